@@ -1,0 +1,1 @@
+"""exercises/ and solutions/ -> source/ -> release/, byte for byte the same each time."""

@@ -1,0 +1,114 @@
+"""Builds every unit's files in a folder of their own, then compares them with the repository's or puts them there."""
+
+import filecmp
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from .. import course
+from ..grading.client import Grader
+from ..nbgrader_plugin.course_directory import nbgrader_api
+from .source_notebook import BuildError, digest, source_notebook
+
+CHECK_MODULE = Path(__file__).with_name("attention_check.py")
+EXAMPLES = "public_examples.json"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A built file that is not as the repository has it."""
+
+    path: Path
+    what: str
+
+
+def differences() -> list[Difference]:
+    """What `build` would change in source/ and release/."""
+    with tempfile.TemporaryDirectory(prefix="build-") as folder:
+        stage = Path(folder)
+        _build(stage)
+        return list(_compare(stage))
+
+
+def build() -> list[Difference]:
+    """Writes source/ and release/; what has changed. Raises BuildError, and then has written nothing."""
+    with tempfile.TemporaryDirectory(prefix="build-") as folder:
+        stage = Path(folder)
+        for unit in course.unit_names():
+            _refuse_edited(course.SOURCE / unit / f"{unit}.ipynb")
+        _build(stage)
+        changes = list(_compare(stage))
+        for change in changes:
+            built, target = stage / change.path, course.REPOSITORY / change.path
+            if built.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(built, target)
+            else:
+                target.unlink()
+    course.unit.cache_clear()
+    return changes
+
+
+def _build(stage: Path) -> None:
+    texts = sorted(course.EXERCISES.glob("*.py"))
+    for text in texts:
+        folder = stage / "source" / text.stem
+        folder.mkdir(parents=True)
+        notebook = source_notebook(text, course.REPOSITORY / "solutions" / text.name)
+        nbformat.write(notebook, folder / f"{text.stem}.ipynb")
+        shutil.copyfile(CHECK_MODULE, folder / CHECK_MODULE.name)
+    with Grader("cpu") as grader:
+        for text in texts:
+            folder = stage / "source" / text.stem
+            points = _points(folder / f"{text.stem}.ipynb")
+            shipped = {
+                exercise: {"points": points[exercise], "examples": examples}
+                for exercise, examples in grader.public_examples(text.stem).items()
+                if exercise in points
+            }
+            (folder / EXAMPLES).write_text(json.dumps(shipped, indent=1) + "\n")
+            api = nbgrader_api(stage)
+            result = api.generate_assignment(text.stem, force=True, create=True)
+            if not result["success"]:
+                raise BuildError(f"nbgrader could not make the release of {text.stem}:\n{result['log']}")
+    (stage / "gradebook.db").unlink()
+
+
+def _points(notebook: Path) -> dict[str, float]:
+    cells = json.loads(notebook.read_text())["cells"]
+    marks = [cell["metadata"].get("nbgrader", {}) for cell in cells]
+    return {m["grade_id"].removeprefix(course.CHECK_PREFIX): m["points"] for m in marks if m.get("grade")}
+
+
+def _refuse_edited(path: Path) -> None:
+    notebook: Any = json.loads(path.read_text())
+    if notebook["metadata"].get("autograder", {}).get("digest") != digest(notebook):
+        name = path.relative_to(course.REPOSITORY)
+        raise BuildError(
+            f"{name} was edited by hand, and building would lose that. Move the change to exercises/{path.stem}.py "
+            f"or solutions/{path.stem}.py, then delete {name} and build again."
+        )
+
+
+def _compare(stage: Path) -> Iterator[Difference]:
+    for folder in ("source", "release"):
+        built = _files(stage, folder)
+        present = _files(course.REPOSITORY, folder)
+        for path in sorted(built | present):
+            if path not in present:
+                yield Difference(path, "missing")
+            elif path not in built:
+                yield Difference(path, "not built from anything")
+            elif not filecmp.cmp(stage / path, course.REPOSITORY / path, shallow=False):
+                yield Difference(path, "out of date")
+
+
+def _files(root: Path, folder: str) -> set[Path]:
+    files = (path.relative_to(root) for path in (root / folder).rglob("*") if path.is_file())
+    return {path for path in files if path.name != "README.md" and not {".ipynb_checkpoints", "__pycache__"} & set(path.parts)}

@@ -1,0 +1,49 @@
+"""A solution as a notebook cell: everything below a docstring stands between nbgrader's solution marks."""
+
+import ast
+from collections.abc import Sequence
+
+BEGIN = "### BEGIN SOLUTION"
+END = "### END SOLUTION"
+
+
+class NoSolution(Exception):
+    """solutions/ has no function or class of this name."""
+
+
+def solution_cell(module_source: str, name: str) -> str:
+    """The definition of `name`, its bodies marked so that nbgrader replaces them by the stub.
+
+    Signature and docstring stay; so does `super().__init__()`, which is no part of any exercise.
+    """
+    lines = module_source.splitlines()
+    definition = _definition(module_source, name)
+    functions = (
+        [node for node in definition.body if isinstance(node, ast.FunctionDef)]
+        if isinstance(definition, ast.ClassDef)
+        else [definition]
+    )
+    for function in reversed(functions):  # from the bottom, so that line numbers above stay right
+        body = _body(function)
+        indent = " " * body[0].col_offset
+        end = body[-1].end_lineno
+        lines.insert(end or 0, indent + END)
+        lines.insert(body[0].lineno - 1, indent + BEGIN)
+    added = 2 * len(functions)
+    return "\n".join(lines[definition.lineno - 1 : (definition.end_lineno or 0) + added])
+
+
+def _definition(module_source: str, name: str) -> ast.FunctionDef | ast.ClassDef:
+    for node in ast.parse(module_source).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
+            return node
+    raise NoSolution(name)
+
+
+def _body(function: ast.FunctionDef) -> Sequence[ast.stmt]:
+    body = function.body
+    if ast.get_docstring(function) is not None:
+        body = body[1:]
+    if ast.unparse(body[0]) == "super().__init__()":
+        body = body[1:]
+    return body

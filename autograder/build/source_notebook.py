@@ -1,0 +1,90 @@
+"""One unit's instructor notebook, from its text in exercises/ and its answers in solutions/.
+
+The text is a py:percent notebook (jupytext). Three of its cells are more than text:
+
+    # %% exercise="scaled_softmax" points=4     becomes the solution cell and its check
+    # %% locked="setup"                         code that belongs to the instructor
+    # %% [markdown]  and  # %%                  stand as they are; the latter are the student's to change
+"""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+from nbformat.v4 import new_code_cell, new_notebook
+
+from .. import course
+from .solution_cell import NoSolution, solution_cell
+
+CHECK = """# Checks your work on the public examples; the hidden tests that decide the points try more.
+check("{exercise}")"""
+
+_METADATA = {
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+class BuildError(Exception):
+    """What is to be built is not right; `str()` says what and where."""
+
+
+def source_notebook(text: Path, solutions: Path) -> Any:
+    """The notebook of one unit, with answers; raises BuildError."""
+    answers = solutions.read_text()
+    notebook = new_notebook(metadata=dict(_METADATA))
+    for number, cell in enumerate(jupytext.read(text, fmt="py:percent").cells, start=1):
+        metadata = dict(cell.metadata)
+        if "exercise" in metadata:
+            notebook.cells += _exercise(text, answers, metadata, cell.source)
+        elif "locked" in metadata:
+            name = metadata["locked"]
+            notebook.cells.append(_code(name, cell.source, _nbgrader(name, locked=True)))
+        else:
+            cell.id = f"{text.stem}-{number}"
+            cell.metadata = {}
+            notebook.cells.append(cell)
+    repeated = [cell.id for cell in notebook.cells if [c.id for c in notebook.cells].count(cell.id) > 1]
+    if repeated:
+        raise BuildError(f"{text.name}: the name `{repeated[0]}` stands on two cells.")
+    notebook.metadata["autograder"] = {"digest": digest(notebook)}
+    nbformat.validate(notebook)
+    return notebook
+
+
+def digest(notebook: Any) -> str:
+    """Changes when a cell's text or its nbgrader metadata does; running the notebook changes nothing."""
+    cells = [[cell["cell_type"], course.joined(cell["source"]), cell["metadata"].get("nbgrader")] for cell in notebook["cells"]]
+    return hashlib.sha256(json.dumps(cells, sort_keys=True).encode()).hexdigest()
+
+
+def _exercise(text: Path, answers: str, metadata: dict[str, Any], body: str) -> list[Any]:
+    name, points = metadata["exercise"], metadata.get("points")
+    where = f"{text.name}: exercise `{name}`"
+    if not isinstance(points, int | float) or points <= 0:
+        raise BuildError(f"{where} needs points, e.g. points=4.")
+    if body.strip():
+        raise BuildError(f"{where} has code below its line; the stub comes from solutions/{text.name}.")
+    try:
+        answer = solution_cell(answers, name)
+    except NoSolution:
+        raise BuildError(f"{where} has no solution: define `{name}` in solutions/{text.name}.") from None
+    check = course.Exercise(name, points).check
+    return [
+        _code(name, answer, _nbgrader(name, solution=True)),
+        _code(check, CHECK.format(exercise=name), _nbgrader(check, grade=True, locked=True, points=points)),
+    ]
+
+
+def _code(name: str, source: str, nbgrader: dict[str, Any]) -> Any:
+    cell = new_code_cell(source, metadata={"nbgrader": nbgrader})
+    cell.id = name
+    return cell
+
+
+def _nbgrader(grade_id: str, **flags: Any) -> dict[str, Any]:
+    plain = {"grade": False, "locked": False, "solution": False, "task": False}
+    return {"schema_version": 3, "grade_id": grade_id, "cell_type": "code", **plain, **flags}

@@ -1,0 +1,98 @@
+"""The catalogue: known wrong answers with the sentence that names each mistake, and right answers in other styles.
+
+    @misconception("scaled_softmax", caught_by="test_divided_by_the_root_of_d_k")
+    def divided_by_d_k(scores, d_k):
+        \"\"\"The scores are divided by d_k; divide by its square root, so that their variance stays near 1.\"\"\"
+        return torch.softmax(scores / d_k, dim=-1)
+
+The entries of a unit stand in `misconceptions/<unit>.py` and `right_answers/<unit>.py`.
+"""
+
+import ast
+import importlib
+import inspect
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_ENTRY = "__catalogue_entry__"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One answer to an exercise, right or wrong, that the kit knows."""
+
+    exercise: str
+    name: str
+    sentence: str
+    """What the student is told; for a right answer, what its style is."""
+    answer: Any
+    caught_by: str | None = None
+    """The grader that a misconception must fail; None for a right answer."""
+
+    def source(self) -> str:
+        """The code as a student would have typed it, under the exercise's name and without the docstring.
+
+        What an entry inherits from another class of its module comes first.
+        """
+        bases = self.answer.__bases__ if inspect.isclass(self.answer) else ()
+        own = [base for base in bases if base.__module__ == self.answer.__module__]
+        definitions = [*(_typed(base, base.__name__) for base in own), _typed(self.answer, self.exercise)]
+        return "\n\n\n".join(definitions)
+
+
+def misconception(exercise: str, *, caught_by: str) -> Callable[[T], T]:
+    """Marks a wrong answer: its docstring is the sentence for the student, `caught_by` the grader it must fail."""
+    return _entry(exercise, caught_by)
+
+
+def right_answer(exercise: str) -> Callable[[T], T]:
+    """Marks a right answer: its docstring names the style."""
+    return _entry(exercise, None)
+
+
+def misconceptions(unit: str) -> dict[str, Candidate]:
+    """The unit's misconceptions by name."""
+    return _candidates("misconceptions", unit)
+
+
+def right_answers(unit: str) -> dict[str, Candidate]:
+    """The unit's right answers in other styles by name."""
+    return _candidates("right_answers", unit)
+
+
+def _entry(exercise: str, caught_by: str | None) -> Callable[[T], T]:
+    def mark(answer: T) -> T:
+        setattr(answer, _ENTRY, (exercise, caught_by))
+        return answer
+
+    return mark
+
+
+def _typed(thing: Any, name: str) -> str:
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(thing))).body
+    assert isinstance(definition, ast.FunctionDef | ast.ClassDef)
+    definition.name = name
+    definition.decorator_list = []
+    definition.body = definition.body[1:]  # the docstring is the catalogue's
+    return ast.unparse(definition)
+
+
+@cache
+def _candidates(kind: str, unit: str) -> dict[str, Candidate]:
+    module: ModuleType = importlib.import_module(f"{__package__}.{kind}.{unit}")
+    candidates = {}
+    for name, answer in vars(module).items():
+        if _ENTRY not in getattr(answer, "__dict__", {}):
+            continue
+        exercise, caught_by = getattr(answer, _ENTRY)
+        sentence = " ".join((inspect.getdoc(answer) or "").split())
+        if not sentence:
+            raise ValueError(f"{kind}/{unit}.py: `{name}` needs a docstring, the sentence that a student reads.")
+        candidates[name] = Candidate(exercise, name, sentence, answer, caught_by)
+    return candidates

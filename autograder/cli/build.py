@@ -1,0 +1,25 @@
+"""`autograder build`."""
+
+from typing import Annotated
+
+import typer
+
+from .saying import console, refuse
+
+
+def build(
+    check: Annotated[bool, typer.Option("--check", help="Change nothing; fail where something is out of date.")] = False,
+) -> None:
+    """Make source/ from exercises/ and solutions/, and release/ from source/."""
+    from ..build import course_files
+    from ..build.source_notebook import BuildError
+
+    try:
+        changes = course_files.differences() if check else course_files.build()
+    except BuildError as error:
+        refuse(error)
+    for change in changes:
+        console.print(f"{change.path}: {change.what}", markup=False, highlight=False)
+    if check and changes:
+        refuse("source/ and release/ are not what exercises/ and solutions/ make: run `autograder build`.")
+    console.print("source/ and release/ are up to date." if not changes else f"{len(changes)} files written.")

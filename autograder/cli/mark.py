@@ -1,0 +1,29 @@
+"""`autograder mark`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from ..grading.client import Grader, GraderRefused
+from ..grading.requests import Device
+from .saying import aside, refuse
+
+
+def mark(
+    notebooks: Annotated[list[Path], typer.Argument(help="Notebook files, under any name.")],
+    device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
+) -> None:
+    """Mark notebook files, without a gradebook: one JSON object a line on stdout."""
+    with Grader(device) as grader:
+        try:
+            for number, notebook in enumerate(notebooks, start=1):
+                report = grader.mark_file(notebook)
+                sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
+                sys.stdout.flush()
+                if aside.is_terminal and len(notebooks) > 1:
+                    aside.print(f"{number} of {len(notebooks)}: {notebook}", markup=False, highlight=False)
+        except GraderRefused as refused:
+            refuse(refused)

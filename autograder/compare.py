@@ -1,0 +1,91 @@
+"""Compares a student's value with the expected one, and says in words how they differ.
+
+The words name shapes, places and sizes of differences, never a reference value of a hidden input.
+Tolerances: `docs/design.md`, section "Tolerances".
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from .sandbox.inside.protocol import Opaque
+
+TOLERANCE = {
+    torch.float64: 1e-9,
+    torch.float32: 1e-5,
+    torch.float16: 2e-3,
+    torch.bfloat16: 1e-2,
+}
+LARGE_LOGITS = 1e-3
+"""For logits of 20 and more: right orders of scaling differ by more than 1e-5 there."""
+GOLDEN = 1e-4
+"""For values printed to four decimals."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A reference value, and how close to it a right answer comes."""
+
+    value: Any
+    tolerance: float
+
+    def __getitem__(self, index: Any) -> "Expected":
+        return Expected(self.value[index], self.tolerance)
+
+
+class Mismatch(AssertionError):
+    """The student's value is not the expected one; `str()` says in what way."""
+
+
+def golden(values: Any) -> Expected:
+    """Values as they are printed in a source document, to four decimals."""
+    return Expected(torch.tensor(values, dtype=torch.float64), GOLDEN)
+
+
+def assert_close(actual: Any, expected: Expected, *, tolerance: float | None = None, what: str = "The result") -> None:
+    """Raises Mismatch unless `actual` is a tensor with the expected shape and values."""
+    difference = _difference(actual, expected.value, expected.tolerance if tolerance is None else tolerance)
+    if difference:
+        raise Mismatch(f"{what} {difference}")
+
+
+def row(actual: Any, number: int) -> Any:
+    """One row of a matrix, for golden values that are printed a row at a time; what has no rows is left as it is."""
+    return actual[number] if isinstance(actual, torch.Tensor) and actual.dim() > 1 and len(actual) > number else actual
+
+
+def describe(value: Any) -> str:
+    """What a value is, in a few words."""
+    match value:
+        case torch.Tensor():
+            return f"a tensor of shape {tuple(value.shape)}"
+        case None:
+            return "None"
+        case Opaque(type_name=type_name):
+            return type_name if type_name.startswith("a tensor") else f"a {type_name}"
+    return f"a {type(value).__name__}"
+
+
+def _difference(actual: Any, expected: torch.Tensor, tolerance: float) -> str | None:
+    if not isinstance(actual, torch.Tensor):
+        return f"is {describe(actual)}; {describe(expected)} is expected."
+    if actual.shape != expected.shape:
+        return f"has shape {tuple(actual.shape)}; {tuple(expected.shape)} is expected."
+    if actual.is_complex():
+        return "is complex; real numbers are expected."
+    close = torch.isclose(actual.double(), expected.double(), rtol=tolerance, atol=tolerance, equal_nan=True)
+    if bool(close.all()):
+        return None
+    if bool((broken := ~actual.isfinite() & expected.isfinite()).any()):
+        values = "NaN" if bool(actual.isnan().any()) else "infinite values"
+        return f"has {values} in {int(broken.sum())} of {broken.numel()} places{_first(broken)}."
+    gaps = (actual.double() - expected.double()).abs().masked_fill(close, 0.0).nan_to_num(posinf=torch.inf)
+    if actual.dim() == 0:
+        return f"differs by {gaps.item():.2g}."
+    where = [int(i) for i in torch.unravel_index(gaps.argmax(), gaps.shape)]
+    return f"differs in {int((~close).sum())} of {close.numel()} places, by up to {gaps.max().item():.2g} at {where}."
+
+
+def _first(places: torch.Tensor) -> str:
+    return f", first at {places.nonzero()[0].tolist()}" if places.dim() else ""

@@ -1,0 +1,94 @@
+"""Where things are, and which units and exercises there are with how many points.
+
+Points are written on the exercises' lines in `exercises/`; `build` carries them into `source/`, which is what the
+gradebook holds and so what is read here.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+EXERCISES = REPOSITORY / "exercises"
+SOURCE = REPOSITORY / "source"
+RELEASE = REPOSITORY / "release"
+
+CHECK_PREFIX = "test_"
+
+
+class UnknownUnit(Exception):
+    """No unit has this name; `str()` says which there are."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no unit `{name}`. The units are: {', '.join(unit_names()) or 'none is built yet'}.")
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One function or class to write."""
+
+    name: str
+    points: float
+
+    @property
+    def check(self) -> str:
+        """The grade_id of its grade cell."""
+        return CHECK_PREFIX + self.name
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One assignment with one notebook."""
+
+    name: str
+    exercises: tuple[Exercise, ...]
+    instructor_cells: dict[str, str]
+    """The source of the code cells that belong to the instructor, by grade_id."""
+
+    @property
+    def max_score(self) -> float:
+        """The points that the hidden graders can give."""
+        return sum(exercise.points for exercise in self.exercises)
+
+    def exercise(self, name: str) -> Exercise:
+        """The exercise of this name; KeyError where there is none."""
+        return next((e for e in self.exercises if e.name == name), None) or _no_exercise(name)
+
+
+def unit_names() -> list[str]:
+    """The names of the units that are built, in alphabetical order."""
+    return sorted(path.stem for path in SOURCE.glob("*/*.ipynb") if path.stem == path.parent.name)
+
+
+@cache
+def unit(name: str) -> Unit:
+    """The unit of this name; raises UnknownUnit."""
+    if name not in unit_names():
+        raise UnknownUnit(name)
+    cells = msgspec.json.decode((SOURCE / name / f"{name}.ipynb").read_bytes())["cells"]
+    marked = [(cell, cell["metadata"]["nbgrader"]) for cell in cells if "nbgrader" in cell["metadata"]]
+    return Unit(
+        name,
+        tuple(
+            Exercise(meta["grade_id"].removeprefix(CHECK_PREFIX), meta["points"])
+            for _, meta in marked
+            if meta["grade_id"].startswith(CHECK_PREFIX)
+        ),
+        {
+            meta["grade_id"]: joined(cell["source"])
+            for cell, meta in marked
+            if meta["locked"] and not meta["grade"] and cell["cell_type"] == "code"
+        },
+    )
+
+
+def joined(source: Any) -> str:
+    """A cell's text, which nbformat lets be a string or a list of lines."""
+    return source if isinstance(source, str) else "".join(source)
+
+
+def _no_exercise(name: str) -> Exercise:
+    raise KeyError(name)

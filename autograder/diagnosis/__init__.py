@@ -1,0 +1,1 @@
+"""Which known misconception behaves exactly as a submission does."""

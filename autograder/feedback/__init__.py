@@ -1,0 +1,1 @@
+"""A report as a student reads it: in the notebook's cells, and so on nbgrader's feedback page."""

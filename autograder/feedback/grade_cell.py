@@ -1,0 +1,53 @@
+"""What stands below an exercise's check once it is marked: the score, the mistake by name, and each test."""
+
+from html import escape
+from typing import Any
+
+from nbformat.v4 import new_output
+
+from ..report import ExerciseReport, TestReport
+
+_SIGNS = {"passed": "✓", "failed": "✗", "withheld": "–", "not_run": "–", "grader_error": "!"}
+_COLOURS = {"passed": "#1a7f37", "failed": "#b42318", "withheld": "#57606a", "not_run": "#57606a", "grader_error": "#9a6700"}
+
+
+def outputs(exercise: ExerciseReport) -> list[Any]:
+    """The outputs of the exercise's grade cell: feedback to read, then the score, which nbgrader takes."""
+    return [
+        new_output("display_data", {"text/html": as_html(exercise), "text/plain": as_text(exercise)}),
+        new_output("execute_result", {"text/plain": repr(exercise.score)}),
+    ]
+
+
+def as_text(exercise: ExerciseReport) -> str:
+    """The feedback as plain lines."""
+    return "\n".join([_headline(exercise), *_notes(exercise), *map(_line, exercise.tests)])
+
+
+def as_html(exercise: ExerciseReport) -> str:
+    """The feedback as HTML that needs no style sheet; everything in it is escaped."""
+    notes = "".join(
+        f'<p style="margin:.4em 0;padding:.4em .7em;border-left:4px solid #9a6700;background:#fff8c5;color:#24292f">'
+        f"{escape(note)}</p>"
+        for note in _notes(exercise)
+    )
+    tests = "".join(
+        f'<li style="list-style:none;margin:.15em 0"><b style="color:{_COLOURS[test.outcome]}">'
+        f"{_SIGNS[test.outcome]}</b> {escape(test.message)}</li>"
+        for test in exercise.tests
+        if test.outcome != "not_run"
+    )
+    return f'<p><b>{escape(_headline(exercise))}</b></p>{notes}<ul style="padding-left:.3em">{tests}</ul>'
+
+
+def _headline(exercise: ExerciseReport) -> str:
+    return f"{exercise.name}: {exercise.score:g} of {exercise.max_score:g} points"
+
+
+def _notes(exercise: ExerciseReport) -> list[str]:
+    named = exercise.diagnosis.sentence if exercise.diagnosis else ""
+    return [note for note in (exercise.message, named) if note]
+
+
+def _line(test: TestReport) -> str:
+    return f"  {_SIGNS[test.outcome]} {test.message}"

@@ -1,0 +1,47 @@
+"""Puts a report into the notebook it is about."""
+
+from typing import Any
+
+from nbformat.v4 import new_markdown_cell, new_output
+
+from .. import course
+from ..notebook import RawCell, cell_name
+from ..report import CellReport, Report
+from . import grade_cell
+
+
+
+def write(notebook: Any, report: Report) -> None:
+    """Fills the outputs of the notebook's cells; scores stand in the grade cells and nowhere else."""
+    exercises = {course.CHECK_PREFIX + exercise.name: exercise for exercise in report.exercises}
+    ran = {cell.cell: cell for cell in report.cells}
+    for number, cell in enumerate(notebook.cells, start=1):
+        if cell.cell_type != "code":
+            continue
+        name = cell_name(number, RawCell("code", metadata=cell.metadata))
+        if name in exercises:
+            cell.outputs = grade_cell.outputs(exercises[name])
+        elif cell.metadata.get("nbgrader", {}).get("grade"):
+            cell.outputs = [new_output("execute_result", {"text/plain": "0.0"})]
+        else:
+            cell.outputs = _outputs(ran[name]) if name in ran else []
+    if report.message:
+        note = new_markdown_cell(f"> **{_TITLES[report.status]}** {report.message}")
+        notebook.cells.insert(0, note)
+
+
+_TITLES = {
+    "graded": "Marked.",
+    "cells_failed": "Some cells failed.",
+    "timed_out": "Something in this notebook did not come back in time.",
+    "crashed": "Something in this notebook ended Python.",
+    "damaged": "This file could not be marked.",
+    "grader_error": "One of our graders failed; that is our fault, and your instructor has been told.",
+}
+
+
+def _outputs(cell: CellReport) -> list[Any]:
+    outputs = [new_output("stream", name="stdout", text=cell.printed)] if cell.printed else []
+    if cell.message:
+        outputs.append(new_output("error", ename=cell.status, evalue=cell.message, traceback=[cell.message]))
+    return outputs

@@ -1,0 +1,116 @@
+"""The client's end of a grader process. Imports neither torch nor pytest: formgrader runs this in the Jupyter server."""
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from .. import notebook
+from ..report import Report, damaged
+from .requests import (
+    Answer,
+    CandidateKind,
+    Device,
+    ListPublicExamples,
+    MarkCandidate,
+    Marked,
+    MarkNotebook,
+    PublicExamples,
+    Ready,
+    Refused,
+    Request,
+)
+
+
+class GraderRefused(Exception):
+    """The grader cannot do what was asked; `str()` says why and what to do."""
+
+
+class Grader:
+    """A grader process of one's own. May be shared by threads: one request is answered after another."""
+
+    def __init__(self, device: Device = "auto") -> None:
+        self._lock = threading.Lock()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "autograder.grading", device], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self._ready: Ready | None = None
+
+    @property
+    def ready(self) -> Ready:
+        """The device and the isolation level, once the process has started; raises GraderRefused."""
+        with self._lock:
+            return self._wait_until_ready()
+
+    def mark(self, name: str, content: bytes, unit: str | None = None) -> Report:
+        """The report on the bytes of a notebook file; without a unit, the notebook itself tells which it is."""
+        return self._report(MarkNotebook(name, content, unit))
+
+    def mark_file(self, path: Path, unit: str | None = None) -> Report:
+        """The report on a notebook file, under the path as it is given."""
+        try:
+            return self.mark(str(path), notebook.read(path), unit)
+        except notebook.Damaged as damage:
+            return self.mark_damaged(str(path), str(damage))
+
+    def mark_damaged(self, name: str, sentence: str) -> Report:
+        """The report on a file of which there are no bytes to mark."""
+        return damaged(name, sentence, isolation=self.ready.isolation, device=self.ready.device)
+
+    def mark_candidate(self, unit: str, kind: CandidateKind, name: str = "") -> Report:
+        """The report on an answer that the kit knows."""
+        return self._report(MarkCandidate(unit, kind, name))
+
+    def public_examples(self, unit: str) -> dict[str, list[Any]]:
+        """By exercise, the public graders' calls and their right results."""
+        answer = self._ask(ListPublicExamples(unit))
+        assert isinstance(answer, PublicExamples)
+        return answer.exercises
+
+    def close(self) -> None:
+        """Ends the process."""
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+    def __enter__(self) -> "Grader":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def _report(self, request: Request) -> Report:
+        answer = self._ask(request)
+        assert isinstance(answer, Marked)
+        return answer.report
+
+    def _ask(self, request: Request) -> Answer:
+        with self._lock:
+            self._wait_until_ready()
+            assert self._process.stdin
+            self._process.stdin.write(msgspec.json.encode(request) + b"\n")
+            self._process.stdin.flush()
+            return self._hear()
+
+    def _wait_until_ready(self) -> Ready:
+        if self._ready is None:
+            answer = self._hear()
+            assert isinstance(answer, Ready)
+            self._ready = answer
+        return self._ready
+
+    def _hear(self) -> Answer:
+        assert self._process.stdout
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError("The grader process ended; what it printed above says why.")
+        answer = msgspec.json.decode(line, type=Answer)
+        if isinstance(answer, Refused):
+            raise GraderRefused(answer.sentence)
+        return answer
+

@@ -1,0 +1,69 @@
+"""Examines one answer to one exercise: runs its graders, keeps what they saw, and names the misconception."""
+
+import importlib
+from dataclasses import dataclass
+
+from .. import catalogue
+from ..diagnosis.fingerprint import Fingerprint, Trace, same
+from ..report import Diagnosis
+from ..sandbox.inside.bench import Bench
+from ..student.backend import Backend
+from ..student.face import Student
+from ..student.recording import Recording
+from .session import Session, Verdict
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the graders of one exercise found in one answer."""
+
+    verdicts: list[Verdict]
+    fingerprint: Fingerprint
+    library_calls: set[str]
+
+
+class Examiner:
+    """Runs graders within the session; keeps the misconceptions' fingerprints once they are known."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._known: dict[tuple[str, str], dict[str, Fingerprint]] = {}
+
+    def examine(self, unit: str, exercise: str, backend: Backend) -> Finding:
+        """What the exercise's graders find in the code behind this backend."""
+        recording = Recording(backend)
+        student = Student(recording)
+        traces: list[Trace] = []
+        verdicts: list[Verdict] = []
+        for verdict in self._session.run(student, self._session.graders[unit][exercise]):
+            verdicts.append(verdict)
+            traces.append(Trace(verdict.grader.name, verdict.outcome, tuple(recording.events)))
+            recording.events.clear()
+        return Finding(verdicts, tuple(traces), recording.library_calls)
+
+    def diagnose(self, unit: str, exercise: str, finding: Finding) -> Diagnosis | None:
+        """The misconception that shows exactly this; None where there is none, since a wrong name is worse than none."""
+        if all(verdict.outcome == "passed" for verdict in finding.verdicts):
+            return None
+        for name, fingerprint in self.fingerprints(unit, exercise).items():
+            if same(fingerprint, finding.fingerprint):
+                return Diagnosis(name, catalogue.misconceptions(unit)[name].sentence)
+        return None
+
+    def fingerprints(self, unit: str, exercise: str) -> dict[str, Fingerprint]:
+        """The fingerprints of the exercise's misconceptions, by name."""
+        if (unit, exercise) not in self._known:
+            self._known[unit, exercise] = {
+                entry.name: self.examine(unit, exercise, candidate_bench(unit, entry)).fingerprint
+                for entry in catalogue.misconceptions(unit).values()
+                if entry.exercise == exercise
+            }
+        return self._known[unit, exercise]
+
+
+def candidate_bench(unit: str, candidate: catalogue.Candidate | None) -> Bench:
+    """A bench in this process with the solutions, and the candidate in the place of one of them."""
+    names = dict(vars(importlib.import_module(f"solutions.{unit}")))
+    if candidate is not None:
+        names[candidate.exercise] = candidate.answer
+    return Bench(names)

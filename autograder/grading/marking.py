@@ -1,0 +1,100 @@
+"""From what the graders found to an exercise's mark. Pure arithmetic on verdicts."""
+
+from collections.abc import Sequence
+
+from .. import course
+from ..report import CellReport, Diagnosis, ExerciseReport, ExerciseStatus, SubmissionStatus, TestReport
+from ..sandbox.inside.faults import Missing
+from ..sandbox.server import Crashed, TimedOut
+from .session import Verdict
+
+
+def mark(
+    exercise: course.Exercise,
+    verdicts: Sequence[Verdict],
+    *,
+    library_calls: set[str],
+    diagnosis: Diagnosis | None = None,
+    cell: CellReport | None = None,
+) -> ExerciseReport:
+    """The mark of one exercise.
+
+    library_calls: the libraries that ran in it. cell: what its solution cell did, where it did not simply run.
+    """
+    forbidden = sorted({name for verdict in verdicts for name in verdict.grader.forbids} & library_calls)
+    status = "forbidden" if forbidden else _status(verdicts, cell)
+    value_passed = any(v.outcome == "passed" and not v.grader.is_property for v in verdicts)
+    worth = exercise.points / sum(verdict.grader.points for verdict in verdicts)
+    tests = [_test(verdict, worth, value_passed=value_passed, forbidden=bool(forbidden)) for verdict in verdicts]
+    return ExerciseReport(
+        exercise.name,
+        status,
+        round(sum(test.points for test in tests), 2),
+        exercise.points,
+        None if forbidden else diagnosis,
+        _message(exercise.name, status, forbidden, cell),
+        tests,
+    )
+
+
+def submission_status(exercises: Sequence[ExerciseReport], cells: Sequence[CellReport]) -> SubmissionStatus:
+    """The submission's status: the gravest thing that happened in it."""
+    happened = {exercise.status for exercise in exercises} | {cell.status for cell in cells}
+    if "grader_error" in happened:
+        return "grader_error"
+    if "crashed" in happened:
+        return "crashed"
+    if "timeout" in happened:
+        return "timed_out"
+    return "cells_failed" if "failed" in {cell.status for cell in cells} else "graded"
+
+
+def _status(verdicts: Sequence[Verdict], cell: CellReport | None) -> ExerciseStatus:
+    if any(verdict.outcome == "grader_error" for verdict in verdicts):
+        return "grader_error"
+    for verdict in verdicts:
+        if verdict.lost is not None:
+            match verdict.lost:
+                case TimedOut():
+                    return "timeout"
+                case Crashed():
+                    return "crashed"
+            return "skipped"
+    if all(verdict.outcome == "passed" for verdict in verdicts):
+        return "passed"
+    if cell is not None and cell.status in ("timeout", "crashed"):
+        return "timeout" if cell.status == "timeout" else "crashed"
+    if all(verdict.missing for verdict in verdicts):
+        return "error" if cell is not None and cell.status == "failed" else "missing"
+    return "failed"
+
+
+def _test(verdict: Verdict, worth: float, *, value_passed: bool, forbidden: bool) -> TestReport:
+    """worth: the points that a weight of 1 stands for."""
+    grader = verdict.grader
+    if verdict.outcome != "passed":
+        return TestReport(grader.name, verdict.outcome, 0.0, f"{grader.statement} {verdict.seen}".strip())
+    if forbidden:
+        return TestReport(grader.name, "withheld", 0.0, grader.statement)
+    if grader.is_property and not value_passed:
+        return TestReport(grader.name, "withheld", 0.0, f"{grader.statement} Counts once a result is right.")
+    return TestReport(grader.name, "passed", grader.points * worth, grader.statement)
+
+
+def _message(name: str, status: ExerciseStatus, forbidden: Sequence[str], cell: CellReport | None) -> str:
+    match status:
+        case "forbidden":
+            return f"It calls {' and '.join(forbidden)}; this exercise asks you to write that step yourself."
+        case "missing":
+            return str(Missing(name)) + " Was its cell deleted or the name changed?"
+        case "error" | "timeout" | "crashed" if cell is not None and cell.status != "ran":
+            return f"Its cell could not be run. {cell.message}"
+        case "timeout":
+            return "It did not come back in time; the rest of its tests was not run."
+        case "crashed":
+            return "Python ended while it ran; the rest of its tests was not run."
+        case "skipped":
+            return "Not run: too much of this notebook had already hung or crashed."
+        case "grader_error":
+            return "Our grader failed here, not your code. Your instructor has been told."
+    return ""

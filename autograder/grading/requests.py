@@ -1,0 +1,66 @@
+"""What clients and the grader process say to each other: one JSON object a line."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from ..report import Report
+
+Device = Literal["cpu", "cuda", "auto"]
+CandidateKind = Literal["solution", "misconception", "right_answer"]
+
+
+class MarkNotebook(msgspec.Struct, tag="mark"):
+    """Mark these bytes of a notebook file. `name` stands in the report as it is here.
+
+    Without a unit, the notebook's own grade_ids tell which it is.
+    """
+
+    name: str
+    content: bytes
+    unit: str | None = None
+
+
+class MarkCandidate(msgspec.Struct, tag="candidate"):
+    """Mark an answer that the kit knows, in the grader's own process: the proof of the graders."""
+
+    unit: str
+    kind: CandidateKind
+    name: str = ""
+
+
+class ListPublicExamples(msgspec.Struct, tag="public"):
+    """The public graders' calls and their right results, for the check that is released with a unit."""
+
+    unit: str
+
+
+Request = MarkNotebook | MarkCandidate | ListPublicExamples
+
+
+class Ready(msgspec.Struct, tag="ready"):
+    """The grader process has started."""
+
+    device: str
+    isolation: str
+
+
+class Refused(msgspec.Struct, tag="refused"):
+    """What was asked cannot be done; the sentence says why and what to do."""
+
+    sentence: str
+
+
+class Marked(msgspec.Struct, tag="marked"):
+    """The report on a submission or a candidate."""
+
+    report: Report
+
+
+class PublicExamples(msgspec.Struct, tag="examples"):
+    """By exercise, what `build` writes into the release: see `autograder.build.public_examples`."""
+
+    exercises: dict[str, list[Any]]
+
+
+Answer = Ready | Refused | Marked | PublicExamples

@@ -1,0 +1,67 @@
+"""What the grader process does: requests in, answers out, one JSON object a line."""
+
+from typing import BinaryIO
+
+import msgspec
+import torch
+
+from .. import catalogue, course
+from ..sandbox.launch import Launched
+from ..sandbox.limits import Limits
+from ..sandbox.server import WarmParent
+from . import public_examples
+from .examiner import Examiner
+from .requests import (
+    Answer,
+    ListPublicExamples,
+    MarkCandidate,
+    Marked,
+    MarkNotebook,
+    PublicExamples,
+    Ready,
+    Refused,
+    Request,
+)
+from .session import Session, run_session
+from .submission import Desk
+
+
+def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched, device: str) -> int:
+    """Serves one client until it hangs up; returns the exit code."""
+    torch.set_num_threads(1)
+    cuda = torch.cuda.is_available()
+    with WarmParent(launched) as sandbox:
+        if device == "cuda" and not cuda:
+            _say(answers, Refused("There is no CUDA device here. Use --device cpu, or auto to take one where it is."))
+            return 0
+        if device == "auto":
+            device = "cuda" if cuda else "cpu"
+
+        def with_graders(session: Session) -> None:
+            desk = Desk(Examiner(session), sandbox, device, Limits())
+            _say(answers, Ready(device, sandbox.isolation))
+            for line in requests:
+                _say(answers, _answer(desk, session, msgspec.json.decode(line, type=Request)))
+
+        return run_session(with_graders)
+
+
+def _answer(desk: Desk, session: Session, request: Request) -> Answer:
+    try:
+        match request:
+            case MarkNotebook(name=name, content=content, unit=unit):
+                return Marked(desk.mark(name, content, unit))
+            case MarkCandidate(unit=unit_name, kind="solution"):
+                return Marked(desk.mark_candidate(course.unit(unit_name), None))
+            case MarkCandidate(unit=unit_name, kind=kind, name=name):
+                entries = catalogue.misconceptions if kind == "misconception" else catalogue.right_answers
+                return Marked(desk.mark_candidate(course.unit(unit_name), entries(unit_name)[name]))
+            case ListPublicExamples(unit=unit_name):
+                return PublicExamples(public_examples.of_unit(session, unit_name))
+    except course.UnknownUnit as unknown:
+        return Refused(str(unknown))
+
+
+def _say(answers: BinaryIO, answer: Answer) -> None:
+    answers.write(msgspec.json.encode(answer) + b"\n")
+    answers.flush()

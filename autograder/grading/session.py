@@ -1,0 +1,142 @@
+"""One pytest session for a whole class: the graders are collected once and run for one student after another."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ..report import TestOutcome
+from ..sandbox.inside.faults import Missing, StudentFault
+from ..sandbox.server import Crashed, TimedOut
+from ..student.face import STUDENT, Student
+from ..student.sandboxed import OutOfBudget
+
+HIDDEN = Path(__file__).resolve().parents[1] / "hidden"
+
+
+@dataclass(frozen=True)
+class Grader:
+    """One hidden grader, as its markers describe it."""
+
+    item: pytest.Item
+    unit: str
+    exercise: str
+    forbids: tuple[str, ...]
+    points: float
+    is_property: bool
+    is_public: bool
+    statement: str
+
+    @property
+    def name(self) -> str:
+        return self.item.name
+
+
+@dataclass
+class Verdict:
+    """What one grader found. `lost` says that the worker hung or crashed, so no more of the exercise can be run."""
+
+    grader: Grader
+    outcome: TestOutcome
+    seen: str = ""
+    lost: TimedOut | Crashed | OutOfBudget | None = None
+    missing: bool = False
+    """The notebook does not define what was to be called."""
+
+
+@dataclass
+class Session:
+    """The running pytest session, as a plugin of it."""
+
+    serve: Callable[["Session"], None]
+    """What to do once the graders are collected; returns when the session is over."""
+    graders: dict[str, dict[str, list[Grader]]] = field(default_factory=dict)
+    """By unit and exercise, in the order of the files."""
+    _call: pytest.CallInfo[None] | None = None
+
+    def run(self, student: Student, graders: Sequence[Grader]) -> Iterator[Verdict]:
+        """Runs the graders of one exercise on one student; after a hang or a crash the rest is not run."""
+        lost = False
+        following = [*(grader.item for grader in graders[1:]), None]
+        for grader, next_item in zip(graders, following, strict=True):
+            verdict = Verdict(grader, "not_run") if lost else self._run(student, grader, next_item)
+            lost = lost or verdict.lost is not None
+            yield verdict
+
+    def _run(self, student: Student, grader: Grader, next_item: pytest.Item | None) -> Verdict:
+        item = grader.item
+        item.config.stash[STUDENT] = student
+        self._call = None
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=next_item)
+        failed: pytest.CallInfo[None] | None = self._call
+        if failed is None or failed.excinfo is None:
+            return Verdict(grader, "passed")
+        match failed.excinfo.value:
+            case AssertionError() | StudentFault() as found:
+                return Verdict(grader, "failed", str(found), missing=isinstance(found, Missing))
+            case (TimedOut() | Crashed() | OutOfBudget()) as lost:
+                return Verdict(grader, "failed", _loss(lost), lost)
+            case error:
+                # Our own fault, never the student's: told in full on our side, in one word on theirs.
+                print(f"{grader.unit}: {grader.name}: {failed.excinfo.getrepr()}", file=sys.stderr)
+                return Verdict(grader, "grader_error", f"This grader itself failed ({type(error).__name__}).")
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Sorts the graders by unit and exercise."""
+        for item in session.items:
+            grader = _grader(item)
+            self.graders.setdefault(grader.unit, {}).setdefault(grader.exercise, []).append(grader)
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Takes the place of pytest's own loop over all items."""
+        if session.testsfailed:
+            raise session.Failed("the hidden graders could not be collected")
+        self.serve(self)
+        return True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.TestReport:
+        """Keeps what a grader raised; a traceback is never rendered, which is most of a failing test's cost."""
+        if call.excinfo is not None and self._call is None:
+            self._call = call
+        outcome: Any = "passed" if call.excinfo is None else "failed"
+        return pytest.TestReport(item.nodeid, item.location, {}, outcome, None, call.when)
+
+
+def run_session(serve: Callable[[Session], None]) -> int:
+    """Collects the hidden graders and serves until `serve` returns; pytest's exit code, 5 being no failure here."""
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    options = [f"--rootdir={HIDDEN}", "-c", str(HIDDEN / "pytest.ini"), str(HIDDEN)]
+    without = ("terminal", "cacheprovider", "capture", "logging", "warnings", "faulthandler", "junitxml", "pastebin")
+    return int(pytest.main([*options, *(f"-pno:{name}" for name in without)], plugins=[Session(serve)]))
+
+
+def _grader(item: pytest.Item) -> Grader:
+    exercise = item.get_closest_marker("exercise")
+    points = item.get_closest_marker("points")
+    statement = getattr(getattr(item, "function", None), "__doc__", None)
+    if exercise is None or points is None or not statement:
+        raise pytest.UsageError(f"{item.nodeid} needs an exercise, points and a docstring that students can read.")
+    return Grader(
+        item,
+        item.path.stem.removeprefix("test_"),
+        exercise.args[0],
+        tuple(exercise.kwargs["forbids"]),
+        float(points.args[0]),
+        item.get_closest_marker("property") is not None,
+        item.get_closest_marker("public") is not None,
+        " ".join(statement.split()),
+    )
+
+
+def _loss(lost: Exception) -> str:
+    match lost:
+        case TimedOut():
+            return "It did not come back in time. Does a loop never end?"
+        case Crashed():
+            return "Python ended during this call (an exit, or a crash in native code)."
+    return "Not run: too much of this notebook had already hung or crashed."

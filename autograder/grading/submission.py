@@ -1,0 +1,89 @@
+"""Marks one notebook: its cells in the sandbox, its exercises by the graders, the rest by the rules."""
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .. import catalogue, course, notebook
+from ..report import CellReport, ExerciseReport, Report, damaged
+from ..sandbox.limits import Limits
+from ..sandbox.server import WarmParent
+from ..student.backend import Backend
+from ..student.sandboxed import SandboxedNotebook
+from . import marking
+from .examiner import Examiner, candidate_bench
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What marking needs: the examiner, the sandbox, and the terms."""
+
+    examiner: Examiner
+    sandbox: WarmParent
+    device: str
+    limits: Limits
+
+    def mark(self, name: str, content: bytes, unit_name: str | None) -> Report:
+        """The report on the bytes of a notebook file; damage is a status, not an error."""
+        try:
+            parsed = notebook.parse(content)
+            unit = course.unit(unit_name) if unit_name else notebook.unit_of(parsed)
+        except notebook.Damaged as damage:
+            return damaged(name, str(damage), isolation=self.sandbox.isolation, device=self.device)
+        cells = notebook.code_cells(parsed, unit)
+        code = SandboxedNotebook(self.sandbox, cells, self.device, self.limits)
+        with contextlib.closing(code):
+            outcomes = code.run_cells()
+            troubled = {
+                exercise.name: _troubled_cell(exercise.name, cells, outcomes) for exercise in unit.exercises
+            }
+            exercises = [
+                self._mark_exercise(unit.name, exercise, code, troubled[exercise.name])
+                for exercise in unit.exercises
+            ]
+        return self._report(name, unit, exercises, outcomes)
+
+    def mark_candidate(self, unit: course.Unit, candidate: catalogue.Candidate | None) -> Report:
+        """The report on one entry of the catalogue, or on the solutions, run in this process: no secret is in it."""
+        exercises = unit.exercises if candidate is None else (unit.exercise(candidate.exercise),)
+        reports = [self._mark_exercise(unit.name, e, candidate_bench(unit.name, candidate), None) for e in exercises]
+        return self._report(candidate.name if candidate else "solutions", unit, reports, [])
+
+    def _mark_exercise(
+        self, unit: str, exercise: course.Exercise, backend: Backend, cell: CellReport | None
+    ) -> ExerciseReport:
+        finding = self.examiner.examine(unit, exercise.name, backend)
+        return marking.mark(
+            exercise,
+            finding.verdicts,
+            library_calls=finding.library_calls,
+            diagnosis=self.examiner.diagnose(unit, exercise.name, finding),
+            cell=cell,
+        )
+
+    def _report(
+        self, name: str, unit: course.Unit, exercises: list[ExerciseReport], cells: list[CellReport]
+    ) -> Report:
+        failed = [cell.cell for cell in cells if cell.status != "ran"]
+        return Report(
+            notebook=name,
+            unit=unit.name,
+            status=marking.submission_status(exercises, cells),
+            isolation=self.sandbox.isolation,
+            device=self.device,
+            score=round(sum(exercise.score for exercise in exercises), 2),
+            max_score=sum(exercise.max_score for exercise in exercises),
+            exercises=exercises,
+            message=f"Cells that did not run to their end: {', '.join(failed)}." if failed else "",
+            cells=cells,
+        )
+
+
+def _troubled_cell(
+    exercise: str, cells: Sequence[notebook.CodeCell], outcomes: Sequence[CellReport]
+) -> CellReport | None:
+    """The last cell that means to define the exercise, if it did not run to its end."""
+    for cell, outcome in zip(reversed(cells), reversed(outcomes), strict=True):
+        if cell.exercise == exercise or cell.defines(exercise):
+            return outcome if outcome.status != "ran" else None
+    return None

@@ -1,0 +1,39 @@
+"""What a grader is given: `student`, `reference` and `rng`.
+
+Inside a grading session `student` is the submission at hand. Outside, `pytest autograder/hidden` runs the graders
+on the solutions themselves, which must pass every one.
+"""
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from autograder.hidden.cases import Cases
+from autograder.sandbox.inside.bench import Bench
+from autograder.student.face import STUDENT, Reference, Student
+
+
+def _solutions(request: pytest.FixtureRequest) -> Mapping[str, Any]:
+    unit = request.path.stem.removeprefix("test_")
+    return vars(importlib.import_module(f"solutions.{unit}"))
+
+
+@pytest.fixture
+def student(request: pytest.FixtureRequest) -> Student:
+    """The code being marked."""
+    seated = request.config.stash.get(STUDENT, None)
+    return seated or Student(Bench(_solutions(request)))
+
+
+@pytest.fixture
+def reference(request: pytest.FixtureRequest) -> Reference:
+    """The solutions, computed in float64."""
+    return Reference(_solutions(request))
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> Cases:
+    """The grader's own generator of cases."""
+    return Cases(request.node.name)

@@ -1,0 +1,74 @@
+"""Statements that graders of many exercises make, each as one function that raises Mismatch where it is not so."""
+
+from typing import Any
+
+import torch
+
+from ..compare import Expected, Mismatch, assert_close, describe
+from ..sandbox.inside import device_probe
+from ..sandbox.inside.library_calls import LIBRARY_ATTENTION
+from ..student.face import Callee, Instance, ReferenceCallee
+
+__all__ = [
+    "LIBRARY_ATTENTION",
+    "assert_dtype_kept",
+    "assert_follows_device",
+    "assert_inputs_unchanged",
+    "assert_same_gradients",
+    "transplant",
+]
+
+_NTH = ("first", "second", "third", "fourth")
+
+
+def transplant(reference: Any, student: Instance) -> Any:
+    """Gives the student's instance the reference's parameters; returns the reference."""
+    student.load_parameters(reference.named_parameters())
+    return reference
+
+
+def assert_same_gradients(
+    student: Callee, reference: ReferenceCallee, *args: Any, cotangent: torch.Tensor
+) -> None:
+    """The gradient of every input and parameter is the reference's."""
+    seen, right = student.observe(*args, cotangent=cotangent), reference.observe(*args, cotangent=cotangent)
+    assert_close(seen.value, right.value)
+    for number, (gradient, expected) in enumerate(zip(seen.gradients, right.gradients, strict=True)):
+        if expected is not None:
+            _assert_gradient(gradient, expected, f"the {_NTH[number]} argument")
+    for name, expected in right.parameter_gradients.items():
+        _assert_gradient(seen.parameter_gradients.get(name), expected, f"`{name}`")
+
+
+def _assert_gradient(gradient: Any, expected: Expected, where: str) -> None:
+    if gradient is None:
+        raise Mismatch(f"No gradient arrives at {where}: is the result detached from it somewhere?")
+    assert_close(gradient, expected, what=f"The gradient of {where}")
+
+
+def assert_dtype_kept(student: Callee, *args: Any) -> None:
+    """The output has the inputs' dtype."""
+    value, dtype = student(*args), args[0].dtype
+    if not isinstance(value, torch.Tensor):
+        raise Mismatch(f"The result is {describe(value)}, not a tensor.")
+    if value.dtype != dtype:
+        raise Mismatch(f"The inputs are {dtype}, the result is {value.dtype}.")
+
+
+def assert_inputs_unchanged(student: Callee, *args: Any) -> None:
+    """The call writes into none of its arguments."""
+    if changed := student.observe(*args).changed:
+        which = " and ".join(f"the {_NTH[number]}" for number in changed)
+        raise Mismatch(f"It writes into {which} argument. Operations ending in `_` and `+=`, `/=` work in place.")
+
+
+def assert_follows_device(student: Callee, *args: Any) -> None:
+    """On another device everything the code makes is there too, and so is the output."""
+    observed = student.observe(*args)
+    if len(observed.devices) > 1:
+        raise Mismatch("The outputs are on different devices.")
+    match student.probe_device(*args):
+        case device_probe.MIXED:
+            raise Mismatch("It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere.")
+        case device_probe.ELSEWHERE:
+            raise Mismatch("The result is not on the inputs' device.")

@@ -1,0 +1,1 @@
+"""Known wrong answers, one module a unit: see `autograder.catalogue`."""

@@ -1,0 +1,134 @@
+"""A notebook read as data. Nothing in it is believed: neither its name, nor its points, nor the instructor's cells."""
+
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from . import course
+
+MAX_BYTES = 16 << 20
+
+
+class Damaged(Exception):
+    """The file cannot be marked; `str()` is a sentence that says why and what to do."""
+
+
+class RawCell(msgspec.Struct):
+    """A cell as nbformat 4 writes it; of an unknown cell type nothing is run."""
+
+    cell_type: str
+    source: str | list[str] = ""
+    metadata: dict[str, Any] = {}
+    id: str = ""
+
+    @property
+    def text(self) -> str:
+        return course.joined(self.source)
+
+    @property
+    def grade_id(self) -> str:
+        """nbgrader's name of the cell, or an empty string."""
+        nbgrader = self.metadata.get("nbgrader")
+        name = nbgrader.get("grade_id") if isinstance(nbgrader, dict) else None
+        return name if isinstance(name, str) else ""
+
+
+class RawNotebook(msgspec.Struct):
+    """A notebook as nbformat 4 writes it, as far as marking needs it."""
+
+    nbformat: int
+    cells: list[RawCell]
+
+
+@dataclass(frozen=True)
+class CodeCell:
+    """A cell to run."""
+
+    name: str
+    source: str
+    exercise: str | None
+    """The exercise whose solution cell this is."""
+
+    def defines(self, name: str) -> bool:
+        """Whether the text of the cell defines this function or class, or means to."""
+        return self.exercise == name or re.search(rf"^\s*(def|class)\s+{name}\b", self.source, re.M) is not None
+
+
+def read(path: Path) -> bytes:
+    """The bytes of a notebook file; raises Damaged where it is not a regular file of a sensible size."""
+    try:
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode):
+            raise Damaged("This is not a regular file. Hand in the notebook itself, not a link or a folder.")
+        if status.st_size > MAX_BYTES:
+            size = f"{status.st_size / 2**20:.0f} MB, more than {MAX_BYTES >> 20} MB"
+            raise Damaged(f"The file has {size}. Clear the outputs (Kernel, Restart and Clear Outputs) and save it again.")
+        return path.read_bytes()
+    except OSError as error:
+        raise Damaged(f"The file cannot be read: {error.strerror}.") from None
+
+
+def parse(content: bytes) -> RawNotebook:
+    """The cells of a notebook; raises Damaged."""
+    try:
+        notebook = msgspec.json.decode(content, type=RawNotebook)
+    except msgspec.ValidationError as error:
+        raise Damaged(f"The file is JSON but not a Jupyter notebook: {error}. Save it from Jupyter again.") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise Damaged("The file is not a notebook: its content is not JSON. Save it from Jupyter again.") from None
+    if notebook.nbformat != 4:
+        raise Damaged(f"The notebook has format {notebook.nbformat}; format 4 is needed. Save it from Jupyter again.")
+    if not notebook.cells:
+        raise Damaged("The notebook has no cells.")
+    return notebook
+
+
+def unit_of(notebook: RawNotebook) -> course.Unit:
+    """The unit that a notebook belongs to, by its cells' grade_ids, whatever the file is called; raises Damaged."""
+    ids = {cell.grade_id for cell in notebook.cells}
+    code = [CodeCell("", cell.text, None) for cell in notebook.cells if cell.cell_type == "code"]
+    found = [
+        (
+            sum(exercise.name in ids for exercise in unit.exercises),
+            sum(cell.defines(exercise.name) for exercise in unit.exercises for cell in code),
+            unit.name,
+        )
+        for unit in map(course.unit, course.unit_names())
+    ]
+    *hits, name = max(found, default=(0, 0, ""))
+    if not any(hits):
+        raise Damaged("No exercise of this course is in the notebook. Hand in the notebook that was released.")
+    return course.unit(name)
+
+
+def cell_name(number: int, cell: RawCell) -> str:
+    """What a cell is called in reports: its grade_id, or its place in the notebook counted from 1."""
+    return cell.grade_id or f"number {number}"
+
+
+def code_cells(notebook: RawNotebook, unit: course.Unit) -> list[CodeCell]:
+    """The cells to run, in the student's order.
+
+    Checks are left out. Of the instructor's own cells the source's text is run, whatever stands in the notebook;
+    one that was deleted is run first. Where a cell stands twice both run, so of two definitions the last counts.
+    """
+    exercises = {exercise.name for exercise in unit.exercises}
+    checks = {exercise.check for exercise in unit.exercises}
+    cells: list[CodeCell] = []
+    for number, cell in enumerate(notebook.cells, start=1):
+        grade_id = cell.grade_id
+        if cell.cell_type != "code" or grade_id in checks:
+            continue
+        source = unit.instructor_cells.get(grade_id, cell.text)
+        cells.append(CodeCell(cell_name(number, cell), source, grade_id if grade_id in exercises else None))
+    present = {cell.name for cell in cells}
+    deleted = [
+        CodeCell(grade_id, source, None)
+        for grade_id, source in unit.instructor_cells.items()
+        if grade_id not in present
+    ]
+    return deleted + cells

@@ -1,0 +1,82 @@
+"""What marking gives: plain data, written as one JSON object a submission.
+
+Fields may be added; none is renamed, since instructors' scripts read them.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from . import __version__
+
+SubmissionStatus = Literal["graded", "cells_failed", "timed_out", "crashed", "damaged", "grader_error"]
+ExerciseStatus = Literal[
+    "passed", "failed", "error", "timeout", "crashed", "missing", "forbidden", "skipped", "grader_error"
+]
+TestOutcome = Literal["passed", "failed", "withheld", "not_run", "grader_error"]
+
+
+class TestReport(msgspec.Struct):
+    """One hidden grader's verdict. `message` is the grader's statement and, where it failed, what was seen."""
+
+    name: str
+    outcome: TestOutcome
+    points: float
+    message: str
+
+
+class Diagnosis(msgspec.Struct):
+    """The known misconception that behaves as the submission does."""
+
+    name: str
+    sentence: str
+
+
+class ExerciseReport(msgspec.Struct):
+    """One exercise's mark."""
+
+    name: str
+    status: ExerciseStatus
+    score: float
+    max_score: float
+    diagnosis: Diagnosis | None
+    message: str
+    tests: list[TestReport]
+
+
+class CellReport(msgspec.Struct):
+    """What one of the notebook's own cells did when it was run."""
+
+    cell: str
+    status: Literal["ran", "failed", "timeout", "crashed"]
+    message: str
+    printed: str
+
+
+class Report(msgspec.Struct):
+    """One submission's mark."""
+
+    notebook: str
+    unit: str | None
+    status: SubmissionStatus
+    isolation: str
+    device: str
+    score: float
+    max_score: float
+    exercises: list[ExerciseReport]
+    message: str = ""
+    cells: list[CellReport] = []
+    version: str = __version__
+    """Of the kit that gave the mark."""
+
+    def exercise(self, name: str) -> ExerciseReport:
+        """The report on one exercise; KeyError where the unit has none of this name."""
+        for exercise in self.exercises:
+            if exercise.name == name:
+                return exercise
+        raise KeyError(name)
+
+
+def damaged(notebook: str, sentence: str, *, isolation: str, device: str) -> Report:
+    """The report on a file that is no notebook of this course."""
+    return Report(notebook, None, "damaged", isolation, device, 0.0, 0.0, [], sentence)

@@ -1,0 +1,212 @@
+"""The bench on which a student's function or class is tried: call it, differentiate it, see what it changed.
+
+The worker drives it beside the student's code; the trusted side drives the same bench for the reference solution
+and the known misconceptions, so that all three are observed in the same way.
+"""
+
+import copy
+import inspect
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+from . import device_probe, library_calls
+from .faults import Missing, Place, Raised, Unusable
+
+CELL_PREFIX = "cell:"
+
+Kind = Literal["function", "class"]
+Target = str | int  # a name in the notebook, or the number of an instance built from one of its classes
+
+
+@dataclass
+class Observation:
+    """Everything that one call of the student's code showed."""
+
+    value: Any
+    changed: list[int] = field(default_factory=list)
+    """Positions of the arguments that the call wrote into."""
+    devices: list[str] = field(default_factory=list)
+    """The device types that the output's tensors are on."""
+    gradients: list[torch.Tensor | None] = field(default_factory=list)
+    """One per argument; None where none arrived (or the argument is no float tensor)."""
+    parameter_gradients: dict[str, torch.Tensor | None] = field(default_factory=dict)
+    library_calls: list[str] = field(default_factory=list)
+
+
+class Bench:
+    """The student's names, and the instances built from their classes."""
+
+    def __init__(self, names: Mapping[str, Any], device: str = "cpu") -> None:
+        self._names = names
+        self._device = torch.device(device)
+        self._instances: list[torch.nn.Module] = []
+        self._seed = 0
+
+    def kind(self, name: str) -> Kind:
+        """Whether a name is a function or a class; raises Missing or Unusable."""
+        thing = self._find(name)
+        if inspect.isclass(thing):
+            return "class"
+        if callable(thing):
+            return "function"
+        raise Unusable(f"`{name}` is not a function or a class but {type(thing).__name__}.")
+
+    def manual_seed(self, seed: int) -> None:
+        """The seed for the next instance, as a notebook sets it before it builds a module; otherwise it is 0."""
+        self._seed = seed
+
+    def build(self, name: str, args: Sequence[Any]) -> int:
+        """Builds an instance on the CPU, where seeds mean the same everywhere, then moves it to the device."""
+        torch.manual_seed(self._seed)
+        self._seed = 0
+        with student_code():
+            instance = self._find(name)(*args)
+        if not isinstance(instance, torch.nn.Module):
+            raise Unusable(f"`{name}` does not inherit from torch.nn.Module.")
+        with student_code():
+            instance.to(self._device)
+        self._instances.append(instance)
+        return len(self._instances) - 1
+
+    def call(self, target: Target, args: Sequence[Any], cotangent: torch.Tensor | None = None) -> Observation:
+        """Calls a function or an instance's forward on fresh copies of the arguments.
+
+        With a cotangent (the gradient of some loss with respect to the output), gradients flow back to
+        every float argument and every parameter.
+        """
+        function = self._callable(target)
+        inputs = [self._place(arg, requires_grad=cotangent is not None) for arg in args]
+        before = [arg.detach().clone() if isinstance(arg, torch.Tensor) else None for arg in inputs]
+        with student_code(), library_calls.watched() as libraries:
+            value = function(*inputs)
+        observation = Observation(
+            value,
+            changed=[i for i, held in enumerate(before) if held is not None and not _same(held, inputs[i])],
+            devices=sorted({leaf.device.type for leaf in _tensors(value)}),
+            library_calls=sorted(libraries),
+        )
+        if cotangent is not None:
+            self._differentiate(observation, target, inputs, cotangent)
+        return observation
+
+    def named_parameters(self, instance: int) -> dict[str, torch.Tensor]:
+        """The instance's parameters by name, in the order of creation."""
+        return {name: p.detach() for name, p in self._instances[instance].named_parameters()}
+
+    def load_parameters(self, instance: int, values: Mapping[str, torch.Tensor]) -> None:
+        """Gives the instance's parameters these values, in their own dtype; raises Unusable where names or shapes differ."""
+        own = dict(self._instances[instance].named_parameters())
+        if own.keys() != values.keys():
+            raise Unusable(_other_names(set(values), set(own)))
+        for name, value in values.items():
+            if own[name].shape != value.shape:
+                shapes = f"{tuple(value.shape)}, here it is {tuple(own[name].shape)}"
+                raise Unusable(f"The parameter `{name}` should have shape {shapes}.")
+            own[name].data.copy_(value)
+
+    def to_dtype(self, instance: int, dtype: torch.dtype) -> None:
+        """`instance.to(dtype)`."""
+        with student_code():
+            self._instances[instance].to(dtype)
+
+    def train(self, instance: int, mode: bool) -> None:
+        """`instance.train(mode)`."""
+        with student_code():
+            self._instances[instance].train(mode)
+
+    def probe_device(self, target: Target, args: Sequence[Any]) -> str:
+        """Whether the code works on whatever device its inputs are on: see `device_probe`."""
+        function = self._callable(target)
+        if isinstance(target, int):
+            with student_code():
+                # Copied, since a module that has been on the meta device has lost its data.
+                function = copy.deepcopy(self._instances[target]).to(device_probe.META)
+        return device_probe.probe(function, tuple(args))
+
+    def _differentiate(
+        self, observation: Observation, target: Target, inputs: list[Any], cotangent: torch.Tensor
+    ) -> None:
+        output = observation.value
+        leaves = [arg if _differentiable(arg) else None for arg in inputs]
+        parameters = (
+            dict(self._instances[target].named_parameters()) if isinstance(target, int) else dict[str, Any]()
+        )
+        wanted = [leaf for leaf in [*leaves, *parameters.values()] if leaf is not None and leaf.requires_grad]
+        found: Iterator[torch.Tensor | None] = iter([None] * len(wanted))
+        if isinstance(output, torch.Tensor) and output.requires_grad and output.shape == cotangent.shape:
+            with student_code():
+                found = iter(
+                    torch.autograd.grad(output, wanted, cotangent.to(output), allow_unused=True)
+                )
+        observation.gradients = [next(found) if leaf is not None else None for leaf in leaves]
+        observation.parameter_gradients = {
+            name: next(found) if p.requires_grad else None for name, p in parameters.items()
+        }
+
+    def _find(self, name: str) -> Any:
+        if name not in self._names:
+            raise Missing(name)
+        return self._names[name]
+
+    def _callable(self, target: Target) -> Any:
+        return self._instances[target] if isinstance(target, int) else self._find(target)
+
+    def _place(self, arg: Any, requires_grad: bool) -> Any:
+        if not isinstance(arg, torch.Tensor):
+            return copy.deepcopy(arg)
+        placed = arg.detach().to(self._device, copy=True)
+        return placed.requires_grad_() if requires_grad and placed.is_floating_point() else placed
+
+
+@contextmanager
+def student_code() -> Iterator[None]:
+    """Turns whatever the student's code raises into Raised, with the line of the cell it came from."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise raised(error) from None
+
+
+def raised(error: BaseException) -> Raised:
+    """An exception of the student's as data."""
+    try:
+        message = str(error.msg) if isinstance(error, SyntaxError) else str(error)
+    except Exception:
+        message = ""
+    return Raised(type(error).__name__, message, _place_of(error))
+
+
+def _place_of(error: BaseException) -> Place | None:
+    if isinstance(error, SyntaxError):
+        cell = error.filename or ""
+        return Place(cell.removeprefix(CELL_PREFIX), error.lineno or 1) if cell.startswith(CELL_PREFIX) else None
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+        if frame.f_code.co_filename.startswith(CELL_PREFIX):
+            return Place(frame.f_code.co_filename.removeprefix(CELL_PREFIX), line)
+    return None
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+def _differentiable(arg: Any) -> bool:
+    return isinstance(arg, torch.Tensor) and arg.is_floating_point()
+
+
+def _same(before: torch.Tensor, after: torch.Tensor) -> bool:
+    # A student may also resize an input in place.
+    return before.shape == after.shape and torch.equal(before.nan_to_num(), after.detach().nan_to_num())
+
+
+def _other_names(expected: set[str], found: set[str]) -> str:
+    has = ", ".join(sorted(found)) or "no parameters at all"
+    return f"Its parameters should be {', '.join(sorted(expected))}; it has {has}."

@@ -1,0 +1,101 @@
+"""Runs a notebook's cells as Jupyter would, without a kernel: IPython's own shell, nothing printed, nothing kept."""
+
+import contextlib
+import io
+import sys
+import types
+from dataclasses import dataclass
+from typing import Any
+
+from IPython.core.compilerop import CachingCompiler
+from IPython.core.history import HistoryManager
+from IPython.core.interactiveshell import InteractiveShell
+
+from .bench import CELL_PREFIX, raised
+from .faults import Raised
+
+MAX_OUTPUT = 10_000
+CHECK_MODULE = "attention_check"
+
+HistoryManager.enabled = False  # its thread and its file have no place in a worker
+
+
+class _CellCompiler(CachingCompiler):
+    """Names each cell's code after the cell, so that an error can say where it is."""
+
+    cell = ""
+
+    def get_code_name(self, raw_code: str, transformed_code: str, number: int) -> str:
+        return CELL_PREFIX + self.cell
+
+
+class NotebookShell(InteractiveShell):
+    """IPython without a terminal, a history or a printed traceback."""
+
+    def __init__(self) -> None:
+        super().__init__(compiler_class=_CellCompiler)
+
+    def enable_gui(self, gui: str | None = None) -> None:
+        """`%matplotlib inline` asks for an event loop; there is none to start."""
+
+    def showtraceback(self, *args: Any, **kwargs: Any) -> None:
+        """An error is reported as data; a printed traceback costs more than most cells."""
+
+    def showsyntaxerror(self, *args: Any, **kwargs: Any) -> None:
+        """As `showtraceback`."""
+
+
+class CappedText(io.TextIOBase):
+    """Keeps the beginning of what is written and counts the rest, so that no flood fills the memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: list[str] = []
+        self._room = MAX_OUTPUT
+
+    def write(self, text: str) -> int:
+        if self._room > 0:
+            self._parts.append(text[: self._room])
+            self._room -= len(text)
+        return len(text)
+
+    def writable(self) -> bool:
+        return True
+
+    def text(self) -> str:
+        """What was written, cut where the room ended."""
+        return "".join(self._parts) + ("\n[the rest of the output is left out]" if self._room < 0 else "")
+
+
+@dataclass
+class CellOutcome:
+    """What one cell did."""
+
+    printed: str
+    error: Raised | None
+
+
+class Notebook:
+    """The namespace in which a notebook's cells run one after another."""
+
+    def __init__(self) -> None:
+        # The check in the notebook is the student's own; here the hidden graders do the work.
+        check = types.ModuleType(CHECK_MODULE)
+        check.__dict__["check"] = lambda *args, **kwargs: None
+        sys.modules[CHECK_MODULE] = check
+        self._shell = NotebookShell.instance()
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """What the cells have defined."""
+        names: dict[str, Any] = self._shell.user_ns
+        return names
+
+    def run(self, cell: str, source: str) -> CellOutcome:
+        """Runs one cell; an exception is part of the outcome, as it is in Jupyter."""
+        self._shell.compile.cell = cell
+        printed = CappedText()
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
+            result = self._shell.run_cell(source, store_history=False)
+        error = result.error_before_exec or result.error_in_exec
+        return CellOutcome(printed.text(), raised(error) if error else None)

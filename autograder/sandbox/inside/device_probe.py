@@ -1,0 +1,54 @@
+"""Finds tensors that stay behind when a model moves to another device, without a GPU.
+
+A mask that is not a buffer and a tensor made on the CPU by hand work on every laptop and fail on every GPU.
+Run on the meta device (shapes, no data), they meet operands from another device, and a dispatch mode sees it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+FOLLOWS = "follows"
+MIXED = "mixed"
+ELSEWHERE = "elsewhere"
+UNDECIDED = "undecided"
+
+META = torch.device("meta")
+
+# These may meet operands of two devices on CUDA too: `.to(device)` is how one follows, an index may stay on the CPU.
+_CROSSING = {"copy_", "_to_copy", "index", "index_put", "index_put_", "_index_put_impl_"}
+
+
+class _Devices(TorchDispatchMode):
+    """Notes whether an operator got operands from two devices. A 0-d CPU tensor may go anywhere, as on CUDA."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mixed = False
+
+    def __torch_dispatch__(
+        self, func: Any, types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        devices = {t.device for t in tensors if t.dim() > 0 or t.is_meta}
+        if len(devices) > 1 and func.overloadpacket.__name__ not in _CROSSING:
+            self.mixed = True
+        return func(*args, **(kwargs or {}))
+
+
+def probe(call: Callable[..., Any], args: tuple[Any, ...]) -> str:
+    """One of `follows`, `mixed`, `elsewhere` (the output), `undecided` (the code needs data to decide)."""
+    on_meta = tuple(arg.to(META) if isinstance(arg, torch.Tensor) else arg for arg in args)
+    with _Devices() as devices:
+        try:
+            value = call(*on_meta)
+        except Exception:
+            # Whatever was raised, only operands from two devices are a device fault.
+            return MIXED if devices.mixed else UNDECIDED
+    if devices.mixed:
+        return MIXED
+    outputs = [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+    return FOLLOWS if all(output.is_meta for output in outputs) else ELSEWHERE

@@ -1,0 +1,46 @@
+"""What may go wrong with a student's code, as it is told to the trusted side."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line in one of the notebook's cells."""
+
+    cell: str
+    line: int
+
+
+class StudentFault(Exception):
+    """The student's code did not do what was asked; `str()` is a sentence for the student."""
+
+
+class Missing(StudentFault):
+    """The notebook defines no such name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"`{name}` is not defined in the notebook.")
+        self.name = name
+
+
+class Raised(StudentFault):
+    """The student's code raised an exception."""
+
+    MAX_MESSAGE = 300
+
+    def __init__(self, type_name: str, message: str, place: Place | None = None) -> None:
+        self.type_name = type_name[:80]
+        self.message = message[: self.MAX_MESSAGE]
+        self.place = place
+        super().__init__(self._sentence())
+
+    def _sentence(self) -> str:
+        if self.type_name == "NotImplementedError":
+            return "The stub still raises NotImplementedError: nothing is written here yet."
+        said = f"{self.type_name}: {self.message}" if self.message else self.type_name
+        where = f" (line {self.place.line} of the cell `{self.place.cell}`)" if self.place else ""
+        return f"Raised {said}{where}"
+
+
+class Unusable(StudentFault):
+    """The student's object cannot be used as the exercise asks, e.g. a parameter has another name."""

@@ -1,0 +1,158 @@
+"""The wire between the trusted and the untrusted side: data only, never pickle, sizes capped.
+
+A frame is two little-endian 32-bit lengths, a JSON header of the first length and a safetensors
+payload of the second. Tensors stand in the header as numbers into the payload.
+Both sides use this module; nothing that comes in is believed before it has been checked.
+"""
+
+import json
+import math
+import socket
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+
+MAX_HEADER_BYTES = 1 << 20
+MAX_PAYLOAD_BYTES = 64 << 20
+MAX_DEPTH = 8
+MAX_ITEMS = 10_000
+
+_LENGTHS = struct.Struct("<II")
+
+Tensors = dict[str, torch.Tensor]
+
+
+class ProtocolError(Exception):
+    """The other side closed the connection, or sent what the protocol does not allow."""
+
+
+class Opaque:
+    """Stands for a value that cannot cross the wire: only the name of its type comes over."""
+
+    def __init__(self, type_name: str) -> None:
+        self.type_name = type_name
+
+    def __repr__(self) -> str:
+        return f"<{self.type_name}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Opaque) and other.type_name == self.type_name
+
+    def __hash__(self) -> int:
+        return hash(self.type_name)
+
+
+def pack(value: Any, tensors: Tensors, depth: int = 0) -> Any:
+    """Turns a value into JSON, and puts its tensors into `tensors`.
+
+    What has no place in the format (arrays, modules, sparse or huge tensors) becomes `Opaque`.
+    """
+    kind = type(value)
+    if value is None or kind is bool or kind is str and len(value) <= MAX_ITEMS:
+        return value
+    if kind is int and abs(value) < 1 << 63:
+        return value
+    if kind is float:
+        return value if math.isfinite(value) else {"float": str(value)}
+    if isinstance(value, torch.Tensor):
+        return _pack_tensor(value, tensors)
+    if depth < MAX_DEPTH and kind in (list, tuple, dict) and len(value) <= MAX_ITEMS:
+        if kind is dict:
+            pairs = [[pack(k, tensors, depth + 1), pack(v, tensors, depth + 1)] for k, v in value.items()]
+            return {"dict": pairs}
+        items = [pack(item, tensors, depth + 1) for item in value]
+        return {"tuple": items} if kind is tuple else {"list": items}
+    return {"opaque": value.type_name if kind is Opaque else type_name(value)}
+
+
+def _pack_tensor(value: torch.Tensor, tensors: Tensors) -> Any:
+    try:
+        held = value.detach().as_subclass(torch.Tensor)
+        if held.layout is not torch.strided or held.is_meta:
+            return {"opaque": f"a tensor of layout {held.layout} on {held.device}"}
+        room = MAX_PAYLOAD_BYTES - sum(t.nbytes for t in tensors.values())
+        if held.nbytes > room - (1 << 16):
+            return {"opaque": f"a tensor of shape {tuple(held.shape)}, larger than an answer may be"}
+        name = str(len(tensors))
+        # safetensors takes neither views that share memory nor strided ones.
+        tensors[name] = held.to("cpu", copy=True).contiguous()
+        return {"tensor": name}
+    except Exception:
+        return {"opaque": type_name(value)}
+
+
+def type_name(value: object) -> str:
+    """The name of a value's type as its author would write it, e.g. `numpy.ndarray`."""
+    kind = type(value)
+    module = str(getattr(kind, "__module__", ""))
+    name = str(getattr(kind, "__qualname__", "?"))
+    return (name if module in ("builtins", "__main__") else f"{module}.{name}")[:100]
+
+
+def unpack(packed: Any, tensors: Mapping[str, torch.Tensor], depth: int = 0) -> Any:
+    """The value that `pack` was given; raises ProtocolError where the JSON is not of its making."""
+    if packed is None or isinstance(packed, bool | int | float | str):
+        return packed
+    if depth > MAX_DEPTH or not isinstance(packed, dict) or len(packed) != 1:
+        raise ProtocolError("a value is not in the protocol's form")
+    ((tag, content),) = packed.items()
+    if tag == "tensor" and isinstance(content, str) and content in tensors:
+        return tensors[content]
+    if tag == "float" and content in ("nan", "inf", "-inf"):
+        return float(content)
+    if tag == "opaque" and isinstance(content, str):
+        return Opaque(content[:200])
+    if tag in ("list", "tuple") and isinstance(content, list):
+        items = [unpack(item, tensors, depth + 1) for item in content]
+        return tuple(items) if tag == "tuple" else items
+    if tag == "dict" and isinstance(content, list):
+        return dict(_unpack_pair(pair, tensors, depth + 1) for pair in content)
+    raise ProtocolError("a value is not in the protocol's form")
+
+
+def _unpack_pair(pair: Any, tensors: Mapping[str, torch.Tensor], depth: int) -> tuple[Any, Any]:
+    if not isinstance(pair, list) or len(pair) != 2:
+        raise ProtocolError("a value is not in the protocol's form")
+    key = unpack(pair[0], tensors, depth)
+    if not isinstance(key, str | int | float | bool | None):
+        key = repr(Opaque(type_name(key)))
+    return key, unpack(pair[1], tensors, depth)
+
+
+def send(connection: socket.socket, header: Mapping[str, Any], tensors: Tensors | None = None) -> None:
+    """Sends one frame."""
+    head = json.dumps(header, allow_nan=False).encode()
+    payload = safetensors.torch.save(tensors) if tensors else b""
+    if len(head) > MAX_HEADER_BYTES or len(payload) > MAX_PAYLOAD_BYTES:
+        raise ProtocolError("a message is larger than the protocol allows")
+    connection.sendall(_LENGTHS.pack(len(head), len(payload)) + head + payload)
+
+
+def receive(connection: socket.socket) -> tuple[dict[str, Any], Tensors]:
+    """Receives one frame; lengths are checked before anything is read into memory."""
+    head_size, payload_size = _LENGTHS.unpack(_read(connection, _LENGTHS.size))
+    if head_size > MAX_HEADER_BYTES or payload_size > MAX_PAYLOAD_BYTES:
+        raise ProtocolError("a message is larger than the protocol allows")
+    head, payload = _read(connection, head_size), _read(connection, payload_size)
+    try:
+        header = json.loads(head)
+        tensors = safetensors.torch.load(payload) if payload else {}
+    except (ValueError, RecursionError, safetensors.SafetensorError, KeyError, RuntimeError) as error:
+        raise ProtocolError("a message does not follow the protocol") from error
+    if not isinstance(header, dict):
+        raise ProtocolError("a message does not follow the protocol")
+    return header, tensors
+
+
+def _read(connection: socket.socket, size: int) -> bytes:
+    chunks = bytearray()
+    while len(chunks) < size:
+        chunk = connection.recv(min(size - len(chunks), 1 << 20))
+        if not chunk:
+            raise ProtocolError("the connection was closed")
+        chunks += chunk
+    return bytes(chunks)

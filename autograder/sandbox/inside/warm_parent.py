@@ -1,0 +1,99 @@
+"""The warm parent: imports what notebooks use once, then forks a worker for each submission.
+
+It runs none of the student's code itself and starts no thread: a forked child of a process with a running
+thread pool may hang. Over its control connection it is told to fork a worker or to end one.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import tempfile
+import time
+from typing import Any
+
+import matplotlib
+import torch
+
+matplotlib.use("Agg")
+torch.set_num_threads(1)  # before any operator runs
+
+import matplotlib.font_manager  # noqa: E402  (reads the font cache, once)
+import matplotlib.pyplot  # noqa: E402, F401
+import numpy  # noqa: E402, F401
+
+from . import protocol, worker  # noqa: E402
+from .bench import Bench  # noqa: E402
+from .cells import Notebook  # noqa: E402
+from .confinement import LEVEL, Limits  # noqa: E402
+
+GRACE = 2.0  # seconds
+
+
+def main(control_fd: int) -> None:
+    """Serves the control connection until the trusted side closes it."""
+    control = socket.socket(fileno=control_fd)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trusted side, which then hangs up
+    notebook = Notebook()
+    _warm_up()
+    protocol.send(control, {"isolation": LEVEL})
+    scratches: dict[int, str] = {}
+    while True:
+        try:
+            request, _ = protocol.receive(control)
+        except protocol.ProtocolError:
+            break
+        if "fork" in request:
+            (connection_fd,) = socket.recv_fds(control, 1, 1)[1]
+            pid, scratch = _fork(control, connection_fd, request["fork"], notebook)
+            scratches[pid] = scratch
+            protocol.send(control, {"pid": pid})
+        else:
+            pid = request["end"]
+            protocol.send(control, {"ended_by": _end(pid, hung_up=request["hung_up"])})
+            shutil.rmtree(scratches.pop(pid), ignore_errors=True)
+    for pid, scratch in scratches.items():
+        _end(pid, hung_up=False)
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _warm_up() -> None:
+    """PyTorch imports a thousand modules at its first dispatch mode: once here, not once a worker."""
+    Bench({"double": lambda x: x * 2}).call("double", [torch.ones(2)])
+
+
+def _fork(control: socket.socket, connection_fd: int, job: dict[str, Any], notebook: Notebook) -> tuple[int, str]:
+    scratch = tempfile.mkdtemp(prefix="submission-")
+    pid = os.fork()
+    if pid:
+        os.close(connection_fd)
+        return pid, scratch
+    try:
+        control.close()
+        limits = Limits(**job["limits"])
+        worker.work(
+            socket.socket(fileno=connection_fd), worker.Job(job["device"], limits, scratch), notebook
+        )
+    finally:
+        os._exit(0)
+
+
+def _end(pid: int, *, hung_up: bool) -> int:
+    """Kills the worker and what it started; returns the signal that had ended it before, or 0.
+
+    A worker that has hung up is given a moment to be dead, so that what ended it can be told.
+    """
+    deadline = time.monotonic() + (GRACE if hung_up else 0.0)
+    done, status = os.waitpid(pid, os.WNOHANG)
+    while not done and time.monotonic() < deadline:
+        time.sleep(0.002)
+        done, status = os.waitpid(pid, os.WNOHANG)
+    if not done:
+        os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)  # what the worker has left running in its group
+    if not done:
+        os.waitpid(pid, 0)
+        return 0
+    return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0

@@ -1,0 +1,130 @@
+"""One worker: runs one notebook's cells, then answers calls of what they defined, until it is killed."""
+
+import os
+import signal
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from . import confinement, protocol
+from .bench import Bench, Observation
+from .cells import Notebook
+from .faults import Missing, Raised, StudentFault
+
+Answer = tuple[dict[str, Any], protocol.Tensors]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker is told when it is forked."""
+
+    device: str
+    limits: confinement.Limits
+    scratch: str
+
+
+def work(connection: socket.socket, job: Job, notebook: Notebook) -> None:
+    """Serves one submission in an untouched notebook; returns when the trusted side hangs up."""
+    _settle(job)
+    confinement.confine(job.limits, cuda=job.device != "cpu")
+    service = _Service(notebook, Bench(notebook.names, job.device))
+    while True:
+        try:
+            header, tensors = protocol.receive(connection)
+        except protocol.ProtocolError:
+            return
+        confinement.allow_cpu(int(header["cpu_seconds"]))
+        answer, payload = service.answer(header, tensors)
+        protocol.send(connection, answer, payload)
+
+
+def _settle(job: Job) -> None:
+    """A process group, a directory and silence of its own; arithmetic that repeats."""
+    os.setsid()
+    os.chdir(job.scratch)
+    null = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(null, standard)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    torch.manual_seed(0)
+    if job.device != "cpu":
+        torch.use_deterministic_algorithms(True)
+        torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cudnn.allow_tf32 = False
+
+
+class _Service:
+    """Turns requests into calls of the notebook and the bench, and what they give into answers."""
+
+    def __init__(self, notebook: Notebook, bench: Bench) -> None:
+        self._notebook = notebook
+        self._bench = bench
+        self._operations: dict[str, Callable[[dict[str, Any], protocol.Tensors], Answer]] = {
+            "cell": self._cell,
+            "kind": lambda h, t: ({"kind": bench.kind(h["name"])}, {}),
+            "manual_seed": lambda h, t: self._done(bench.manual_seed(h["seed"])),
+            "build": self._build,
+            "call": self._call,
+            "named_parameters": self._named_parameters,
+            "load_parameters": lambda h, t: self._done(bench.load_parameters(h["instance"], t)),
+            "to_dtype": lambda h, t: self._done(bench.to_dtype(h["instance"], getattr(torch, h["dtype"]))),
+            "train": lambda h, t: self._done(bench.train(h["instance"], h["mode"])),
+            "probe_device": self._probe_device,
+        }
+
+    def answer(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
+        """The answer to one request; a fault of the student's code is an answer too."""
+        try:
+            return self._operations[header["operation"]](header, tensors)
+        except StudentFault as fault:
+            return {"fault": _fault(fault)}, {}
+
+    @staticmethod
+    def _done(nothing: None) -> Answer:
+        return {}, {}
+
+    def _cell(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
+        outcome = self._notebook.run(header["cell"], header["source"])
+        return {"printed": outcome.printed, "fault": _fault(outcome.error) if outcome.error else None}, {}
+
+    def _build(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
+        return {"instance": self._bench.build(header["name"], protocol.unpack(header["args"], tensors))}, {}
+
+    def _call(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
+        args = protocol.unpack(header["args"], tensors)
+        cotangent = protocol.unpack(header["cotangent"], tensors)
+        return _observation(self._bench.call(header["target"], args, cotangent))
+
+    def _named_parameters(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
+        payload: protocol.Tensors = {}
+        parameters = self._bench.named_parameters(header["instance"])
+        return {"parameters": protocol.pack(parameters, payload)}, payload
+
+    def _probe_device(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
+        args = protocol.unpack(header["args"], tensors)
+        return {"verdict": self._bench.probe_device(header["target"], args)}, {}
+
+
+def _observation(seen: Observation) -> Answer:
+    payload: protocol.Tensors = {}
+    return {
+        "value": protocol.pack(seen.value, payload),
+        "changed": seen.changed,
+        "devices": seen.devices,
+        "gradients": protocol.pack(seen.gradients, payload),
+        "parameter_gradients": protocol.pack(seen.parameter_gradients, payload),
+        "library_calls": seen.library_calls,
+    }, payload
+
+
+def _fault(fault: StudentFault) -> dict[str, Any]:
+    match fault:
+        case Missing(name=name):
+            return {"kind": "missing", "name": name}
+        case Raised(type_name=type_name, message=message, place=place):
+            where = [place.cell, place.line] if place else None
+            return {"kind": "raised", "type_name": type_name, "message": message, "place": where}
+    return {"kind": "unusable", "sentence": str(fault)}

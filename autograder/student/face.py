@@ -1,0 +1,172 @@
+"""`student` and `reference`: two objects with the same face, so that a grader reads as the statement it checks.
+
+`student.attention_scores(queries, keys)` calls the student's function; `student.SelfAttention_v1(3, 2)` builds an
+instance of the student's class, which is called in turn. `reference` answers from the solutions, computed in
+float64, with `Expected` values that know how close a right answer comes.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import torch
+
+from ..compare import TOLERANCE, Expected
+from ..sandbox.inside.bench import Bench, Kind, Observation, Target
+from .backend import Backend
+
+
+STUDENT = pytest.StashKey["Student"]()
+"""Where a grading session keeps the student at hand, for the graders' fixture."""
+
+
+class Callee:
+    """A function, or an instance of a class, of the student's."""
+
+    def __init__(self, backend: Backend, target: Target) -> None:
+        self._backend = backend
+        self._target = target
+
+    def __call__(self, *args: Any) -> Any:
+        """What the code returns: tensors and plain values; anything else as `Opaque`."""
+        return self.observe(*args).value
+
+    def observe(self, *args: Any, cotangent: torch.Tensor | None = None) -> Observation:
+        """Everything that the call shows; with a cotangent, the gradients too."""
+        return self._backend.call(self._target, args, cotangent)
+
+    def probe_device(self, *args: Any) -> str:
+        """Whether the code follows its inputs to another device: see `sandbox.inside.device_probe`."""
+        return self._backend.probe_device(self._target, args)
+
+
+class Instance(Callee):
+    """An instance of one of the student's classes."""
+
+    def __init__(self, backend: Backend, number: int) -> None:
+        super().__init__(backend, number)
+        self._number = number
+
+    def named_parameters(self) -> dict[str, torch.Tensor]:
+        """The parameters by name, in the order of creation."""
+        return self._backend.named_parameters(self._number)
+
+    def load_parameters(self, values: Mapping[str, torch.Tensor]) -> None:
+        """Transplants parameters by name, so that a different order of creation costs only the seeded test."""
+        self._backend.load_parameters(self._number, values)
+
+    def to(self, dtype: torch.dtype) -> "Instance":
+        """Changes the parameters' dtype, in place."""
+        self._backend.to_dtype(self._number, dtype)
+        return self
+
+    def train(self, mode: bool = True) -> "Instance":
+        """Switches between training and evaluation."""
+        self._backend.train(self._number, mode)
+        return self
+
+    def eval(self) -> "Instance":
+        """`train(False)`."""
+        return self.train(False)
+
+
+class Student:
+    """The names that a notebook defines."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._kinds: dict[str, Kind] = {}
+
+    def manual_seed(self, seed: int) -> None:
+        """`torch.manual_seed`, beside the student's code."""
+        self._backend.manual_seed(seed)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name not in self._kinds:
+            self._kinds[name] = self._backend.kind(name)
+        if self._kinds[name] == "function":
+            return Callee(self._backend, name)
+        return lambda *args: Instance(self._backend, self._backend.build(name, args))
+
+
+class Reference:
+    """The solutions behind the student's face: float inputs go in as float64, values come out as `Expected`."""
+
+    def __init__(self, solutions: Mapping[str, Any]) -> None:
+        self._bench = Bench(solutions)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if self._bench.kind(name) == "function":
+            return ReferenceCallee(self._bench, name)
+        return self._build(name)
+
+    def _build(self, name: str) -> Any:
+        def build(*args: Any) -> ReferenceInstance:
+            return ReferenceInstance(self._bench, self._bench.build(name, args))
+
+        return build
+
+
+class ReferenceCallee:
+    """A function, or an instance of a class, of the solutions."""
+
+    def __init__(self, bench: Bench, target: Target) -> None:
+        self._bench = bench
+        self._target = target
+
+    def __call__(self, *args: Any) -> Any:
+        """The expected value of a call with these arguments."""
+        return self.observe(*args).value
+
+    def observe(self, *args: Any, cotangent: torch.Tensor | None = None) -> Observation:
+        """The expected value and gradients of a call with these arguments."""
+        tolerance = TOLERANCE[_dtype(args)]
+        seen = self._bench.call(self._target, [_double(arg) for arg in args], _double(cotangent))
+        return Observation(
+            _expected(seen.value, tolerance),
+            gradients=[_expected(gradient, tolerance) for gradient in seen.gradients],
+            parameter_gradients={
+                name: _expected(gradient, tolerance) for name, gradient in seen.parameter_gradients.items()
+            },
+        )
+
+
+class ReferenceInstance(ReferenceCallee):
+    """An instance of one of the solutions' classes, built in float32 under a fixed seed, computing in float64."""
+
+    def __init__(self, bench: Bench, number: int) -> None:
+        super().__init__(bench, number)
+        bench.to_dtype(number, torch.float64)
+        self._number = number
+
+    def named_parameters(self) -> dict[str, torch.Tensor]:
+        """The parameters by name, to be transplanted into the student's instance."""
+        return self._bench.named_parameters(self._number)
+
+    def train(self, mode: bool = True) -> "ReferenceInstance":
+        """Switches between training and evaluation."""
+        self._bench.train(self._number, mode)
+        return self
+
+    def eval(self) -> "ReferenceInstance":
+        """`train(False)`."""
+        return self.train(False)
+
+
+def _dtype(args: tuple[Any, ...]) -> torch.dtype:
+    floats = (arg.dtype for arg in args if isinstance(arg, torch.Tensor) and arg.is_floating_point())
+    return next(floats, torch.float32)
+
+
+def _double(arg: Any) -> Any:
+    return arg.double() if isinstance(arg, torch.Tensor) and arg.is_floating_point() else arg
+
+
+def _expected(value: Any, tolerance: float) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_expected(item, tolerance) for item in value)
+    return Expected(value.detach(), tolerance) if isinstance(value, torch.Tensor) else value

@@ -1,0 +1,209 @@
+"""A student's notebook in the sandbox: runs its cells, passes calls on, and starts a new worker where one was lost.
+
+A hang or a crash costs what hung or crashed alone: the next request forks a fresh worker and runs the notebook's
+cells again, without the one that did not come back.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+import torch
+
+from ..notebook import CodeCell
+from ..report import CellReport
+from ..sandbox.inside import protocol
+from ..sandbox.inside.bench import Kind, Observation, Target
+from ..sandbox.inside.faults import Missing, Place, Raised, StudentFault, Unusable
+from ..sandbox.limits import Limits
+from ..sandbox.server import Crashed, TimedOut, WarmParent, Worker
+
+
+T = TypeVar("T")
+
+
+class OutOfBudget(Exception):
+    """This submission has had all the restarts it gets."""
+
+
+class _Fault(msgspec.Struct):
+    kind: str
+    name: str = ""
+    type_name: str = ""
+    message: str = ""
+    sentence: str = ""
+    place: tuple[str, int] | None = None
+
+    def raised(self) -> StudentFault:
+        if self.kind == "missing":
+            return Missing(self.name)
+        if self.kind == "raised":
+            return Raised(self.type_name, self.message, Place(*self.place) if self.place else None)
+        return Unusable(self.sentence[: 2 * Raised.MAX_MESSAGE])
+
+
+class _Answer(msgspec.Struct):
+    """Every field that any answer has; what is not there stays at its default."""
+
+    fault: _Fault | None = None
+    printed: str = ""
+    kind: Kind = "function"
+    instance: int = -1
+    verdict: str = ""
+    value: Any = None
+    changed: list[int] = []
+    devices: list[str] = []
+    gradients: Any = None
+    parameter_gradients: Any = None
+    library_calls: list[str] = []
+    parameters: Any = None
+
+
+class SandboxedNotebook:
+    """One submission's code as a backend for `Student`. Close it when the submission is marked."""
+
+    def __init__(self, parent: WarmParent, cells: Sequence[CodeCell], device: str, limits: Limits) -> None:
+        self._parent = parent
+        self._cells = cells
+        self._device = device
+        self._limits = limits
+        self._worker: Worker | None = None
+        self._restarts_left = limits.restarts
+        self._outcomes: dict[int, CellReport] = {}
+
+    def run_cells(self) -> list[CellReport]:
+        """Runs the notebook from top to bottom; what each cell did."""
+        try:
+            while self._worker is None:
+                self._restart()
+        except OutOfBudget:
+            for number, cell in enumerate(self._cells):
+                lost = CellReport(cell.name, "timeout", "Not run: too many cells before it did not come back.", "")
+                self._outcomes.setdefault(number, lost)
+        return [self._outcomes[number] for number in range(len(self._cells))]
+
+    def close(self) -> None:
+        """Ends the worker, if one is running."""
+        if self._worker is not None:
+            self._worker.end()
+            self._worker = None
+
+    def kind(self, name: str) -> Kind:
+        return self._ask({"operation": "kind", "name": name})[0].kind
+
+    def manual_seed(self, seed: int) -> None:
+        self._ask({"operation": "manual_seed", "seed": seed})
+
+    def build(self, name: str, args: Sequence[Any]) -> int:
+        tensors: protocol.Tensors = {}
+        packed = protocol.pack(list(args), tensors)
+        return self._ask({"operation": "build", "name": name, "args": packed}, tensors)[0].instance
+
+    def call(self, target: Target, args: Sequence[Any], cotangent: torch.Tensor | None = None) -> Observation:
+        tensors: protocol.Tensors = {}
+        header = {
+            "operation": "call",
+            "target": target,
+            "args": protocol.pack(list(args), tensors),
+            "cotangent": protocol.pack(cotangent, tensors),
+        }
+        answer, payload = self._ask(header, tensors)
+        return self._understood(lambda: _observation(answer, payload))
+
+    def named_parameters(self, instance: int) -> dict[str, torch.Tensor]:
+        answer, payload = self._ask({"operation": "named_parameters", "instance": instance})
+        return self._understood(lambda: _tensors_by_name(answer.parameters, payload))
+
+    def load_parameters(self, instance: int, values: Mapping[str, torch.Tensor]) -> None:
+        tensors = {name: value.contiguous() for name, value in values.items()}
+        self._ask({"operation": "load_parameters", "instance": instance}, tensors)
+
+    def to_dtype(self, instance: int, dtype: torch.dtype) -> None:
+        self._ask({"operation": "to_dtype", "instance": instance, "dtype": str(dtype).removeprefix("torch.")})
+
+    def train(self, instance: int, mode: bool) -> None:
+        self._ask({"operation": "train", "instance": instance, "mode": mode})
+
+    def probe_device(self, target: Target, args: Sequence[Any]) -> str:
+        tensors: protocol.Tensors = {}
+        packed = protocol.pack(list(args), tensors)
+        return self._ask({"operation": "probe_device", "target": target, "args": packed}, tensors)[0].verdict
+
+    def _restart(self) -> None:
+        """Forks a worker and runs the cells that are not known to hang or crash; leaves no worker where one does."""
+        if self._restarts_left < 0:
+            raise OutOfBudget
+        self._restarts_left -= 1
+        self._worker = self._parent.fork(self._device, self._limits)
+        for number, cell in enumerate(self._cells):
+            before = self._outcomes.get(number)
+            if before and before.status in ("timeout", "crashed"):
+                continue
+            self._outcomes[number] = self._run_cell(cell)
+            if self._worker is None:
+                return
+
+    def _run_cell(self, cell: CodeCell) -> CellReport:
+        header = {"operation": "cell", "cell": cell.name, "source": cell.source}
+        try:
+            answer, _ = self._request(header, {}, self._limits.cell_cpu_seconds)
+        except TimedOut:
+            message = f"Stopped after {self._limits.cell_cpu_seconds} seconds. Does a loop in it never end?"
+            return CellReport(cell.name, "timeout", message, "")
+        except Crashed:
+            message = "This cell ended Python itself, so it and nothing after it in that run could be used."
+            return CellReport(cell.name, "crashed", message, "")
+        if answer.fault:
+            return CellReport(cell.name, "failed", str(answer.fault.raised()), answer.printed)
+        return CellReport(cell.name, "ran", "", answer.printed)
+
+    def _ask(
+        self, header: dict[str, Any], tensors: protocol.Tensors | None = None
+    ) -> tuple[_Answer, protocol.Tensors]:
+        while self._worker is None:
+            self._restart()
+        answer, payload = self._request(header, tensors or {}, self._limits.call_cpu_seconds)
+        if answer.fault:
+            raise answer.fault.raised()
+        return answer, payload
+
+    def _request(
+        self, header: dict[str, Any], tensors: protocol.Tensors, cpu_seconds: int
+    ) -> tuple[_Answer, protocol.Tensors]:
+        assert self._worker is not None
+        try:
+            raw, payload = self._worker.request(header, tensors, cpu_seconds=cpu_seconds)
+        except (TimedOut, Crashed):
+            self._worker = None
+            raise
+        return self._understood(lambda: msgspec.convert(raw, _Answer)), payload
+
+    def _understood(self, read: Callable[[], T]) -> T:
+        """Reads what came from the untrusted side; nonsense there is a crash, and ends the worker."""
+        try:
+            return read()
+        except (protocol.ProtocolError, msgspec.ValidationError, TypeError, ValueError):
+            self.close()
+            raise Crashed from None
+
+
+def _observation(answer: _Answer, payload: protocol.Tensors) -> Observation:
+    gradients = protocol.unpack(answer.gradients, payload)
+    parameter_gradients = protocol.unpack(answer.parameter_gradients, payload)
+    if not isinstance(gradients, list) or not isinstance(parameter_gradients, dict):
+        raise protocol.ProtocolError("an observation is not in the protocol's form")
+    return Observation(
+        protocol.unpack(answer.value, payload),
+        answer.changed,
+        answer.devices,
+        gradients,
+        parameter_gradients,
+        answer.library_calls,
+    )
+
+
+def _tensors_by_name(packed: Any, payload: protocol.Tensors) -> dict[str, torch.Tensor]:
+    parameters = protocol.unpack(packed, payload)
+    if not isinstance(parameters, dict) or not all(isinstance(t, torch.Tensor) for t in parameters.values()):
+        raise protocol.ProtocolError("parameters are not in the protocol's form")
+    return parameters

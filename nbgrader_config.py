@@ -1,0 +1,24 @@
+"""nbgrader's settings for this course. Read by every `nbgrader` command here, by formgrader and by `autograder`."""
+
+from pathlib import Path
+
+c = get_config()  # noqa: F821  (nbgrader provides it)
+
+c.CourseDirectory.course_id = "attention"
+c.CourseDirectory.root = str(Path(__file__).resolve().parent)
+
+# Students' stubs: a definition that can be run, and that says so when it is called.
+c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}
+
+# Submissions are read as data, marked outside the student's process, and no kernel is started.
+c.Autograde.exporter_class = "autograder.nbgrader_plugin.exporter.SubmissionExporter"
+c.Autograde.autograde_preprocessors = [
+    "autograder.nbgrader_plugin.preprocessor.MarkExercises",  # in place of nbgrader's Execute
+    "nbgrader.preprocessors.IgnorePattern",
+    "nbconvert.preprocessors.ClearMetadataPreprocessor",
+    "nbgrader.preprocessors.LimitOutput",
+    "nbgrader.preprocessors.SaveAutoGrades",
+    "nbgrader.preprocessors.AssignLatePenalties",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+c.OverwriteCells.add_missing_cells = True

@@ -1,0 +1,1 @@
+"""The answers, one module a unit: signature, docstring and body. Stubs are derived from them; nothing repeats them."""
