@@ -56,6 +56,16 @@ def right_answer(exercise: str) -> Callable[[T], T]:
     return _entry(exercise, None)
 
 
+def solutions(unit: str) -> dict[str, Candidate]:
+    """The unit's solutions by exercise."""
+    module = importlib.import_module(f"solutions.{unit}")
+    return {
+        name: Candidate(name, name, "the solution", answer)
+        for name, answer in vars(module).items()
+        if getattr(answer, "__module__", None) == module.__name__
+    }
+
+
 def misconceptions(unit: str) -> dict[str, Candidate]:
     """The unit's misconceptions by name."""
     return _candidates("misconceptions", unit)

@@ -2,6 +2,7 @@
 
 import re
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,16 @@ def unit_of(notebook: RawNotebook) -> course.Unit:
     if not any(hits):
         raise Damaged("No exercise of this course is in the notebook. Hand in the notebook that was released.")
     return course.unit(name)
+
+
+def filled_in(unit: str, answers: Mapping[str, str]) -> bytes:
+    """A released notebook with answers typed into its solution cells, as a student saves it."""
+    path = course.RELEASE / unit / f"{unit}.ipynb"
+    released = msgspec.json.decode(path.read_bytes())
+    for cell in released["cells"]:
+        if cell["metadata"].get("nbgrader", {}).get("grade_id") in answers:
+            cell["source"] = answers[cell["metadata"]["nbgrader"]["grade_id"]]
+    return msgspec.json.format(msgspec.json.encode(released), indent=1) + b"\n"
 
 
 def cell_name(number: int, cell: RawCell) -> str:

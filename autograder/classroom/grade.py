@@ -1,9 +1,9 @@
 """`autograder grade`: a class through the sandbox and nbgrader into the gradebook, one row for everyone."""
 
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-import tempfile
 
 from .. import course
 from ..grading.requests import Device, Ready

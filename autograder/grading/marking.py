@@ -23,16 +23,20 @@ def mark(
     """
     forbidden = sorted({name for verdict in verdicts for name in verdict.grader.forbids} & library_calls)
     status = "forbidden" if forbidden else _status(verdicts, cell)
+    everywhere = _seen_everywhere(verdicts)
     value_passed = any(v.outcome == "passed" and not v.grader.is_property for v in verdicts)
     worth = exercise.points / sum(verdict.grader.points for verdict in verdicts)
-    tests = [_test(verdict, worth, value_passed=value_passed, forbidden=bool(forbidden)) for verdict in verdicts]
+    tests = [
+        _test(verdict, worth, value_passed=value_passed, forbidden=bool(forbidden), told=everywhere)
+        for verdict in verdicts
+    ]
     return ExerciseReport(
         exercise.name,
         status,
         round(sum(test.points for test in tests), 2),
         exercise.points,
         None if forbidden else diagnosis,
-        _message(exercise.name, status, forbidden, cell),
+        _message(exercise.name, status, forbidden, cell) or everywhere,
         tests,
     )
 
@@ -69,11 +73,18 @@ def _status(verdicts: Sequence[Verdict], cell: CellReport | None) -> ExerciseSta
     return "failed"
 
 
-def _test(verdict: Verdict, worth: float, *, value_passed: bool, forbidden: bool) -> TestReport:
-    """worth: the points that a weight of 1 stands for."""
+def _seen_everywhere(verdicts: Sequence[Verdict]) -> str:
+    """What every grader saw, if it was the same each time: said once, then, and not below each statement."""
+    seen = {verdict.seen for verdict in verdicts}
+    return seen.pop() if len(seen) == 1 and len(verdicts) > 1 else ""
+
+
+def _test(verdict: Verdict, worth: float, *, value_passed: bool, forbidden: bool, told: str) -> TestReport:
+    """worth: the points that a weight of 1 stands for. told: what need not be said again."""
     grader = verdict.grader
     if verdict.outcome != "passed":
-        return TestReport(grader.name, verdict.outcome, 0.0, f"{grader.statement} {verdict.seen}".strip())
+        seen = verdict.seen.removeprefix(told)
+        return TestReport(grader.name, verdict.outcome, 0.0, f"{grader.statement} {seen}".strip())
     if forbidden:
         return TestReport(grader.name, "withheld", 0.0, grader.statement)
     if grader.is_property and not value_passed:

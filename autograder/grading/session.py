@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ..compare import Mismatch
 from ..report import TestOutcome
 from ..sandbox.inside.faults import Missing, StudentFault
 from ..sandbox.server import Crashed, TimedOut
@@ -61,22 +62,21 @@ class Session:
     def run(self, student: Student, graders: Sequence[Grader]) -> Iterator[Verdict]:
         """Runs the graders of one exercise on one student; after a hang or a crash the rest is not run."""
         lost = False
-        following = [*(grader.item for grader in graders[1:]), None]
-        for grader, next_item in zip(graders, following, strict=True):
-            verdict = Verdict(grader, "not_run") if lost else self._run(student, grader, next_item)
+        for grader in graders:
+            verdict = Verdict(grader, "not_run") if lost else self._run(student, grader)
             lost = lost or verdict.lost is not None
             yield verdict
 
-    def _run(self, student: Student, grader: Grader, next_item: pytest.Item | None) -> Verdict:
+    def _run(self, student: Student, grader: Grader) -> Verdict:
         item = grader.item
         item.config.stash[STUDENT] = student
         self._call = None
-        item.ihook.pytest_runtest_protocol(item=item, nextitem=next_item)
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=None)  # None: nothing is left set up behind it
         failed: pytest.CallInfo[None] | None = self._call
         if failed is None or failed.excinfo is None:
             return Verdict(grader, "passed")
         match failed.excinfo.value:
-            case AssertionError() | StudentFault() as found:
+            case Mismatch() | StudentFault() as found:
                 return Verdict(grader, "failed", str(found), missing=isinstance(found, Missing))
             case (TimedOut() | Crashed() | OutOfBudget()) as lost:
                 return Verdict(grader, "failed", _loss(lost), lost)

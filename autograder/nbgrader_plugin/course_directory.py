@@ -3,11 +3,13 @@
 import logging
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
+from sqlalchemy.exc import SAWarning
 from traitlets.config import Config, PyFileConfigLoader
 
 from .. import course
@@ -30,6 +32,8 @@ def nbgrader_api(root: Path, **folders: Path) -> Any:
     for name, folder in folders.items():
         config.CourseDirectory[f"{name}_directory"] = str(folder)
     directory = CourseDirectory(config=config)
+    # nbgrader's own use of SQLAlchemy, each time a submission is created.
+    warnings.filterwarnings("ignore", category=SAWarning, message="Object of type <Submitted")
     log = logging.getLogger("autograder.nbgrader")
     log.propagate = False
     log.addHandler(logging.NullHandler())

@@ -42,8 +42,10 @@ class Observation:
 class Bench:
     """The student's names, and the instances built from their classes."""
 
-    def __init__(self, names: Mapping[str, Any], device: str = "cpu") -> None:
+    def __init__(self, names: Mapping[str, Any], device: str = "cpu", *, watch: bool = True) -> None:
+        """watch: note the library calls; costs a second of imports in a process that does so first."""
         self._names = names
+        self._watched = library_calls.watched if watch else _unwatched
         self._device = torch.device(device)
         self._instances: list[torch.nn.Module] = []
         self._seed = 0
@@ -83,7 +85,7 @@ class Bench:
         function = self._callable(target)
         inputs = [self._place(arg, requires_grad=cotangent is not None) for arg in args]
         before = [arg.detach().clone() if isinstance(arg, torch.Tensor) else None for arg in inputs]
-        with student_code(), library_calls.watched() as libraries:
+        with student_code(), self._watched() as libraries:
             value = function(*inputs)
         observation = Observation(
             value,
@@ -162,6 +164,11 @@ class Bench:
             return copy.deepcopy(arg)
         placed = arg.detach().to(self._device, copy=True)
         return placed.requires_grad_() if requires_grad and placed.is_floating_point() else placed
+
+
+@contextmanager
+def _unwatched() -> Iterator[set[str]]:
+    yield set()
 
 
 @contextmanager

@@ -34,9 +34,19 @@ class _Devices(TorchDispatchMode):
     ) -> Any:
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         devices = {t.device for t in tensors if t.dim() > 0 or t.is_meta}
-        if len(devices) > 1 and func.overloadpacket.__name__ not in _CROSSING:
+        name = func.overloadpacket.__name__
+        if len(devices) > 1 and name not in _CROSSING:
             self.mixed = True
+        if name == "copy_" and args[1].is_meta and not args[0].is_meta:
+            return args[0]  # a copy to the CPU works on CUDA; here there is no data to copy
+        if name == "_to_copy" and args[0].is_meta and _leaves_meta(kwargs):
+            return torch.zeros(args[0].shape, dtype=(kwargs or {}).get("dtype") or args[0].dtype)
         return func(*args, **(kwargs or {}))
+
+
+def _leaves_meta(kwargs: Mapping[str, Any] | None) -> bool:
+    device = (kwargs or {}).get("device")
+    return device is not None and torch.device(device) != META
 
 
 def probe(call: Callable[..., Any], args: tuple[Any, ...]) -> str:

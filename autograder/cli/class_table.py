@@ -1,0 +1,41 @@
+"""The table that `autograder grade` ends with: one row for everyone, and what to know about each mark."""
+
+from rich.table import Table
+
+from .. import course
+from ..classroom.grade import ClassResult, Row
+from ..report import ExerciseReport
+
+_STATUS = {
+    "graded": "graded",
+    "cells_failed": "cells failed",
+    "timed_out": "timed out",
+    "crashed": "crashed",
+    "damaged": "damaged",
+    "grader_error": "grader error",
+}
+
+
+def class_table(unit: str, result: ClassResult) -> Table:
+    """Students, statuses, scores, and for each exercise that is not right the name of the mistake."""
+    terms = f"device {result.terms.device}, isolation {result.terms.isolation}"
+    table = Table(title=f"{unit}: {len(result.rows)} submissions ({terms})", title_justify="left")
+    table.add_column("student")
+    table.add_column("status", no_wrap=True)
+    table.add_column("score", justify="right", no_wrap=True)
+    table.add_column("what to know", overflow="fold")
+    for row in result.rows:
+        score = f"{row.report.score:g} / {course.unit(unit).max_score:g}"
+        table.add_row(row.student, _STATUS[row.report.status], score, _notes(row))
+    return table
+
+
+def _notes(row: Row) -> str:
+    wrong = [exercise for exercise in row.report.exercises if exercise.status != "passed"]
+    notes = [*map(_note, wrong), row.report.message, f"NOT RECORDED: {row.problem}" if row.problem else ""]
+    return "\n".join(filter(None, notes))
+
+
+def _note(exercise: ExerciseReport) -> str:
+    mistake = exercise.diagnosis.name if exercise.diagnosis else exercise.status
+    return f"{exercise.name} {exercise.score:g}/{exercise.max_score:g}: {mistake}"
