@@ -67,7 +67,9 @@ def read(path: Path) -> bytes:
             raise Damaged("This is not a regular file. Hand in the notebook itself, not a link or a folder.")
         if status.st_size > MAX_BYTES:
             size = f"{status.st_size / 2**20:.0f} MB, more than {MAX_BYTES >> 20} MB"
-            raise Damaged(f"The file has {size}. Clear the outputs (Kernel, Restart and Clear Outputs) and save it again.")
+            raise Damaged(
+                f"The file has {size}. Clear the outputs (Kernel, Restart and Clear Outputs) and save it again."
+            )
         return path.read_bytes()
     except OSError as error:
         raise Damaged(f"The file cannot be read: {error.strerror}.") from None

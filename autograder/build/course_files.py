@@ -111,4 +111,8 @@ def _compare(stage: Path) -> Iterator[Difference]:
 
 def _files(root: Path, folder: str) -> set[Path]:
     files = (path.relative_to(root) for path in (root / folder).rglob("*") if path.is_file())
-    return {path for path in files if path.name != "README.md" and not {".ipynb_checkpoints", "__pycache__"} & set(path.parts)}
+    return {
+        path
+        for path in files
+        if path.name != "README.md" and not {".ipynb_checkpoints", "__pycache__"} & set(path.parts)
+    }

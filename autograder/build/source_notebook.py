@@ -57,7 +57,10 @@ def source_notebook(text: Path, solutions: Path) -> Any:
 
 def digest(notebook: Any) -> str:
     """Changes when a cell's text or its nbgrader metadata does; running the notebook changes nothing."""
-    cells = [[cell["cell_type"], course.joined(cell["source"]), cell["metadata"].get("nbgrader")] for cell in notebook["cells"]]
+    cells = [
+        [cell["cell_type"], course.joined(cell["source"]), cell["metadata"].get("nbgrader")]
+        for cell in notebook["cells"]
+    ]
     return hashlib.sha256(json.dumps(cells, sort_keys=True).encode()).hexdigest()
 
 

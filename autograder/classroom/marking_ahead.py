@@ -29,9 +29,7 @@ class MarkingAhead:
     def start(self) -> Ready:
         """Waits for the graders, raising GraderRefused, and sets them to work."""
         (ready, *_) = [grader.ready for grader in self._graders]
-        self._reports = {
-            student: self._threads.submit(self._mark, path) for student, path in self._notebooks.items()
-        }
+        self._reports = {student: self._threads.submit(self._mark, path) for student, path in self._notebooks.items()}
         return ready
 
     def report(self, student: str, unit: str, node: Any) -> Report:

@@ -8,7 +8,9 @@ from .saying import console, refuse
 
 
 def build(
-    check: Annotated[bool, typer.Option("--check", help="Change nothing; fail where something is out of date.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; fail where something is out of date.")
+    ] = False,
 ) -> None:
     """Make source/ from exercises/ and solutions/, and release/ from source/."""
     from ..build import course_files

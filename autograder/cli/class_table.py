@@ -1,5 +1,6 @@
 """The table that `autograder grade` ends with: one row for everyone, and what to know about each mark."""
 
+from rich.markup import escape
 from rich.table import Table
 
 from .. import course
@@ -26,7 +27,7 @@ def class_table(unit: str, result: ClassResult) -> Table:
     table.add_column("what to know", overflow="fold")
     for row in result.rows:
         score = f"{row.report.score:g} / {course.unit(unit).max_score:g}"
-        table.add_row(row.student, _STATUS[row.report.status], score, _notes(row))
+        table.add_row(escape(row.student), _STATUS[row.report.status], score, escape(_notes(row)))
     return table
 
 

@@ -11,10 +11,12 @@ from .. import course
 from ..grading.requests import Device
 from .saying import aside, console, refuse
 
+
 def grade(
     unit: Annotated[str, typer.Argument(help="The unit, e.g. self_attention.")],
     submitted: Annotated[
-        Path | None, typer.Option(help="Submissions, as STUDENT/UNIT/UNIT.ipynb; COURSE/submitted if not given.")
+        Path | None,
+        typer.Option(help="Submissions, as STUDENT/UNIT/UNIT.ipynb; COURSE/submitted if not given."),
     ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Grader processes side by side.")] = os.cpu_count() or 1,
     device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
@@ -45,7 +47,11 @@ def grade(
         refuse(reason)
     console.print(class_table(unit, result))
     console.print(f"Gradebook: {_short(result.gradebook)}", highlight=False, soft_wrap=True)
-    console.print(f"Feedback pages: {_short(result.feedback)}/<student>/{unit}/{unit}.html", highlight=False, soft_wrap=True)
+    console.print(
+        f"Feedback pages: {_short(result.feedback)}/<student>/{unit}/{unit}.html",
+        highlight=False,
+        soft_wrap=True,
+    )
     if any(row.problem for row in result.rows):
         raise typer.Exit(1)
 

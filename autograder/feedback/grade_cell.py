@@ -8,7 +8,13 @@ from nbformat.v4 import new_output
 from ..report import ExerciseReport, TestReport
 
 _SIGNS = {"passed": "✓", "failed": "✗", "withheld": "–", "not_run": "–", "grader_error": "!"}
-_COLOURS = {"passed": "#1a7f37", "failed": "#b42318", "withheld": "#57606a", "not_run": "#57606a", "grader_error": "#9a6700"}
+_COLOURS = {
+    "passed": "#1a7f37",
+    "failed": "#b42318",
+    "withheld": "#57606a",
+    "not_run": "#57606a",
+    "grader_error": "#9a6700",
+}
 
 
 def outputs(exercise: ExerciseReport) -> list[Any]:

@@ -10,7 +10,6 @@ from ..report import CellReport, Report
 from . import grade_cell
 
 
-
 def write(notebook: Any, report: Report) -> None:
     """Fills the outputs of the notebook's cells; scores stand in the grade cells and nowhere else."""
     exercises = {course.CHECK_PREFIX + exercise.name: exercise for exercise in report.exercises}

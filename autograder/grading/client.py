@@ -1,4 +1,7 @@
-"""The client's end of a grader process. Imports neither torch nor pytest: formgrader runs this in the Jupyter server."""
+"""The client's end of a grader process.
+
+Imports neither torch nor pytest: formgrader runs this in the Jupyter server.
+"""
 
 import subprocess
 import sys
@@ -36,7 +39,9 @@ class Grader:
     def __init__(self, device: Device = "auto") -> None:
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "autograder.grading", device], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-m", "autograder.grading", device],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
         self._ready: Ready | None = None
 
@@ -73,7 +78,8 @@ class Grader:
 
     def close(self) -> None:
         """Ends the process."""
-        assert self._process.stdin and self._process.stdout
+        assert self._process.stdin
+        assert self._process.stdout
         self._process.stdin.close()
         self._process.wait()
         self._process.stdout.close()
@@ -109,8 +115,7 @@ class Grader:
         line = self._process.stdout.readline()
         if not line:
             raise RuntimeError("The grader process ended; what it printed above says why.")
-        answer = msgspec.json.decode(line, type=Answer)
+        answer: Answer = msgspec.json.decode(line, type=Answer)
         if isinstance(answer, Refused):
             raise GraderRefused(answer.sentence)
         return answer
-

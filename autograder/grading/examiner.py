@@ -42,7 +42,7 @@ class Examiner:
         return Finding(verdicts, tuple(traces), recording.library_calls)
 
     def diagnose(self, unit: str, exercise: str, finding: Finding) -> Diagnosis | None:
-        """The misconception that shows exactly this; None where there is none, since a wrong name is worse than none."""
+        """The misconception that shows exactly this; None where none does: a wrong name is worse than no name."""
         if all(verdict.outcome == "passed" for verdict in finding.verdicts):
             return None
         for name, fingerprint in self.fingerprints(unit, exercise).items():

@@ -63,7 +63,11 @@ def _step(event: Event) -> dict[str, Any]:
         case Event("build", (name, args)):
             return {"operation": "build", "name": name, "args": [_plain(arg) for arg in args]}
         case Event("call", (target, args, None), Observation(value=value)):
-            call = {"operation": "call", "args": [_plain(arg) for arg in args], "result": _plain(value, DECIMALS)}
+            call = {
+                "operation": "call",
+                "args": [_plain(arg) for arg in args],
+                "result": _plain(value, DECIMALS),
+            }
             return call if isinstance(target, int) else {**call, "name": target}
     raise AssertionError(f"A public grader can seed, build and call; {event.operation} cannot be released.")
 
@@ -76,4 +80,3 @@ def _plain(value: Any, decimals: int | None = None) -> Any:
     if decimals is not None:
         digits = [round(number, decimals) for number in digits]
     return {"shape": list(value.shape), "dtype": str(value.dtype).removeprefix("torch."), "values": digits}
-

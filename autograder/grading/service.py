@@ -32,7 +32,10 @@ def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched, device: str
     cuda = torch.cuda.is_available()
     with WarmParent(launched) as sandbox:
         if device == "cuda" and not cuda:
-            _say(answers, Refused("There is no CUDA device here. Use --device cpu, or auto to take one where it is."))
+            _say(
+                answers,
+                Refused("There is no CUDA device here. Use --device cpu, or auto to take one where it is."),
+            )
             return 0
         if device == "auto":
             device = "cuda" if cuda else "cpu"

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -103,15 +102,26 @@ class Session:
         """Keeps what a grader raised; a traceback is never rendered, which is most of a failing test's cost."""
         if call.excinfo is not None and self._call is None:
             self._call = call
-        outcome: Any = "passed" if call.excinfo is None else "failed"
-        return pytest.TestReport(item.nodeid, item.location, {}, outcome, None, call.when)
+        assert call.when != "collect"
+        return pytest.TestReport(
+            item.nodeid, item.location, {}, "passed" if call.excinfo is None else "failed", None, call.when
+        )
 
 
 def run_session(serve: Callable[[Session], None]) -> int:
     """Collects the hidden graders and serves until `serve` returns; pytest's exit code, 5 being no failure here."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     options = [f"--rootdir={HIDDEN}", "-c", str(HIDDEN / "pytest.ini"), str(HIDDEN)]
-    without = ("terminal", "cacheprovider", "capture", "logging", "warnings", "faulthandler", "junitxml", "pastebin")
+    without = (
+        "terminal",
+        "cacheprovider",
+        "capture",
+        "logging",
+        "warnings",
+        "faulthandler",
+        "junitxml",
+        "pastebin",
+    )
     return int(pytest.main([*options, *(f"-pno:{name}" for name in without)], plugins=[Session(serve)]))
 
 

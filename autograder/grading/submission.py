@@ -34,12 +34,9 @@ class Desk:
         code = SandboxedNotebook(self.sandbox, cells, self.device, self.limits)
         with contextlib.closing(code):
             outcomes = code.run_cells()
-            troubled = {
-                exercise.name: _troubled_cell(exercise.name, cells, outcomes) for exercise in unit.exercises
-            }
+            troubled = {exercise.name: _troubled_cell(exercise.name, cells, outcomes) for exercise in unit.exercises}
             exercises = [
-                self._mark_exercise(unit.name, exercise, code, troubled[exercise.name])
-                for exercise in unit.exercises
+                self._mark_exercise(unit.name, exercise, code, troubled[exercise.name]) for exercise in unit.exercises
             ]
         return self._report(name, unit, exercises, outcomes)
 
@@ -61,9 +58,7 @@ class Desk:
             cell=cell,
         )
 
-    def _report(
-        self, name: str, unit: course.Unit, exercises: list[ExerciseReport], cells: list[CellReport]
-    ) -> Report:
+    def _report(self, name: str, unit: course.Unit, exercises: list[ExerciseReport], cells: list[CellReport]) -> Report:
         failed = [cell.cell for cell in cells if cell.status != "ran"]
         return Report(
             notebook=name,

@@ -6,17 +6,7 @@ import torch
 
 from ..compare import Expected, Mismatch, assert_close, describe
 from ..sandbox.inside import device_probe
-from ..sandbox.inside.library_calls import LIBRARY_ATTENTION
 from ..student.face import Callee, Instance, ReferenceCallee
-
-__all__ = [
-    "LIBRARY_ATTENTION",
-    "assert_dtype_kept",
-    "assert_follows_device",
-    "assert_inputs_unchanged",
-    "assert_same_gradients",
-    "transplant",
-]
 
 _NTH = ("first", "second", "third", "fourth")
 
@@ -27,9 +17,7 @@ def transplant(reference: Any, student: Instance) -> Any:
     return reference
 
 
-def assert_same_gradients(
-    student: Callee, reference: ReferenceCallee, *args: Any, cotangent: torch.Tensor
-) -> None:
+def assert_same_gradients(student: Callee, reference: ReferenceCallee, *args: Any, cotangent: torch.Tensor) -> None:
     """The gradient of every input and parameter is the reference's."""
     seen, right = student.observe(*args, cotangent=cotangent), reference.observe(*args, cotangent=cotangent)
     assert_close(seen.value, right.value)

@@ -5,13 +5,13 @@ import torch
 
 from autograder.compare import LARGE_LOGITS, Mismatch, assert_close, golden, row
 from autograder.hidden.statements import (
-    LIBRARY_ATTENTION,
     assert_dtype_kept,
     assert_follows_device,
     assert_inputs_unchanged,
     assert_same_gradients,
     transplant,
 )
+from autograder.sandbox.inside.library_calls import LIBRARY_ATTENTION
 
 # "Your journey starts with one step", one word a row, and the weights that seed 123 draws for it.
 X = torch.tensor(
@@ -24,7 +24,6 @@ X = torch.tensor(
         [0.05, 0.80, 0.55],
     ]
 )
-
 
 
 def projections() -> tuple[torch.Tensor, ...]:
@@ -64,9 +63,7 @@ class TestAttentionScores:
         """Gradients flow back to the queries and to the keys."""
         queries, keys = rng.randn(2, 5, 4), rng.randn(2, 7, 4)
         cotangent = rng.randn(2, 5, 7)
-        assert_same_gradients(
-            student.attention_scores, reference.attention_scores, queries, keys, cotangent=cotangent
-        )
+        assert_same_gradients(student.attention_scores, reference.attention_scores, queries, keys, cotangent=cotangent)
 
     @pytest.mark.points(1)
     def test_float64_stays_exact(self, student, reference, rng):
@@ -78,7 +75,11 @@ class TestAttentionScores:
     @pytest.mark.points(0.5)
     def test_dtype_is_kept(self, student, rng):
         """The scores have the dtype of the queries."""
-        assert_dtype_kept(student.attention_scores, rng.randn(5, 4, dtype=torch.float64), rng.randn(7, 4, dtype=torch.float64))
+        assert_dtype_kept(
+            student.attention_scores,
+            rng.randn(5, 4, dtype=torch.float64),
+            rng.randn(7, 4, dtype=torch.float64),
+        )
 
     @pytest.mark.property
     @pytest.mark.points(1)

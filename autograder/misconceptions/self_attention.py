@@ -382,7 +382,14 @@ class WorkedExampleTypedIn(RightParameters):
     """The worked example's numbers are returned for the six words; compute them from the input."""
 
     def forward(self, x):
-        rows = [[0.2996, 0.8053], [0.3061, 0.8210], [0.3058, 0.8203], [0.2948, 0.7939], [0.2927, 0.7891], [0.2990, 0.8040]]
+        rows = [
+            [0.2996, 0.8053],
+            [0.3061, 0.8210],
+            [0.3058, 0.8203],
+            [0.2948, 0.7939],
+            [0.2927, 0.7891],
+            [0.2990, 0.8040],
+        ]
         return torch.tensor(rows)
 
 
@@ -400,7 +407,11 @@ class InputInFloat32(RightParameters):
     """Input and weights are turned to float32 in forward, so a float64 module loses digits; leave the dtype alone."""
 
     def forward(self, x):
-        queries, keys, values = x.float() @ self.W_query.float(), x.float() @ self.W_key.float(), x.float() @ self.W_value.float()
+        queries, keys, values = (
+            x.float() @ self.W_query.float(),
+            x.float() @ self.W_key.float(),
+            x.float() @ self.W_value.float(),
+        )
         return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 

@@ -1,1 +1,1 @@
-"""What nbgrader is told to use in `nbgrader_config.py`. A client of the grader process: imports neither torch nor pytest."""
+"""What `nbgrader_config.py` tells nbgrader to use: a client of the grader process, without torch and pytest."""

@@ -12,7 +12,7 @@ from .. import course, notebook
 DAMAGED = "damaged"
 
 
-class SubmissionExporter(NotebookExporter):  # type: ignore[misc]  # nbconvert has no types
+class SubmissionExporter(NotebookExporter):
     """nbgrader's way to read and write notebooks, for files that a stranger wrote."""
 
     def from_filename(self, filename: str, resources: dict[str, Any] | None = None, **kw: Any) -> Any:

@@ -24,7 +24,7 @@ class Marker(Protocol):
     def report(self, student: str, unit: str, node: Any) -> Report: ...
 
 
-class MarkExercises(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader has no types
+class MarkExercises(NbGraderPreprocessor):
     """Marks a submission, writes scores and feedback into its grade cells, and the whole report beside it."""
 
     device = Enum(["cpu", "cuda", "auto"], "auto", help="Where the exercises' tensors are.").tag(config=True)

@@ -118,5 +118,3 @@ class Worker:
         self._ended = True
         self._connection.close()
         return self._parent.end(self._pid, hung_up=hung_up)
-
-

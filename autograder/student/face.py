@@ -6,6 +6,7 @@ float64, with `Expected` values that know how close a right answer comes.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -14,7 +15,6 @@ import torch
 from ..compare import TOLERANCE, Expected
 from ..sandbox.inside.bench import Bench, Kind, Observation, Target
 from .backend import Backend
-
 
 STUDENT = pytest.StashKey["Student"]()
 """Where a grading session keeps the student at hand, for the graders' fixture."""
@@ -111,6 +111,16 @@ class Reference:
         return build
 
 
+@dataclass(frozen=True)
+class ExpectedObservation:
+    """What a call should show."""
+
+    value: Any
+    gradients: list[Expected | None]
+    """One per argument; None where there is nothing to differentiate."""
+    parameter_gradients: dict[str, Expected]
+
+
 class ReferenceCallee:
     """A function, or an instance of a class, of the solutions."""
 
@@ -122,11 +132,11 @@ class ReferenceCallee:
         """The expected value of a call with these arguments."""
         return self.observe(*args).value
 
-    def observe(self, *args: Any, cotangent: torch.Tensor | None = None) -> Observation:
+    def observe(self, *args: Any, cotangent: torch.Tensor | None = None) -> ExpectedObservation:
         """The expected value and gradients of a call with these arguments."""
         tolerance = TOLERANCE[_dtype(args)]
         seen = self._bench.call(self._target, [_double(arg) for arg in args], _double(cotangent))
-        return Observation(
+        return ExpectedObservation(
             _expected(seen.value, tolerance),
             gradients=[_expected(gradient, tolerance) for gradient in seen.gradients],
             parameter_gradients={

@@ -52,7 +52,11 @@ class Recording:
         return parameters
 
     def load_parameters(self, instance: int, values: Mapping[str, torch.Tensor]) -> None:
-        self._record("load_parameters", (instance, dict(values)), lambda: self.backend.load_parameters(instance, values))
+        self._record(
+            "load_parameters",
+            (instance, dict(values)),
+            lambda: self.backend.load_parameters(instance, values),
+        )
 
     def to_dtype(self, instance: int, dtype: torch.dtype) -> None:
         self._record("to_dtype", (instance, str(dtype)), lambda: self.backend.to_dtype(instance, dtype))

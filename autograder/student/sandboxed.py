@@ -18,7 +18,6 @@ from ..sandbox.inside.faults import Missing, Place, Raised, StudentFault, Unusab
 from ..sandbox.limits import Limits
 from ..sandbox.server import Crashed, TimedOut, WarmParent, Worker
 
-
 T = TypeVar("T")
 
 
@@ -157,9 +156,7 @@ class SandboxedNotebook:
             return CellReport(cell.name, "failed", str(answer.fault.raised()), answer.printed)
         return CellReport(cell.name, "ran", "", answer.printed)
 
-    def _ask(
-        self, header: dict[str, Any], tensors: protocol.Tensors | None = None
-    ) -> tuple[_Answer, protocol.Tensors]:
+    def _ask(self, header: dict[str, Any], tensors: protocol.Tensors | None = None) -> tuple[_Answer, protocol.Tensors]:
         while self._worker is None:
             self._restart()
         answer, payload = self._request(header, tensors or {}, self._limits.call_cpu_seconds)

@@ -102,7 +102,7 @@ class Bench:
         return {name: p.detach() for name, p in self._instances[instance].named_parameters()}
 
     def load_parameters(self, instance: int, values: Mapping[str, torch.Tensor]) -> None:
-        """Gives the instance's parameters these values, in their own dtype; raises Unusable where names or shapes differ."""
+        """Gives the parameters these values, in their own dtype; raises Unusable where names or shapes differ."""
         own = dict(self._instances[instance].named_parameters())
         if own.keys() != values.keys():
             raise Unusable(_other_names(set(values), set(own)))
@@ -136,16 +136,12 @@ class Bench:
     ) -> None:
         output = observation.value
         leaves = [arg if _differentiable(arg) else None for arg in inputs]
-        parameters = (
-            dict(self._instances[target].named_parameters()) if isinstance(target, int) else dict[str, Any]()
-        )
+        parameters = dict(self._instances[target].named_parameters()) if isinstance(target, int) else dict[str, Any]()
         wanted = [leaf for leaf in [*leaves, *parameters.values()] if leaf is not None and leaf.requires_grad]
         found: Iterator[torch.Tensor | None] = iter([None] * len(wanted))
         if isinstance(output, torch.Tensor) and output.requires_grad and output.shape == cotangent.shape:
             with student_code():
-                found = iter(
-                    torch.autograd.grad(output, wanted, cotangent.to(output), allow_unused=True)
-                )
+                found = iter(torch.autograd.grad(output, wanted, cotangent.to(output), allow_unused=True))
         observation.gradients = [next(found) if leaf is not None else None for leaf in leaves]
         observation.parameter_gradients = {
             name: next(found) if p.requires_grad else None for name, p in parameters.items()

@@ -36,7 +36,11 @@ class _Operators(TorchDispatchMode):
         self.seen = seen
 
     def __torch_dispatch__(
-        self, func: Any, types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+        self,
+        func: Any,
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         if library := _library(func.overloadpacket.__name__):
             self.seen.add(library)
@@ -58,7 +62,10 @@ class _Functions(TorchFunctionMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         # The math kernel of scaled_dot_product_attention leaves no operator of its own name behind.
-        if func in (torch.nn.functional.multi_head_attention_forward, torch._C._nn.scaled_dot_product_attention):
+        if func in (
+            torch.nn.functional.multi_head_attention_forward,
+            torch._C._nn.scaled_dot_product_attention,
+        ):
             self.seen.add(LIBRARY_ATTENTION)
         return func(*args, **(kwargs or {}))
 

@@ -52,7 +52,7 @@ def pack(value: Any, tensors: Tensors, depth: int = 0) -> Any:
     What has no place in the format (arrays, modules, sparse or huge tensors) becomes `Opaque`.
     """
     kind = type(value)
-    if value is None or kind is bool or kind is str and len(value) <= MAX_ITEMS:
+    if value is None or kind is bool or (kind is str and len(value) <= MAX_ITEMS):
         return value
     if kind is int and abs(value) < 1 << 63:
         return value

@@ -20,8 +20,7 @@ matplotlib.use("Agg")
 torch.set_num_threads(1)  # before any operator runs
 
 import matplotlib.font_manager  # noqa: E402  (reads the font cache, once)
-import matplotlib.pyplot  # noqa: E402, F401
-import numpy  # noqa: E402, F401
+from matplotlib import pyplot  # noqa: E402
 
 from . import protocol, worker  # noqa: E402
 from .bench import Bench  # noqa: E402
@@ -59,8 +58,11 @@ def main(control_fd: int) -> None:
 
 
 def _warm_up() -> None:
-    """PyTorch imports a thousand modules at its first dispatch mode: once here, not once a worker."""
+    """Does what is slow the first time (a dispatch mode imports a thousand modules) once here, not once a worker."""
     Bench({"double": lambda x: x * 2}).call("double", [torch.ones(2)])
+    figure, axes = pyplot.subplots()
+    figure.colorbar(axes.imshow([[0.0, 1.0]]), label="weight")
+    pyplot.close(figure)
 
 
 def _fork(control: socket.socket, connection_fd: int, job: dict[str, Any], notebook: Notebook) -> tuple[int, str]:
@@ -72,9 +74,7 @@ def _fork(control: socket.socket, connection_fd: int, job: dict[str, Any], noteb
     try:
         control.close()
         limits = Limits(**job["limits"])
-        worker.work(
-            socket.socket(fileno=connection_fd), worker.Job(job["device"], limits, scratch), notebook
-        )
+        worker.work(socket.socket(fileno=connection_fd), worker.Job(job["device"], limits, scratch), notebook)
     finally:
         os._exit(0)
 

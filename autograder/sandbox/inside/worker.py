@@ -65,13 +65,13 @@ class _Service:
         self._operations: dict[str, Callable[[dict[str, Any], protocol.Tensors], Answer]] = {
             "cell": self._cell,
             "kind": lambda h, t: ({"kind": bench.kind(h["name"])}, {}),
-            "manual_seed": lambda h, t: self._done(bench.manual_seed(h["seed"])),
+            "manual_seed": _done(lambda h, t: bench.manual_seed(h["seed"])),
             "build": self._build,
             "call": self._call,
             "named_parameters": self._named_parameters,
-            "load_parameters": lambda h, t: self._done(bench.load_parameters(h["instance"], t)),
-            "to_dtype": lambda h, t: self._done(bench.to_dtype(h["instance"], getattr(torch, h["dtype"]))),
-            "train": lambda h, t: self._done(bench.train(h["instance"], h["mode"])),
+            "load_parameters": _done(lambda h, t: bench.load_parameters(h["instance"], t)),
+            "to_dtype": _done(lambda h, t: bench.to_dtype(h["instance"], getattr(torch, h["dtype"]))),
+            "train": _done(lambda h, t: bench.train(h["instance"], h["mode"])),
             "probe_device": self._probe_device,
         }
 
@@ -81,10 +81,6 @@ class _Service:
             return self._operations[header["operation"]](header, tensors)
         except StudentFault as fault:
             return {"fault": _fault(fault)}, {}
-
-    @staticmethod
-    def _done(nothing: None) -> Answer:
-        return {}, {}
 
     def _cell(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
         outcome = self._notebook.run(header["cell"], header["source"])
@@ -106,6 +102,16 @@ class _Service:
     def _probe_device(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
         args = protocol.unpack(header["args"], tensors)
         return {"verdict": self._bench.probe_device(header["target"], args)}, {}
+
+
+def _done(do: Callable[[dict[str, Any], protocol.Tensors], None]) -> Callable[..., Answer]:
+    """An operation that answers nothing but that it is done."""
+
+    def operation(header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
+        do(header, tensors)
+        return {}, {}
+
+    return operation
 
 
 def _observation(seen: Observation) -> Answer:

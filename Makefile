@@ -1,0 +1,56 @@
+# make        sets up .venv/, builds source/ and release/, and grades the sample class in demo/
+# make test   sets up .venv/ and passes the tests
+#
+# TORCH=cuda  takes the CUDA build of torch (gigabytes) in place of the CPU build
+
+PYTHON ?= python3
+TORCH ?= cpu
+
+BIN := .venv/bin
+TORCH_VERSION := $(shell sed -n 's/.*"torch==\([0-9.]*\)".*/\1/p' pyproject.toml)
+ifeq ($(TORCH),cpu)
+TORCH_REQUIREMENT := torch==$(TORCH_VERSION)+cpu --extra-index-url https://download.pytorch.org/whl/cpu
+else ifeq ($(TORCH),cuda)
+TORCH_REQUIREMENT := torch==$(TORCH_VERSION)
+else
+$(error TORCH is "$(TORCH)"; it can be cpu or cuda)
+endif
+
+.PHONY: demo build test lint clean
+.DEFAULT_GOAL := demo
+
+demo: build
+	@$(BIN)/python demo/sample_class.py
+	@$(BIN)/autograder grade self_attention --course demo
+
+build: .venv/ready-$(TORCH)
+	@$(BIN)/autograder build
+
+test: .venv/ready-test-$(TORCH) lint
+	$(BIN)/autograder build --check
+	$(BIN)/python demo/sample_class.py --check
+	$(BIN)/pytest
+
+lint: .venv/ready-test-$(TORCH)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+.venv/ready-$(TORCH): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed: make PYTHON=python3.12"; exit 1; }
+	@echo "Setting up .venv/ with the $(TORCH) build of torch: a minute or two, about 1.6 GB."
+	@$(PYTHON) -m venv .venv \
+		|| { echo "This Python makes no environments: on Debian, apt install python3-venv."; exit 1; }
+	@$(BIN)/pip install -qq $(TORCH_REQUIREMENT)
+	@$(BIN)/pip install -qq -e .
+	@rm -f .venv/ready-*
+	@touch $@
+
+.venv/ready-test-$(TORCH): .venv/ready-$(TORCH)
+	@$(BIN)/pip install -qq -e '.[test]'
+	@touch $@
+
+# Keeps demo/submitted, which is part of the repository.
+clean:
+	rm -rf .venv demo/autograded demo/feedback demo/gradebook.db
