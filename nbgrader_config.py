@@ -7,6 +7,9 @@ c = get_config()  # noqa: F821  (nbgrader provides it)
 c.CourseDirectory.course_id = "attention"
 c.CourseDirectory.root = str(Path(__file__).resolve().parent)
 
+# Beside each mark lies the whole report, for the instructor; feedback pages go to students without it.
+c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", "report.json"]
+
 # Students' stubs: a definition that can be run, and that says so when it is called.
 c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}
 

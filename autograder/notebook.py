@@ -81,7 +81,9 @@ def parse(content: bytes) -> RawNotebook:
         notebook = msgspec.json.decode(content, type=RawNotebook)
     except msgspec.ValidationError as error:
         raise Damaged(f"The file is JSON but not a Jupyter notebook: {error}. Save it from Jupyter again.") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except RecursionError:
+        raise Damaged("The file is nested too deeply to be a notebook. Save it from Jupyter again.") from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
         raise Damaged("The file is not a notebook: its content is not JSON. Save it from Jupyter again.") from None
     if notebook.nbformat != 4:
         raise Damaged(f"The notebook has format {notebook.nbformat}; format 4 is needed. Save it from Jupyter again.")

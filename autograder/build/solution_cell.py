@@ -28,7 +28,7 @@ def solution_cell(module_source: str, name: str) -> str:
         indent = " " * body[0].col_offset
         end = body[-1].end_lineno
         lines.insert(end or 0, indent + END)
-        lines.insert(body[0].lineno - 1, indent + BEGIN)
+        lines.insert(_first_line(lines, body[0]), indent + BEGIN)
     added = 2 * len(functions)
     return "\n".join(lines[definition.lineno - 1 : (definition.end_lineno or 0) + added])
 
@@ -38,6 +38,14 @@ def _definition(module_source: str, name: str) -> ast.FunctionDef | ast.ClassDef
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
             return node
     raise NoSolution(name)
+
+
+def _first_line(lines: Sequence[str], statement: ast.stmt) -> int:
+    """Where a body starts: a comment above its first statement is part of the answer too."""
+    start = statement.lineno - 1
+    while not (above := lines[start - 1].strip()) or above.startswith("#"):
+        start -= 1
+    return start
 
 
 def _body(function: ast.FunctionDef) -> Sequence[ast.stmt]:

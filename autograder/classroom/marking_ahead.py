@@ -29,17 +29,19 @@ class MarkingAhead:
     def start(self) -> Ready:
         """Waits for the graders, raising GraderRefused, and sets them to work."""
         (ready, *_) = [grader.ready for grader in self._graders]
-        self._reports = {student: self._threads.submit(self._mark, path) for student, path in self._notebooks.items()}
+        self._reports = {
+            student: self._threads.submit(self._mark, student, path) for student, path in self._notebooks.items()
+        }
         return ready
 
     def report(self, student: str, unit: str, node: Any) -> Report:
         """The report on one student's notebook. `node` is the same notebook on its way through nbgrader."""
         return self._reports[student].result()
 
-    def _mark(self, path: Path) -> Report:
+    def _mark(self, student: str, path: Path) -> Report:
         grader = self._idle.get()
         try:
-            return grader.mark_file(path, self._unit)
+            return grader.mark_file(path, self._unit, name=f"{student}/{self._unit}/{path.name}")
         finally:
             self._idle.put(grader)
 

@@ -32,7 +32,7 @@ def grade(
     from .class_table import class_table
 
     try:
-        with Progress(console=aside, transient=True) as progress:
+        with Progress(console=aside, transient=True, disable=not aside.is_terminal) as progress:
             task = progress.add_task(f"starting to grade {unit}", total=None)
             result = grade_class(
                 unit,

@@ -55,12 +55,13 @@ class Grader:
         """The report on the bytes of a notebook file; without a unit, the notebook itself tells which it is."""
         return self._report(MarkNotebook(name, content, unit))
 
-    def mark_file(self, path: Path, unit: str | None = None) -> Report:
-        """The report on a notebook file, under the path as it is given."""
+    def mark_file(self, path: Path, unit: str | None = None, *, name: str | None = None) -> Report:
+        """The report on a notebook file, under this name or else the path as it is given."""
+        name = name or str(path)
         try:
-            return self.mark(str(path), notebook.read(path), unit)
+            return self.mark(name, notebook.read(path), unit)
         except notebook.Damaged as damage:
-            return self.mark_damaged(str(path), str(damage))
+            return self.mark_damaged(name, str(damage))
 
     def mark_damaged(self, name: str, sentence: str) -> Report:
         """The report on a file of which there are no bytes to mark."""

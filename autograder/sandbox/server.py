@@ -45,6 +45,11 @@ class WarmParent:
             self._isolation = str(ready["isolation"])
         return self._isolation
 
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
     def fork(self, device: str, limits: Limits) -> "Worker":
         """A new worker for one submission."""
         assert self.isolation

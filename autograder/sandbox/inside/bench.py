@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
-from torch.utils._pytree import tree_leaves
 
 from . import device_probe, library_calls
 from .faults import Missing, Place, Raised, Unusable
+from .nesting import tensors_in
 
 CELL_PREFIX = "cell:"
 
@@ -90,7 +90,7 @@ class Bench:
         observation = Observation(
             value,
             changed=[i for i, held in enumerate(before) if held is not None and not _same(held, inputs[i])],
-            devices=sorted({leaf.device.type for leaf in _tensors(value)}),
+            devices=sorted({leaf.device.type for leaf in tensors_in(value)}),
             library_calls=sorted(libraries),
         )
         if cotangent is not None:
@@ -195,10 +195,6 @@ def _place_of(error: BaseException) -> Place | None:
         if frame.f_code.co_filename.startswith(CELL_PREFIX):
             return Place(frame.f_code.co_filename.removeprefix(CELL_PREFIX), line)
     return None
-
-
-def _tensors(value: Any) -> list[torch.Tensor]:
-    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
 def _differentiable(arg: Any) -> bool:

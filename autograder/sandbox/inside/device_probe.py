@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+
+from .nesting import tensors_in
 
 FOLLOWS = "follows"
 MIXED = "mixed"
@@ -36,8 +37,7 @@ class _Devices(TorchDispatchMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
-        devices = {t.device for t in tensors if t.dim() > 0 or t.is_meta}
+        devices = {t.device for t in tensors_in((args, dict(kwargs or {}))) if t.dim() > 0 or t.is_meta}
         name = func.overloadpacket.__name__
         if len(devices) > 1 and name not in _CROSSING:
             self.mixed = True
@@ -64,5 +64,4 @@ def probe(call: Callable[..., Any], args: tuple[Any, ...]) -> str:
             return MIXED if devices.mixed else UNDECIDED
     if devices.mixed:
         return MIXED
-    outputs = [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
-    return FOLLOWS if all(output.is_meta for output in outputs) else ELSEWHERE
+    return FOLLOWS if all(output.is_meta for output in tensors_in(value)) else ELSEWHERE

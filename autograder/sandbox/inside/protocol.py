@@ -16,9 +16,10 @@ import safetensors
 import safetensors.torch
 import torch
 
+from .nesting import MAX_DEPTH
+
 MAX_HEADER_BYTES = 1 << 20
 MAX_PAYLOAD_BYTES = 64 << 20
-MAX_DEPTH = 8
 MAX_ITEMS = 10_000
 
 _LENGTHS = struct.Struct("<II")

@@ -36,8 +36,9 @@ def main(control_fd: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trusted side, which then hangs up
     notebook = Notebook()
     _warm_up()
-    protocol.send(control, {"isolation": LEVEL})
     scratches: dict[int, str] = {}
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the trusted side may leave at any time
+        protocol.send(control, {"isolation": LEVEL})
     while True:
         try:
             request, _ = protocol.receive(control)
@@ -50,8 +51,9 @@ def main(control_fd: int) -> None:
             protocol.send(control, {"pid": pid})
         else:
             pid = request["end"]
-            protocol.send(control, {"ended_by": _end(pid, hung_up=request["hung_up"])})
+            ended_by = _end(pid, hung_up=request["hung_up"])
             shutil.rmtree(scratches.pop(pid), ignore_errors=True)
+            protocol.send(control, {"ended_by": ended_by})
     for pid, scratch in scratches.items():
         _end(pid, hung_up=False)
         shutil.rmtree(scratch, ignore_errors=True)

@@ -1,0 +1,134 @@
+"""exercises/ + solutions/ -> source/ -> release/: the same bytes each time, and nothing that students may not see."""
+
+import ast
+import json
+import re
+
+import pytest
+
+from autograder import catalogue, course
+from autograder.build import course_files
+from autograder.build.solution_cell import solution_cell
+from autograder.build.source_notebook import BuildError, digest, source_notebook
+
+SOLUTION = '''
+class Scale(nn.Module):
+    """Scales."""
+
+    def __init__(self, by):
+        super().__init__()
+        self.by = by
+
+    def forward(self, x):
+        """Return x times by."""
+        # a comment that helps
+        return x * self.by
+
+
+def double(x):
+    """Double."""
+    return 2 * x
+'''
+
+
+def test_committed_files_are_what_is_built():
+    assert course_files.differences() == []
+
+
+def test_stub_keeps_signature_and_docstring_and_nothing_of_the_answer():
+    assert solution_cell(SOLUTION, "Scale") == (
+        'class Scale(nn.Module):\n    """Scales."""\n\n    def __init__(self, by):\n        super().__init__()\n'
+        "        ### BEGIN SOLUTION\n        self.by = by\n        ### END SOLUTION\n\n"
+        '    def forward(self, x):\n        """Return x times by."""\n        ### BEGIN SOLUTION\n'
+        "        # a comment that helps\n        return x * self.by\n        ### END SOLUTION"
+    )
+
+
+@pytest.fixture
+def text(tmp_path):
+    """A unit of its own: write(exercise line) gives the paths of its text and its solutions."""
+    (tmp_path / "solutions").mkdir()
+    solutions = tmp_path / "solutions" / "unit.py"
+    solutions.write_text(SOLUTION)
+
+    def write(*lines):
+        path = tmp_path / "unit.py"
+        path.write_text("# %% [markdown]\n# # Text\n\n" + "\n\n".join(lines) + "\n")
+        return path, solutions
+
+    return write
+
+
+def test_points_are_those_on_the_exercise_line(text):
+    notebook = source_notebook(*text('# %% exercise="double" points=2.5'))
+    (check,) = [cell for cell in notebook.cells if cell.id == "test_double"]
+    assert check.metadata.nbgrader.points == 2.5
+    assert [cell.id for cell in notebook.cells] == ["unit-1", "double", "test_double"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        (['# %% exercise="double"'], "exercise `double` needs points"),
+        (['# %% exercise="double" points="2"'], "exercise `double` needs points"),
+        (['# %% exercise="treble" points=2'], "no solution: define `treble` in solutions/unit.py"),
+        (['# %% exercise="double" points=2\nprint(1)'], "has code below its line"),
+        (['# %% exercise="double" points=2'] * 2, "`double` stands on two cells"),
+    ],
+)
+def test_bad_exercise_line_is_one_sentence(text, lines, sentence):
+    with pytest.raises(BuildError, match=re.escape(sentence)):
+        source_notebook(*text(*lines))
+
+
+def test_source_notebook_edited_by_hand_is_not_overwritten(monkeypatch):
+    path = course.SOURCE / "self_attention" / "self_attention.ipynb"
+    before = path.read_bytes()
+    notebook = json.loads(before)
+    notebook["cells"][0]["source"] = "An hour of my own work."
+    try:
+        path.write_text(json.dumps(notebook))
+        with pytest.raises(BuildError, match="edited by hand"):
+            course_files.build()
+        assert json.loads(path.read_text()) == notebook
+    finally:
+        path.write_bytes(before)
+
+
+def test_running_a_source_notebook_is_no_edit():
+    notebook = json.loads((course.SOURCE / "self_attention" / "self_attention.ipynb").read_text())
+    before = digest(notebook)
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            cell["execution_count"], cell["outputs"] = 1, [{"output_type": "stream", "name": "stdout", "text": "1"}]
+    assert digest(notebook) == before
+
+
+@pytest.mark.parametrize("unit", course.unit_names())
+def test_release_holds_no_answer_and_no_grader(unit):
+    released = "\n".join(
+        path.read_text() for path in sorted((course.RELEASE / unit).rglob("*")) if path.suffix != ".ipynb"
+    )
+    cells = json.loads((course.RELEASE / unit / f"{unit}.ipynb").read_text())["cells"]
+    released += "\n".join(course.joined(cell["source"]) for cell in cells)
+    solutions = catalogue.solutions(unit)
+    for exercise in course.unit(unit).exercises:
+        for line in _body_lines(solutions[exercise.name].source()):
+            assert line not in released
+    for entry in [*catalogue.misconceptions(unit).values(), *catalogue.right_answers(unit).values()]:
+        assert entry.name not in released
+        assert entry.sentence not in released or entry.caught_by is None
+    for secret in ("BEGIN SOLUTION", "misconception", "pytest", "student.", "reference."):
+        assert secret not in released
+
+
+def _body_lines(source):
+    """The lines of an answer that tell something: not signatures, not names alone."""
+    tree = ast.parse(source)
+    statements = [
+        ast.unparse(statement)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        for statement in function.body
+    ]
+    return [statement for statement in statements if len(statement) > 15 and "super()" not in statement]

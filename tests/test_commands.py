@@ -1,0 +1,100 @@
+"""The commands as an instructor types them."""
+
+import json
+import shutil
+
+import pytest
+import torch
+
+from autograder import course
+from autograder.course import RELEASE, REPOSITORY, SOURCE
+
+UNIT = "self_attention"
+RELEASED = f"release/{UNIT}/{UNIT}.ipynb"
+
+
+def test_mark_prints_one_json_object_a_notebook(autograder, tmp_path):
+    not_json = tmp_path / "not json.ipynb"
+    not_json.write_text("<html>")
+    renamed = tmp_path / "final FINAL.ipynb"
+    shutil.copy(SOURCE / UNIT / f"{UNIT}.ipynb", renamed)
+    result = autograder("mark", RELEASED, not_json, renamed)
+    assert (result.returncode, result.stderr) == (0, "")
+    reports = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(r["notebook"], r["unit"], r["status"], r["score"]) for r in reports] == [
+        (RELEASED, UNIT, "graded", 0.0),
+        (str(not_json), None, "damaged", 0.0),
+        (str(renamed), UNIT, "graded", course.unit(UNIT).max_score),
+    ]
+    exercise = reports[0]["exercises"][0]
+    assert {"name", "status", "score", "max_score", "diagnosis", "message", "tests"} <= exercise.keys()
+    assert {"name", "outcome", "points", "message"} <= exercise["tests"][0].keys()
+    assert {"isolation", "device", "max_score"} <= reports[0].keys()
+    assert reports[0]["isolation"] == "none"
+
+
+DAMAGED = {
+    "empty": (b"", "not JSON"),
+    "binary": (b"\x89PNG\r\n\xff\xfe", "not JSON"),
+    "nested": (b'{"nbformat": 4, "cells": [{"cell_type": "code", "metadata": {"a":' + b"[" * 100_000, "too deeply"),
+    "a list": (b"[]", "not a Jupyter notebook"),
+    "cells are text": (b'{"nbformat": 4, "cells": "none"}', "not a Jupyter notebook"),
+    "no cells": (b'{"nbformat": 4, "cells": []}', "no cells"),
+    "nbformat 3": (b'{"nbformat": 3, "cells": []}', "format 3"),
+    "another course": (
+        b'{"nbformat": 4, "cells": [{"cell_type": "code", "source": "1"}]}',
+        "No exercise of this course",
+    ),
+    "50 MB": (b" " * 50_000_000, "more than 16"),
+}
+
+
+def test_mark_gives_every_file_a_status_and_a_reason(autograder, tmp_path):
+    for name, (content, _) in DAMAGED.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "link").symlink_to(RELEASE / UNIT / f"{UNIT}.ipynb")
+    names = [*DAMAGED, "link", "not there", "."]
+    result = autograder("mark", *(tmp_path / name for name in names))
+    assert (result.returncode, result.stderr) == (0, "")
+    reports = [json.loads(line) for line in result.stdout.splitlines()]
+    assert {report["status"] for report in reports} == {"damaged"}
+    reasons = [*(reason for _, reason in DAMAGED.values()), "regular file", "cannot be read", "regular file"]
+    for report, reason in zip(reports, reasons, strict=True):
+        assert reason in report["message"], report["notebook"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["grade", "self_atention"], "There is no unit `self_atention`. The units are:"),
+        (["grade", UNIT, "--submitted", "docs"], "Nobody has handed in"),
+        (["grade", UNIT, "--device", "tpu"], "'tpu' is not one of"),
+        (["mark"], "Missing argument"),
+    ],
+)
+def test_bad_arguments_are_one_sentence(autograder, arguments, sentence):
+    result = autograder(*arguments)
+    assert result.returncode == 2
+    assert sentence in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
+
+
+def test_cuda_where_there_is_none_is_refused(autograder):
+    if torch.cuda.is_available():  # then the right answer is a mark
+        assert json.loads(autograder("mark", RELEASED, "--device", "cuda").stdout)["device"] == "cuda"
+        return
+    result = autograder("mark", RELEASED, "--device", "cuda")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "There is no CUDA device here" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_build_check_names_what_is_out_of_date(autograder):
+    stray = REPOSITORY / "release" / UNIT / "stray.txt"
+    stray.write_text("left over")
+    try:
+        result = autograder("build", "--check")
+    finally:
+        stray.unlink()
+    assert result.returncode != 0
+    assert result.stdout == f"release/{UNIT}/stray.txt: not built from anything\n"

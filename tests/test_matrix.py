@@ -1,0 +1,65 @@
+"""The proof of the graders: every known mistake is caught where it should be and named, no right answer is refused."""
+
+from itertools import combinations
+
+import pytest
+
+from autograder import catalogue, course
+from autograder.grading.client import Grader
+from autograder.report import ExerciseReport
+
+CANDIDATES = {
+    kind: [(unit, entry) for unit in course.unit_names() for entry in entries(unit).values()]
+    for kind, entries in {
+        "misconception": catalogue.misconceptions,
+        "right_answer": catalogue.right_answers,
+    }.items()
+}
+
+
+def candidates(kind):
+    return pytest.mark.parametrize(
+        ("unit", "entry"), CANDIDATES[kind], ids=[f"{entry.exercise}-{entry.name}" for _, entry in CANDIDATES[kind]]
+    )
+
+
+def failed(exercise: ExerciseReport) -> list[str]:
+    return [test.name for test in exercise.tests if test.outcome == "failed"]
+
+
+@candidates("misconception")
+def test_misconception_fails_at_its_grader_and_is_named(grader: Grader, unit, entry):
+    report = grader.mark_candidate(unit, "misconception", entry.name).exercise(entry.exercise)
+    assert entry.caught_by in failed(report)
+    assert report.score < report.max_score
+    assert report.diagnosis is not None
+    assert (report.diagnosis.name, report.diagnosis.sentence) == (entry.name, entry.sentence)
+
+
+@candidates("right_answer")
+def test_right_answer_gets_full_marks(grader: Grader, unit, entry):
+    report = grader.mark_candidate(unit, "right_answer", entry.name).exercise(entry.exercise)
+    assert failed(report) == []
+    assert (report.status, report.score, report.diagnosis) == ("passed", report.max_score, None)
+
+
+@pytest.mark.parametrize("unit", course.unit_names())
+def test_solutions_pass_every_grader(grader: Grader, unit):
+    report = grader.mark_candidate(unit, "solution")
+    assert report.score == report.max_score == course.unit(unit).max_score
+    assert {test.outcome for exercise in report.exercises for test in exercise.tests} == {"passed"}
+
+
+@pytest.mark.parametrize("unit", course.unit_names())
+def test_every_exercise_has_mistakes_right_answers_and_a_public_example(grader: Grader, unit):
+    examples = grader.public_examples(unit)
+    for exercise in course.unit(unit).exercises:
+        assert sum(e.exercise == exercise.name for e in catalogue.misconceptions(unit).values()) >= 3
+        assert sum(e.exercise == exercise.name for e in catalogue.right_answers(unit).values()) >= 2
+        assert examples[exercise.name]
+
+
+def test_sentences_tell_mistakes_apart():
+    sentences = [entry.sentence for _, entry in CANDIDATES["misconception"]]
+    assert [one for one, other in combinations(sentences, 2) if one == other] == []
+    assert [sentence for sentence in sentences if len(sentence) > 200] == []

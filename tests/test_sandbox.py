@@ -1,0 +1,176 @@
+"""What the untrusted process is and is not given."""
+
+import ast
+import contextlib
+import json
+import socket
+import struct
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autograder.course import REPOSITORY
+from autograder.sandbox.inside import protocol
+from autograder.sandbox.limits import Limits
+from autograder.sandbox.server import Crashed, TimedOut, WarmParent
+
+INSIDE = REPOSITORY / "autograder" / "sandbox" / "inside"
+
+
+@pytest.fixture(scope="module")
+def parent():
+    with WarmParent() as parent:
+        yield parent
+
+
+@pytest.fixture
+def run(parent):
+    """Runs a cell in a new worker and returns the value of `answer()`."""
+    workers = []
+
+    def run(source):
+        worker = parent.fork("cpu", Limits())
+        workers.append(worker)
+        worker.request({"operation": "cell", "cell": "c", "source": source}, cpu_seconds=2)
+        empty = {"list": []}
+        answer, tensors = worker.request(
+            {"operation": "call", "target": "answer", "args": empty, "cotangent": None}, cpu_seconds=2
+        )
+        return protocol.unpack(answer["value"], tensors)
+
+    yield run
+    for worker in workers:
+        worker.end()
+
+
+def test_worker_holds_no_repository_no_test_and_no_answer(run):
+    path, modules, environment, folder = run(
+        "import os, sys\ndef answer(): return (list(sys.path), sorted(sys.modules), dict(os.environ), os.getcwd())"
+    )
+    assert not any(str(REPOSITORY) in entry for entry in path)
+    assert not [name for name in modules if name.split(".")[0] in ("autograder", "solutions", "pytest", "nbgrader")]
+    assert not any(str(REPOSITORY) in value for value in environment.values())
+    assert not folder.startswith(str(REPOSITORY))
+
+
+@pytest.mark.parametrize("name", ["autograder", "solutions", "autograder.hidden", "inside.warm_parent2"])
+def test_worker_cannot_import(run, name):
+    assert run(f"def answer():\n    try:\n        import {name}\n    except ImportError:\n        return 'no'") == "no"
+
+
+def test_forked_from_a_process_with_one_thread(parent):
+    tasks = list(Path(f"/proc/{parent.pid}/task").iterdir())
+    assert len(tasks) == 1
+
+
+def test_scratch_folder_is_gone_with_the_worker(parent):
+    worker = parent.fork("cpu", Limits())
+    answer, _ = worker.request(
+        {"operation": "cell", "cell": "c", "source": "import os; open('left', 'w'); print(os.getcwd())"}, cpu_seconds=2
+    )
+    folder = Path(answer["printed"].strip())
+    assert (folder / "left").exists()
+    worker.end()
+    assert not folder.exists()
+
+
+def test_cpu_limit_and_exit_are_told_apart(parent):
+    for source, loss in [("while True: pass", TimedOut), ("import os; os._exit(1)", Crashed)]:
+        with pytest.raises(loss):
+            parent.fork("cpu", Limits()).request({"operation": "cell", "cell": "c", "source": source}, cpu_seconds=1)
+
+
+def test_inside_imports_nothing_of_ours():
+    """The untrusted side may import itself, the standard library and what notebooks use."""
+    allowed = {*sys.stdlib_module_names, "torch", "numpy", "matplotlib", "IPython", "safetensors"}
+    for module in INSIDE.glob("*.py"):
+        for node in ast.walk(ast.parse(module.read_text())):
+            if isinstance(node, ast.Import):
+                assert {alias.name.split(".")[0] for alias in node.names} <= allowed, module.name
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 1 or (node.level == 0 and (node.module or "").split(".")[0] in allowed), (
+                    module.name
+                )
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=10,
+)
+
+
+@given(values)
+def test_values_cross_the_wire_unchanged(value):
+    near, far = socket.socketpair()
+    with near, far:
+        tensors: protocol.Tensors = {}
+        protocol.send(near, {"value": protocol.pack(value, tensors)}, tensors)
+        header, received = protocol.receive(far)
+    assert protocol.unpack(header["value"], received) == value
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.bool])
+def test_tensors_cross_the_wire_unchanged(dtype):
+    base = torch.arange(12).reshape(3, 4).to(dtype)
+    for tensor in (base, base.T, base[0], base[:, 1], torch.tensor(1, dtype=dtype), base[:0]):
+        tensors: protocol.Tensors = {}
+        packed = protocol.pack([tensor, tensor], tensors)
+        near, far = socket.socketpair()
+        with near, far:
+            protocol.send(near, {"value": packed}, tensors)
+            header, received = protocol.receive(far)
+        for item in protocol.unpack(header["value"], received):
+            assert item.dtype == tensor.dtype
+            assert torch.equal(item, tensor)
+
+
+@settings(max_examples=300)
+@given(
+    st.binary(max_size=200)
+    | st.builds(lambda h, p: struct.pack("<II", len(h), len(p)) + h + p, st.binary(), st.binary())
+)
+def test_nonsense_is_a_protocol_error_and_nothing_else(raw):
+    near, far = socket.socketpair()
+    with near, far:
+        near.sendall(raw)
+        near.close()
+        try:
+            header, _ = protocol.receive(far)
+        except protocol.ProtocolError:
+            return
+    assert isinstance(header, dict)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["tensor", "list", "tuple", "dict", "float", "opaque", "x"]), inner, max_size=2
+        )
+    ),
+)
+
+
+@settings(max_examples=300)
+@given(json_values)
+def test_a_forged_value_is_a_value_or_a_protocol_error(packed):
+    with contextlib.suppress(protocol.ProtocolError):
+        protocol.unpack(json.loads(json.dumps(packed)), {})
+
+
+def test_a_length_beyond_the_cap_is_refused_before_it_is_read():
+    near, far = socket.socketpair()
+    with near, far:
+        near.sendall(struct.pack("<II", 2, protocol.MAX_PAYLOAD_BYTES + 1) + b"{}")
+        with pytest.raises(protocol.ProtocolError, match="larger"):
+            protocol.receive(far)

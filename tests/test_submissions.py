@@ -1,0 +1,160 @@
+"""Notebooks through the real two processes: what each earns, and that no exercise pays for another's trouble."""
+
+import pytest
+
+from autograder import catalogue, course
+from autograder.course import RELEASE, SOURCE
+
+UNIT = "self_attention"
+
+
+def statuses(report):
+    return {exercise.name: exercise.status for exercise in report.exercises}
+
+
+def messages(exercise):
+    return " ".join([exercise.message, *(test.message for test in exercise.tests)])
+
+
+@pytest.mark.parametrize("unit", course.unit_names())
+def test_stub_notebook_scores_zero(grader, unit):
+    report = grader.mark_file(RELEASE / unit / f"{unit}.ipynb")
+    assert (report.status, report.score, report.isolation) == ("graded", 0.0, "none")
+    assert all("nothing is written here yet" in exercise.message for exercise in report.exercises)
+
+
+@pytest.mark.parametrize("unit", course.unit_names())
+def test_source_notebook_scores_full(grader, unit):
+    report = grader.mark_file(SOURCE / unit / f"{unit}.ipynb")
+    assert report.score == report.max_score == course.unit(unit).max_score
+    assert set(statuses(report).values()) == {"passed"}
+
+
+TRIVIAL_FUNCTIONS = {
+    "None": "return None",
+    "zeros": "return torch.zeros(1)",
+    "zeros of the right shape": "return torch.zeros(*a.shape[:-1], b if isinstance(b, int) else b.shape[-2])",
+    "ones like the first": "return torch.ones_like(a)",
+    "the first argument": "return a",
+}
+
+
+@pytest.mark.parametrize("body", TRIVIAL_FUNCTIONS.values(), ids=TRIVIAL_FUNCTIONS)
+@pytest.mark.parametrize("exercise", ["attention_scores", "scaled_softmax"])
+def test_trivial_function_scores_zero(mark, exercise, body):
+    report = mark(**{exercise: f"def {exercise}(a, b):\n    {body}"})
+    assert report.exercise(exercise).score == 0
+
+
+TRIVIAL_FORWARDS = {
+    "None": "return None",
+    "zeros": "return torch.zeros(x.shape[0], self.d_out)",
+    "ones": "return torch.ones(x.shape[0], self.d_out)",
+    "the input": "return x",
+}
+
+
+@pytest.mark.parametrize("parameters", [True, False], ids=["with parameters", "without"])
+@pytest.mark.parametrize("body", TRIVIAL_FORWARDS.values(), ids=TRIVIAL_FORWARDS)
+def test_trivial_module_scores_zero(mark, body, parameters):
+    weights = "".join(
+        f"        self.{name} = nn.Parameter(torch.rand(d_in, d_out))\n"
+        for name in (("W_query", "W_key", "W_value") if parameters else ())
+    )
+    code = (
+        "class SelfAttention_v1(nn.Module):\n    def __init__(self, d_in, d_out):\n        super().__init__()\n"
+        f"        self.d_out = d_out\n{weights}    def forward(self, x):\n        {body}"
+    )
+    assert mark(SelfAttention_v1=code).exercise("SelfAttention_v1").score == 0
+
+
+SCALED_SOFTMAX = "def scaled_softmax(scores, d_k):\n    "
+
+TROUBLE = {
+    "hang in a call": (SCALED_SOFTMAX + "while True: pass", "timeout", "timed_out"),
+    "sleep in a call": (SCALED_SOFTMAX + "import time; time.sleep(1000)", "timeout", "timed_out"),
+    "hang at import": ("while True: pass\n" + SCALED_SOFTMAX + "pass", "timeout", "timed_out"),
+    "exit in a call": (SCALED_SOFTMAX + "import os; os._exit(0)", "crashed", "crashed"),
+    "exit at import": ("import os; os._exit(0)\n" + SCALED_SOFTMAX + "pass", "crashed", "crashed"),
+    "segfault in a call": (SCALED_SOFTMAX + "import ctypes; ctypes.string_at(0)", "crashed", "crashed"),
+    "sys.exit in a call": (SCALED_SOFTMAX + "import sys; sys.exit()", "failed", "graded"),
+    "syntax error": ("def scaled_softmax(scores, d_k)\n    return scores", "error", "cells_failed"),
+    "exception at import": ("1 / 0\n" + SCALED_SOFTMAX + "pass", "error", "cells_failed"),
+    "cell emptied": ("", "missing", "graded"),
+    "not a function": ("scaled_softmax = 3", "failed", "graded"),
+    "recursion": (SCALED_SOFTMAX + "return scaled_softmax(scores, d_k)", "failed", "graded"),
+    "all the memory": (SCALED_SOFTMAX + "return torch.zeros(10**11)", "failed", "graded"),
+    "flooded stdout": (SCALED_SOFTMAX + "print('x' * 10**7)", "failed", "graded"),
+    "a NumPy array": (SCALED_SOFTMAX + "return scores.detach().numpy()", "failed", "graded"),
+    "a huge answer": (SCALED_SOFTMAX + "return torch.zeros(10**8)", "failed", "graded"),
+    "a sparse tensor": (SCALED_SOFTMAX + "return scores.to_sparse()", "failed", "graded"),
+    "itself": (SCALED_SOFTMAX + "x = []; x.append(x); return x", "failed", "graded"),
+}
+
+
+@pytest.mark.parametrize(("code", "status", "submission"), TROUBLE.values(), ids=TROUBLE)
+def test_trouble_costs_its_own_exercise_alone(mark, code, status, submission):
+    report = mark(scaled_softmax=code)
+    assert report.exercise("scaled_softmax").score == 0
+    assert statuses(report) == {"attention_scores": "passed", "scaled_softmax": status, "SelfAttention_v1": "passed"}
+    assert report.status == submission
+
+
+def test_the_next_submission_is_untouched(mark):
+    patched = "torch.softmax = lambda *a, **k: None\ntorch.Tensor.__matmul__ = lambda a, b: a\n"
+    mark(scaled_softmax=patched + SCALED_SOFTMAX + "pass")
+    assert mark().score == course.unit(UNIT).max_score
+
+
+def test_warnings_and_stderr_cost_nothing(mark):
+    loud = "import sys, warnings\nwarnings.warn('careful')\nprint('oh', file=sys.stderr)\n"
+    body = "\n    warnings.warn('again'); print('oh', file=sys.stderr)\n"
+    answer = catalogue.right_answers(UNIT)["functional_softmax"].source().replace("\n", body, 1)
+    report = mark(scaled_softmax=loud + answer)
+    assert (report.status, report.score) == ("graded", report.max_score)
+
+
+def test_of_two_definitions_the_last_counts(mark):
+    right = catalogue.solutions(UNIT)["scaled_softmax"].source()
+    wrong = catalogue.misconceptions(UNIT)["divided_by_d_k"].source()
+    assert mark(scaled_softmax=f"{wrong}\n\n{right}").exercise("scaled_softmax").status == "passed"
+    assert mark(scaled_softmax=f"{right}\n\n{wrong}").exercise("scaled_softmax").status == "failed"
+
+
+def test_forbidden_library_costs_the_exercise(mark):
+    code = """
+def attention_scores(queries, keys):
+    eye = torch.eye(keys.shape[-2], dtype=keys.dtype, device=keys.device)
+    F.scaled_dot_product_attention(queries[None], keys[None], keys[None])
+    return queries @ keys.transpose(-2, -1)
+"""
+    exercise = mark(attention_scores=code).exercise("attention_scores")
+    assert (exercise.status, exercise.score) == ("forbidden", 0)
+    assert "library attention" in exercise.message
+
+
+def test_a_mistake_is_named_through_both_processes(mark):
+    for name in ("divided_by_d_k", "softmax_over_dim_1", "scaled_in_place", "weights_detached", "weights_in_float32"):
+        entry = catalogue.misconceptions(UNIT)[name]
+        exercise = mark(scaled_softmax=entry.source()).exercise("scaled_softmax")
+        assert exercise.diagnosis is not None
+        assert exercise.diagnosis.name == name
+
+
+def test_a_mistake_nobody_knows_gets_no_name(mark):
+    code = SCALED_SOFTMAX + "return torch.softmax(scores / (d_k + 1) ** 0.5, dim=-1)"
+    exercise = mark(scaled_softmax=code).exercise("scaled_softmax")
+    assert (exercise.status, exercise.diagnosis) == ("failed", None)
+    assert "differs in" in messages(exercise)
+
+
+def test_an_error_says_where_it_was_raised(mark):
+    exercise = mark(scaled_softmax=SCALED_SOFTMAX + "x = 1\n    return scores / (x - 1 + scor)").exercise(
+        "scaled_softmax"
+    )
+    assert "NameError: name 'scor' is not defined (line 3 of the cell `scaled_softmax`)" in messages(exercise)
+
+
+def test_marks_repeat(mark):
+    answers = {"scaled_softmax": catalogue.misconceptions(UNIT)["root_rounded_down"].source()}
+    assert mark(**answers) == mark(**answers)
