@@ -9,9 +9,12 @@ TORCH ?= cpu
 BIN := .venv/bin
 TORCH_VERSION := $(shell sed -n 's/.*"torch==\([0-9.]*\)".*/\1/p' pyproject.toml)
 ifeq ($(TORCH),cpu)
-TORCH_REQUIREMENT := torch==$(TORCH_VERSION)+cpu --extra-index-url https://download.pytorch.org/whl/cpu
+# pip's own sources first (a site may have the wheel), then PyTorch's, which alone has CPU builds for Linux.
+TORCH_WHEEL := --no-deps "torch==$(TORCH_VERSION)+cpu"
+INSTALL_TORCH := $(BIN)/pip install -qq $(TORCH_WHEEL) 2>/dev/null \
+	|| $(BIN)/pip install -qq $(TORCH_WHEEL) --index-url https://download.pytorch.org/whl/cpu
 else ifeq ($(TORCH),cuda)
-TORCH_REQUIREMENT := torch==$(TORCH_VERSION)
+INSTALL_TORCH := $(BIN)/pip install -qq "torch==$(TORCH_VERSION)"
 else
 $(error TORCH is "$(TORCH)"; it can be cpu or cuda)
 endif
@@ -39,10 +42,10 @@ lint: .venv/ready-test-$(TORCH)
 .venv/ready-$(TORCH): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Python 3.11 or newer is needed: make PYTHON=python3.12"; exit 1; }
-	@echo "Setting up .venv/ with the $(TORCH) build of torch: a minute or two, about 1.6 GB."
+	@echo "Setting up .venv/ with the $(TORCH) build of torch: a minute or two, about 1.4 GB."
 	@$(PYTHON) -m venv .venv \
 		|| { echo "This Python makes no environments: on Debian, apt install python3-venv."; exit 1; }
-	@$(BIN)/pip install -qq $(TORCH_REQUIREMENT)
+	@$(INSTALL_TORCH)
 	@$(BIN)/pip install -qq -e .
 	@rm -f .venv/ready-*
 	@touch $@
