@@ -20,6 +20,9 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+FORBIDDEN = "forbidden"
+"""Stands in the place of a grader where what catches a misconception is the rule against library calls."""
+
 _ENTRY = "__catalogue_entry__"
 
 

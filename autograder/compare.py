@@ -19,6 +19,7 @@ TOLERANCE = {
 }
 LARGE_LOGITS = 1e-3
 """For logits of 20 and more: right orders of scaling differ by more than 1e-5 there."""
+ORDINALS = ("first", "second", "third", "fourth")
 GOLDEN = 1e-4
 """For values printed to four decimals."""
 
@@ -40,19 +41,45 @@ class Mismatch(AssertionError):
 
 def golden(values: Any) -> Expected:
     """Values as they are printed in a source document, to four decimals."""
-    return Expected(torch.tensor(values, dtype=torch.float64), GOLDEN)
+    return Expected(torch.as_tensor(values, dtype=torch.float64), GOLDEN)
 
 
-def assert_close(actual: Any, expected: Expected, *, tolerance: float | None = None, what: str = "The result") -> None:
-    """Raises Mismatch unless `actual` is a tensor with the expected shape and values."""
+def assert_close(actual: Any, expected: Any, *, tolerance: float | None = None, what: str = "The result") -> None:
+    """Raises Mismatch unless `actual` is a tensor with the expected shape and values, or a tuple of such tensors."""
+    if isinstance(expected, tuple):
+        if not isinstance(actual, tuple | list) or len(actual) != len(expected):
+            raise Mismatch(f"{what} is {describe(actual)}; {len(expected)} tensors are expected.")
+        for nth, one, other in zip(ORDINALS, actual, expected, strict=False):
+            assert_close(one, other, tolerance=tolerance, what=f"The {nth} result")
+        return
     difference = _difference(actual, expected.value, expected.tolerance if tolerance is None else tolerance)
     if difference:
         raise Mismatch(f"{what} {difference}")
 
 
+def assert_equal(actual: Any, expected: Any, *, what: str = "The result") -> None:
+    """Raises Mismatch unless two plain values (numbers, strings, dicts of them) are equal."""
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        for key in expected:
+            if key not in actual:
+                raise Mismatch(f"{what} has no entry for {key!r}.")
+        for key, value in actual.items():
+            if key not in expected:
+                raise Mismatch(f"{what} has an entry for {key!r}, which does not belong there.")
+            if value != expected[key] or isinstance(value, bool | torch.Tensor):
+                raise Mismatch(f"{what} has another number for {key!r}.")
+    elif type(actual) is not type(expected) or actual != expected:
+        raise Mismatch(f"{what} is {describe(actual)} and not what is expected.")
+
+
 def row(actual: Any, number: int) -> Any:
     """One row of a matrix, for golden values that are printed a row at a time; what has no rows is left as it is."""
     return actual[number] if isinstance(actual, torch.Tensor) and actual.dim() > 1 and len(actual) > number else actual
+
+
+def rows(actual: Any, number: int) -> Any:
+    """The same row of each of several matrices; what is no tuple of them is left as it is."""
+    return tuple(row(one, number) for one in actual) if isinstance(actual, tuple | list) else actual
 
 
 def describe(value: Any) -> str:
@@ -64,7 +91,7 @@ def describe(value: Any) -> str:
             return "None"
         case Opaque(type_name=type_name):
             return type_name if type_name.startswith("a tensor") else f"a {type_name}"
-    return f"a {type(value).__name__}"
+    return f"a {type(value).__name__}" + (f" of {len(value)}" if isinstance(value, tuple | list | dict) else "")
 
 
 def _difference(actual: Any, expected: torch.Tensor, tolerance: float) -> str | None:

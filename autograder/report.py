@@ -9,7 +9,7 @@ import msgspec
 
 from . import __version__
 
-SubmissionStatus = Literal["graded", "cells_failed", "timed_out", "crashed", "damaged", "grader_error"]
+SubmissionStatus = Literal["graded", "cells_failed", "timed_out", "crashed", "damaged", "not_submitted", "grader_error"]
 ExerciseStatus = Literal[
     "passed", "failed", "error", "timeout", "crashed", "missing", "forbidden", "skipped", "grader_error"
 ]
@@ -77,6 +77,8 @@ class Report(msgspec.Struct):
         raise KeyError(name)
 
 
-def damaged(notebook: str, sentence: str, *, isolation: str, device: str) -> Report:
-    """The report on a file that is no notebook of this course."""
-    return Report(notebook, None, "damaged", isolation, device, 0.0, 0.0, [], sentence)
+def without_marks(
+    notebook: str, status: SubmissionStatus, sentence: str, *, isolation: str, device: str, unit: str | None = None
+) -> Report:
+    """The report on a submission of which nothing can be run, and why."""
+    return Report(notebook, unit, status, isolation, device, 0.0, 0.0, [], sentence)

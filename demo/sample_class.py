@@ -1,12 +1,14 @@
-"""Writes the sample class into demo/submitted/: eight notebooks as students hand them in. All names are invented.
+"""Writes the sample class into demo/submitted/: notebooks as students hand them in. All names are invented.
 
 Their answers are the catalogue's, so that they stay true when a unit changes: `python demo/sample_class.py`
 writes them, and with `--check` fails where a file is not what it would write.
 """
 
+import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from autograder import catalogue
 from autograder.notebook import filled_in
@@ -23,35 +25,76 @@ INFINITE_LOOP = """def scaled_softmax(scores, d_k):
         weights = weights / 2
     return weights"""
 
+EXIT = """import sys, os
 
-def hand_ins() -> dict[str, bytes]:
-    """Each student's file."""
+def score_variance(queries, keys):
+    os._exit(1)"""
+
+ANSWER = """The variance of a dot product grows with d_k. Without scaling, softmax would saturate for d_k = 64, and its
+gradient would vanish. Dividing by sqrt(d_k) keeps the variance near 1."""
+
+
+def hand_ins() -> dict[str, tuple[str, bytes]]:
+    """Each student's file: its name and its content. noor, on the roster, handed in nothing."""
     right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    right["why_scale"] = ANSWER
     styles, mistakes = catalogue.right_answers(UNIT), catalogue.misconceptions(UNIT)
 
-    def with_answers(*entries: catalogue.Candidate) -> bytes:
-        return filled_in(UNIT, {**right, **{entry.exercise: entry.source() for entry in entries}})
+    def typed(*entries: catalogue.Candidate, **code: str) -> bytes:
+        """The solutions, with these entries and this code in the place of some of them."""
+        return filled_in(UNIT, {**right, **{entry.exercise: entry.source() for entry in entries}, **code})
 
-    def with_code(code: Mapping[str, str]) -> bytes:
-        return filled_in(UNIT, {**right, **code})
+    def in_style(*names: str) -> bytes:
+        return typed(*(styles[name] for name in names))
 
+    def with_mistakes(*names: str) -> bytes:
+        return typed(*(mistakes[name] for name in names))
+
+    name = f"{UNIT}.ipynb"
     return {
-        "amara": with_answers(),
-        "bertil": with_answers(styles["einsum_scores"], styles["softmax_by_hand"], styles["LibraryAttention"]),
-        "chiara": with_answers(mistakes["divided_by_d_k"]),
-        "dmitri": with_answers(mistakes["softmax_over_dim_1"], mistakes["transposed_the_first_two"]),
-        "elif": with_answers(mistakes["KeysUsedAsValues"], mistakes["scaled_in_place"]),
-        "farid": with_code({"scaled_softmax": SYNTAX_ERROR}),
-        "greta": with_code({"scaled_softmax": INFINITE_LOOP}),
-        "hiroshi": b"<html><body>Sign in to download self_attention.ipynb</body></html>\n",
+        "amara": (name, typed()),
+        "bertil": (name, in_style("einsum_scores", "softmax_by_hand", "LibraryAttention", "bmm_attention")),
+        "chiara": (name, with_mistakes("divided_by_d_k")),
+        "dmitri": (name, with_mistakes("softmax_over_dim_1", "transposed_the_first_two")),
+        "elif": (name, with_mistakes("KeysUsedAsValues", "scaled_in_place")),
+        "farid": (name, typed(scaled_softmax=SYNTAX_ERROR)),
+        "greta": (name, typed(scaled_softmax=INFINITE_LOOP)),
+        "hiroshi": (name, b"<html><body>Sign in to download self_attention.ipynb</body></html>\n"),
+        "ines": (name, in_style("broadcast_products", "minus_logsumexp", "TokenByToken", "numbered_in_a_loop")),
+        "jonas": (name, filled_in(UNIT, dict(list(right.items())[:6]))),
+        "kavya": (name, _changed(typed(), _copy_a_cell)),
+        "liam": (name, _changed(with_mistakes("BiasIgnored"), _delete_a_check)),
+        "mina": (
+            "homework (final) v2.ipynb",
+            in_style("matmul_with_mt", "attention_in_float64", "LayersAppliedByHand"),
+        ),
+        "olu": (name, with_mistakes("attention_not_scaled", "repeated_words_counted_twice", "keys_detached")),
+        "petra": (name, typed(score_variance=EXIT)),
     }
+
+
+def _changed(content: bytes, change: Callable[[list[dict[str, Any]]], None]) -> bytes:
+    notebook = json.loads(content)
+    change(notebook["cells"])
+    return json.dumps(notebook, indent=1).encode() + b"\n"
+
+
+def _copy_a_cell(cells: list[dict[str, Any]]) -> None:
+    """As Jupyter's copy and paste does: the copy has the same grade_id. The first one is left with an old mistake."""
+    place = next(i for i, cell in enumerate(cells) if cell["id"] == "scaled_softmax")
+    wrong = catalogue.misconceptions(UNIT)["not_scaled"].source()
+    cells.insert(place, {**cells[place], "id": "pasted", "source": wrong})
+
+
+def _delete_a_check(cells: list[dict[str, Any]]) -> None:
+    cells[:] = [cell for cell in cells if cell["id"] != "test_context_vectors"]
 
 
 def main() -> int:
     """Writes or checks the files; returns the exit code."""
     stale = 0
-    for student, content in hand_ins().items():
-        path = SUBMITTED / student / UNIT / f"{UNIT}.ipynb"
+    for student, (name, content) in hand_ins().items():
+        path = SUBMITTED / student / UNIT / name
         if path.is_file() and path.read_bytes() == content:
             continue
         stale += 1

@@ -2,13 +2,16 @@
 # # Self-attention with trainable weights
 #
 # A word means little on its own. *Bank* beside *river* is one thing, beside *loan* another.
-# Self-attention lets every token of a sequence look at every other one and take from each as much as it needs.
+# Self-attention lets every token of a sequence look at every other one and take from each as much as it needs. With
+# trainable weights it can learn what to look for.
 #
-# In this notebook you build it in three steps:
+# In this notebook you build it from words to a module:
 #
-# 1. **scores**: how well does each query fit each key?
-# 2. **weights**: the scores, scaled and turned into shares that sum to 1;
-# 3. **context vectors**: for each token, the weighted sum of the values, inside a module with trainable weights.
+# 1. **tokens**: words become numbers;
+# 2. **projections**: each token's query, key and value;
+# 3. **scores and weights**: how well each query fits each key, as shares that sum to 1;
+# 4. **context vectors**: for each token, the weighted sum of the values;
+# 5. **modules** with trainable weights that do all of it.
 #
 # Write your code where it says `YOUR CODE HERE`, then run the check below it. Everything else works as it is:
 # *Run All* reaches the end of this notebook from the first minute on.
@@ -27,7 +30,26 @@ from torch import nn
 from attention_check import check
 
 # %% [markdown]
-# Our sentence is *"Your journey starts with one step"*, each word an embedding with three numbers.
+# ## 1. From words to tokens
+#
+# A model sees numbers. A **vocabulary** gives each distinct word one: for *"Life is short, eat dessert first"* it is
+# `{"Life": 0, "dessert": 1, "eat": 2, "first": 3, "is": 4, "short": 5}`. Words are sorted as Python sorts them,
+# capitals first. Commas are dropped (not replaced by a space), and `split()` cuts at any white space. A word that
+# stands twice gets one number, and the numbers have no gap.
+
+# %% exercise="build_vocab" points=1
+
+# %% [markdown]
+# With a vocabulary a sentence becomes a tensor of **tokens**. The sentence above becomes `0 4 5 2 1 3`: *Life* is 0,
+# *is* is 4, and so on. The tensor has dtype int64, which is what an embedding layer looks up. A word that the
+# vocabulary does not know raises a `KeyError`: better now than a wrong word later.
+
+# %% exercise="encode" points=1
+
+# %% [markdown]
+# ## 2. Queries, keys and values
+#
+# From here on, *"Your journey starts with one step"*, each word an embedding with three numbers.
 
 # %% locked="six_words"
 words = ["Your", "journey", "starts", "with", "one", "step"]
@@ -43,10 +65,33 @@ X = torch.tensor(
 )
 
 # %% [markdown]
-# ## 1. Attention scores
-#
 # Every token plays three parts, each made from its embedding by a matrix of trainable weights:
 # as a **query** it asks, as a **key** it says what it has to offer, as a **value** it gives.
+#
+# $$Q = X W_q \qquad K = X W_k \qquad V = X W_v$$
+#
+# | tensor | shape |
+# |---|---|
+# | `inputs` | `(T, d_in)` |
+# | `W_query`, `W_key` | `(d_in, d_k)` |
+# | `W_value` | `(d_in, d_v)` |
+# | queries, keys, values | `(T, d_k)`, `(T, d_k)`, `(T, d_v)` |
+#
+# With the weights that seed 123 draws, the query of *journey* is `[0.4306, 1.4551]`, its key `[0.4433, 1.1419]`, its
+# value `[0.3951, 1.0037]`.
+
+# %% exercise="project_qkv" points=2
+
+# %% [markdown]
+# Some code, `nn.Linear` among it, stores its weight the other way round: `(d_out, d_in)`, one row for each output. Then
+# the product needs the transposed weight. Six tokens of width 16 become `(6, 24)` with a `(24, 16)` weight, and
+# `(6, 28)` with a `(28, 16)` one.
+
+# %% exercise="linear_projection" points=1
+
+# %% [markdown]
+# ## 3. Scores and weights
+#
 # How well query $i$ fits key $j$ is their dot product, the *score*
 #
 # $$\omega_{ij} = \mathbf{q}_i \cdot \mathbf{k}_j .$$
@@ -59,8 +104,7 @@ X = torch.tensor(
 # | `keys` | `(..., Tk, d_k)` |
 # | scores | `(..., Tq, Tk)` |
 #
-# With the weights that seed 123 draws, the query of *journey* is `[0.4306, 1.4551]`, its own key is
-# `[0.4433, 1.1419]`, and the score of the two is 0.4306 · 0.4433 + 1.4551 · 1.1419 = 1.8524.
+# For *journey* as query and key the score is 0.4306 · 0.4433 + 1.4551 · 1.1419 = 1.8524.
 #
 # Mind the leading dimensions: a batch of sequences has shape `(b, T, d_k)`, and tokens of one sequence
 # never meet those of another.
@@ -68,8 +112,6 @@ X = torch.tensor(
 # %% exercise="attention_scores" points=3
 
 # %% [markdown]
-# ## 2. Scaled softmax
-#
 # Scores become **weights** by softmax: every weight is positive, and each query's weights sum to 1.
 #
 # But softmax is sensitive to the size of what goes in. The same five numbers, once as they are and once times 8:
@@ -91,9 +133,28 @@ plt.show()
 # On the right nearly all the weight is on one number: such a softmax looks at one token only, and it has hardly any
 # gradient left to learn from.
 #
-# Dot products grow by themselves: for random queries and keys of width $d_k$ the variance of a score is about $d_k$.
-# (In one draw with $d_k = 16$ it is 17.47, and 1.09 once the scores are divided by $\sqrt{16}$.) So attention divides
-# by $\sqrt{d_k}$ first:
+# And dot products grow by themselves: for random queries and keys of width $d_k$ the variance of a score is about
+# $d_k$.
+
+# %%
+generator = torch.Generator().manual_seed(0)
+widths = [1, 2, 4, 8, 16, 32, 64, 128]
+variances = []
+for d_k in widths:
+    queries, keys = (torch.randn(64, d_k, generator=generator) for _ in range(2))
+    variances.append((queries @ keys.T).var().item())
+fig, ax = plt.subplots(figsize=(5.5, 3))
+ax.plot(widths, variances, "o-", label="scores")
+ax.plot(widths, [variance / d_k for variance, d_k in zip(variances, widths)], "o-", label="scores divided by sqrt(d_k)")
+ax.set_xscale("log", base=2)
+ax.set_yscale("log", base=2)
+ax.set_xlabel("d_k")
+ax.set_ylabel("variance")
+ax.legend()
+plt.show()
+
+# %% [markdown]
+# So attention divides by $\sqrt{d_k}$ first, which keeps the variance near 1 for every width:
 #
 # $$\alpha_{ij} = \operatorname{softmax}_j\!\left(\frac{\omega_{ij}}{\sqrt{d_k}}\right)$$
 #
@@ -103,7 +164,43 @@ plt.show()
 # %% exercise="scaled_softmax" points=4
 
 # %% [markdown]
-# ## 3. A module with trainable weights
+# ## 4. Context vectors
+#
+# Each query's context vector is the sum of the values, each times its weight:
+#
+# $$\mathbf{z}_i = \sum_j \alpha_{ij} \, \mathbf{v}_j$$
+#
+# `weights` is `(..., Tq, Tk)`, `values` is `(..., Tk, d_v)`, the context vectors are `(..., Tq, d_v)`. The context
+# vector of *Your* is `[0.2996, 0.8053]`.
+
+# %% exercise="context_vectors" points=2
+
+# %% [markdown]
+# Now from end to end, first for **one query**: its scores with all keys, scaled; their softmax; the weighted sum of the
+# values. `query` is `(d_k,)`, `keys` is `(T, d_k)`, `values` is `(T, d_v)`, and the result `(d_v,)`. Values may have
+# another width than keys: in the check it is 28 against 24. There the weights of the six words are
+# `0.2912 0.0106 0.0982 0.0625 0.4917 0.0458`.
+
+# %% exercise="single_query_attention" points=3
+
+# %% [markdown]
+# Then for **all queries**, with any leading dimensions. This is the formula that everything else is built on:
+#
+# $$\operatorname{Attention}(Q, K, V) = \operatorname{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V$$
+#
+# PyTorch has a function of the same name; here you write it, without the library's attention.
+
+# %% exercise="scaled_dot_product_attention" points=3
+
+# %% [markdown]
+# Measure what the scaling does. `score_variance` returns two 0-d tensors: the variance (`Tensor.var()`) of all raw
+# scores, and of all scores divided by $\sqrt{d_k}$. For the check's queries and keys with $d_k = 16$ these are 17.4690
+# and 1.0918.
+
+# %% exercise="score_variance" points=2
+
+# %% [markdown]
+# ## 5. Modules with trainable weights
 #
 # Now all of it in one `nn.Module`. The three weight matrices are parameters, drawn with `torch.rand` and so between
 # 0 and 1; create `W_query`, `W_key`, `W_value` in this order, so that a seed means the same to all of us.
@@ -120,6 +217,15 @@ plt.show()
 # `[0.3061, 0.8210]`. You may call your own functions from above, or write it all again here.
 
 # %% exercise="SelfAttention_v1" points=5
+
+# %% [markdown]
+# In practice the projections are `nn.Linear` layers: they store their weight as `(d_out, d_in)`, start from values that
+# suit training better, and can add a bias. `SelfAttention_v2` is the same module with layers `W_query`, `W_key` and
+# `W_value`, created in this order; `qkv_bias` says whether they have a bias.
+#
+# Built under seed 789, the context vector of *journey* is `[-0.0748, 0.0703]`.
+
+# %% exercise="SelfAttention_v2" points=4
 
 # %% [markdown]
 # ## What attention looks like
@@ -139,3 +245,7 @@ ax.set_xlabel("key")
 ax.set_ylabel("query")
 fig.colorbar(image, label="weight")
 plt.show()
+
+# %% [markdown] written="why_scale" points=3
+# **In your own words** (a few sentences, read by a person): why are scores divided by the square root of $d_k$, and not
+# left as they are? Say what would happen during training with $d_k = 64$.

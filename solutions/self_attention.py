@@ -4,6 +4,44 @@ import torch
 from torch import nn
 
 
+def build_vocab(sentence: str) -> dict[str, int]:
+    """Number the distinct words of a sentence in alphabetical order.
+
+    Commas are dropped, then the sentence is split at white space. Python's sort order decides: capitals come first.
+    Returns a dict from word to index, 0 to n - 1.
+    """
+    words = sentence.replace(",", "").split()
+    return {word: index for index, word in enumerate(sorted(set(words)))}
+
+
+def encode(sentence: str, vocab: dict[str, int]) -> torch.Tensor:
+    """Look up every word of a sentence in the vocabulary.
+
+    Commas are dropped, then the sentence is split at white space. Returns an int64 tensor of shape (T,), in the order
+    of the sentence. A word that is not in the vocabulary raises KeyError.
+    """
+    return torch.tensor([vocab[word] for word in sentence.replace(",", "").split()], dtype=torch.int64)
+
+
+def project_qkv(
+    inputs: torch.Tensor, W_query: torch.Tensor, W_key: torch.Tensor, W_value: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Make each token's query, key and value.
+
+    inputs: (T, d_in), weights: (d_in, d_k), (d_in, d_k), (d_in, d_v). Returns (queries, keys, values) of shapes
+    (T, d_k), (T, d_k), (T, d_v).
+    """
+    return inputs @ W_query, inputs @ W_key, inputs @ W_value
+
+
+def linear_projection(inputs: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """Project with a weight that is stored the other way round, as nn.Linear stores it.
+
+    inputs: (..., d_in), weight: (d_out, d_in). Returns (..., d_out).
+    """
+    return inputs @ weight.T  # (..., d_in) @ (d_in, d_out) -> (..., d_out)
+
+
 def attention_scores(queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
     """Score every query against every key by their dot product.
 
@@ -18,6 +56,44 @@ def scaled_softmax(scores: torch.Tensor, d_k: int) -> torch.Tensor:
     scores: (..., Tq, Tk), d_k: the width of a key. Returns weights of the same shape whose rows sum to 1.
     """
     return torch.softmax(scores / d_k**0.5, dim=-1)
+
+
+def context_vectors(weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """Give every query the sum of the values, each times its weight.
+
+    weights: (..., Tq, Tk), values: (..., Tk, d_v). Returns (..., Tq, d_v).
+    """
+    return weights @ values  # (..., Tq, Tk) @ (..., Tk, d_v) -> (..., Tq, d_v)
+
+
+def single_query_attention(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """Scaled dot-product attention of one query.
+
+    query: (d_k,), keys: (T, d_k), values: (T, d_v); d_v may differ from d_k. Returns the context vector (d_v,).
+    """
+    scores = keys @ query  # (T, d_k) @ (d_k,) -> (T,)
+    weights = torch.softmax(scores / query.shape[-1] ** 0.5, dim=-1)
+    return weights @ values  # (T,) @ (T, d_v) -> (d_v,)
+
+
+def scaled_dot_product_attention(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """softmax(Q K^T / sqrt(d_k)) V, without the library's attention.
+
+    queries: (..., Tq, d_k), keys: (..., Tk, d_k), values: (..., Tk, d_v). Returns (..., Tq, d_v).
+    """
+    scores = queries @ keys.transpose(-2, -1)  # (..., Tq, Tk)
+    weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
+    return weights @ values  # (..., Tq, d_v)
+
+
+def score_variance(queries: torch.Tensor, keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Measure what scaling does: the variance of all scores before and after dividing by sqrt(d_k).
+
+    queries: (..., Tq, d_k), keys: (..., Tk, d_k). Returns two 0-d tensors: Tensor.var() of the raw scores, and of the
+    scaled ones.
+    """
+    scores = queries @ keys.transpose(-2, -1)  # (..., Tq, Tk)
+    return scores.var(), (scores / keys.shape[-1] ** 0.5).var()
 
 
 class SelfAttention_v1(nn.Module):
@@ -41,3 +117,38 @@ class SelfAttention_v1(nn.Module):
         scores = queries @ keys.T  # (T, T)
         weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
         return weights @ values  # (T, T) @ (T, d_out) -> (T, d_out)
+
+
+class SelfAttention_v2(nn.Module):
+    """Single-head self-attention over one sequence, its projections nn.Linear layers.
+
+    d_in: width of an input vector, d_out: width of queries, keys and values, qkv_bias: whether the layers have a bias.
+    The layers W_query, W_key and W_value are created in this order.
+    """
+
+    def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False) -> None:
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the context vectors: x is (T, d_in), the result (T, d_out)."""
+        queries: torch.Tensor = self.W_query(x)  # (T, d_out)
+        keys: torch.Tensor = self.W_key(x)  # (T, d_out)
+        values: torch.Tensor = self.W_value(x)  # (T, d_out)
+        scores = queries @ keys.T  # (T, T)
+        weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
+        return weights @ values  # (T, T) @ (T, d_out) -> (T, d_out)
+
+
+# Model answers to the written questions.
+WRITTEN = {
+    "why_scale": """
+    A score is a sum of d_k products. If queries and keys have independent entries with mean 0 and variance 1, each
+    product has variance 1 and the sum has variance d_k, so scores have a standard deviation of sqrt(d_k). For d_k = 64
+    differences of 8 and more between scores are then common, and softmax puts nearly all the weight on one key. There
+    its gradient is close to zero, and the weights W_query and W_key hardly learn. Dividing by sqrt(d_k) brings the
+    variance back to 1 for every width.
+    """,
+}

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from autograder.sandbox.inside.arguments import Arguments
 from autograder.sandbox.inside.bench import Bench
 from autograder.sandbox.inside.device_probe import ELSEWHERE, FOLLOWS, MIXED, UNDECIDED
 
@@ -51,12 +52,14 @@ def _either(do, otherwise):
 
 @pytest.mark.parametrize(("function", "verdict"), FUNCTIONS.values(), ids=FUNCTIONS)
 def test_function(function, verdict):
-    assert Bench({"f": function}).probe_device("f", [torch.randn(4, 4)]) == verdict
+    assert Bench({"f": function}).probe_device("f", Arguments((torch.randn(4, 4),))) == verdict
 
 
 @pytest.mark.parametrize(("module", "verdict"), [(MaskAsPlainTensor, MIXED), (MaskAsBuffer, FOLLOWS)])
 def test_module(module, verdict):
     bench = Bench({"M": module})
-    instance = bench.build("M", [])
-    assert bench.probe_device(instance, [torch.randn(4, 4)]) == verdict
-    assert torch.equal(bench.call(instance, [torch.ones(4, 4)]).value, torch.ones(4, 4).tril()), "the module is intact"
+    instance = bench.build("M", Arguments())
+    assert bench.probe_device(instance, Arguments((torch.randn(4, 4),))) == verdict
+    assert torch.equal(bench.call(instance, Arguments((torch.ones(4, 4),))).value, torch.ones(4, 4).tril()), (
+        "the module is intact"
+    )

@@ -36,9 +36,9 @@ def run(parent):
         worker = parent.fork("cpu", Limits())
         workers.append(worker)
         worker.request({"operation": "cell", "cell": "c", "source": source}, cpu_seconds=2)
-        empty = {"list": []}
+        nothing = protocol.pack(((), {}), {})
         answer, tensors = worker.request(
-            {"operation": "call", "target": "answer", "args": empty, "cotangent": None}, cpu_seconds=2
+            {"operation": "call", "target": "answer", "arguments": nothing, "cotangents": None}, cpu_seconds=2
         )
         return protocol.unpack(answer["value"], tensors)
 

@@ -60,6 +60,6 @@ def test_the_check_says_what_differs(run_all):
     }
     outputs = run_all(unit, filled_in(unit, wrong))
     assert "shape (7, 5); (5, 7) is expected" in shown(outputs["test_attention_scores"])
-    assert "numbers differ; the first, at [0, 0], is" in shown(outputs["test_scaled_softmax"])
+    assert "places; the first, [0, 0], is" in shown(outputs["test_scaled_softmax"])
     assert "It raised TypeError" in shown(outputs["test_SelfAttention_v1"])
     assert 0 < value(outputs["test_attention_scores"]) < 3 or value(outputs["test_attention_scores"]) == 0

@@ -47,14 +47,14 @@ def _problem(names: dict[str, Any], steps: list[Any]) -> str | None:
     try:
         called: Any = None
         for step in steps:
-            args = [_value(arg) for arg in step.get("args", ())]
+            args, named = [_value(arg) for arg in step.get("args", ())], step.get("named", {})
             if step["operation"] == "manual_seed":
                 torch.manual_seed(step["seed"])
             elif step["operation"] == "build":
-                called = names[step["name"]](*args)
+                called = names[step["name"]](*args, **named)
             else:
                 function = names[step["name"]] if "name" in step else called
-                difference = _difference(function(*args), _value(step["result"]))
+                difference = _difference(function(*args, **named), _value(step["result"]))
                 if difference:
                     return difference
     except NotImplementedError:
@@ -67,22 +67,43 @@ def _problem(names: dict[str, Any], steps: list[Any]) -> str | None:
 
 
 def _value(plain: Any) -> Any:
+    """A value as it was before it was written down as JSON."""
     if not isinstance(plain, dict):
         return plain
+    if "tuple" in plain:
+        return tuple(_value(item) for item in plain["tuple"])
+    if "plain" in plain:
+        return plain["plain"]
     return torch.tensor(plain["values"], dtype=getattr(torch, plain["dtype"])).reshape(plain["shape"])
 
 
-def _difference(actual: Any, expected: torch.Tensor) -> str | None:
+def _difference(actual: Any, expected: Any, what: str = "The result") -> str | None:
+    """How two values differ, in a sentence; None where they do not."""
+    if isinstance(expected, tuple):
+        if not isinstance(actual, tuple | list) or len(actual) != len(expected):
+            return f"{what} is {_described(actual)}; {len(expected)} tensors are expected."
+        pairs = zip(_ORDINALS, actual, expected)  # noqa: B905
+        differences = [_difference(one, other, f"The {nth} result") for nth, one, other in pairs]
+        return next(filter(None, differences), None)
+    if not isinstance(expected, torch.Tensor):
+        return None if actual == expected else f"{what} is {actual!r}; {expected!r} is expected."
     if not isinstance(actual, torch.Tensor):
-        return f"It returned {type(actual).__name__}; a tensor of shape {tuple(expected.shape)} is expected."
+        return f"{what} is {_described(actual)}; a tensor of shape {tuple(expected.shape)} is expected."
     if actual.shape != expected.shape:
-        return f"The result has shape {tuple(actual.shape)}; {tuple(expected.shape)} is expected."
+        return f"{what} has shape {tuple(actual.shape)}; {tuple(expected.shape)} is expected."
     actual = actual.detach().to("cpu", expected.dtype)
     close = torch.isclose(actual, expected, rtol=1e-4, atol=1e-4)
     if close.all():
         return None
     place = tuple((~close).nonzero()[0].tolist())
-    return (
-        f"{int((~close).sum())} of {close.numel()} numbers differ; the first, at {list(place)}, "
-        f"is {actual[place].item():.4f} where {expected[place].item():.4f} is expected."
-    )
+    numbers = f"{actual[place].item():.4f} where {expected[place].item():.4f} is expected."
+    if not place:
+        return f"{what} is {numbers}"
+    return f"{what} differs in {int((~close).sum())} of {close.numel()} places; the first, {list(place)}, is {numbers}"
+
+
+_ORDINALS = ("first", "second", "third")
+
+
+def _described(value: Any) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"

@@ -1,6 +1,7 @@
 """A solution as a notebook cell: everything below a docstring stands between nbgrader's solution marks."""
 
 import ast
+import textwrap
 from collections.abc import Sequence
 
 BEGIN = "### BEGIN SOLUTION"
@@ -31,6 +32,15 @@ def solution_cell(module_source: str, name: str) -> str:
         lines.insert(_first_line(lines, body[0]), indent + BEGIN)
     added = 2 * len(functions)
     return "\n".join(lines[definition.lineno - 1 : (definition.end_lineno or 0) + added])
+
+
+def written_answers(module_source: str) -> dict[str, str]:
+    """The model answers to the unit's written questions: the module's dict WRITTEN, by name."""
+    for node in ast.parse(module_source).body:
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["WRITTEN"]:
+            answers: dict[str, str] = ast.literal_eval(node.value)
+            return {name: textwrap.dedent(answer).strip() for name, answer in answers.items()}
+    return {}
 
 
 def _definition(module_source: str, name: str) -> ast.FunctionDef | ast.ClassDef:

@@ -1,10 +1,11 @@
 """One unit's instructor notebook, from its text in exercises/ and its answers in solutions/.
 
-The text is a py:percent notebook (jupytext). Three of its cells are more than text:
+The text is a py:percent notebook (jupytext). Some of its cells are more than text:
 
-    # %% exercise="scaled_softmax" points=4     becomes the solution cell and its check
-    # %% locked="setup"                         code that belongs to the instructor
-    # %% [markdown]  and  # %%                  stand as they are; the latter are the student's to change
+    # %% exercise="scaled_softmax" points=4             becomes the solution cell and its check
+    # %% [markdown] written="why_scale" points=3        a question; below it comes a cell for the answer, marked by hand
+    # %% locked="setup"                                 code that belongs to the instructor
+    # %% [markdown]  and  # %%                          stand as they are; the latter are the student's to change
 """
 
 import hashlib
@@ -14,10 +15,10 @@ from typing import Any
 
 import jupytext
 import nbformat
-from nbformat.v4 import new_code_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from .. import course
-from .solution_cell import NoSolution, solution_cell
+from .solution_cell import NoSolution, solution_cell, written_answers
 
 CHECK = """# Checks your work on the public examples; the hidden tests that decide the points try more.
 check("{exercise}")"""
@@ -40,6 +41,8 @@ def source_notebook(text: Path, solutions: Path) -> Any:
         metadata = dict(cell.metadata)
         if "exercise" in metadata:
             notebook.cells += _exercise(text, answers, metadata, cell.source)
+        elif "written" in metadata:
+            notebook.cells += _written(text, answers, metadata, cell.source)
         elif "locked" in metadata:
             name = metadata["locked"]
             notebook.cells.append(_code(name, cell.source, _nbgrader(name, locked=True)))
@@ -65,10 +68,9 @@ def digest(notebook: Any) -> str:
 
 
 def _exercise(text: Path, answers: str, metadata: dict[str, Any], body: str) -> list[Any]:
-    name, points = metadata["exercise"], metadata.get("points")
+    name = metadata["exercise"]
     where = f"{text.name}: exercise `{name}`"
-    if not isinstance(points, int | float) or points <= 0:
-        raise BuildError(f"{where} needs points, e.g. points=4.")
+    points = _points(where, metadata)
     if body.strip():
         raise BuildError(f"{where} has code below its line; the stub comes from solutions/{text.name}.")
     try:
@@ -80,6 +82,28 @@ def _exercise(text: Path, answers: str, metadata: dict[str, Any], body: str) -> 
         _code(name, answer, _nbgrader(name, solution=True)),
         _code(check, CHECK.format(exercise=name), _nbgrader(check, grade=True, locked=True, points=points)),
     ]
+
+
+def _written(text: Path, answers: str, metadata: dict[str, Any], question: str) -> list[Any]:
+    """The question, and a cell whose text in source/ is the model answer."""
+    name = metadata["written"]
+    where = f"{text.name}: question `{name}`"
+    points = _points(where, metadata)
+    answer = written_answers(answers).get(name)
+    if not answer:
+        raise BuildError(f"{where} has no model answer: add it to WRITTEN in solutions/{text.name}.")
+    cells = [new_markdown_cell(question), new_markdown_cell(answer)]
+    cells[0].id, cells[1].id = f"question-{name}", name
+    nbgrader = _nbgrader(name, grade=True, solution=True, points=points)
+    cells[1].metadata["nbgrader"] = {**nbgrader, "cell_type": "markdown"}
+    return cells
+
+
+def _points(where: str, metadata: dict[str, Any]) -> float:
+    points = metadata.get("points")
+    if not isinstance(points, int | float) or points <= 0:
+        raise BuildError(f"{where} needs points, e.g. points=4.")
+    return points
 
 
 def _code(name: str, source: str, nbgrader: dict[str, Any]) -> Any:

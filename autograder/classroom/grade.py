@@ -5,16 +5,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import course
 from ..grading.requests import Device, Ready
-from ..nbgrader_plugin.course_directory import nbgrader_api
 from ..nbgrader_plugin.preprocessor import marks_from
 from ..report import Report
+from .assignment import Assignment
+from .gradebook import ClassGradebook
+from .hand_in import stage
 from .marking_ahead import MarkingAhead
-
-
-class NothingToGrade(Exception):
-    """There is no class to grade; `str()` says what was looked for and where."""
 
 
 @dataclass(frozen=True)
@@ -38,56 +35,34 @@ class ClassResult:
 
 
 def grade(
-    unit_name: str,
-    root: Path,
+    work: Assignment,
     *,
-    submitted: Path | None = None,
     device: Device = "auto",
     workers: int = 1,
     on_start: Callable[[int], None] = lambda total: None,
     on_row: Callable[[Row], None] = lambda row: None,
 ) -> ClassResult:
-    """Grades everyone who handed in a unit, into the gradebook of the course in `root`.
-
-    Raises UnknownUnit, NothingToGrade and GraderRefused before anything is written.
-    """
-    unit = course.unit(unit_name)
-    root = root.resolve()
-    submitted = (submitted or root / "submitted").resolve()
-    notebooks = {folder.parent.name: folder / f"{unit_name}.ipynb" for folder in _handed_in(submitted, unit_name)}
-    if not notebooks:
-        raise NothingToGrade(
-            f"Nobody has handed in `{unit_name}`: there is no {submitted}/<student>/{unit_name}/{unit_name}.ipynb."
-        )
-    with MarkingAhead(notebooks, unit.name, device=device, workers=workers) as marking:
-        terms = marking.start()
-        on_start(len(notebooks))
-        rows = []
-        with marks_from(marking):
-            for row in _recorded(root, submitted, unit.name, marking, list(notebooks)):
-                rows.append(row)
-                on_row(row)
-    return ClassResult(rows, terms, root / "feedback", root / "gradebook.db")
+    """Grades everyone into the gradebook. Raises GraderRefused and GradebookProblem before anything is recorded."""
+    with tempfile.TemporaryDirectory(prefix="staging-") as folder:
+        staging = Path(folder)
+        with MarkingAhead(work.hand_ins, work.unit.name, device=device, workers=workers) as marking:
+            gradebook = ClassGradebook(work.root, work.unit.name, staging)
+            gradebook.enrol(work.students)
+            terms = marking.start()
+            on_start(len(work.students))
+            rows = []
+            with marks_from(marking):
+                for row in _recorded(work, marking, gradebook, staging):
+                    rows.append(row)
+                    on_row(row)
+    return ClassResult(rows, terms, work.feedback, work.root / "gradebook.db")
 
 
-def _handed_in(submitted: Path, unit: str) -> list[Path]:
-    return sorted(folder for folder in submitted.glob(f"*/{unit}") if folder.is_dir())
-
-
-def _recorded(root: Path, submitted: Path, unit: str, marking: MarkingAhead, students: list[str]) -> Iterator[Row]:
+def _recorded(work: Assignment, marking: MarkingAhead, gradebook: ClassGradebook, staging: Path) -> Iterator[Row]:
     """Each student's row, once nbgrader has recorded it and written the feedback page."""
-    api = nbgrader_api(root, source=course.SOURCE, submitted=submitted)
-    with api.gradebook as gradebook:
-        known = unit in {assignment.name for assignment in gradebook.assignments}
-    if not known:
-        with tempfile.TemporaryDirectory() as folder:  # release/ is made by `build`; here only the gradebook is
-            enrolment = nbgrader_api(root, source=course.SOURCE, release=Path(folder))
-            result = enrolment.generate_assignment(unit, force=True, create=True)
-        if not result["success"]:
-            raise RuntimeError(f"nbgrader could not put {unit} into the gradebook:\n{result['log']}")
-    for student in students:
-        result = api.autograde(unit, student, force=True, create=True)
-        if result["success"]:
-            result = api.generate_feedback(unit, student, force=True)
-        problem = "" if result["success"] else (result.get("error") or result["log"]).strip().splitlines()[-1]
-        yield Row(student, marking.report(student, unit, None), problem)
+    for hand_in in work.hand_ins:
+        problem = ""
+        if hand_in.notebook is not None:
+            stage(hand_in, work.unit.name, staging)
+            problem = gradebook.record(hand_in.student)
+        yield Row(hand_in.student, marking.report_of(hand_in.student), problem)

@@ -1,49 +1,70 @@
 """Marks a class with several grader processes, ahead of the one writer that puts the reports into the gradebook."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any
 
-from ..grading.client import Grader
+from ..grading.client import Grader, GraderStopped
 from ..grading.requests import Device, Ready
 from ..report import Report
+from .hand_in import HandIn
 
 
 class MarkingAhead:
-    """Reports on a class's notebooks, by student, each ready when it is asked for."""
+    """Reports on a class's submissions, by student, each ready when it is asked for."""
 
-    def __init__(self, notebooks: Mapping[str, Path], unit: str, *, device: Device, workers: int) -> None:
-        count = max(1, min(workers, len(notebooks)))
+    def __init__(self, hand_ins: Sequence[HandIn], unit: str, *, device: Device, workers: int) -> None:
+        self._hand_ins = hand_ins
+        self._unit = unit
+        self._device = device
+        count = max(1, min(workers, len(hand_ins)))
         self._graders = [Grader(device) for _ in range(count)]
         self._idle: SimpleQueue[Grader] = SimpleQueue()
-        for grader in self._graders:
-            self._idle.put(grader)
         self._threads = ThreadPoolExecutor(count)
-        self._unit = unit
-        self._notebooks = dict(notebooks)
         self._reports: dict[str, Future[Report]] = {}
 
     def start(self) -> Ready:
         """Waits for the graders, raising GraderRefused, and sets them to work."""
         (ready, *_) = [grader.ready for grader in self._graders]
-        self._reports = {
-            student: self._threads.submit(self._mark, student, path) for student, path in self._notebooks.items()
-        }
+        for grader in self._graders:
+            self._idle.put(grader)
+        self._reports = {hand_in.student: self._threads.submit(self._mark, hand_in) for hand_in in self._hand_ins}
         return ready
 
     def report(self, student: str, unit: str, node: Any) -> Report:
         """The report on one student's notebook. `node` is the same notebook on its way through nbgrader."""
+        return self.report_of(student)
+
+    def report_of(self, student: str) -> Report:
+        """The report on what one student handed in."""
         return self._reports[student].result()
 
-    def _mark(self, student: str, path: Path) -> Report:
+    def _mark(self, hand_in: HandIn) -> Report:
         grader = self._idle.get()
         try:
-            return grader.mark_file(path, self._unit, name=f"{student}/{self._unit}/{path.name}")
+            report = self._report(grader, hand_in)
+        except GraderStopped as stopped:
+            grader = self._replaced(grader)
+            report = grader.without_marks(hand_in.student, "grader_error", str(stopped))
         finally:
             self._idle.put(grader)
+        report.message = " ".join(filter(None, [hand_in.note, report.message]))
+        return report
+
+    def _report(self, grader: Grader, hand_in: HandIn) -> Report:
+        folder = f"{hand_in.student}/{self._unit}"
+        if hand_in.notebook is None:
+            return grader.without_marks(folder, "not_submitted", "")
+        return grader.mark_file(hand_in.notebook, self._unit, name=f"{folder}/{hand_in.notebook.name}")
+
+    def _replaced(self, stopped: Grader) -> Grader:
+        """A new grader in the place of one that has stopped."""
+        stopped.close()
+        grader = Grader(self._device)
+        self._graders[self._graders.index(stopped)] = grader
+        return grader
 
     def __enter__(self) -> "MarkingAhead":
         return self

@@ -1,10 +1,13 @@
 """The table that `autograder grade` ends with: one row for everyone, and what to know about each mark."""
 
+from collections.abc import Sequence
+
 from rich.markup import escape
 from rich.table import Table
 
 from .. import course
 from ..classroom.grade import ClassResult, Row
+from ..classroom.preview import Change
 from ..report import ExerciseReport
 
 _STATUS = {
@@ -13,6 +16,7 @@ _STATUS = {
     "timed_out": "timed out",
     "crashed": "crashed",
     "damaged": "damaged",
+    "not_submitted": "nothing submitted",
     "grader_error": "grader error",
 }
 
@@ -20,7 +24,7 @@ _STATUS = {
 def class_table(unit: str, result: ClassResult) -> Table:
     """Students, statuses, scores, and for each exercise that is not right the name of the mistake."""
     terms = f"device {result.terms.device}, isolation {result.terms.isolation}"
-    table = Table(title=f"{unit}: {len(result.rows)} submissions ({terms})", title_justify="left")
+    table = Table(title=f"{unit}: {len(result.rows)} students ({terms})", title_justify="left")
     table.add_column("student")
     table.add_column("status", no_wrap=True)
     table.add_column("score", justify="right", no_wrap=True)
@@ -28,6 +32,20 @@ def class_table(unit: str, result: ClassResult) -> Table:
     for row in result.rows:
         score = f"{row.report.score:g} / {course.unit(unit).max_score:g}"
         table.add_row(escape(row.student), _STATUS[row.report.status], score, escape(_notes(row)))
+    return table
+
+
+def changes_table(unit: str, changes: Sequence[Change]) -> Table | str:
+    """Whose marks would change, and why."""
+    if not changes:
+        return f"{unit}: no mark would change."
+    students = len({change.student for change in changes})
+    table = Table(title=f"{unit}: the marks of {students} students would change", title_justify="left")
+    for column in ("student", "exercise", "score", "why"):
+        table.add_column(column, overflow="fold")
+    for change in changes:
+        score = f"{change.before:g} -> {change.after:g}"
+        table.add_row(escape(change.student), change.exercise, score, escape(change.why))
     return table
 
 

@@ -15,43 +15,50 @@ from .saying import aside, console, refuse
 def grade(
     unit: Annotated[str, typer.Argument(help="The unit, e.g. self_attention.")],
     submitted: Annotated[
-        Path | None,
-        typer.Option(help="Submissions, as STUDENT/UNIT/UNIT.ipynb; COURSE/submitted if not given."),
+        Path | None, typer.Option(help="Submissions, as STUDENT/UNIT/UNIT.ipynb; COURSE/submitted if not given.")
+    ] = None,
+    roster: Annotated[
+        Path | None, typer.Option(help="A CSV file with a column id; COURSE/roster.csv where there is one.")
     ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Grader processes side by side.")] = os.cpu_count() or 1,
     device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say whose marks would change.")] = False,
     course_folder: Annotated[
         Path, typer.Option("--course", help="The nbgrader course with the gradebook.")
     ] = course.REPOSITORY,
 ) -> None:
     """Grade a class: into the gradebook, with a table here and a feedback page for everyone."""
     # nbgrader takes seconds to import: `autograder mark` and `--help` do without.
-    from ..classroom.grade import NothingToGrade
+    from ..classroom.assignment import NothingToGrade, assignment
     from ..classroom.grade import grade as grade_class
-    from ..grading.client import GraderRefused
-    from .class_table import class_table
+    from ..classroom.gradebook import GradebookProblem
+    from ..classroom.preview import preview
+    from ..classroom.roster import BadRoster
+    from ..grading.client import GraderRefused, GraderStopped
+    from .class_table import changes_table, class_table
 
     try:
+        work = assignment(unit, course_folder, submitted, roster)
+        if dry_run:
+            console.print(changes_table(unit, preview(work, device=device, workers=workers)))
+            return
         with Progress(console=aside, transient=True, disable=not aside.is_terminal) as progress:
             task = progress.add_task(f"starting to grade {unit}", total=None)
             result = grade_class(
-                unit,
-                course_folder,
-                submitted=submitted,
+                work,
                 device=device,
                 workers=workers,
                 on_start=lambda total: progress.update(task, total=total, description=unit),
                 on_row=lambda row: progress.advance(task),
             )
-    except (course.UnknownUnit, NothingToGrade, GraderRefused) as reason:
+    except (course.UnknownUnit, NothingToGrade, BadRoster, GradebookProblem, GraderRefused, GraderStopped) as reason:
         refuse(reason)
+    except KeyboardInterrupt:
+        refuse("Interrupted. What was graded so far is in the gradebook; run the same command again for the rest.")
     console.print(class_table(unit, result))
     console.print(f"Gradebook: {_short(result.gradebook)}", highlight=False, soft_wrap=True)
-    console.print(
-        f"Feedback pages: {_short(result.feedback)}/<student>/{unit}/{unit}.html",
-        highlight=False,
-        soft_wrap=True,
-    )
+    pages = f"{_short(result.feedback)}/<student>/{unit}/{unit}.html"
+    console.print(f"Feedback pages: {pages}", highlight=False, soft_wrap=True)
     if any(row.problem for row in result.rows):
         raise typer.Exit(1)
 

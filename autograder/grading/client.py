@@ -3,6 +3,7 @@
 Imports neither torch nor pytest: formgrader runs this in the Jupyter server.
 """
 
+import contextlib
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ from typing import Any
 import msgspec
 
 from .. import notebook
-from ..report import Report, damaged
+from ..report import Report, SubmissionStatus, without_marks
 from .requests import (
     Answer,
     CandidateKind,
@@ -31,6 +32,13 @@ from .requests import (
 
 class GraderRefused(Exception):
     """The grader cannot do what was asked; `str()` says why and what to do."""
+
+
+class GraderStopped(Exception):
+    """The grader process ended in the middle: our fault, never the submission's."""
+
+    def __init__(self) -> None:
+        super().__init__("The grader process stopped while it marked this. What it printed says why; grade it again.")
 
 
 class Grader:
@@ -61,11 +69,12 @@ class Grader:
         try:
             return self.mark(name, notebook.read(path), unit)
         except notebook.Damaged as damage:
-            return self.mark_damaged(name, str(damage))
+            return self.without_marks(name, "damaged", str(damage))
 
-    def mark_damaged(self, name: str, sentence: str) -> Report:
-        """The report on a file of which there are no bytes to mark."""
-        return damaged(name, sentence, isolation=self.ready.isolation, device=self.ready.device)
+    def without_marks(self, name: str, status: SubmissionStatus, sentence: str) -> Report:
+        """The report on a submission of which there are no bytes to mark."""
+        ready = self.ready
+        return without_marks(name, status, sentence, isolation=ready.isolation, device=ready.device)
 
     def mark_candidate(self, unit: str, kind: CandidateKind, name: str = "") -> Report:
         """The report on an answer that the kit knows."""
@@ -81,7 +90,8 @@ class Grader:
         """Ends the process."""
         assert self._process.stdin
         assert self._process.stdout
-        self._process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
         self._process.wait()
         self._process.stdout.close()
 
@@ -100,8 +110,11 @@ class Grader:
         with self._lock:
             self._wait_until_ready()
             assert self._process.stdin
-            self._process.stdin.write(msgspec.json.encode(request) + b"\n")
-            self._process.stdin.flush()
+            try:
+                self._process.stdin.write(msgspec.json.encode(request) + b"\n")
+                self._process.stdin.flush()
+            except BrokenPipeError:
+                raise GraderStopped from None
             return self._hear()
 
     def _wait_until_ready(self) -> Ready:
@@ -115,7 +128,7 @@ class Grader:
         assert self._process.stdout
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError("The grader process ended; what it printed above says why.")
+            raise GraderStopped
         answer: Answer = msgspec.json.decode(line, type=Answer)
         if isinstance(answer, Refused):
             raise GraderRefused(answer.sentence)

@@ -4,11 +4,11 @@ A public grader is run on the solutions with a recording in between. What it ask
 that goes into the release; the graders themselves, and every grader that is not public, stay here.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 
+from ..sandbox.inside.arguments import Arguments
 from ..sandbox.inside.bench import Bench, Observation, Target
 from ..student.face import Student
 from ..student.recording import Event, Recording
@@ -27,13 +27,15 @@ class _Exact:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._bench, name)
 
-    def build(self, name: str, args: Sequence[Any]) -> int:
-        instance = self._bench.build(name, args)
+    def build(self, name: str, arguments: Arguments) -> int:
+        instance = self._bench.build(name, arguments)
         self._bench.to_dtype(instance, torch.float64)
         return instance
 
-    def call(self, target: Target, args: Sequence[Any], cotangent: torch.Tensor | None = None) -> Observation:
-        return self._bench.call(target, [a.double() if isinstance(a, torch.Tensor) else a for a in args], cotangent)
+    def call(
+        self, target: Target, arguments: Arguments, cotangents: tuple[torch.Tensor, ...] | None = None
+    ) -> Observation:
+        return self._bench.call(target, arguments.mapped(_double), cotangents)
 
 
 def of_unit(session: Session, unit: str) -> dict[str, list[Any]]:
@@ -60,23 +62,40 @@ def _step(event: Event) -> dict[str, Any]:
     match event:
         case Event("manual_seed", (seed,)):
             return {"operation": "manual_seed", "seed": seed}
-        case Event("build", (name, args)):
-            return {"operation": "build", "name": name, "args": [_plain(arg) for arg in args]}
-        case Event("call", (target, args, None), Observation(value=value)):
+        case Event("build", (name, arguments)):
+            return {"operation": "build", "name": name, **_plain_arguments(arguments)}
+        case Event("call", (target, arguments, None), Observation(value=value)):
             call = {
                 "operation": "call",
-                "args": [_plain(arg) for arg in args],
+                **_plain_arguments(arguments),
                 "result": _plain(value, DECIMALS),
             }
             return call if isinstance(target, int) else {**call, "name": target}
     raise AssertionError(f"A public grader can seed, build and call; {event.operation} cannot be released.")
 
 
+def _double(value: Any) -> Any:
+    return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+
+
+def _plain_arguments(arguments: Arguments) -> dict[str, Any]:
+    positional = [_plain(value) for value in arguments.positional]
+    return {"args": positional, "named": dict(arguments.named)} if arguments.named else {"args": positional}
+
+
 def _plain(value: Any, decimals: int | None = None) -> Any:
+    """As JSON; `attention_check._value` reads it again."""
+    if isinstance(value, tuple | list):
+        return {"tuple": [_plain(item, decimals) for item in value]}
+    if isinstance(value, dict):
+        return {"plain": value}
     if not isinstance(value, torch.Tensor):
         return value
-    # The shortest digits that give the same number again, or the rounded ones.
-    digits = [float(str(number)) for number in value.detach().flatten().numpy()]
-    if decimals is not None:
-        digits = [round(number, decimals) for number in digits]
+    flat = value.detach().flatten()
+    if value.is_floating_point():
+        # The shortest digits that give the same number again, or the rounded ones.
+        shortest = [float(str(number)) for number in flat.numpy()]
+        digits = [round(number, decimals) for number in shortest] if decimals is not None else shortest
+    else:
+        digits = flat.tolist()
     return {"shape": list(value.shape), "dtype": str(value.dtype).removeprefix("torch."), "values": digits}

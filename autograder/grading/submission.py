@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .. import catalogue, course, notebook
-from ..report import CellReport, ExerciseReport, Report, damaged
+from ..report import CellReport, ExerciseReport, Report, without_marks
 from ..sandbox.limits import Limits
 from ..sandbox.server import WarmParent
 from ..student.backend import Backend
@@ -29,7 +29,7 @@ class Desk:
             parsed = notebook.parse(content)
             unit = course.unit(unit_name) if unit_name else notebook.unit_of(parsed)
         except notebook.Damaged as damage:
-            return damaged(name, str(damage), isolation=self.sandbox.isolation, device=self.device)
+            return without_marks(name, "damaged", str(damage), isolation=self.sandbox.isolation, device=self.device)
         cells = notebook.code_cells(parsed, unit)
         code = SandboxedNotebook(self.sandbox, cells, self.device, self.limits)
         with contextlib.closing(code):

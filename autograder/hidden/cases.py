@@ -6,6 +6,18 @@ import torch
 
 DIGITS = 3
 
+# "Your journey starts with one step", one word a row: the tokens of the source documents' worked examples.
+SIX_WORDS = torch.tensor(
+    [
+        [0.43, 0.15, 0.89],
+        [0.55, 0.87, 0.66],
+        [0.57, 0.85, 0.64],
+        [0.22, 0.58, 0.33],
+        [0.77, 0.25, 0.10],
+        [0.05, 0.80, 0.55],
+    ]
+)
+
 
 class Cases:
     """A generator of its own for each grader, seeded by the grader's name: adding one changes no other's cases.
@@ -15,6 +27,11 @@ class Cases:
 
     def __init__(self, name: str) -> None:
         self._generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
+
+    def rand(self, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+        """Numbers between 0.1 and 1.1, away from zero."""
+        drawn = torch.rand(shape, generator=self._generator, dtype=torch.float64)
+        return (drawn + 0.1).round(decimals=DIGITS).to(dtype)
 
     def randn(self, *shape: int, scale: float = 1.0, dtype: torch.dtype = torch.float32) -> torch.Tensor:
         """Numbers from the normal distribution with this standard deviation."""

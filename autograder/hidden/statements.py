@@ -4,11 +4,10 @@ from typing import Any
 
 import torch
 
-from ..compare import Expected, Mismatch, assert_close, describe
+from ..compare import ORDINALS, Expected, Mismatch, assert_close, describe
 from ..sandbox.inside import device_probe
-from ..student.face import Callee, Instance, ReferenceCallee
-
-_NTH = ("first", "second", "third", "fourth")
+from ..sandbox.inside.faults import Raised
+from ..student.face import Callee, Cotangent, Instance, ReferenceCallee
 
 
 def transplant(reference: Any, student: Instance) -> Any:
@@ -17,13 +16,13 @@ def transplant(reference: Any, student: Instance) -> Any:
     return reference
 
 
-def assert_same_gradients(student: Callee, reference: ReferenceCallee, *args: Any, cotangent: torch.Tensor) -> None:
+def assert_same_gradients(student: Callee, reference: ReferenceCallee, *args: Any, cotangent: Cotangent) -> None:
     """The gradient of every input and parameter is the reference's."""
     seen, right = student.observe(*args, cotangent=cotangent), reference.observe(*args, cotangent=cotangent)
     assert_close(seen.value, right.value)
     for number, (gradient, expected) in enumerate(zip(seen.gradients, right.gradients, strict=True)):
         if expected is not None:
-            _assert_gradient(gradient, expected, f"the {_NTH[number]} argument")
+            _assert_gradient(gradient, expected, f"the {ORDINALS[number]} argument")
     for name, expected in right.parameter_gradients.items():
         _assert_gradient(seen.parameter_gradients.get(name), expected, f"`{name}`")
 
@@ -36,17 +35,39 @@ def _assert_gradient(gradient: Any, expected: Expected, where: str) -> None:
 
 def assert_dtype_kept(student: Callee, *args: Any) -> None:
     """The output has the inputs' dtype."""
-    value, dtype = student(*args), args[0].dtype
+    assert_dtype(student(*args), args[0].dtype)
+
+
+def assert_dtype(value: Any, dtype: torch.dtype) -> None:
+    """The value is a tensor of this dtype."""
     if not isinstance(value, torch.Tensor):
         raise Mismatch(f"The result is {describe(value)}, not a tensor.")
     if value.dtype != dtype:
-        raise Mismatch(f"The inputs are {dtype}, the result is {value.dtype}.")
+        raise Mismatch(f"The result is {value.dtype}; {dtype} is expected.")
+
+
+def assert_raises(type_name: str, student: Callee, *args: Any) -> None:
+    """The call raises an exception of this type. A stub's NotImplementedError is none, whatever is expected."""
+    try:
+        value = student(*args)
+    except Raised as raised:
+        if raised.type_name != type_name or type_name == "NotImplementedError":
+            raise
+    else:
+        raise Mismatch(f"It returns {describe(value)} and raises nothing.")
+
+
+def assert_parameter_shapes(student: Instance, expected: dict[str, tuple[int, ...]]) -> None:
+    """The instance has parameters of these names and shapes, and no others."""
+    found = {name: tuple(parameter.shape) for name, parameter in student.named_parameters().items()}
+    if found != expected:
+        raise Mismatch(f"Found: {', '.join(f'{name} {shape}' for name, shape in found.items()) or 'none'}.")
 
 
 def assert_inputs_unchanged(student: Callee, *args: Any) -> None:
     """The call writes into none of its arguments."""
     if changed := student.observe(*args).changed:
-        which = " and ".join(f"the {_NTH[number]}" for number in changed)
+        which = " and ".join(f"the {ORDINALS[number]}" for number in changed)
         raise Mismatch(f"It writes into {which} argument. Operations ending in `_` and `+=`, `/=` work in place.")
 
 

@@ -4,7 +4,198 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ..catalogue import misconception
+from ..catalogue import FORBIDDEN, misconception
+
+# --- build_vocab ---
+
+
+@misconception("build_vocab", caught_by="test_repeated_words")
+def repeated_words_counted_twice(sentence):
+    """A word that stands twice takes two numbers, and one is lost; number the distinct words: sorted(set(words))."""
+    return {word: index for index, word in enumerate(sorted(sentence.replace(",", "").split()))}
+
+
+@misconception("build_vocab", caught_by="test_worked_example")
+def words_not_sorted(sentence):
+    """The words are numbered in the order of the sentence; sort them first."""
+    return {word: index for index, word in enumerate(dict.fromkeys(sentence.replace(",", "").split()))}
+
+
+@misconception("build_vocab", caught_by="test_worked_example")
+def commas_kept(sentence):
+    """Commas stay on their words (`short,`); drop them before splitting."""
+    return {word: index for index, word in enumerate(sorted(set(sentence.split())))}
+
+
+@misconception("build_vocab", caught_by="test_commas_and_spaces")
+def commas_become_spaces(sentence):
+    """Commas are replaced by spaces, which splits `Yes,no` in two; they are dropped: replace(",", "")."""
+    return {word: index for index, word in enumerate(sorted(set(sentence.replace(",", " ").split())))}
+
+
+@misconception("build_vocab", caught_by="test_commas_and_spaces")
+def split_at_single_spaces(sentence):
+    """split(" ") makes empty words of two spaces in a row; split() takes any white space."""
+    return {word: index for index, word in enumerate(sorted(set(sentence.replace(",", "").split(" "))))}
+
+
+@misconception("build_vocab", caught_by="test_worked_example")
+def words_lowered(sentence):
+    """The words are turned to lower case; they are kept as they are, and capitals sort first."""
+    return {word: index for index, word in enumerate(sorted(set(sentence.lower().replace(",", "").split())))}
+
+
+@misconception("build_vocab", caught_by="test_worked_example")
+def sorted_without_case(sentence):
+    """The sort ignores case; Python's plain sorted() puts capitals first."""
+    words = sorted(set(sentence.replace(",", "").split()), key=str.lower)
+    return {word: index for index, word in enumerate(words)}
+
+
+@misconception("build_vocab", caught_by="test_worked_example")
+def numbered_from_one(sentence):
+    """The numbers start at 1; the first word's index is 0."""
+    return {word: index for index, word in enumerate(sorted(set(sentence.replace(",", "").split())), start=1)}
+
+
+@misconception("build_vocab", caught_by="test_worked_example")
+def index_to_word(sentence):
+    """The dict goes from number to word; it should go from word to number."""
+    return dict(enumerate(sorted(set(sentence.replace(",", "").split()))))
+
+
+# --- encode ---
+
+
+@misconception("encode", caught_by="test_given_vocabulary")
+def vocabulary_built_anew(sentence, vocab):
+    """The numbers come from the sentence's own words; look each word up in the vocabulary that is passed in."""
+    words = sentence.replace(",", "").split()
+    own = {word: index for index, word in enumerate(sorted(set(words)))}
+    return torch.tensor([(vocab[word], own[word])[1] for word in words])
+
+
+@misconception("encode", caught_by="test_given_vocabulary")
+def tokens_sorted(sentence, vocab):
+    """The tokens are sorted; they stand in the order of the sentence."""
+    return torch.tensor(sorted(vocab[word] for word in sentence.replace(",", "").split()))
+
+
+@misconception("encode", caught_by="test_given_vocabulary")
+def each_word_once(sentence, vocab):
+    """A word that stands twice is encoded once; every word of the sentence gives a token."""
+    return torch.tensor([vocab[word] for word in dict.fromkeys(sentence.replace(",", "").split())])
+
+
+@misconception("encode", caught_by="test_unknown_word")
+def unknown_words_skipped(sentence, vocab):
+    """Words that the vocabulary does not have are left out silently; vocab[word] raises the KeyError."""
+    return torch.tensor([vocab[word] for word in sentence.replace(",", "").split() if word in vocab])
+
+
+@misconception("encode", caught_by="test_unknown_word")
+def unknown_words_become_zero(sentence, vocab):
+    """Unknown words become another word's number (`vocab.get`); vocab[word] raises the KeyError."""
+    return torch.tensor([vocab.get(word, 0) for word in sentence.replace(",", "").split()])
+
+
+@misconception("encode", caught_by="test_int64")
+def float_tokens(sentence, vocab):
+    """The tokens are floats; an embedding layer wants integers: int64."""
+    return torch.tensor([float(vocab[word]) for word in sentence.replace(",", "").split()])
+
+
+@misconception("encode", caught_by="test_int64")
+def tokens_in_int32(sentence, vocab):
+    """The tokens are int32; int64 is expected, PyTorch's own integer type."""
+    return torch.tensor([vocab[word] for word in sentence.replace(",", "").split()], dtype=torch.int32)
+
+
+@misconception("encode", caught_by="test_worked_example")
+def list_of_tokens(sentence, vocab):
+    """The result is a list; make a tensor of it with torch.tensor."""
+    return [vocab[word] for word in sentence.replace(",", "").split()]
+
+
+@misconception("encode", caught_by="test_worked_example")
+def commas_kept_in_words(sentence, vocab):
+    """Commas stay on their words, so that `short,` is not found; drop them before splitting."""
+    return torch.tensor([vocab[word] for word in sentence.split()])
+
+
+# --- project_qkv ---
+
+
+@misconception("project_qkv", caught_by="test_second_word")
+def values_come_first(inputs, W_query, W_key, W_value):
+    """The results are in another order; return queries, keys, values."""
+    return inputs @ W_value, inputs @ W_key, inputs @ W_query
+
+
+@misconception("project_qkv", caught_by="test_second_word")
+def queries_and_keys_exchanged(inputs, W_query, W_key, W_value):
+    """Queries and keys are exchanged; return queries, keys, values."""
+    return inputs @ W_key, inputs @ W_query, inputs @ W_value
+
+
+@misconception("project_qkv", caught_by="test_second_word")
+def key_weights_used_for_values(inputs, W_query, W_key, W_value):
+    """The values are made with W_key; they have a weight of their own, W_value."""
+    return inputs @ W_query, inputs @ W_key, inputs @ W_key
+
+
+@misconception("project_qkv", caught_by="test_square_weights")
+def weights_transposed_to_fit(inputs, W_query, W_key, W_value):
+    """The weights are transposed; here they are (d_in, d_out) and are used as they are."""
+    fits = W_query.shape[0] != W_query.shape[1]
+    return tuple(inputs @ (W if fits else W.T) for W in (W_query, W_key, W_value))
+
+
+@misconception("project_qkv", caught_by="test_gradients")
+def projections_detached(inputs, W_query, W_key, W_value):
+    """The projections are taken out of the graph (`.detach()`, `.data`), so no weight can learn."""
+    return tuple((inputs @ W).detach() for W in (W_query, W_key, W_value))
+
+
+@misconception("project_qkv", caught_by="test_gradients")
+def value_projection_detached(inputs, W_query, W_key, W_value):
+    """The values are taken out of the graph (`.detach()`, `.data`), so W_value can not learn."""
+    return inputs @ W_query, inputs @ W_key, (inputs @ W_value).detach()
+
+
+# --- linear_projection ---
+
+
+@misconception("linear_projection", caught_by="test_shapes_of_the_worked_example")
+def weight_not_transposed(inputs, weight):
+    """The weight is used as it is, which only a square one survives; it is stored (d_out, d_in): transpose it."""
+    return inputs @ weight
+
+
+@misconception("linear_projection", caught_by="test_square_weight")
+def transposed_only_where_it_must_be(inputs, weight):
+    """The weight is transposed only where shapes force it; it is stored (d_out, d_in), so transpose it always."""
+    return inputs @ (weight if weight.shape[0] == inputs.shape[-1] else weight.T)
+
+
+@misconception("linear_projection", caught_by="test_any_leading_dimensions")
+def weight_times_transposed_inputs(inputs, weight):
+    """`(weight @ inputs.T).T` reverses all dimensions, right in 2-D only; `inputs @ weight.T` fits any shape."""
+    return (weight @ inputs.permute(*range(inputs.dim() - 1, -1, -1))).permute(*range(inputs.dim() - 1, -1, -1))
+
+
+@misconception("linear_projection", caught_by="test_gradients")
+def projection_weight_detached(inputs, weight):
+    """The weight is taken out of the graph (`.detach()`, `.data`), so it can not learn."""
+    return inputs @ weight.detach().T
+
+
+@misconception("linear_projection", caught_by="test_shapes_of_the_worked_example")
+def random_bias_added(inputs, weight):
+    """A random bias is added, as a new nn.Linear does; the projection is the product with the given weight alone."""
+    torch.manual_seed(0)
+    return F.linear(inputs, weight) + torch.rand(weight.shape[0]).to(inputs)
+
 
 # --- attention_scores ---
 
@@ -193,6 +384,241 @@ def weights_in_float32(scores, d_k):
 def root_rounded_down(scores, d_k):
     """The square root of d_k is rounded to an integer; divide by `d_k ** 0.5` as it is."""
     return torch.softmax(scores / int(d_k**0.5), dim=-1)
+
+
+# --- context_vectors ---
+
+
+@misconception("context_vectors", caught_by="test_other_weights")
+def context_weights_transposed(weights, values):
+    """The weights are transposed before they meet the values; row i already holds query i's weights."""
+    return weights.transpose(-2, -1) @ values
+
+
+@misconception("context_vectors", caught_by="test_other_weights")
+def values_first(weights, values):
+    """The values come first in the product; the weights do: weights @ values."""
+    return values @ weights
+
+
+@misconception("context_vectors", caught_by="test_other_weights")
+def context_weights_softmaxed_again(weights, values):
+    """A softmax is applied to the weights; they are weights already and are used as they are."""
+    return torch.softmax(weights, dim=-1) @ values
+
+
+@misconception("context_vectors", caught_by="test_other_weights")
+def context_averaged(weights, values):
+    """The weighted values are averaged over the keys; the weights sum to 1 already, so the values are added up."""
+    return weights @ values / values.shape[-2]
+
+
+@misconception("context_vectors", caught_by="test_any_leading_dimensions")
+def values_of_the_first_sequence(weights, values):
+    """Every sequence of the batch takes its values from the first one; keep the leading dimensions."""
+    while values.dim() > 2:
+        values = values[0]
+    return weights @ values
+
+
+@misconception("context_vectors", caught_by="test_gradients")
+def context_weights_out_of_the_graph(weights, values):
+    """The weights are taken out of the graph (`.detach()`, `.data`), so queries and keys can not learn."""
+    return weights.detach() @ values
+
+
+# --- single_query_attention ---
+
+
+@misconception("single_query_attention", caught_by="test_second_word")
+def single_query_not_scaled(query, keys, values):
+    """The scores are not scaled: divide them by the square root of d_k before the softmax."""
+    return torch.softmax(keys @ query, dim=-1) @ values
+
+
+@misconception("single_query_attention", caught_by="test_second_word")
+def single_query_divided_by_d_k(query, keys, values):
+    """The scores are divided by d_k; divide by its square root."""
+    return torch.softmax(keys @ query / query.shape[-1], dim=-1) @ values
+
+
+@misconception("single_query_attention", caught_by="test_second_word")
+def single_query_scaled_by_d_v(query, keys, values):
+    """The scores are scaled by the width of the values; scale by that of the keys, d_k."""
+    return torch.softmax(keys @ query / values.shape[-1] ** 0.5, dim=-1) @ values
+
+
+@misconception("single_query_attention", caught_by="test_second_word")
+def single_query_scaled_by_tokens(query, keys, values):
+    """The scores are scaled by the number of tokens; scale by the width of the keys, d_k."""
+    return torch.softmax(keys @ query / keys.shape[0] ** 0.5, dim=-1) @ values
+
+
+@misconception("single_query_attention", caught_by="test_second_word")
+def single_query_without_softmax(query, keys, values):
+    """The softmax is missing: the scaled scores themselves are used as weights."""
+    return (keys @ query / query.shape[-1] ** 0.5) @ values
+
+
+@misconception("single_query_attention", caught_by="test_second_word")
+def single_query_weights_returned(query, keys, values):
+    """The attention weights are returned; multiply them with the values to get the context vector."""
+    return torch.softmax(keys @ query / query.shape[-1] ** 0.5, dim=-1)
+
+
+@misconception("single_query_attention", caught_by="test_other_widths")
+def keys_blended(query, keys, values):
+    """The weights are applied to the keys; they belong to the values."""
+    return torch.softmax(keys @ query / query.shape[-1] ** 0.5, dim=-1) @ keys
+
+
+@misconception("single_query_attention", caught_by="test_second_word")
+def single_query_result_as_a_matrix(query, keys, values):
+    """The result has a dimension too many, (1, d_v); one query gives one vector, (d_v,)."""
+    return torch.softmax(query[None] @ keys.T / query.shape[-1] ** 0.5, dim=-1) @ values
+
+
+@misconception("single_query_attention", caught_by="test_gradients")
+def single_query_detached(query, keys, values):
+    """The weights are taken out of the graph (`.detach()`, `.data`), so query and keys can not learn."""
+    return torch.softmax(keys @ query / query.shape[-1] ** 0.5, dim=-1).detach() @ values
+
+
+# --- scaled_dot_product_attention ---
+
+
+@misconception("scaled_dot_product_attention", caught_by=FORBIDDEN)
+def library_attention(queries, keys, values):
+    """This calls the library's attention; the exercise is to write it yourself."""
+    return F.scaled_dot_product_attention(queries, keys, values)
+
+
+@misconception("scaled_dot_product_attention", caught_by="test_other_widths")
+def attention_not_scaled(queries, keys, values):
+    """The scores are not scaled: divide them by the square root of d_k before the softmax."""
+    return torch.softmax(queries @ keys.transpose(-2, -1), dim=-1) @ values
+
+
+@misconception("scaled_dot_product_attention", caught_by="test_other_widths")
+def attention_divided_by_d_k(queries, keys, values):
+    """The scores are divided by d_k; divide by its square root."""
+    return torch.softmax(queries @ keys.transpose(-2, -1) / keys.shape[-1], dim=-1) @ values
+
+
+@misconception("scaled_dot_product_attention", caught_by="test_other_widths")
+def attention_scaled_by_d_v(queries, keys, values):
+    """The scores are scaled by the width of the values; scale by that of the keys, d_k."""
+    return torch.softmax(queries @ keys.transpose(-2, -1) / values.shape[-1] ** 0.5, dim=-1) @ values
+
+
+@misconception("scaled_dot_product_attention", caught_by="test_other_widths")
+def attention_over_the_queries(queries, keys, values):
+    """The softmax runs over the queries (dim=-2); each query's weights are a row: dim=-1."""
+    return torch.softmax(queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5, dim=-2) @ values
+
+
+@misconception("scaled_dot_product_attention", caught_by="test_any_leading_dimensions")
+def attention_over_dim_1(queries, keys, values):
+    """The softmax runs over dim=1, which is the keys in 2-D only; dim=-1 is the last dimension for every shape."""
+    return torch.softmax(queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5, dim=1) @ values
+
+
+@misconception("scaled_dot_product_attention", caught_by="test_any_leading_dimensions")
+def attention_keys_reversed(queries, keys, values):
+    """`.T` reverses all dimensions of the keys, right in 2-D only; swap the last two with transpose(-2, -1)."""
+    reversed_keys = keys.permute(*range(keys.dim() - 1, -1, -1))
+    return torch.softmax(queries @ reversed_keys / keys.shape[-1] ** 0.5, dim=-1) @ values
+
+
+@misconception("scaled_dot_product_attention", caught_by="test_other_widths")
+def scaled_after_the_softmax(queries, keys, values):
+    """The weights are scaled after the softmax, so they no longer sum to 1; scale the scores before it."""
+    return torch.softmax(queries @ keys.transpose(-2, -1), dim=-1) / keys.shape[-1] ** 0.5 @ values
+
+
+@misconception("scaled_dot_product_attention", caught_by="test_other_widths")
+def attention_without_softmax(queries, keys, values):
+    """The softmax is missing: the scaled scores themselves are used as weights."""
+    return queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5 @ values
+
+
+@misconception("scaled_dot_product_attention", caught_by="test_large_scores_do_not_overflow")
+def attention_overflows(queries, keys, values):
+    """exp overflows for large scores: subtract each row's maximum first, or use torch.softmax."""
+    exponentials = torch.exp(queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5)
+    return exponentials / exponentials.sum(dim=-1, keepdim=True) @ values
+
+
+@misconception("scaled_dot_product_attention", caught_by="test_gradients")
+def attention_detached(queries, keys, values):
+    """The weights are taken out of the graph (`.detach()`, `.data`), so queries and keys can not learn."""
+    return torch.softmax(queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5, dim=-1).detach() @ values
+
+
+@misconception("scaled_dot_product_attention", caught_by="test_inputs_are_unchanged")
+def queries_scaled_in_place(queries, keys, values):
+    """`/=` scales the caller's queries in place; make a new tensor with `queries / ...`."""
+    queries /= keys.shape[-1] ** 0.5
+    return torch.softmax(queries @ keys.transpose(-2, -1), dim=-1) @ values
+
+
+# --- score_variance ---
+
+
+@misconception("score_variance", caught_by="test_worked_example")
+def biased_variance(queries, keys):
+    """This is the biased variance (divided by n); `Tensor.var()` as it is divides by n - 1."""
+    scores = queries @ keys.transpose(-2, -1)
+    return scores.var(unbiased=False), (scores / keys.shape[-1] ** 0.5).var(unbiased=False)
+
+
+@misconception("score_variance", caught_by="test_worked_example")
+def standard_deviations(queries, keys):
+    """These are standard deviations; the variance is their square: `Tensor.var()`."""
+    scores = queries @ keys.transpose(-2, -1)
+    return scores.std(), (scores / keys.shape[-1] ** 0.5).std()
+
+
+@misconception("score_variance", caught_by="test_worked_example")
+def variance_of_scores_over_d_k(queries, keys):
+    """The scores are divided by d_k; divide by its square root."""
+    scores = queries @ keys.transpose(-2, -1)
+    return scores.var(), (scores / keys.shape[-1]).var()
+
+
+@misconception("score_variance", caught_by="test_worked_example")
+def variance_divided_by_the_root(queries, keys):
+    """The variance is divided by sqrt(d_k); dividing the scores by it divides their variance by d_k."""
+    scores = queries @ keys.transpose(-2, -1)
+    return scores.var(), scores.var() / keys.shape[-1] ** 0.5
+
+
+@misconception("score_variance", caught_by="test_worked_example")
+def variance_a_row(queries, keys):
+    """The variance is taken along the last dimension; take it over all scores together."""
+    scores = queries @ keys.transpose(-2, -1)
+    return scores.var(dim=-1), (scores / keys.shape[-1] ** 0.5).var(dim=-1)
+
+
+@misconception("score_variance", caught_by="test_worked_example")
+def scaled_variance_first(queries, keys):
+    """The two results are exchanged; return the raw variance first, then the scaled one."""
+    scores = queries @ keys.transpose(-2, -1)
+    return (scores / keys.shape[-1] ** 0.5).var(), scores.var()
+
+
+@misconception("score_variance", caught_by="test_worked_example")
+def variance_as_numbers(queries, keys):
+    """The results are Python numbers (`.item()`); return the 0-d tensors."""
+    scores = queries @ keys.transpose(-2, -1)
+    return scores.var().item(), (scores / keys.shape[-1] ** 0.5).var().item()
+
+
+@misconception("score_variance", caught_by="test_worked_example")
+def variance_of_the_weights(queries, keys):
+    """A softmax is applied; it is the scores whose variance is asked for."""
+    scores = queries @ keys.transpose(-2, -1)
+    return scores.var(), torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1).var()
 
 
 # --- SelfAttention_v1 ---
@@ -423,3 +849,148 @@ class ScaleLeftOnTheCpu(RightParameters):
         queries, keys, values = self.project(x)
         scale = torch.full((x.shape[0], x.shape[0]), keys.shape[-1], dtype=x.dtype).sqrt()
         return torch.softmax(queries @ keys.T / scale, dim=-1) @ values
+
+
+# --- SelfAttention_v2 ---
+
+
+class RightLayers(nn.Module):
+    """The layers as they should be; the entries that build on it differ in what they do with them."""
+
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+
+
+class RightPass(nn.Module):
+    """The forward pass as it should be; the entries that build on it differ in their layers."""
+
+    def forward(self, x):
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1) @ values
+
+
+@misconception("SelfAttention_v2", caught_by="test_context_vectors")
+class LayersNotScaled(RightLayers):
+    """The scores are not scaled: divide them by the square root of the keys' width (d_out) before the softmax."""
+
+    def forward(self, x):
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        return torch.softmax(queries @ keys.T, dim=-1) @ values
+
+
+@misconception("SelfAttention_v2", caught_by="test_context_vectors")
+class LayersScaledByRootOfDIn(RightLayers):
+    """The scores are scaled by the root of d_in, the input's width; scale by that of the keys' width, d_out."""
+
+    def forward(self, x):
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        return torch.softmax(queries @ keys.T / x.shape[-1] ** 0.5, dim=-1) @ values
+
+
+@misconception("SelfAttention_v2", caught_by="test_context_vectors")
+class LayersSoftmaxOverQueries(RightLayers):
+    """The softmax runs over the queries (dim=0), so the columns sum to 1; over the keys, dim=-1, the rows do."""
+
+    def forward(self, x):
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=0) @ values
+
+
+@misconception("SelfAttention_v2", caught_by="test_context_vectors")
+class LayersSwapped(RightLayers):
+    """Queries and keys are swapped in the product: row i of the scores should belong to query i."""
+
+    def forward(self, x):
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        return torch.softmax(keys @ queries.T / keys.shape[-1] ** 0.5, dim=-1) @ values
+
+
+@misconception("SelfAttention_v2", caught_by="test_context_vectors")
+class LayersKeysUsedAsValues(RightLayers):
+    """The weights are applied to the keys; they belong to the values, W_value(x)."""
+
+    def forward(self, x):
+        queries, keys = self.W_query(x), self.W_key(x)
+        return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1) @ keys
+
+
+@misconception("SelfAttention_v2", caught_by="test_bias")
+class BiasIgnored(RightPass):
+    """qkv_bias is ignored: the layers never have a bias; pass bias=qkv_bias to each."""
+
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=False)
+        self.W_key = nn.Linear(d_in, d_out, bias=False)
+        self.W_value = nn.Linear(d_in, d_out, bias=False)
+
+
+@misconception("SelfAttention_v2", caught_by="test_parameters")
+class BiasAlwaysOn(RightPass):
+    """The layers always have a bias, nn.Linear's default; pass bias=qkv_bias to each."""
+
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out)
+        self.W_key = nn.Linear(d_in, d_out)
+        self.W_value = nn.Linear(d_in, d_out)
+
+
+@misconception("SelfAttention_v2", caught_by="test_bias")
+class BiasNotUsed(RightLayers):
+    """Only the layers' weights are used, without their bias; call the layers: self.W_query(x)."""
+
+    def forward(self, x):
+        queries, keys, values = (x @ layer.weight.T for layer in (self.W_query, self.W_key, self.W_value))
+        return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1) @ values
+
+
+@misconception("SelfAttention_v2", caught_by="test_seed_789")
+class LayersInAnotherOrder(RightPass):
+    """The layers are created in another order; under a fixed seed W_query comes first, then W_key, then W_value."""
+
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+
+
+@misconception("SelfAttention_v2", caught_by="test_parameters")
+class ParametersAsInV1(nn.Module):
+    """The weights are nn.Parameter matrices as in v1; v2 uses nn.Linear layers."""
+
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+
+    def forward(self, x):
+        queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1) @ values
+
+
+@misconception("SelfAttention_v2", caught_by="test_gradients_reach_every_weight")
+class LayersDetached(RightLayers):
+    """The attention weights are detached, so no gradient reaches W_query and W_key."""
+
+    def forward(self, x):
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1).detach() @ values
+
+
+@misconception("SelfAttention_v2", caught_by="test_context_vectors")
+class LayersMadeInForward(nn.Module):
+    """The layers are made anew in forward, with new random weights each time; make them once, in __init__."""
+
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.d_in, self.d_out, self.qkv_bias = d_in, d_out, qkv_bias
+
+    def forward(self, x):
+        queries, keys, values = (nn.Linear(self.d_in, self.d_out, bias=self.qkv_bias).to(x)(x) for _ in range(3))
+        return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1) @ values

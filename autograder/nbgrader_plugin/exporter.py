@@ -7,7 +7,8 @@ from typing import Any
 import nbformat
 from nbconvert.exporters import NotebookExporter
 
-from .. import course, notebook
+from .. import notebook
+from .clean_notebook import clean, released
 
 DAMAGED = "damaged"
 
@@ -16,16 +17,17 @@ class SubmissionExporter(NotebookExporter):
     """nbgrader's way to read and write notebooks, for files that a stranger wrote."""
 
     def from_filename(self, filename: str, resources: dict[str, Any] | None = None, **kw: Any) -> Any:
-        """Reads the notebook; in the place of a damaged one the released notebook, with the reason in its metadata."""
+        """Reads a notebook, which nbgrader does twice: as it was handed in, and as it was cleaned and written again.
+
+        In the place of a damaged one stands the released notebook, with the reason in its metadata.
+        """
         resources = resources or {}
         path = Path(filename)
         resources["metadata"] = {"name": path.stem, "path": str(path.parent)}
-        try:
-            content = notebook.read(path)
-            notebook.parse(content)
-            node = _as_nbformat(content)
-        except notebook.Damaged as damage:
-            node = _stand_in(resources["nbgrader"]["assignment"], str(damage))
+        if self.parent._sanitizing:  # nbgrader's Autograde: this is the student's own file
+            node = _handed_in(path, resources["nbgrader"]["assignment"])
+        else:
+            node = nbformat.read(path, as_version=4)
         return self.from_file(io.StringIO(nbformat.writes(node)), resources=resources, **kw)
 
 
@@ -35,14 +37,10 @@ def damage(node: Any) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _as_nbformat(content: bytes) -> Any:
+def _handed_in(path: Path, unit: str) -> Any:
     try:
-        return nbformat.reads(content.decode(), as_version=4)
-    except Exception as error:
-        raise notebook.Damaged(f"Jupyter cannot read this notebook: {error}") from None
-
-
-def _stand_in(unit: str, reason: str) -> Any:
-    released = nbformat.read(course.RELEASE / unit / f"{unit}.ipynb", as_version=4)
-    released.metadata["autograder"] = {DAMAGED: reason}
-    return released
+        return clean(notebook.parse(notebook.read(path)), unit)
+    except notebook.Damaged as reason:
+        stand_in = released(unit)
+        stand_in.metadata["autograder"] = {DAMAGED: str(reason)}
+        return stand_in

@@ -49,7 +49,7 @@ class _OwnMarker:
         name = f"{unit}.ipynb"
         reason = damage(node)
         if reason is not None:
-            return self._grader.mark_damaged(name, reason)
+            return self._grader.without_marks(name, "damaged", reason)
         return self._grader.mark(name, nbformat.writes(node).encode(), unit)
 
 

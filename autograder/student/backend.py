@@ -1,10 +1,11 @@
 """What a face needs of whatever runs the code: a worker far away, or a bench in this process."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Protocol
 
 import torch
 
+from ..sandbox.inside.arguments import Arguments
 from ..sandbox.inside.bench import Kind, Observation, Target
 
 
@@ -15,9 +16,11 @@ class Backend(Protocol):
 
     def manual_seed(self, seed: int) -> None: ...
 
-    def build(self, name: str, args: Sequence[Any]) -> int: ...
+    def build(self, name: str, arguments: Arguments) -> int: ...
 
-    def call(self, target: Target, args: Sequence[Any], cotangent: torch.Tensor | None = None) -> Observation: ...
+    def call(
+        self, target: Target, arguments: Arguments, cotangents: tuple[torch.Tensor, ...] | None = None
+    ) -> Observation: ...
 
     def named_parameters(self, instance: int) -> dict[str, torch.Tensor]: ...
 
@@ -27,4 +30,4 @@ class Backend(Protocol):
 
     def train(self, instance: int, mode: bool) -> None: ...
 
-    def probe_device(self, target: Target, args: Sequence[Any]) -> str: ...
+    def probe_device(self, target: Target, arguments: Arguments) -> str: ...

@@ -13,8 +13,12 @@ import pytest
 import torch
 
 from ..compare import TOLERANCE, Expected
+from ..sandbox.inside.arguments import Arguments
 from ..sandbox.inside.bench import Bench, Kind, Observation, Target
 from .backend import Backend
+
+Cotangent = torch.Tensor | tuple[torch.Tensor, ...]
+"""The gradient of some loss with respect to an output; one for each where there are several."""
 
 STUDENT = pytest.StashKey["Student"]()
 """Where a grading session keeps the student at hand, for the graders' fixture."""
@@ -27,17 +31,17 @@ class Callee:
         self._backend = backend
         self._target = target
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Any:
         """What the code returns: tensors and plain values; anything else as `Opaque`."""
-        return self.observe(*args).value
+        return self.observe(*args, **named).value
 
-    def observe(self, *args: Any, cotangent: torch.Tensor | None = None) -> Observation:
+    def observe(self, *args: Any, cotangent: Cotangent | None = None, **named: Any) -> Observation:
         """Everything that the call shows; with a cotangent, the gradients too."""
-        return self._backend.call(self._target, args, cotangent)
+        return self._backend.call(self._target, Arguments(args, named), _cotangents(cotangent))
 
-    def probe_device(self, *args: Any) -> str:
+    def probe_device(self, *args: Any, **named: Any) -> str:
         """Whether the code follows its inputs to another device: see `sandbox.inside.device_probe`."""
-        return self._backend.probe_device(self._target, args)
+        return self._backend.probe_device(self._target, Arguments(args, named))
 
 
 class Instance(Callee):
@@ -88,7 +92,7 @@ class Student:
             self._kinds[name] = self._backend.kind(name)
         if self._kinds[name] == "function":
             return Callee(self._backend, name)
-        return lambda *args: Instance(self._backend, self._backend.build(name, args))
+        return lambda *args, **named: Instance(self._backend, self._backend.build(name, Arguments(args, named)))
 
 
 class Reference:
@@ -105,8 +109,8 @@ class Reference:
         return self._build(name)
 
     def _build(self, name: str) -> Any:
-        def build(*args: Any) -> ReferenceInstance:
-            return ReferenceInstance(self._bench, self._bench.build(name, args))
+        def build(*args: Any, **named: Any) -> ReferenceInstance:
+            return ReferenceInstance(self._bench, self._bench.build(name, Arguments(args, named)))
 
         return build
 
@@ -128,14 +132,15 @@ class ReferenceCallee:
         self._bench = bench
         self._target = target
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Any:
         """The expected value of a call with these arguments."""
-        return self.observe(*args).value
+        return self.observe(*args, **named).value
 
-    def observe(self, *args: Any, cotangent: torch.Tensor | None = None) -> ExpectedObservation:
+    def observe(self, *args: Any, cotangent: Cotangent | None = None, **named: Any) -> ExpectedObservation:
         """The expected value and gradients of a call with these arguments."""
         tolerance = TOLERANCE[_dtype(args)]
-        seen = self._bench.call(self._target, [_double(arg) for arg in args], _double(cotangent))
+        cotangents = Arguments(_cotangents(cotangent) or ()).mapped(_double).positional or None
+        seen = self._bench.call(self._target, Arguments(args, named).mapped(_double), cotangents)
         return ExpectedObservation(
             _expected(seen.value, tolerance),
             gradients=[_expected(gradient, tolerance) for gradient in seen.gradients],
@@ -165,6 +170,10 @@ class ReferenceInstance(ReferenceCallee):
     def eval(self) -> "ReferenceInstance":
         """`train(False)`."""
         return self.train(False)
+
+
+def _cotangents(cotangent: Cotangent | None) -> tuple[torch.Tensor, ...] | None:
+    return (cotangent,) if isinstance(cotangent, torch.Tensor) else cotangent
 
 
 def _dtype(args: tuple[Any, ...]) -> torch.dtype:

@@ -1,11 +1,12 @@
 """A backend that remembers everything that the code behind it showed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
+from ..sandbox.inside.arguments import Arguments
 from ..sandbox.inside.bench import Kind, Observation, Target
 from ..sandbox.inside.faults import Missing, Raised, StudentFault
 from .backend import Backend
@@ -34,13 +35,15 @@ class Recording:
     def manual_seed(self, seed: int) -> None:
         self._record("manual_seed", (seed,), lambda: self.backend.manual_seed(seed))
 
-    def build(self, name: str, args: Sequence[Any]) -> int:
-        number: int = self._record("build", (name, tuple(args)), lambda: self.backend.build(name, args))
+    def build(self, name: str, arguments: Arguments) -> int:
+        number: int = self._record("build", (name, arguments), lambda: self.backend.build(name, arguments))
         return number
 
-    def call(self, target: Target, args: Sequence[Any], cotangent: torch.Tensor | None = None) -> Observation:
+    def call(
+        self, target: Target, arguments: Arguments, cotangents: tuple[torch.Tensor, ...] | None = None
+    ) -> Observation:
         observation: Observation = self._record(
-            "call", (target, tuple(args), cotangent), lambda: self.backend.call(target, args, cotangent)
+            "call", (target, arguments, cotangents), lambda: self.backend.call(target, arguments, cotangents)
         )
         self.library_calls.update(observation.library_calls)
         return observation
@@ -64,9 +67,9 @@ class Recording:
     def train(self, instance: int, mode: bool) -> None:
         self._record("train", (instance, mode), lambda: self.backend.train(instance, mode))
 
-    def probe_device(self, target: Target, args: Sequence[Any]) -> str:
+    def probe_device(self, target: Target, arguments: Arguments) -> str:
         verdict: str = self._record(
-            "probe_device", (target, tuple(args)), lambda: self.backend.probe_device(target, args)
+            "probe_device", (target, arguments), lambda: self.backend.probe_device(target, arguments)
         )
         return verdict
 

@@ -13,6 +13,7 @@ import torch
 from ..notebook import CodeCell
 from ..report import CellReport
 from ..sandbox.inside import protocol
+from ..sandbox.inside.arguments import Arguments
 from ..sandbox.inside.bench import Kind, Observation, Target
 from ..sandbox.inside.faults import Missing, Place, Raised, StudentFault, Unusable
 from ..sandbox.limits import Limits
@@ -93,18 +94,20 @@ class SandboxedNotebook:
     def manual_seed(self, seed: int) -> None:
         self._ask({"operation": "manual_seed", "seed": seed})
 
-    def build(self, name: str, args: Sequence[Any]) -> int:
+    def build(self, name: str, arguments: Arguments) -> int:
         tensors: protocol.Tensors = {}
-        packed = protocol.pack(list(args), tensors)
-        return self._ask({"operation": "build", "name": name, "args": packed}, tensors)[0].instance
+        packed = _packed(arguments, tensors)
+        return self._ask({"operation": "build", "name": name, "arguments": packed}, tensors)[0].instance
 
-    def call(self, target: Target, args: Sequence[Any], cotangent: torch.Tensor | None = None) -> Observation:
+    def call(
+        self, target: Target, arguments: Arguments, cotangents: tuple[torch.Tensor, ...] | None = None
+    ) -> Observation:
         tensors: protocol.Tensors = {}
         header = {
             "operation": "call",
             "target": target,
-            "args": protocol.pack(list(args), tensors),
-            "cotangent": protocol.pack(cotangent, tensors),
+            "arguments": _packed(arguments, tensors),
+            "cotangents": protocol.pack(cotangents, tensors),
         }
         answer, payload = self._ask(header, tensors)
         return self._understood(lambda: _observation(answer, payload))
@@ -123,10 +126,10 @@ class SandboxedNotebook:
     def train(self, instance: int, mode: bool) -> None:
         self._ask({"operation": "train", "instance": instance, "mode": mode})
 
-    def probe_device(self, target: Target, args: Sequence[Any]) -> str:
+    def probe_device(self, target: Target, arguments: Arguments) -> str:
         tensors: protocol.Tensors = {}
-        packed = protocol.pack(list(args), tensors)
-        return self._ask({"operation": "probe_device", "target": target, "args": packed}, tensors)[0].verdict
+        packed = _packed(arguments, tensors)
+        return self._ask({"operation": "probe_device", "target": target, "arguments": packed}, tensors)[0].verdict
 
     def _restart(self) -> None:
         """Forks a worker and runs the cells that are not known to hang or crash; leaves no worker where one does."""
@@ -182,6 +185,10 @@ class SandboxedNotebook:
         except (protocol.ProtocolError, msgspec.ValidationError, TypeError, ValueError):
             self.close()
             raise Crashed from None
+
+
+def _packed(arguments: Arguments, tensors: protocol.Tensors) -> Any:
+    return protocol.pack((arguments.positional, dict(arguments.named)), tensors)
 
 
 def _observation(answer: _Answer, payload: protocol.Tensors) -> Observation:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import torch
 
 from . import device_probe, library_calls
+from .arguments import Arguments
 from .faults import Missing, Place, Raised, Unusable
 from .nesting import tensors_in
 
@@ -30,7 +31,7 @@ class Observation:
 
     value: Any
     changed: list[int] = field(default_factory=list)
-    """Positions of the arguments that the call wrote into."""
+    """Positions of the arguments that the call wrote into; tensors are never given by name."""
     devices: list[str] = field(default_factory=list)
     """The device types that the output's tensors are on."""
     gradients: list[torch.Tensor | None] = field(default_factory=list)
@@ -63,12 +64,12 @@ class Bench:
         """The seed for the next instance, as a notebook sets it before it builds a module; otherwise it is 0."""
         self._seed = seed
 
-    def build(self, name: str, args: Sequence[Any]) -> int:
+    def build(self, name: str, arguments: Arguments) -> int:
         """Builds an instance on the CPU, where seeds mean the same everywhere, then moves it to the device."""
         torch.manual_seed(self._seed)
         self._seed = 0
         with student_code():
-            instance = self._find(name)(*args)
+            instance = arguments.apply(self._find(name))
         if not isinstance(instance, torch.nn.Module):
             raise Unusable(f"`{name}` does not inherit from torch.nn.Module.")
         with student_code():
@@ -76,25 +77,28 @@ class Bench:
         self._instances.append(instance)
         return len(self._instances) - 1
 
-    def call(self, target: Target, args: Sequence[Any], cotangent: torch.Tensor | None = None) -> Observation:
+    def call(
+        self, target: Target, arguments: Arguments, cotangents: tuple[torch.Tensor, ...] | None = None
+    ) -> Observation:
         """Calls a function or an instance's forward on fresh copies of the arguments.
 
-        With a cotangent (the gradient of some loss with respect to the output), gradients flow back to
+        With cotangents (the gradient of some loss with respect to each output), gradients flow back to
         every float argument and every parameter.
         """
         function = self._callable(target)
-        inputs = [self._place(arg, requires_grad=cotangent is not None) for arg in args]
+        arguments = arguments.mapped(lambda arg: self._place(arg, requires_grad=cotangents is not None))
+        inputs = arguments.positional
         before = [arg.detach().clone() if isinstance(arg, torch.Tensor) else None for arg in inputs]
         with student_code(), self._watched() as libraries:
-            value = function(*inputs)
+            value = arguments.apply(function)
         observation = Observation(
             value,
             changed=[i for i, held in enumerate(before) if held is not None and not _same(held, inputs[i])],
             devices=sorted({leaf.device.type for leaf in tensors_in(value)}),
             library_calls=sorted(libraries),
         )
-        if cotangent is not None:
-            self._differentiate(observation, target, inputs, cotangent)
+        if cotangents is not None:
+            self._differentiate(observation, target, inputs, cotangents)
         return observation
 
     def named_parameters(self, instance: int) -> dict[str, torch.Tensor]:
@@ -122,26 +126,31 @@ class Bench:
         with student_code():
             self._instances[instance].train(mode)
 
-    def probe_device(self, target: Target, args: Sequence[Any]) -> str:
+    def probe_device(self, target: Target, arguments: Arguments) -> str:
         """Whether the code works on whatever device its inputs are on: see `device_probe`."""
         function = self._callable(target)
         if isinstance(target, int):
             with student_code():
                 # Copied, since a module that has been on the meta device has lost its data.
                 function = copy.deepcopy(self._instances[target]).to(device_probe.META)
-        return device_probe.probe(function, tuple(args))
+        return device_probe.probe(function, arguments)
 
     def _differentiate(
-        self, observation: Observation, target: Target, inputs: list[Any], cotangent: torch.Tensor
+        self, observation: Observation, target: Target, inputs: Sequence[Any], cotangents: tuple[torch.Tensor, ...]
     ) -> None:
-        output = observation.value
         leaves = [arg if _differentiable(arg) else None for arg in inputs]
         parameters = dict(self._instances[target].named_parameters()) if isinstance(target, int) else dict[str, Any]()
         wanted = [leaf for leaf in [*leaves, *parameters.values()] if leaf is not None and leaf.requires_grad]
         found: Iterator[torch.Tensor | None] = iter([None] * len(wanted))
-        if isinstance(output, torch.Tensor) and output.requires_grad and output.shape == cotangent.shape:
-            with student_code():
-                found = iter(torch.autograd.grad(output, wanted, cotangent.to(output), allow_unused=True))
+        value = observation.value
+        outputs = list(value) if isinstance(value, tuple | list) else [value]
+        pairs = list(zip(outputs, cotangents, strict=False))
+        if all(isinstance(output, torch.Tensor) and output.shape == cotangent.shape for output, cotangent in pairs):
+            reached = [(output, cotangent.to(output)) for output, cotangent in pairs if output.requires_grad]
+            if reached:
+                with student_code():
+                    ends, starts = zip(*reached, strict=True)
+                    found = iter(torch.autograd.grad(ends, wanted, starts, allow_unused=True))
         observation.gradients = [next(found) if leaf is not None else None for leaf in leaves]
         observation.parameter_gradients = {
             name: next(found) if p.requires_grad else None for name, p in parameters.items()

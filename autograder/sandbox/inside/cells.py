@@ -15,6 +15,7 @@ from .bench import CELL_PREFIX, raised
 from .faults import Raised
 
 MAX_OUTPUT = 10_000
+_CELL_MAGICS = ("time", "capture", "prun")
 CHECK_MODULE = "attention_check"
 
 HistoryManager.enabled = False  # its thread and its file have no place in a worker
@@ -34,6 +35,35 @@ class NotebookShell(InteractiveShell):
 
     def __init__(self) -> None:
         super().__init__(compiler_class=_CellCompiler)
+
+    def system(self, cmd: str) -> None:
+        """`!pip install` and its kin: a worker runs no other program, and no point hangs on one."""
+        print("[shell commands are not run here]")
+
+    system_raw = system_piped = system
+
+    def getoutput(self, cmd: str, split: bool = True, depth: int = 0) -> Any:
+        """`files = !ls`."""
+        return [] if split else ""
+
+    def run_line_magic(self, magic_name: str, line: str, _stack_depth: int = 1) -> Any:
+        """A magic that is unknown here or goes wrong never takes the rest of its cell with it."""
+        if magic_name == "timeit":  # once is enough, and costs no seconds
+            return exec(self.transform_cell(line), self.user_ns)
+        try:
+            return super().run_line_magic(magic_name, line, _stack_depth=_stack_depth + 1)
+        except Exception:
+            print(f"[%{magic_name} did not work here]")
+            return None
+
+    def run_cell_magic(self, magic_name: str, line: str, cell: str) -> Any:
+        """`%%time` and `%%capture` run their cell; of `%%timeit` one run is made; `%%bash` and its kin are left out."""
+        if magic_name == "timeit":
+            return exec(self.transform_cell(f"{line}\n{cell}"), self.user_ns)
+        if magic_name not in _CELL_MAGICS:
+            print(f"[%%{magic_name} is not run here]")
+            return None
+        return super().run_cell_magic(magic_name, line, cell)
 
     def enable_gui(self, gui: str | None = None) -> None:
         """`%matplotlib inline` asks for an event loop; there is none to start."""

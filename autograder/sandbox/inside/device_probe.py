@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .arguments import Arguments
 from .nesting import tensors_in
 
 FOLLOWS = "follows"
@@ -53,12 +54,12 @@ def _leaves_meta(kwargs: Mapping[str, Any] | None) -> bool:
     return device is not None and torch.device(device) != META
 
 
-def probe(call: Callable[..., Any], args: tuple[Any, ...]) -> str:
+def probe(call: Callable[..., Any], arguments: Arguments) -> str:
     """One of `follows`, `mixed`, `elsewhere` (the output), `undecided` (the code needs data to decide)."""
-    on_meta = tuple(arg.to(META) if isinstance(arg, torch.Tensor) else arg for arg in args)
+    on_meta = arguments.mapped(lambda arg: arg.to(META) if isinstance(arg, torch.Tensor) else arg)
     with _Devices() as devices:
         try:
-            value = call(*on_meta)
+            value = on_meta.apply(call)
         except Exception:
             # Whatever was raised, only operands from two devices are a device fault.
             return MIXED if devices.mixed else UNDECIDED

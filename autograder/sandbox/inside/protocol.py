@@ -52,7 +52,7 @@ def pack(value: Any, tensors: Tensors, depth: int = 0) -> Any:
 
     What has no place in the format (arrays, modules, sparse or huge tensors) becomes `Opaque`.
     """
-    kind = type(value)
+    kind = _plain_type(value)
     if value is None or kind is bool or (kind is str and len(value) <= MAX_ITEMS):
         return value
     if kind is int and abs(value) < 1 << 63:
@@ -68,6 +68,12 @@ def pack(value: Any, tensors: Tensors, depth: int = 0) -> Any:
         items = [pack(item, tensors, depth + 1) for item in value]
         return {"tuple": items} if kind is tuple else {"list": items}
     return {"opaque": value.type_name if kind is Opaque else type_name(value)}
+
+
+def _plain_type(value: Any) -> type:
+    """The type that a value counts as: a Counter is a dict, a named tuple a tuple."""
+    bases = (base for base in (tuple, list, dict, str) if isinstance(value, base))
+    return next(bases, type(value))
 
 
 def _pack_tensor(value: torch.Tensor, tensors: Tensors) -> Any:

@@ -23,6 +23,7 @@ import matplotlib.font_manager  # noqa: E402  (reads the font cache, once)
 from matplotlib import pyplot  # noqa: E402
 
 from . import protocol, worker  # noqa: E402
+from .arguments import Arguments  # noqa: E402
 from .bench import Bench  # noqa: E402
 from .cells import Notebook  # noqa: E402
 from .confinement import LEVEL, Limits  # noqa: E402
@@ -61,7 +62,7 @@ def main(control_fd: int) -> None:
 
 def _warm_up() -> None:
     """Does what is slow the first time (a dispatch mode imports a thousand modules) once here, not once a worker."""
-    Bench({"double": lambda x: x * 2}).call("double", [torch.ones(2)])
+    Bench({"double": lambda x: x * 2}).call("double", Arguments((torch.ones(2),)))
     figure, axes = pyplot.subplots()
     figure.colorbar(axes.imshow([[0.0, 1.0]]), label="weight")
     pyplot.close(figure)

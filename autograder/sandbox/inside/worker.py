@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from . import confinement, protocol
+from .arguments import Arguments
 from .bench import Bench, Observation
 from .cells import Notebook
 from .faults import Missing, Raised, StudentFault
@@ -87,12 +88,11 @@ class _Service:
         return {"printed": outcome.printed, "fault": _fault(outcome.error) if outcome.error else None}, {}
 
     def _build(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
-        return {"instance": self._bench.build(header["name"], protocol.unpack(header["args"], tensors))}, {}
+        return {"instance": self._bench.build(header["name"], _arguments(header, tensors))}, {}
 
     def _call(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
-        args = protocol.unpack(header["args"], tensors)
-        cotangent = protocol.unpack(header["cotangent"], tensors)
-        return _observation(self._bench.call(header["target"], args, cotangent))
+        cotangents = protocol.unpack(header["cotangents"], tensors)
+        return _observation(self._bench.call(header["target"], _arguments(header, tensors), cotangents))
 
     def _named_parameters(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
         payload: protocol.Tensors = {}
@@ -100,8 +100,12 @@ class _Service:
         return {"parameters": protocol.pack(parameters, payload)}, payload
 
     def _probe_device(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
-        args = protocol.unpack(header["args"], tensors)
-        return {"verdict": self._bench.probe_device(header["target"], args)}, {}
+        return {"verdict": self._bench.probe_device(header["target"], _arguments(header, tensors))}, {}
+
+
+def _arguments(header: dict[str, Any], tensors: protocol.Tensors) -> Arguments:
+    positional, named = protocol.unpack(header["arguments"], tensors)
+    return Arguments(tuple(positional), named)
 
 
 def _done(do: Callable[[dict[str, Any], protocol.Tensors], None]) -> Callable[..., Answer]:

@@ -1,0 +1,56 @@
+"""A unit as one class handed it in: who is in the class, and each student's file."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import course
+from . import roster
+from .hand_in import HandIn, hand_ins, who_handed_in
+
+ROSTER = "roster.csv"
+
+
+class NothingToGrade(Exception):
+    """There is no class to grade; `str()` says what was looked for and where."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A unit as one class handed it in."""
+
+    unit: course.Unit
+    root: Path
+    submitted: Path
+    students: list[roster.Student]
+    hand_ins: list[HandIn]
+
+    @property
+    def feedback(self) -> Path:
+        return self.root / "feedback"
+
+    def reports_folder(self, student: str) -> Path:
+        """Where the report of the last grading lies."""
+        return self.root / "autograded" / student / self.unit.name
+
+
+def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: Path | None) -> Assignment:
+    """Who is in the class and what they handed in.
+
+    Without a roster (a file, ROOT/roster.csv, or the gradebook's students) the class is those who handed in.
+    Raises UnknownUnit, NothingToGrade and BadRoster.
+    """
+    unit = course.unit(unit_name)
+    if not (course.RELEASE / unit_name / f"{unit_name}.ipynb").is_file():
+        raise NothingToGrade(f"`{unit_name}` has no release/{unit_name}/{unit_name}.ipynb: run `autograder build`.")
+    root = root.resolve()
+    submitted = (submitted or root / "submitted").resolve()
+    roster_file = roster_file or (root / ROSTER if (root / ROSTER).exists() else None)
+    students = roster.read(roster_file) if roster_file else []
+    known = {student.id for student in students}
+    students += [roster.Student(name) for name in who_handed_in(submitted, unit_name) if name not in known]
+    if not students:
+        raise NothingToGrade(
+            f"Nobody has handed in `{unit_name}`: there is no {submitted}/<student>/{unit_name}/{unit_name}.ipynb, "
+            f"and no roster in {root / ROSTER}."
+        )
+    return Assignment(unit, root, submitted, students, hand_ins(submitted, unit_name, [s.id for s in students]))

@@ -1,0 +1,77 @@
+"""`autograder grade --dry-run`: whose marks would change, and why, after a grader was fixed. Writes nothing."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from ..grading.requests import Device
+from ..nbgrader_plugin.preprocessor import REPORT_FILE
+from ..report import Report
+from .assignment import Assignment, NothingToGrade
+from .gradebook import ClassGradebook
+from .marking_ahead import MarkingAhead
+
+
+@dataclass(frozen=True)
+class Change:
+    """An exercise whose mark would change if the class were graded now."""
+
+    student: str
+    exercise: str
+    before: float
+    after: float
+    why: str
+
+
+def preview(work: Assignment, *, device: Device = "auto", workers: int = 1) -> list[Change]:
+    """What grading now would change in the gradebook, and why; nothing is written.
+
+    Raises NothingToGrade, GraderRefused and GradebookProblem.
+    """
+    if not (work.root / "gradebook.db").is_file():
+        raise NothingToGrade(f"There are no marks to compare with yet: {work.root / 'gradebook.db'} is not there.")
+    gradebook = ClassGradebook(work.root, work.unit.name, work.submitted)
+    changes: list[Change] = []
+    with MarkingAhead(work.hand_ins, work.unit.name, device=device, workers=workers) as marking:
+        marking.start()
+        for hand_in in work.hand_ins:
+            if hand_in.notebook is not None:
+                before = gradebook.scores(hand_in.student)
+                report = marking.report_of(hand_in.student)
+                changes += _changes(work, hand_in.student, before, report)
+    return changes
+
+
+def _changes(work: Assignment, student: str, before: dict[str, float], report: Report) -> Iterator[Change]:
+    earlier = _earlier_outcomes(work.reports_folder(student))
+    now = {exercise.name: exercise for exercise in report.exercises}
+    for exercise in work.unit.exercises:
+        was, becomes = before.get(exercise.name, 0.0), now[exercise.name].score if exercise.name in now else 0.0
+        if abs(was - becomes) > 0.001:
+            tests = now[exercise.name].tests if exercise.name in now else []
+            outcomes = {test.name: str(test.outcome) for test in tests}
+            yield Change(student, exercise.name, was, becomes, _why(earlier.get(exercise.name), outcomes, report))
+
+
+def _why(before: dict[str, str] | None, now: dict[str, str], report: Report) -> str:
+    if not now:
+        return report.message
+    if before is None:
+        return "not graded before"
+    moved = [
+        f"{test}: {before.get(test, 'new')} -> {now.get(test, 'gone')}"
+        for test in [*now, *(test for test in before if test not in now)]
+        if before.get(test) != now.get(test)
+    ]
+    return ", ".join(moved) or "points or weights changed"
+
+
+def _earlier_outcomes(folder: Path) -> dict[str, dict[str, str]]:
+    """The tests' outcomes in the report of the last grading, by exercise."""
+    try:
+        report = msgspec.json.decode((folder / REPORT_FILE).read_bytes(), type=Report)
+    except (OSError, msgspec.DecodeError):
+        return {}
+    return {exercise.name: {test.name: test.outcome for test in exercise.tests} for exercise in report.exercises}

@@ -1,0 +1,51 @@
+"""Who is in the class: a CSV file, or the students in the gradebook."""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class BadRoster(Exception):
+    """The roster cannot be read; `str()` says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Student:
+    """A student as nbgrader knows one."""
+
+    id: str
+    first_name: str | None = None
+    last_name: str | None = None
+    email: str | None = None
+
+
+def read(path: Path) -> list[Student]:
+    """The students of a CSV file with a column `id`, in its order; raises BadRoster.
+
+    Columns first_name, last_name and email are taken too: it is the format of `nbgrader db student import`.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = list(csv.DictReader(file))
+    except OSError as error:
+        raise BadRoster(f"The roster {path} cannot be read: {error.strerror}.") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise BadRoster(f"The roster {path} is not a CSV file in UTF-8.") from None
+    students = [_student(row) for row in rows if (row.get("id") or "").strip()]
+    if not students:
+        raise BadRoster(f"The roster {path} names nobody: it needs a header with a column `id`, and a line a student.")
+    repeated = {student.id for student in students if [s.id for s in students].count(student.id) > 1}
+    if repeated:
+        raise BadRoster(f"The roster {path} has {', '.join(sorted(repeated))} more than once.")
+    unsafe = [student.id for student in students if "/" in student.id or student.id.startswith(".")]
+    if unsafe:
+        raise BadRoster(f"The roster {path} has ids that cannot name a folder: {', '.join(unsafe)}.")
+    return students
+
+
+def _student(row: Mapping[str, str | None]) -> Student:
+    def column(name: str) -> str | None:
+        return (row.get(name) or "").strip() or None
+
+    return Student(column("id") or "", column("first_name"), column("last_name"), column("email"))

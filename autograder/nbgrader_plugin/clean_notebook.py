@@ -1,0 +1,52 @@
+"""The notebook that nbgrader gets to see: the student's cells, in the released notebook's terms.
+
+nbgrader trusts a submission's metadata: a duplicated grade_id, changed points or an unknown kernel stop it or change
+a score. So of a student's notebook only the cells' texts are taken; everything that nbgrader reads is the release's.
+"""
+
+from typing import Any
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_raw_cell
+
+from .. import course
+from ..notebook import RawCell, RawNotebook
+
+PUT_BACK = "# This cell was missing from the notebook that was handed in, and has been put back.\n"
+
+
+def released(unit: str) -> Any:
+    """The notebook as it was released; FileNotFoundError where it was not."""
+    return nbformat.read(course.RELEASE / unit / f"{unit}.ipynb", as_version=4)
+
+
+def clean(submission: RawNotebook, unit: str) -> Any:
+    """A valid notebook with the student's cells in their order.
+
+    Of a cell that stands twice the last copy is the one with the name; both run. Cells that nbgrader needs for a
+    score and that were deleted are put back at the end, where they change no other cell's number.
+    """
+    notebook = released(unit)
+    named = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in notebook.cells if "nbgrader" in cell.metadata}
+    last = {cell.grade_id: number for number, cell in enumerate(submission.cells) if cell.grade_id in named}
+    cells = []
+    for number, raw in enumerate(submission.cells):
+        original = named[raw.grade_id] if last.get(raw.grade_id) == number else None
+        cells.append(_cell(raw, number, original))
+    for grade_id, original in named.items():
+        if grade_id not in last and original.metadata["nbgrader"]["grade"]:
+            if original.cell_type == "code":
+                original.source = PUT_BACK + original.source
+            cells.append(original)
+    notebook.cells = cells
+    return notebook
+
+
+def _cell(raw: RawCell, number: int, original: Any) -> Any:
+    kind = original.cell_type if original is not None else raw.cell_type
+    make = {"code": new_code_cell, "markdown": new_markdown_cell}.get(kind, new_raw_cell)
+    cell = make(raw.text)
+    cell.id = f"cell-{number + 1}"
+    if original is not None:
+        cell.id, cell.metadata = original.id, original.metadata
+    return cell
