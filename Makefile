@@ -14,7 +14,8 @@ TORCH_WHEEL := --no-deps "torch==$(TORCH_VERSION)+cpu"
 INSTALL_TORCH := $(BIN)/pip install -qq $(TORCH_WHEEL) 2>/dev/null \
 	|| $(BIN)/pip install -qq $(TORCH_WHEEL) --index-url https://download.pytorch.org/whl/cpu
 else ifeq ($(TORCH),cuda)
-INSTALL_TORCH := $(BIN)/pip install -qq "torch==$(TORCH_VERSION)"
+# The CPU build would pass for this version too.
+INSTALL_TORCH := $(BIN)/pip uninstall -qq -y torch; $(BIN)/pip install -qq "torch==$(TORCH_VERSION)"
 else
 $(error TORCH is "$(TORCH)"; it can be cpu or cuda)
 endif

@@ -43,7 +43,7 @@ class Candidate:
 
         What an entry inherits from another class of its module comes first.
         """
-        bases = self.answer.__bases__ if inspect.isclass(self.answer) else ()
+        bases = self.answer.__mro__[:0:-1] if inspect.isclass(self.answer) else ()
         own = [base for base in bases if base.__module__ == self.answer.__module__]
         definitions = [*(_typed(base, base.__name__) for base in own), _typed(self.answer, self.exercise)]
         return "\n\n\n".join(definitions)
@@ -92,7 +92,8 @@ def _typed(thing: Any, name: str) -> str:
     assert isinstance(definition, ast.FunctionDef | ast.ClassDef)
     definition.name = name
     definition.decorator_list = []
-    definition.body = definition.body[1:]  # the docstring is the catalogue's
+    if ast.get_docstring(definition) is not None:  # the catalogue's, not the student's
+        definition.body = definition.body[1:]
     return ast.unparse(definition)
 
 

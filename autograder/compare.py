@@ -101,13 +101,14 @@ def _difference(actual: Any, expected: torch.Tensor, tolerance: float) -> str | 
         return f"has shape {tuple(actual.shape)}; {tuple(expected.shape)} is expected."
     if actual.is_complex():
         return "is complex; real numbers are expected."
-    close = torch.isclose(actual.double(), expected.double(), rtol=tolerance, atol=tolerance, equal_nan=True)
+    actual, expected = actual.detach().double(), expected.double()
+    close = torch.isclose(actual, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
     if bool(close.all()):
         return None
     if bool((broken := ~actual.isfinite() & expected.isfinite()).any()):
         values = "NaN" if bool(actual.isnan().any()) else "infinite values"
         return f"has {values} in {int(broken.sum())} of {broken.numel()} places{_first(broken)}."
-    gaps = (actual.double() - expected.double()).abs().masked_fill(close, 0.0).nan_to_num(posinf=torch.inf)
+    gaps = (actual - expected).abs().masked_fill(close, 0.0).nan_to_num(posinf=torch.inf)
     if actual.dim() == 0:
         return f"differs by {gaps.item():.2g}."
     where = [int(i) for i in torch.unravel_index(gaps.argmax(), gaps.shape)]

@@ -55,7 +55,10 @@ class Unit:
 
     def exercise(self, name: str) -> Exercise:
         """The exercise of this name; KeyError where there is none."""
-        return next((e for e in self.exercises if e.name == name), None) or _no_exercise(name)
+        for exercise in self.exercises:
+            if exercise.name == name:
+                return exercise
+        raise KeyError(name)
 
 
 def unit_names() -> list[str]:
@@ -68,8 +71,7 @@ def unit(name: str) -> Unit:
     """The unit of this name; raises UnknownUnit."""
     if name not in unit_names():
         raise UnknownUnit(name)
-    cells = msgspec.json.decode((SOURCE / name / f"{name}.ipynb").read_bytes())["cells"]
-    marked = [(cell, cell["metadata"]["nbgrader"]) for cell in cells if "nbgrader" in cell["metadata"]]
+    marked = _nbgrader_cells(name)
     return Unit(
         name,
         tuple(
@@ -85,10 +87,17 @@ def unit(name: str) -> Unit:
     )
 
 
+def points(unit_name: str) -> dict[str, float]:
+    """The points of each of the unit's grade cells, written questions included, by grade_id."""
+    return {meta["grade_id"]: float(meta["points"]) for _, meta in _nbgrader_cells(unit_name) if meta["grade"]}
+
+
+def _nbgrader_cells(unit_name: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """The cells that nbgrader knows, each with what it knows of it."""
+    cells = msgspec.json.decode((SOURCE / unit_name / f"{unit_name}.ipynb").read_bytes())["cells"]
+    return [(cell, cell["metadata"]["nbgrader"]) for cell in cells if "nbgrader" in cell["metadata"]]
+
+
 def joined(source: Any) -> str:
     """A cell's text, which nbformat lets be a string or a list of lines."""
     return source if isinstance(source, str) else "".join(source)
-
-
-def _no_exercise(name: str) -> Exercise:
-    raise KeyError(name)

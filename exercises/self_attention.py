@@ -130,11 +130,11 @@ axes[0].set_ylabel("weight")
 plt.show()
 
 # %% [markdown]
-# On the right nearly all the weight is on one number: such a softmax looks at one token only, and it has hardly any
+# On the right most of the weight is on one number: such a softmax hardly looks at any other token, and it has little
 # gradient left to learn from.
 #
-# And dot products grow by themselves: for random queries and keys of width $d_k$ the variance of a score is about
-# $d_k$.
+# And dot products grow by themselves: where queries and keys of width $d_k$ have independent entries of variance 1,
+# the variance of a score is about $d_k$.
 
 # %%
 generator = torch.Generator().manual_seed(0)

@@ -8,7 +8,7 @@ import pytest
 
 from autograder import catalogue, course
 from autograder.build import course_files
-from autograder.build.solution_cell import solution_cell
+from autograder.build.solution_cell import solution_cell, written_answers
 from autograder.build.source_notebook import BuildError, digest, source_notebook
 
 SOLUTION = '''
@@ -71,9 +71,13 @@ def test_points_are_those_on_the_exercise_line(text):
     [
         (['# %% exercise="double"'], "exercise `double` needs points"),
         (['# %% exercise="double" points="2"'], "exercise `double` needs points"),
-        (['# %% exercise="treble" points=2'], "no solution: define `treble` in solutions/unit.py"),
+        (['# %% exercise="treble" points=2'], "no solution in solutions/unit.py: define `treble` there"),
         (['# %% exercise="double" points=2\nprint(1)'], "has code below its line"),
         (['# %% exercise="double" points=2'] * 2, "`double` stands on two cells"),
+        (['# %% exercize="double" points=2'], "says `exercize`, which means nothing here"),
+        (["# %% exercise=double points=2"], "which means nothing here"),
+        (['# %% exercise="double" points=True'], "needs points"),
+        (['# %% [markdown] written="why" points=2'], "question `why` has no model answer"),
     ],
 )
 def test_bad_exercise_line_is_one_sentence(text, lines, sentence):
@@ -81,7 +85,7 @@ def test_bad_exercise_line_is_one_sentence(text, lines, sentence):
         source_notebook(*text(*lines))
 
 
-def test_source_notebook_edited_by_hand_is_not_overwritten(monkeypatch):
+def test_source_notebook_edited_by_hand_is_not_overwritten():
     path = course.SOURCE / "self_attention" / "self_attention.ipynb"
     before = path.read_bytes()
     notebook = json.loads(before)
@@ -112,6 +116,8 @@ def test_release_holds_no_answer_and_no_grader(unit):
     cells = json.loads((course.RELEASE / unit / f"{unit}.ipynb").read_text())["cells"]
     released += "\n".join(course.joined(cell["source"]) for cell in cells)
     solutions = catalogue.solutions(unit)
+    for answer in written_answers((course.REPOSITORY / "solutions" / f"{unit}.py").read_text()).values():
+        assert answer[:60] not in released
     for exercise in course.unit(unit).exercises:
         for line in _body_lines(solutions[exercise.name].source()):
             assert line not in released

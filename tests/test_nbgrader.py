@@ -15,7 +15,10 @@ from autograder.course import REPOSITORY
 
 UNIT = "self_attention"
 CLASS = REPOSITORY / "demo" / "submitted"
-STUDENTS = sorted(folder.name for folder in CLASS.iterdir())
+ROSTER = REPOSITORY / "demo" / "roster.csv"
+SUBMITTERS = sorted(folder.name for folder in CLASS.iterdir())
+NOTHING = "noor"
+RENAMED = "mina"
 
 pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
 
@@ -23,18 +26,28 @@ pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalc
 @pytest.fixture(scope="module")
 def marks(grader):
     """What `autograder mark` says of each student's file."""
-    return {student: grader.mark_file(CLASS / student / UNIT / f"{UNIT}.ipynb") for student in STUDENTS}
+    return {student: grader.mark_file(next((CLASS / student / UNIT).glob("*.ipynb"))) for student in SUBMITTERS}
 
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
     """A course folder in which the sample class was graded by the command, and what it printed."""
     root = tmp_path_factory.mktemp("course")
-    command = [Path(sys.executable).with_name("autograder"), "grade", UNIT, "--course", root, "--submitted", CLASS]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, "COLUMNS": "120"})
+    result = grade(root)
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
     return root, result.stdout
+
+
+def grade(root, *options):
+    command = [Path(sys.executable).with_name("autograder"), "grade", UNIT, "--course", root, "--submitted", CLASS]
+    return subprocess.run(
+        [*command, "--roster", ROSTER, *options],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "COLUMNS": "120"},
+    )
 
 
 def scores(root):
@@ -44,8 +57,9 @@ def scores(root):
             student: {
                 grade.name: (grade.auto_score, grade.max_score)
                 for grade in gradebook.find_submission_notebook(UNIT, UNIT, student).grades
+                if grade.name.startswith("test_")
             }
-            for student in STUDENTS
+            for student in sorted(submission.student.id for submission in gradebook.assignment_submissions(UNIT))
         }
 
 
@@ -65,14 +79,21 @@ def of_reports(marks):
 
 def test_the_sample_class_is_what_it_says(marks):
     assert {student: (report.status, report.score) for student, report in marks.items()} == {
-        "amara": ("graded", 12.0),
-        "bertil": ("graded", 12.0),
-        "chiara": ("graded", 9.09),
-        "dmitri": ("graded", 10.01),
-        "elif": ("graded", 6.27),
-        "farid": ("cells_failed", 8.0),
-        "greta": ("timed_out", 8.0),
+        "amara": ("graded", 31.0),
+        "bertil": ("graded", 31.0),
+        "chiara": ("graded", 28.09),
+        "dmitri": ("graded", 29.01),
+        "elif": ("graded", 25.27),
+        "farid": ("cells_failed", 27.0),
+        "greta": ("timed_out", 27.0),
         "hiroshi": ("damaged", 0.0),
+        "ines": ("graded", 31.0),
+        "jonas": ("graded", 12.0),
+        "kavya": ("graded", 31.0),
+        "liam": ("graded", 30.33),
+        "mina": ("graded", 31.0),
+        "olu": ("graded", 28.09),
+        "petra": ("crashed", 29.0),
     }
 
 
@@ -83,8 +104,10 @@ def test_gradebook_holds_the_scores_of_mark(graded, marks):
 
 def test_table_has_a_row_for_everyone(graded):
     _, printed = graded
-    for student in STUDENTS:
+    for student in [*SUBMITTERS, NOTHING]:
         assert student in printed
+    assert "nothing submitted" in printed
+    assert "Marked from `homework (final) v2.ipynb`" in " ".join(printed.replace("│", " ").split())
     assert "isolation none" in printed
     for mistake in ("divided_by_d_k", "softmax_over_dim_1", "KeysUsedAsValues", "timed out", "damaged"):
         assert mistake in printed
@@ -105,7 +128,7 @@ def test_feedback_names_the_mistake(graded, marks):
 
 def test_feedback_holds_no_path_and_no_traceback(graded):
     root, _ = graded
-    for student in STUDENTS:
+    for student in SUBMITTERS:
         page = feedback(root, student)
         assert str(REPOSITORY) not in page
         assert "Traceback (most recent" not in page
@@ -142,5 +165,47 @@ def test_plain_nbgrader_gives_the_same_scores(tmp_path, marks):
     nbgrader("generate_assignment", UNIT)
     nbgrader("autograde", UNIT)
     nbgrader("generate_feedback", UNIT)
-    assert scores(tmp_path) == of_reports(marks)
+    others = {student: report for student, report in marks.items() if student != RENAMED}
+    assert scores(tmp_path) == of_reports(others), "nbgrader itself does not look at a renamed notebook"
     assert "divide by its square root" in feedback(tmp_path, "chiara")
+
+
+def test_the_roster_is_in_the_gradebook(graded):
+    root, _ = graded
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        assert {(s.id, s.first_name, s.last_name) for s in gradebook.students} >= {("noor", "Noor", "de Vries")}
+        assert len(gradebook.students) == 16
+
+
+def test_manual_scores_survive_a_regrade_and_a_preview_tells_what_would_change(graded):
+    root, _ = graded
+    url = f"sqlite:///{root}/gradebook.db"
+    with Gradebook(url, "attention") as gradebook:
+        written = gradebook.find_grade("why_scale", UNIT, UNIT, "amara")
+        assert (written.auto_score, written.needs_manual_grade) == (None, True)
+        written.manual_score, written.needs_manual_grade = 2.5, False
+        # As if a grader had been wrong when chiara was marked.
+        gradebook.find_grade("test_scaled_softmax", UNIT, UNIT, "chiara").auto_score = 4.0
+        gradebook.db.commit()
+    report = root / "autograded" / "chiara" / UNIT / "report.json"
+    report.chmod(0o644)
+    report.write_text(
+        report.read_text().replace(
+            '"name": "test_six_words",\n          "outcome": "failed"',
+            '"name": "test_six_words",\n          "outcome": "passed"',
+        )
+    )
+    before = scores(root)
+    preview = grade(root, "--dry-run")
+    assert preview.returncode == 0, preview.stderr
+    told = " ".join(preview.stdout.replace("│", " ").split())
+    assert "the marks of 1 students would change" in told
+    assert "chiara scaled_softmax 4 -> 1.09" in told
+    assert scores(root) == before
+    assert grade(root).returncode == 0
+    assert scores(root)["chiara"]["test_scaled_softmax"] == (1.09, 4.0)
+    assert "no mark would change" in grade(root, "--dry-run").stdout
+    with Gradebook(url, "attention") as gradebook:
+        written = gradebook.find_grade("why_scale", UNIT, UNIT, "amara")
+        assert written.manual_score == 2.5
+        assert gradebook.find_submission(UNIT, "amara").score == 33.5

@@ -96,7 +96,9 @@ TROUBLE = {
 def test_trouble_costs_its_own_exercise_alone(mark, code, status, submission):
     report = mark(scaled_softmax=code)
     assert report.exercise("scaled_softmax").score == 0
-    assert statuses(report) == {"attention_scores": "passed", "scaled_softmax": status, "SelfAttention_v1": "passed"}
+    found = statuses(report)
+    assert found.pop("scaled_softmax") == status
+    assert set(found.values()) == {"passed"}
     assert report.status == submission
 
 
@@ -121,6 +123,62 @@ def test_of_two_definitions_the_last_counts(mark):
     assert mark(scaled_softmax=f"{right}\n\n{wrong}").exercise("scaled_softmax").status == "failed"
 
 
+IPYTHON = """%matplotlib inline
+!pip install einops
+%pip install einops
+files = !ls
+%no_such_magic at all
+%timeit sum(range(10))
+%time total = sum(range(10))
+import matplotlib.pyplot as plt
+from IPython.display import HTML, display
+plt.plot([1, 2]); plt.show()
+display(HTML("<b>bold</b>")); display(plt.gcf())
+len?
+await __import__("asyncio").sleep(0)
+"""
+
+
+def test_ipython_lines_plots_and_displays_cost_nothing(mark):
+    right = catalogue.right_answers(UNIT)["functional_softmax"].source()
+    report = mark(scaled_softmax=IPYTHON + right, attention_scores="%%bash\necho hello")
+    assert report.exercise("scaled_softmax").status == "passed"
+    assert (report.exercise("attention_scores").status, report.status) == ("missing", "graded")
+    timed = mark(scaled_softmax="%%time\n" + right, attention_scores="%%timeit\nx = 1")
+    assert timed.exercise("scaled_softmax").status == "passed"
+
+
+WRONG_RESULTS = {
+    "None": ("return None", "is None; a tensor of shape"),
+    "a list": ("return scores.tolist()", "is a list of 6; a tensor"),
+    "a NumPy array": (
+        "return torch.softmax(scores / d_k**0.5, dim=-1).detach().numpy()",
+        "is a numpy.ndarray; a tensor",
+    ),
+    "a wrong dtype": ("return torch.softmax(scores / d_k**0.5, dim=-1).half()", "differs in"),
+    "a wrong shape": (
+        "return torch.softmax(scores / d_k**0.5, dim=-1)[..., :1]",
+        "has shape (6, 1); (6, 6) is expected",
+    ),
+    "NaN": ("return scores / 0 * 0", "has NaN in 36 of 36 places, first at [0, 0]"),
+    "an exception": ("raise ValueError('no idea')", "Raised ValueError: no idea (line 2 of the cell `scaled_softmax`)"),
+    "a module that is missing": ("import einopsy", "ModuleNotFoundError: No module named 'einopsy'"),
+}
+
+
+@pytest.mark.parametrize(("body", "words"), WRONG_RESULTS.values(), ids=WRONG_RESULTS)
+def test_what_came_back_is_said_in_words(mark, body, words):
+    exercise = mark(scaled_softmax=SCALED_SOFTMAX + body).exercise("scaled_softmax")
+    assert exercise.status == "failed"
+    assert words in messages(exercise)
+
+
+def test_wrong_signature(mark):
+    exercise = mark(scaled_softmax="def scaled_softmax(scores): return scores").exercise("scaled_softmax")
+    assert (exercise.status, exercise.score) == ("failed", 0)
+    assert "TypeError: scaled_softmax() takes 1 positional argument but 2 were given" in messages(exercise)
+
+
 def test_forbidden_library_costs_the_exercise(mark):
     code = """
 def attention_scores(queries, keys):
@@ -133,12 +191,35 @@ def attention_scores(queries, keys):
     assert "library attention" in exercise.message
 
 
-def test_a_mistake_is_named_through_both_processes(mark):
-    for name in ("divided_by_d_k", "softmax_over_dim_1", "scaled_in_place", "weights_detached", "weights_in_float32"):
-        entry = catalogue.misconceptions(UNIT)[name]
-        exercise = mark(scaled_softmax=entry.source()).exercise("scaled_softmax")
-        assert exercise.diagnosis is not None
-        assert exercise.diagnosis.name == name
+SAMPLE = {
+    "value": "divided_by_d_k",
+    "shape": "softmax_over_dim_1",
+    "edge": "exponentials_overflow",
+    "gradient": "weights_detached",
+    "initialisation": "NormalWeights",
+    "dtype": "weights_in_float32",
+    "side effect": "scaled_in_place",
+    "device": "scores_filled_in_on_the_cpu",
+    "contract": "BiasIgnored",
+    "exception": "unknown_words_skipped",
+    "hard-coded output": "WorkedExampleTypedIn",
+    "several results": "scaled_variance_first",
+}
+
+
+@pytest.mark.parametrize("name", SAMPLE.values(), ids=SAMPLE)
+def test_a_mistake_is_named_through_both_processes(mark, name):
+    entry = catalogue.misconceptions(UNIT)[name]
+    exercise = mark(**{entry.exercise: entry.source()}).exercise(entry.exercise)
+    assert exercise.diagnosis is not None
+    assert exercise.diagnosis.name == name
+
+
+def test_right_answers_get_full_marks_through_both_processes(mark):
+    """One notebook with another style in every exercise."""
+    styles = {entry.exercise: entry for entry in catalogue.right_answers(UNIT).values()}
+    report = mark(**{exercise: entry.source() for exercise, entry in styles.items()})
+    assert [e.name for e in report.exercises if e.status != "passed"] == []
 
 
 def test_a_mistake_nobody_knows_gets_no_name(mark):

@@ -33,9 +33,11 @@ def check(exercise: str) -> float | None:
         print(f"{'passed' if problem is None else 'FAILED'}  {example['statement']}")
         if problem is not None:
             print(f"        {problem}")
+    score = round(float(points) * passed / len(examples), 2)
     if passed == len(examples):
         print(f"{exercise} passes on the public examples.")
-    return round(float(points) * passed / len(examples), 2)
+    print(f"On the public examples that is {score:g} of {points:g} points:")
+    return score
 
 
 _NOT_WRITTEN = "not written"

@@ -67,11 +67,7 @@ def _build(stage: Path) -> None:
         for text in texts:
             folder = stage / "source" / text.stem
             points = _points(folder / f"{text.stem}.ipynb")
-            shipped = {
-                exercise: {"points": points[exercise], "examples": examples}
-                for exercise, examples in grader.public_examples(text.stem).items()
-                if exercise in points
-            }
+            shipped = _examples(text.name, points, grader.public_examples(text.stem))
             (folder / EXAMPLES).write_text(json.dumps(shipped, indent=1) + "\n")
             api = nbgrader_api(stage)
             result = api.generate_assignment(text.stem, force=True, create=True)
@@ -80,15 +76,32 @@ def _build(stage: Path) -> None:
     (stage / "gradebook.db").unlink()
 
 
+def _examples(text: str, points: dict[str, float], examples: dict[str, list[Any]]) -> dict[str, Any]:
+    """What the student's check needs of each exercise; raises BuildError where texts and graders do not meet."""
+    hidden = f"autograder/hidden/test_{text}"
+    for exercise in points:
+        if not examples.get(exercise):
+            raise BuildError(f"{text}: exercise `{exercise}` has no public grader; write one in {hidden}.")
+    for exercise in examples:
+        if exercise not in points:
+            raise BuildError(f"{hidden} grades `{exercise}`, for which there is no exercise line in exercises/{text}.")
+    return {name: {"points": points[name], "examples": examples[name]} for name in points}
+
+
 def _points(notebook: Path) -> dict[str, float]:
+    """The exercises' points; written questions have no check and no hidden grader."""
     cells = json.loads(notebook.read_text())["cells"]
-    marks = [cell["metadata"].get("nbgrader", {}) for cell in cells]
-    return {m["grade_id"].removeprefix(course.CHECK_PREFIX): m["points"] for m in marks if m.get("grade")}
+    checks = (cell["metadata"].get("nbgrader", {}) for cell in cells if cell["id"].startswith(course.CHECK_PREFIX))
+    return {check["grade_id"].removeprefix(course.CHECK_PREFIX): check["points"] for check in checks}
 
 
 def _refuse_edited(path: Path) -> None:
-    notebook: Any = json.loads(path.read_text())
-    if notebook["metadata"].get("autograder", {}).get("digest") != digest(notebook):
+    try:
+        notebook: Any = json.loads(path.read_text())
+        edited = notebook["metadata"].get("autograder", {}).get("digest") != digest(notebook)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        edited = True
+    if edited:
         name = path.relative_to(course.REPOSITORY)
         raise BuildError(
             f"{name} was edited by hand, and building would lose that. Move the change to exercises/{path.stem}.py "

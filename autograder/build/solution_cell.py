@@ -9,7 +9,7 @@ END = "### END SOLUTION"
 
 
 class NoSolution(Exception):
-    """solutions/ has no function or class of this name."""
+    """solutions/ has no such function or class, or none that a stub can be made of; `str()` says what."""
 
 
 def solution_cell(module_source: str, name: str) -> str:
@@ -17,6 +17,10 @@ def solution_cell(module_source: str, name: str) -> str:
 
     Signature and docstring stay; so does `super().__init__()`, which is no part of any exercise.
     """
+    try:
+        ast.parse(module_source)
+    except SyntaxError as error:
+        raise NoSolution(f"line {error.lineno} is no Python: {error.msg}") from None
     lines = module_source.splitlines()
     definition = _definition(module_source, name)
     functions = (
@@ -24,14 +28,20 @@ def solution_cell(module_source: str, name: str) -> str:
         if isinstance(definition, ast.ClassDef)
         else [definition]
     )
+    added = 0
     for function in reversed(functions):  # from the bottom, so that line numbers above stay right
         body = _body(function)
+        if not body:
+            continue
+        if body[0].lineno == function.lineno:
+            raise NoSolution(f"`{function.name}` has its body on the line of its `def`; give it lines of its own")
         indent = " " * body[0].col_offset
         end = body[-1].end_lineno
         lines.insert(end or 0, indent + END)
         lines.insert(_first_line(lines, body[0]), indent + BEGIN)
-    added = 2 * len(functions)
-    return "\n".join(lines[definition.lineno - 1 : (definition.end_lineno or 0) + added])
+        added += 2
+    start = min([definition.lineno, *(decorator.lineno for decorator in definition.decorator_list)])
+    return "\n".join(lines[start - 1 : (definition.end_lineno or 0) + added])
 
 
 def written_answers(module_source: str) -> dict[str, str]:
@@ -47,12 +57,13 @@ def _definition(module_source: str, name: str) -> ast.FunctionDef | ast.ClassDef
     for node in ast.parse(module_source).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
             return node
-    raise NoSolution(name)
+    raise NoSolution(f"define `{name}` there")
 
 
 def _first_line(lines: Sequence[str], statement: ast.stmt) -> int:
     """Where a body starts: a comment above its first statement is part of the answer too."""
-    start = statement.lineno - 1
+    decorators = getattr(statement, "decorator_list", [])
+    start: int = min([statement.lineno, *(decorator.lineno for decorator in decorators)]) - 1
     while not (above := lines[start - 1].strip()) or above.startswith("#"):
         start -= 1
     return start
@@ -62,6 +73,6 @@ def _body(function: ast.FunctionDef) -> Sequence[ast.stmt]:
     body = function.body
     if ast.get_docstring(function) is not None:
         body = body[1:]
-    if ast.unparse(body[0]) == "super().__init__()":
+    if body and ast.unparse(body[0]) == "super().__init__()":
         body = body[1:]
     return body

@@ -23,6 +23,7 @@ from .solution_cell import NoSolution, solution_cell, written_answers
 CHECK = """# Checks your work on the public examples; the hidden tests that decide the points try more.
 check("{exercise}")"""
 
+_KNOWN = {"exercise", "written", "locked", "points"}
 _METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -35,10 +36,18 @@ class BuildError(Exception):
 
 def source_notebook(text: Path, solutions: Path) -> Any:
     """The notebook of one unit, with answers; raises BuildError."""
+    if not solutions.is_file():
+        raise BuildError(f"{text.name} has no solutions: write solutions/{solutions.name}.")
     answers = solutions.read_text()
     notebook = new_notebook(metadata=dict(_METADATA))
     for number, cell in enumerate(jupytext.read(text, fmt="py:percent").cells, start=1):
-        metadata = dict(cell.metadata)
+        metadata = {key: value for key, value in cell.metadata.items() if not key.startswith("lines_to")}
+        if unknown := metadata.keys() - _KNOWN:
+            line = f"`{next(iter(unknown))}`" if "title" not in unknown else f"`{metadata['title']}`"
+            raise BuildError(
+                f"{text.name}: a cell's line says {line}, which means nothing here. "
+                f'It can say exercise="name", written="name", locked="name" and points=2, with the quotes.'
+            )
         if "exercise" in metadata:
             notebook.cells += _exercise(text, answers, metadata, cell.source)
         elif "written" in metadata:
@@ -75,8 +84,8 @@ def _exercise(text: Path, answers: str, metadata: dict[str, Any], body: str) -> 
         raise BuildError(f"{where} has code below its line; the stub comes from solutions/{text.name}.")
     try:
         answer = solution_cell(answers, name)
-    except NoSolution:
-        raise BuildError(f"{where} has no solution: define `{name}` in solutions/{text.name}.") from None
+    except NoSolution as reason:
+        raise BuildError(f"{where} has no solution in solutions/{text.name}: {reason}.") from None
     check = course.Exercise(name, points).check
     return [
         _code(name, answer, _nbgrader(name, solution=True)),
@@ -101,7 +110,7 @@ def _written(text: Path, answers: str, metadata: dict[str, Any], question: str) 
 
 def _points(where: str, metadata: dict[str, Any]) -> float:
     points = metadata.get("points")
-    if not isinstance(points, int | float) or points <= 0:
+    if isinstance(points, bool) or not isinstance(points, int | float) or points <= 0:
         raise BuildError(f"{where} needs points, e.g. points=4.")
     return points
 

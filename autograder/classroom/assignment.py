@@ -43,6 +43,8 @@ def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: 
     if not (course.RELEASE / unit_name / f"{unit_name}.ipynb").is_file():
         raise NothingToGrade(f"`{unit_name}` has no release/{unit_name}/{unit_name}.ipynb: run `autograder build`.")
     root = root.resolve()
+    if not root.is_dir():
+        raise NothingToGrade(f"The course folder {root} is not there.")
     submitted = (submitted or root / "submitted").resolve()
     roster_file = roster_file or (root / ROSTER if (root / ROSTER).exists() else None)
     students = roster.read(roster_file) if roster_file else []

@@ -1,5 +1,7 @@
 """The class in nbgrader's gradebook: the unit, the students, and one writer that records their marks."""
 
+import glob
+import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,10 +27,8 @@ class ClassGradebook:
         self._unit = unit
         self._api = nbgrader_api(root, source=course.SOURCE, submitted=staging)
         try:
-            with self._api.gradebook as gradebook:
-                known = unit in {assignment.name for assignment in gradebook.assignments}
-            if not known:
-                self._add_unit()
+            if self._points_held() != course.points(unit):
+                self._put_unit()
         except (SQLAlchemyError, OSError) as error:
             reason = getattr(error, "orig", None) or error
             raise GradebookProblem(
@@ -50,10 +50,11 @@ class ClassGradebook:
 
     def record(self, student: str) -> str:
         """Has nbgrader autograde the staged submission and write its feedback page; what went wrong, or nothing."""
-        result = self._api.autograde(self._unit, student, force=True, create=True)
+        folder = glob.escape(student)  # nbgrader looks for it with a pattern
+        result = self._api.autograde(self._unit, folder, force=True, create=True)
         if result["success"]:
-            result = self._api.generate_feedback(self._unit, student, force=True)
-        return "" if result["success"] else (result.get("error") or result["log"]).strip().splitlines()[-1]
+            result = self._api.generate_feedback(self._unit, folder, force=True)
+        return "" if result["success"] else _cause(result)
 
     def scores(self, student: str) -> dict[str, float]:
         """The automatic scores that the gradebook holds, by exercise; empty where there is no submission."""
@@ -68,9 +69,29 @@ class ClassGradebook:
                 if grade.name.startswith(course.CHECK_PREFIX)
             }
 
-    def _add_unit(self) -> None:
+    def _points_held(self) -> dict[str, float]:
+        """The points of each grade cell as the gradebook has them; empty where it does not know the unit."""
+        with self._api.gradebook as gradebook:
+            if self._unit not in {assignment.name for assignment in gradebook.assignments}:
+                return {}
+            notebooks = gradebook.find_assignment(self._unit).notebooks
+            return {cell.name: cell.max_score for notebook in notebooks for cell in notebook.grade_cells}
+
+    def _put_unit(self) -> None:
+        """Tells the gradebook of the unit's cells and points; of new points too, once there are submissions."""
         with tempfile.TemporaryDirectory() as folder:  # release/ is made by `build`; here only the gradebook is
             api: Any = nbgrader_api(self._root, source=course.SOURCE, release=Path(folder))
             result = api.generate_assignment(self._unit, force=True, create=True)
         if not result["success"]:
-            raise GradebookProblem(f"nbgrader could not put {self._unit} into the gradebook:\n{result['log']}")
+            raise GradebookProblem(
+                f"nbgrader could not put {self._unit} as it is now into the gradebook: {_cause(result)} "
+                "Exercises can be added or taken away only before anything is graded; keep this gradebook for the "
+                "old version and start a new one."
+            )
+
+
+def _cause(result: Any) -> str:
+    """What went wrong, out of everything that nbgrader logged."""
+    said = ((result.get("error") or "") + "\n" + (result.get("log") or "")).splitlines()
+    errors = [line.strip() for line in said if re.match(r"\s*[\w.]*(Error|Exception|MissingEntry)\b.*:", line)]
+    return (errors or [line.strip() for line in said if line.strip()] or ["it did not say why."])[0]

@@ -26,7 +26,7 @@ def hand_ins(submitted: Path, unit: str, students: list[str]) -> list[HandIn]:
 
 def who_handed_in(submitted: Path, unit: str) -> list[str]:
     """The students with a folder for the unit, in alphabetical order."""
-    return sorted(folder.parent.name for folder in submitted.glob(f"*/{unit}") if folder.is_dir())
+    return sorted(folder.parent.name for folder in submitted.glob(f"[!.]*/{unit}") if folder.is_dir())
 
 
 def stage(hand_in: HandIn, unit: str, staging: Path) -> None:

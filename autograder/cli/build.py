@@ -15,13 +15,14 @@ def build(
     """Make source/ from exercises/ and solutions/, and release/ from source/."""
     from ..build import course_files
     from ..build.source_notebook import BuildError
+    from ..grading.client import GraderRefused, GraderStopped
 
     try:
         changes = course_files.differences() if check else course_files.build()
-    except BuildError as error:
+    except (BuildError, GraderRefused, GraderStopped) as error:
         refuse(error)
     for change in changes:
         console.print(f"{change.path}: {change.what}", markup=False, highlight=False)
     if check and changes:
         refuse("source/ and release/ are not what exercises/ and solutions/ make: run `autograder build`.")
-    console.print("source/ and release/ are up to date." if not changes else f"{len(changes)} files written.")
+    console.print(f"{len(changes)} files written." if changes else "source/ and release/ are up to date.")

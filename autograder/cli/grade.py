@@ -56,10 +56,10 @@ def grade(
     except KeyboardInterrupt:
         refuse("Interrupted. What was graded so far is in the gradebook; run the same command again for the rest.")
     console.print(class_table(unit, result))
-    console.print(f"Gradebook: {_short(result.gradebook)}", highlight=False, soft_wrap=True)
+    console.print(f"Gradebook: {_short(result.gradebook)}", highlight=False, markup=False, soft_wrap=True)
     pages = f"{_short(result.feedback)}/<student>/{unit}/{unit}.html"
-    console.print(f"Feedback pages: {pages}", highlight=False, soft_wrap=True)
-    if any(row.problem for row in result.rows):
+    console.print(f"Feedback pages: {pages}", highlight=False, markup=False, soft_wrap=True)
+    if any(row.problem or row.report.status == "grader_error" for row in result.rows):
         raise typer.Exit(1)
 
 

@@ -7,7 +7,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from ..grading.client import Grader, GraderRefused
+from .. import course
+from ..grading.client import Grader, GraderRefused, GraderStopped
 from ..grading.requests import Device
 from .saying import aside, refuse
 
@@ -17,6 +18,8 @@ def mark(
     device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
 ) -> None:
     """Mark notebook files, without a gradebook: one JSON object a line on stdout."""
+    if not course.unit_names():
+        refuse("Nothing is built yet: run `autograder build` first.")
     with Grader(device) as grader:
         try:
             for number, notebook in enumerate(notebooks, start=1):
@@ -25,5 +28,7 @@ def mark(
                 sys.stdout.flush()
                 if aside.is_terminal and len(notebooks) > 1:
                     aside.print(f"{number} of {len(notebooks)}: {notebook}", markup=False, highlight=False)
-        except GraderRefused as refused:
-            refuse(refused)
+        except (GraderRefused, GraderStopped) as reason:
+            refuse(reason)
+        except KeyboardInterrupt:
+            refuse("Interrupted.")

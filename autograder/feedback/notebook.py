@@ -35,7 +35,7 @@ _TITLES = {
     "timed_out": "Something in this notebook did not come back in time.",
     "crashed": "Something in this notebook ended Python.",
     "damaged": "This file could not be marked.",
-    "grader_error": "One of our graders failed; that is our fault, and your instructor has been told.",
+    "grader_error": "One of our graders failed, which is our fault and not yours. Please tell your instructor.",
 }
 
 

@@ -1,6 +1,7 @@
 """The trusted grader process: `python -m autograder.grading DEVICE`."""
 
 import os
+import signal
 import sys
 
 from ..sandbox.launch import launch
@@ -8,6 +9,7 @@ from ..sandbox.launch import launch
 
 def main() -> int:
     """Serves one client on stdin and stdout until it hangs up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the client, which then hangs up
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing but answers goes to the client
     launched = launch()  # imports torch while this process does

@@ -4,6 +4,7 @@ Imports neither torch nor pytest: formgrader runs this in the Jupyter server.
 """
 
 import contextlib
+import os
 import subprocess
 import sys
 import threading
@@ -29,6 +30,8 @@ from .requests import (
     Request,
 )
 
+_CLOSING_SECONDS = 5
+
 
 class GraderRefused(Exception):
     """The grader cannot do what was asked; `str()` says why and what to do."""
@@ -47,9 +50,11 @@ class Grader:
     def __init__(self, device: Device = "auto") -> None:
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "autograder.grading", device],
+            [sys.executable, "-P", "-m", "autograder.grading", device],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            # As in the sandbox: what walks a set does so in the same order on both sides.
+            env={**os.environ, "PYTHONHASHSEED": "0"},
         )
         self._ready: Ready | None = None
 
@@ -92,7 +97,11 @@ class Grader:
         assert self._process.stdout
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
-        self._process.wait()
+        try:
+            self._process.wait(_CLOSING_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()  # in the middle of a submission; the sandbox ends with it
+            self._process.wait()
         self._process.stdout.close()
 
     def __enter__(self) -> "Grader":

@@ -107,5 +107,5 @@ def _message(name: str, status: ExerciseStatus, forbidden: Sequence[str], cell: 
         case "skipped":
             return "Not run: too much of this notebook had already hung or crashed."
         case "grader_error":
-            return "Our grader failed here, not your code. Your instructor has been told."
+            return "Our grader failed here, which is our fault and not yours. Please tell your instructor."
     return ""

@@ -58,7 +58,7 @@ class Marked(msgspec.Struct, tag="marked"):
 
 
 class PublicExamples(msgspec.Struct, tag="examples"):
-    """By exercise, what `build` writes into the release: see `autograder.build.public_examples`."""
+    """By exercise, what `build` writes into the release: see `grading.public_examples`."""
 
     exercises: dict[str, list[Any]]
 

@@ -1,11 +1,13 @@
 """What the grader process does: requests in, answers out, one JSON object a line."""
 
+import traceback
 from typing import BinaryIO
 
 import msgspec
 import torch
 
 from .. import catalogue, course
+from ..report import Report, without_marks
 from ..sandbox.launch import Launched
 from ..sandbox.limits import Limits
 from ..sandbox.server import WarmParent
@@ -41,6 +43,9 @@ def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched, device: str
             device = "cuda" if cuda else "cpu"
 
         def with_graders(session: Session) -> None:
+            if session.problems:
+                _say(answers, Refused("The hidden graders cannot be collected. " + " ".join(session.problems)))
+                return
             desk = Desk(Examiner(session), sandbox, device, Limits())
             _say(answers, Ready(device, sandbox.isolation))
             for line in requests:
@@ -53,7 +58,7 @@ def _answer(desk: Desk, session: Session, request: Request) -> Answer:
     try:
         match request:
             case MarkNotebook(name=name, content=content, unit=unit):
-                return Marked(desk.mark(name, content, unit))
+                return Marked(_marked(desk, name, content, unit))
             case MarkCandidate(unit=unit_name, kind="solution"):
                 return Marked(desk.mark_candidate(course.unit(unit_name), None))
             case MarkCandidate(unit=unit_name, kind=kind, name=name):
@@ -61,8 +66,19 @@ def _answer(desk: Desk, session: Session, request: Request) -> Answer:
                 return Marked(desk.mark_candidate(course.unit(unit_name), entries(unit_name)[name]))
             case ListPublicExamples(unit=unit_name):
                 return PublicExamples(public_examples.of_unit(session, unit_name))
-    except course.UnknownUnit as unknown:
-        return Refused(str(unknown))
+    except (course.UnknownUnit, public_examples.WrongSolution) as reason:
+        return Refused(str(reason))
+
+
+def _marked(desk: Desk, name: str, content: bytes, unit: str | None) -> Report:
+    """The report; a fault of ours is a status too, and does not end the batch."""
+    try:
+        return desk.mark(name, content, unit)
+    except Exception:
+        traceback.print_exc()
+        sentence = "Our grader failed on this notebook, which is our fault and not yours. Please tell your instructor."
+        isolation, device = desk.sandbox.isolation, desk.device
+        return without_marks(name, "grader_error", sentence, isolation=isolation, device=device, unit=unit)
 
 
 def _say(answers: BinaryIO, answer: Answer) -> None:

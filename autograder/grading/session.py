@@ -56,6 +56,8 @@ class Session:
     """What to do once the graders are collected; returns when the session is over."""
     graders: dict[str, dict[str, list[Grader]]] = field(default_factory=dict)
     """By unit and exercise, in the order of the files."""
+    problems: list[str] = field(default_factory=list)
+    """Why some graders could not be collected."""
     _call: pytest.CallInfo[None] | None = None
 
     def run(self, student: Student, graders: Sequence[Grader]) -> Iterator[Verdict]:
@@ -81,19 +83,28 @@ class Session:
                 return Verdict(grader, "failed", _loss(lost), lost)
             case error:
                 # Our own fault, never the student's: told in full on our side, in one word on theirs.
-                print(f"{grader.unit}: {grader.name}: {failed.excinfo.getrepr()}", file=sys.stderr)
+                where = next((e for e in reversed(failed.excinfo.traceback) if HIDDEN in Path(e.path).parents), None)
+                line = f" (line {where.lineno + 1})" if where else ""
+                print(f"{grader.unit}: {grader.name}{line}: {failed.excinfo.exconly()}", file=sys.stderr)
                 return Verdict(grader, "grader_error", f"This grader itself failed ({type(error).__name__}).")
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Keeps why a module of graders could not be collected."""
+        if report.failed:
+            self.problems.append(f"{report.nodeid}: {str(report.longrepr).strip().splitlines()[-1]}")
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Sorts the graders by unit and exercise."""
         for item in session.items:
-            grader = _grader(item)
+            try:
+                grader = _grader(item)
+            except ValueError as error:
+                self.problems.append(str(error))
+                continue
             self.graders.setdefault(grader.unit, {}).setdefault(grader.exercise, []).append(grader)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Takes the place of pytest's own loop over all items."""
-        if session.testsfailed:
-            raise session.Failed("the hidden graders could not be collected")
         self.serve(self)
         return True
 
@@ -111,6 +122,8 @@ class Session:
 def run_session(serve: Callable[[Session], None]) -> int:
     """Collects the hidden graders and serves until `serve` returns; pytest's exit code, 5 being no failure here."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):  # the user's own pytest is no business of a grading session
+        os.environ.pop(name, None)
     options = [f"--rootdir={HIDDEN}", "-c", str(HIDDEN / "pytest.ini"), str(HIDDEN)]
     without = (
         "terminal",
@@ -130,7 +143,7 @@ def _grader(item: pytest.Item) -> Grader:
     points = item.get_closest_marker("points")
     statement = getattr(getattr(item, "function", None), "__doc__", None)
     if exercise is None or points is None or not statement:
-        raise pytest.UsageError(f"{item.nodeid} needs an exercise, points and a docstring that students can read.")
+        raise ValueError(f"{item.nodeid} needs an exercise, points and a docstring that students can read.")
     return Grader(
         item,
         item.path.stem.removeprefix("test_"),

@@ -11,7 +11,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Enum
 
 from ..feedback.notebook import write
-from ..grading.client import Grader
+from ..grading.client import Grader, GraderStopped
 from ..report import Report
 from .exporter import damage
 
@@ -42,15 +42,21 @@ class _OwnMarker:
     """A grader process for plain `nbgrader autograde` and formgrader, kept for as long as this process lives."""
 
     def __init__(self, device: Any) -> None:
+        self._device = device
         self._grader = Grader(device)
-        atexit.register(self._grader.close)
+        atexit.register(lambda: self._grader.close())
 
     def report(self, student: str, unit: str, node: Any) -> Report:
         name = f"{unit}.ipynb"
         reason = damage(node)
         if reason is not None:
             return self._grader.without_marks(name, "damaged", reason)
-        return self._grader.mark(name, nbformat.writes(node).encode(), unit)
+        try:
+            return self._grader.mark(name, nbformat.writes(node).encode(), unit)
+        except GraderStopped as stopped:
+            self._grader.close()
+            self._grader = Grader(self._device)
+            return self._grader.without_marks(name, "grader_error", str(stopped))
 
 
 _marker: Marker | None = None

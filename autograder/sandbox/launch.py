@@ -42,6 +42,7 @@ from inside.warm_parent import main
 sys.path.remove({str(room)!r})
 shutil.rmtree({str(room / "inside")!r})
 main({far_end.fileno()})
+shutil.rmtree({str(room)!r}, ignore_errors=True)
 """
     environment = {
         "PATH": os.defpath,

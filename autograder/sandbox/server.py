@@ -4,6 +4,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 from dataclasses import asdict
 from types import TracebackType
 from typing import Any
@@ -13,6 +14,7 @@ from .launch import Launched, launch
 from .limits import Limits
 
 _START_SECONDS = 120
+_CONTROL_SECONDS = 30
 
 
 class TimedOut(Exception):
@@ -23,25 +25,28 @@ class Crashed(Exception):
     """The worker is gone, or said what the protocol does not allow; it has been ended."""
 
 
+class _Lost(Exception):
+    """The warm parent no longer answers."""
+
+
 class WarmParent:
-    """The process that workers are forked from. Holds no test, no answer and no path to this repository."""
+    """The process that workers are forked from. Holds no test, no answer and no path to this repository.
+
+    If it is lost (a student's code may kill what its user may kill), the next fork starts another.
+    """
 
     def __init__(self, launched: Launched | None = None) -> None:
-        launched = launched or launch()
-        self._room = launched.room
-        self._control = launched.control
-        self._process = launched.process
         self._isolation: str | None = None
+        self._adopt(launched or launch())
 
     @property
     def isolation(self) -> str:
         """What the operating system keeps workers from doing: a level as docs/design.md enumerates them."""
         if self._isolation is None:
-            self._control.settimeout(_START_SECONDS)
             try:
-                ready, _ = protocol.receive(self._control)
-            except (protocol.ProtocolError, TimeoutError) as error:
-                raise RuntimeError("The sandbox did not start; see the error above.") from error
+                ready = self._hear(_START_SECONDS)
+            except _Lost:
+                raise RuntimeError("The sandbox did not start; what it printed says why.") from None
             self._isolation = str(ready["isolation"])
         return self._isolation
 
@@ -52,19 +57,47 @@ class WarmParent:
 
     def fork(self, device: str, limits: Limits) -> "Worker":
         """A new worker for one submission."""
-        assert self.isolation
-        near_end, far_end = socket.socketpair()
-        with far_end:
-            protocol.send(self._control, {"fork": {"device": device, "limits": asdict(limits.of_worker())}})
-            socket.send_fds(self._control, [b"+"], [far_end.fileno()])
-            answer, _ = protocol.receive(self._control)
-        return Worker(self, int(answer["pid"]), near_end, limits)
+        try:
+            return self._fork(device, limits)
+        except _Lost:
+            self.close()
+            self._adopt(launch())
+            return self._fork(device, limits)
 
     def end(self, pid: int, *, hung_up: bool) -> int:
         """Ends one worker; returns the signal that had ended it already, or 0."""
-        protocol.send(self._control, {"end": pid, "hung_up": hung_up})
-        answer, _ = protocol.receive(self._control)
-        return int(answer["ended_by"])
+        try:
+            self._say({"end": pid, "hung_up": hung_up})
+            return int(self._hear(_CONTROL_SECONDS)["ended_by"])
+        except _Lost:
+            return 0  # the workers of a lost parent are ended when the next fork clears it away
+
+    def _adopt(self, launched: Launched) -> None:
+        self._room = launched.room
+        self._control = launched.control
+        self._process = launched.process
+        self._isolation = None
+
+    def _fork(self, device: str, limits: Limits) -> "Worker":
+        assert self.isolation
+        near_end, far_end = socket.socketpair()
+        with far_end:
+            self._say({"fork": {"device": device, "limits": asdict(limits.of_worker())}}, far_end)
+            return Worker(self, int(self._hear(_CONTROL_SECONDS)["pid"]), near_end, limits)
+
+    def _say(self, message: dict[str, Any], connection: socket.socket | None = None) -> None:
+        try:
+            protocol.send(self._control, message)
+            if connection is not None:
+                socket.send_fds(self._control, [b"+"], [connection.fileno()])
+        except OSError:
+            raise _Lost from None
+
+    def _hear(self, seconds: float) -> dict[str, Any]:
+        try:
+            return protocol.receive(self._control, time.monotonic() + seconds)[0]
+        except (protocol.ProtocolError, OSError):
+            raise _Lost from None
 
     def close(self) -> None:
         """Ends the warm parent and every worker."""
@@ -91,6 +124,7 @@ class Worker:
         self._pid = pid
         self._connection = connection
         self._limits = limits
+        self._number = 0
         self._ended = False
 
     def request(
@@ -100,11 +134,15 @@ class Worker:
 
         Raises TimedOut or Crashed; after either the worker is gone.
         """
-        # One deadline for the whole answer: a byte now and then is no sign of life.
+        self._number += 1
+        deadline = time.monotonic() + cpu_seconds * self._limits.wall_factor
         self._connection.settimeout(cpu_seconds * self._limits.wall_factor)
         try:
-            protocol.send(self._connection, {**header, "cpu_seconds": cpu_seconds}, tensors)
-            return protocol.receive(self._connection)
+            protocol.send(self._connection, {**header, "number": self._number, "cpu_seconds": cpu_seconds}, tensors)
+            answer, payload = protocol.receive(self._connection, deadline)
+            if answer.pop("number", None) != self._number:
+                raise protocol.ProtocolError("an answer to something that was not asked")
+            return answer, payload
         except TimeoutError:
             self.end()
             raise TimedOut from None

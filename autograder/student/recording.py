@@ -36,8 +36,10 @@ class Recording:
         self._record("manual_seed", (seed,), lambda: self.backend.manual_seed(seed))
 
     def build(self, name: str, arguments: Arguments) -> int:
-        number: int = self._record("build", (name, arguments), lambda: self.backend.build(name, arguments))
-        return number
+        built: list[int] = []
+        # The instance's number depends on what was built before; that it could be built is what shows.
+        self._record("build", (name, arguments), lambda: built.append(self.backend.build(name, arguments)))
+        return built[0]
 
     def call(
         self, target: Target, arguments: Arguments, cotangents: tuple[torch.Tensor, ...] | None = None

@@ -19,6 +19,8 @@ from ..sandbox.inside.faults import Missing, Place, Raised, StudentFault, Unusab
 from ..sandbox.limits import Limits
 from ..sandbox.server import Crashed, TimedOut, WarmParent, Worker
 
+MAX_CELL_CHARACTERS = 200_000
+
 T = TypeVar("T")
 
 
@@ -110,7 +112,9 @@ class SandboxedNotebook:
             "cotangents": protocol.pack(cotangents, tensors),
         }
         answer, payload = self._ask(header, tensors)
-        return self._understood(lambda: _observation(answer, payload))
+        return self._understood(
+            lambda: _observation(answer, payload, len(arguments.positional), cotangents is not None)
+        )
 
     def named_parameters(self, instance: int) -> dict[str, torch.Tensor]:
         answer, payload = self._ask({"operation": "named_parameters", "instance": instance})
@@ -146,11 +150,18 @@ class SandboxedNotebook:
                 return
 
     def _run_cell(self, cell: CodeCell) -> CellReport:
+        if len(cell.source) > MAX_CELL_CHARACTERS:
+            message = f"The cell has {len(cell.source)} characters, more than {MAX_CELL_CHARACTERS}; it was not run."
+            return CellReport(cell.name, "failed", message, "")
         header = {"operation": "cell", "cell": cell.name, "source": cell.source}
         try:
             answer, _ = self._request(header, {}, self._limits.cell_cpu_seconds)
         except TimedOut:
-            message = f"Stopped after {self._limits.cell_cpu_seconds} seconds. Does a loop in it never end?"
+            seconds = self._limits.cell_cpu_seconds
+            message = (
+                f"It did not finish in {seconds} seconds of computing, or {seconds * self._limits.wall_factor} of "
+                "waiting. Does a loop in it never end?"
+            )
             return CellReport(cell.name, "timeout", message, "")
         except Crashed:
             message = "This cell ended Python itself, so it and nothing after it in that run could be used."
@@ -191,10 +202,16 @@ def _packed(arguments: Arguments, tensors: protocol.Tensors) -> Any:
     return protocol.pack((arguments.positional, dict(arguments.named)), tensors)
 
 
-def _observation(answer: _Answer, payload: protocol.Tensors) -> Observation:
+def _observation(answer: _Answer, payload: protocol.Tensors, arity: int, differentiated: bool) -> Observation:
     gradients = protocol.unpack(answer.gradients, payload)
     parameter_gradients = protocol.unpack(answer.parameter_gradients, payload)
-    if not isinstance(gradients, list) or not isinstance(parameter_gradients, dict):
+    well_formed = (
+        isinstance(gradients, list)
+        and len(gradients) == (arity if differentiated else 0)
+        and isinstance(parameter_gradients, dict)
+        and all(0 <= position < arity for position in answer.changed)
+    )
+    if not well_formed:
         raise protocol.ProtocolError("an observation is not in the protocol's form")
     return Observation(
         protocol.unpack(answer.value, payload),

@@ -1,5 +1,6 @@
 """Runs a notebook's cells as Jupyter would, without a kernel: IPython's own shell, nothing printed, nothing kept."""
 
+import atexit
 import contextlib
 import io
 import sys
@@ -35,6 +36,9 @@ class NotebookShell(InteractiveShell):
 
     def __init__(self) -> None:
         super().__init__(compiler_class=_CellCompiler)
+
+    def ask_exit(self) -> None:
+        """`exit()` in a cell stops nothing here."""
 
     def system(self, cmd: str) -> None:
         """`!pip install` and its kin: a worker runs no other program, and no point hangs on one."""
@@ -114,6 +118,7 @@ class Notebook:
         check.__dict__["check"] = lambda *args, **kwargs: None
         sys.modules[CHECK_MODULE] = check
         self._shell = NotebookShell.instance()
+        atexit.unregister(self._shell.atexit_operations)  # there is no history to put away
 
     @property
     def names(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import json
 import math
 import socket
 import struct
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -132,21 +133,27 @@ def _unpack_pair(pair: Any, tensors: Mapping[str, torch.Tensor], depth: int) -> 
 
 def send(connection: socket.socket, header: Mapping[str, Any], tensors: Tensors | None = None) -> None:
     """Sends one frame."""
-    head = json.dumps(header, allow_nan=False).encode()
+    # A lone surrogate, which Python's strings may hold, is no text that JSON or a gradebook can keep.
+    head = json.dumps(header, allow_nan=False, ensure_ascii=False).encode("utf-8", "replace")
     payload = safetensors.torch.save(tensors) if tensors else b""
     if len(head) > MAX_HEADER_BYTES or len(payload) > MAX_PAYLOAD_BYTES:
         raise ProtocolError("a message is larger than the protocol allows")
     connection.sendall(_LENGTHS.pack(len(head), len(payload)) + head + payload)
 
 
-def receive(connection: socket.socket) -> tuple[dict[str, Any], Tensors]:
-    """Receives one frame; lengths are checked before anything is read into memory."""
-    head_size, payload_size = _LENGTHS.unpack(_read(connection, _LENGTHS.size))
+def receive(connection: socket.socket, deadline: float | None = None) -> tuple[dict[str, Any], Tensors]:
+    """Receives one frame; lengths are checked before anything is read into memory.
+
+    deadline: on time.monotonic's clock, for the whole frame: a byte now and then is no sign of life. Raises
+    TimeoutError.
+    """
+    head_size, payload_size = _LENGTHS.unpack(_read(connection, _LENGTHS.size, deadline))
     if head_size > MAX_HEADER_BYTES or payload_size > MAX_PAYLOAD_BYTES:
         raise ProtocolError("a message is larger than the protocol allows")
-    head, payload = _read(connection, head_size), _read(connection, payload_size)
+    head, payload = _read(connection, head_size, deadline), _read(connection, payload_size, deadline)
     try:
         header = json.loads(head)
+        json.dumps(header, ensure_ascii=False).encode()  # raises where an escape names a lone surrogate
         tensors = safetensors.torch.load(payload) if payload else {}
     except (ValueError, RecursionError, safetensors.SafetensorError, KeyError, RuntimeError) as error:
         raise ProtocolError("a message does not follow the protocol") from error
@@ -155,9 +162,11 @@ def receive(connection: socket.socket) -> tuple[dict[str, Any], Tensors]:
     return header, tensors
 
 
-def _read(connection: socket.socket, size: int) -> bytes:
+def _read(connection: socket.socket, size: int, deadline: float | None) -> bytes:
     chunks = bytearray()
     while len(chunks) < size:
+        if deadline is not None:
+            connection.settimeout(max(deadline - time.monotonic(), 0.001))
         chunk = connection.recv(min(size - len(chunks), 1 << 20))
         if not chunk:
             raise ProtocolError("the connection was closed")

@@ -62,7 +62,10 @@ def main(control_fd: int) -> None:
 
 def _warm_up() -> None:
     """Does what is slow the first time (a dispatch mode imports a thousand modules) once here, not once a worker."""
-    Bench({"double": lambda x: x * 2}).call("double", Arguments((torch.ones(2),)))
+    bench = Bench({"Linear": torch.nn.Linear})
+    layer, inputs = bench.build("Linear", Arguments((2, 2))), Arguments((torch.ones(2, 2),))
+    bench.call(layer, inputs)
+    bench.probe_device(layer, inputs)
     figure, axes = pyplot.subplots()
     figure.colorbar(axes.imshow([[0.0, 1.0]]), label="weight")
     pyplot.close(figure)

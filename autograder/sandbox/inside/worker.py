@@ -11,7 +11,7 @@ import torch
 
 from . import confinement, protocol
 from .arguments import Arguments
-from .bench import Bench, Observation
+from .bench import Bench, Observation, raised
 from .cells import Notebook
 from .faults import Missing, Raised, StudentFault
 
@@ -39,7 +39,7 @@ def work(connection: socket.socket, job: Job, notebook: Notebook) -> None:
             return
         confinement.allow_cpu(int(header["cpu_seconds"]))
         answer, payload = service.answer(header, tensors)
-        protocol.send(connection, answer, payload)
+        protocol.send(connection, {**answer, "number": header["number"]}, payload)
 
 
 def _settle(job: Job) -> None:
@@ -82,6 +82,9 @@ class _Service:
             return self._operations[header["operation"]](header, tensors)
         except StudentFault as fault:
             return {"fault": _fault(fault)}, {}
+        except Exception as error:
+            # Looking at a student's object runs code of theirs too: a subclass's methods, a lazy parameter.
+            return {"fault": _fault(raised(error))}, {}
 
     def _cell(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
         outcome = self._notebook.run(header["cell"], header["source"])
