@@ -1,5 +1,6 @@
 """A notebook read as data. Nothing in it is believed: neither its name, nor its points, nor the instructor's cells."""
 
+import codecs
 import re
 import stat
 from collections.abc import Mapping
@@ -22,18 +23,17 @@ class RawCell(msgspec.Struct):
     """A cell as nbformat 4 writes it; of an unknown cell type nothing is run."""
 
     cell_type: str
-    source: str | list[str] = ""
-    metadata: dict[str, Any] = {}
-    id: str = ""
+    source: str | list[str] | None = ""
+    metadata: dict[str, Any] | None = None
 
     @property
     def text(self) -> str:
-        return course.joined(self.source)
+        return course.joined(self.source or "")
 
     @property
     def grade_id(self) -> str:
         """nbgrader's name of the cell, or an empty string."""
-        nbgrader = self.metadata.get("nbgrader")
+        nbgrader = (self.metadata or {}).get("nbgrader")
         name = nbgrader.get("grade_id") if isinstance(nbgrader, dict) else None
         return name if isinstance(name, str) else ""
 
@@ -78,7 +78,7 @@ def read(path: Path) -> bytes:
 def parse(content: bytes) -> RawNotebook:
     """The cells of a notebook; raises Damaged."""
     try:
-        notebook = msgspec.json.decode(content, type=RawNotebook)
+        notebook = msgspec.json.decode(content.removeprefix(codecs.BOM_UTF8), type=RawNotebook)
     except msgspec.ValidationError as error:
         raise Damaged(f"The file is JSON but not a Jupyter notebook: {error}. Save it from Jupyter again.") from None
     except RecursionError:

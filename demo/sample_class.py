@@ -56,7 +56,7 @@ def hand_ins() -> dict[str, tuple[str, bytes]]:
         "bertil": (name, in_style("einsum_scores", "softmax_by_hand", "LibraryAttention", "bmm_attention")),
         "chiara": (name, with_mistakes("divided_by_d_k")),
         "dmitri": (name, with_mistakes("softmax_over_dim_1", "transposed_the_first_two")),
-        "elif": (name, with_mistakes("KeysUsedAsValues", "scaled_in_place")),
+        "elif": (name, with_mistakes("KeysUsedAsValues", "scores_changed_in_place")),
         "farid": (name, typed(scaled_softmax=SYNTAX_ERROR)),
         "greta": (name, typed(scaled_softmax=INFINITE_LOOP)),
         "hiroshi": (name, b"<html><body>Sign in to download self_attention.ipynb</body></html>\n"),

@@ -1,7 +1,11 @@
 """The commands as an instructor types them."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -86,6 +90,34 @@ def test_cuda_where_there_is_none_is_refused(autograder):
     result = autograder("mark", RELEASED, "--device", "cuda")
     assert (result.returncode, result.stdout) == (2, "")
     assert "There is no CUDA device here" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_module_lying_in_the_folder_is_not_imported(tmp_path):
+    """An instructor marks where the students' files are."""
+    (tmp_path / "msgspec.py").write_text("raise SystemExit('stolen')")
+    (tmp_path / "pytest.py").write_text("raise SystemExit('stolen')")
+    command = [Path(sys.executable).with_name("autograder"), "mark", REPOSITORY / RELEASED]
+    environment = {**os.environ, "PYTEST_ADDOPTS": "-q --no-such-option"}
+    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert json.loads(result.stdout)["status"] == "graded"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--course", "no/such/folder"], "no/such/folder is not there"),
+        (["--course", "/proc"], "cannot be opened and written"),
+        (["--roster", "no_roster.csv"], "no_roster.csv cannot be read"),
+        (["--roster", "LICENSE"], "names nobody"),
+        (["--dry-run", "--course", "demo/submitted"], "There are no marks to compare with"),
+    ],
+)
+def test_a_class_that_cannot_be_graded_is_one_sentence(autograder, options, sentence):
+    result = autograder("grade", UNIT, "--submitted", "demo/submitted", *options)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert sentence in " ".join(result.stderr.split())
     assert "Traceback" not in result.stderr
 
 

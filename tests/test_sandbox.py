@@ -3,9 +3,13 @@
 import ast
 import contextlib
 import json
+import os
+import signal
 import socket
 import struct
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -83,6 +87,54 @@ def test_cpu_limit_and_exit_are_told_apart(parent):
     for source, loss in [("while True: pass", TimedOut), ("import os; os._exit(1)", Crashed)]:
         with pytest.raises(loss):
             parent.fork("cpu", Limits()).request({"operation": "cell", "cell": "c", "source": source}, cpu_seconds=1)
+
+
+def test_a_byte_now_and_then_is_no_sign_of_life():
+    near, far = socket.socketpair()
+
+    def drip():
+        with contextlib.suppress(OSError):
+            for _ in range(50):
+                far.send(b"\0")
+                time.sleep(0.1)
+
+    with near, far:
+        thread = threading.Thread(target=drip)
+        thread.start()
+        started = time.monotonic()
+        with pytest.raises(TimeoutError):
+            protocol.receive(near, started + 0.5)
+        near.close()
+        thread.join()
+
+
+def test_a_lost_warm_parent_is_replaced():
+    with WarmParent() as parent:
+        first = parent.fork("cpu", Limits())
+        os.kill(parent.pid, signal.SIGKILL)
+        second = parent.fork("cpu", Limits())
+        first.end()
+        answer, _ = second.request({"operation": "cell", "cell": "c", "source": "print(1)"}, cpu_seconds=2)
+        assert answer["printed"] == "1\n"
+
+
+def test_an_answer_that_was_not_asked_for_is_a_crash(parent):
+    """Code that finds the connection can speak on it, and then its own call is lost."""
+    source = """
+import gc, socket, json, struct
+def answer():
+    head = json.dumps({"kind": "class", "number": 1}).encode()
+    for thing in gc.get_objects():
+        if isinstance(thing, socket.socket):
+            thing.sendall(struct.pack("<II", len(head), 0) + head)
+"""
+    worker = parent.fork("cpu", Limits())
+    worker.request({"operation": "cell", "cell": "c", "source": source}, cpu_seconds=2)
+    nothing = protocol.pack(((), {}), {})
+    with pytest.raises(Crashed):
+        worker.request(
+            {"operation": "call", "target": "answer", "arguments": nothing, "cotangents": None}, cpu_seconds=2
+        )
 
 
 def test_inside_imports_nothing_of_ours():

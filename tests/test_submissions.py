@@ -1,5 +1,7 @@
 """Notebooks through the real two processes: what each earns, and that no exercise pays for another's trouble."""
 
+from pathlib import Path
+
 import pytest
 
 from autograder import catalogue, course
@@ -20,7 +22,7 @@ def messages(exercise):
 def test_stub_notebook_scores_zero(grader, unit):
     report = grader.mark_file(RELEASE / unit / f"{unit}.ipynb")
     assert (report.status, report.score, report.isolation) == ("graded", 0.0, "none")
-    assert all("nothing is written here yet" in exercise.message for exercise in report.exercises)
+    assert all("Nothing is written in the cell" in exercise.message for exercise in report.exercises)
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
@@ -102,6 +104,81 @@ def test_trouble_costs_its_own_exercise_alone(mark, code, status, submission):
     assert report.status == submission
 
 
+HOSTILE = {
+    "deletes its home": "import shutil, pathlib; shutil.rmtree(pathlib.Path.home())\n",
+    "stops the warm parent": "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)\n",
+    "forks and goes on": "import os; os.fork()\n",
+    "compares everything equal": "torch.equal = lambda *a: True\n",
+    "asks for help": "help(torch.softmax)\n",
+    "writes a module": "open('my_helper.py', 'w').write('x = 1')\nimport my_helper\n",
+    "kills the warm parent": "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n",
+    "prints half a character": "print(chr(0xd800))\n",
+    "switches gradients off": "torch.set_grad_enabled(False)\n",
+    "changes the default dtype": "torch.set_default_dtype(torch.float64)\n",
+    "leaves the notebook": "exit()\n",
+    "reseeds everything": "import random; random.seed(1); torch.manual_seed(1)\n",
+}
+
+
+@pytest.mark.parametrize("code", HOSTILE.values(), ids=HOSTILE)
+def test_a_strange_cell_costs_nothing_here_and_nothing_next(mark, code):
+    right = catalogue.solutions(UNIT)["scaled_softmax"].source()
+    report = mark(scaled_softmax=code + right)
+    lost = report.score < report.max_score
+    assert not lost or "os.kill" in code or "rmtree" in code, [e.name for e in report.exercises if e.status != "passed"]
+    assert mark().score == course.unit(UNIT).max_score
+
+
+def test_nothing_a_notebook_starts_outlives_it(mark):
+    """A process in a session of its own escapes a kill of the group."""
+    start = "import subprocess\nsubprocess.Popen(['sleep', '98765'], start_new_session=True)\n"
+    right = catalogue.solutions(UNIT)["scaled_softmax"].source()
+    assert mark(scaled_softmax=start + right).status == "graded"
+    running = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    assert not [command for command in running if b"98765" in command]
+
+
+def test_an_exercise_of_the_wrong_kind_is_said(mark):
+    exercise = mark(SelfAttention_v1="def SelfAttention_v1(d_in, d_out): pass").exercise("SelfAttention_v1")
+    assert (exercise.status, exercise.message) == (
+        "failed",
+        "`SelfAttention_v1` should be a class; here it is a function.",
+    )
+
+
+def test_a_missing_forward_is_not_an_unwritten_stub(mark):
+    code = (
+        "class SelfAttention_v1(nn.Module):\n    def foward(self, x): return x\n"
+        "    def __init__(self, a, b):\n        super().__init__()"
+    )
+    assert 'is missing the required "forward" function' in messages(
+        mark(SelfAttention_v1=code).exercise("SelfAttention_v1")
+    )
+
+
+def test_half_a_character_in_an_error_is_only_an_error(mark):
+    exercise = mark(scaled_softmax=SCALED_SOFTMAX + "raise ValueError(chr(0xd800))").exercise("scaled_softmax")
+    assert "Raised ValueError: ?" in messages(exercise)
+
+
+STRANGE_RESULTS = {
+    "float8": "return torch.zeros(6, 6).to(torch.float8_e4m3fn)",
+    "complex": "return torch.zeros(6, 6, dtype=torch.complex64)",
+    "a subclass that raises": "class L(list):\n        def __iter__(self): raise OSError\n    return L([1])",
+    "a lazy parameter": "return nn.LazyLinear(3).weight",
+    "a generator": "return (x for x in scores)",
+    "a meta tensor": "return torch.zeros(6, 6, device='meta')",
+}
+
+
+@pytest.mark.parametrize("body", STRANGE_RESULTS.values(), ids=STRANGE_RESULTS)
+def test_a_strange_result_is_a_wrong_result(mark, body):
+    report = mark(scaled_softmax=SCALED_SOFTMAX + body)
+    exercise = report.exercise("scaled_softmax")
+    assert (exercise.status, exercise.score) == ("failed", 0)
+    assert {test.outcome for test in exercise.tests} <= {"failed", "withheld"}
+
+
 def test_the_next_submission_is_untouched(mark):
     patched = "torch.softmax = lambda *a, **k: None\ntorch.Tensor.__matmul__ = lambda a, b: a\n"
     mark(scaled_softmax=patched + SCALED_SOFTMAX + "pass")
@@ -158,9 +235,9 @@ WRONG_RESULTS = {
     "a wrong dtype": ("return torch.softmax(scores / d_k**0.5, dim=-1).half()", "differs in"),
     "a wrong shape": (
         "return torch.softmax(scores / d_k**0.5, dim=-1)[..., :1]",
-        "has shape (6, 1); (6, 6) is expected",
+        "has shape (5, 1); (5, 5) is expected",
     ),
-    "NaN": ("return scores / 0 * 0", "has NaN in 36 of 36 places, first at [0, 0]"),
+    "NaN": ("return scores / 0 * 0", "has NaN in 25 of 25 places, first at [0, 0]"),
     "an exception": ("raise ValueError('no idea')", "Raised ValueError: no idea (line 2 of the cell `scaled_softmax`)"),
     "a module that is missing": ("import einopsy", "ModuleNotFoundError: No module named 'einopsy'"),
 }
@@ -182,7 +259,6 @@ def test_wrong_signature(mark):
 def test_forbidden_library_costs_the_exercise(mark):
     code = """
 def attention_scores(queries, keys):
-    eye = torch.eye(keys.shape[-2], dtype=keys.dtype, device=keys.device)
     F.scaled_dot_product_attention(queries[None], keys[None], keys[None])
     return queries @ keys.transpose(-2, -1)
 """
@@ -198,8 +274,8 @@ SAMPLE = {
     "gradient": "weights_detached",
     "initialisation": "NormalWeights",
     "dtype": "weights_in_float32",
-    "side effect": "scaled_in_place",
-    "device": "scores_filled_in_on_the_cpu",
+    "side effect": "scores_changed_in_place",
+    "device": "scores_left_on_the_cpu",
     "contract": "BiasIgnored",
     "exception": "unknown_words_skipped",
     "hard-coded output": "WorkedExampleTypedIn",

@@ -32,7 +32,7 @@ class Examiner:
     def examine(self, unit: str, exercise: str, backend: Backend) -> Finding:
         """What the exercise's graders find in the code behind this backend."""
         recording = Recording(backend)
-        student = Student(recording)
+        student = Student(recording, {exercise: candidate_bench(unit, None).kind(exercise)})
         traces: list[Trace] = []
         verdicts: list[Verdict] = []
         for verdict in self._session.run(student, self._session.graders[unit][exercise]):

@@ -7,7 +7,7 @@ import torch
 from ..compare import ORDINALS, Expected, Mismatch, assert_close, describe
 from ..sandbox.inside import device_probe
 from ..sandbox.inside.faults import Raised
-from ..student.face import Callee, Cotangent, Instance, ReferenceCallee
+from ..student.face import Callee, Cotangent, Instance, ReferenceCallee, Student
 
 
 def transplant(reference: Any, student: Instance) -> Any:
@@ -35,7 +35,11 @@ def _assert_gradient(gradient: Any, expected: Expected, where: str) -> None:
 
 def assert_dtype_kept(student: Callee, *args: Any) -> None:
     """The output has the inputs' dtype."""
-    assert_dtype(student(*args), args[0].dtype)
+    for dtype in (args[0].dtype, torch.float32):
+        converted = [
+            arg.to(dtype) if isinstance(arg, torch.Tensor) and arg.is_floating_point() else arg for arg in args
+        ]
+        assert_dtype(student(*converted), dtype)
 
 
 def assert_dtype(value: Any, dtype: torch.dtype) -> None:
@@ -62,6 +66,16 @@ def assert_parameter_shapes(student: Instance, expected: dict[str, tuple[int, ..
     found = {name: tuple(parameter.shape) for name, parameter in student.named_parameters().items()}
     if found != expected:
         raise Mismatch(f"Found: {', '.join(f'{name} {shape}' for name, shape in found.items()) or 'none'}.")
+
+
+def assert_seeds_matter(student: Student, name: str, *args: Any) -> None:
+    """Under another seed a module starts with other weights."""
+    drawn = []
+    for seed in (1, 2):
+        student.manual_seed(seed)
+        drawn.append(getattr(student, name)(*args).named_parameters())
+    if drawn[0] and all(torch.equal(one, other) for one, other in zip(*(d.values() for d in drawn), strict=False)):
+        raise Mismatch("The weights are the same under every seed: is one set inside the class?")
 
 
 def assert_inputs_unchanged(student: Callee, *args: Any) -> None:

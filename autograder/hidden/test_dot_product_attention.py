@@ -61,6 +61,14 @@ class TestDotProductScores:
         """The scores are computed on the inputs' device."""
         assert_follows_device(student.dot_product_scores, rng.randn(4), rng.randn(7, 4))
 
+    @pytest.mark.property
+    @pytest.mark.points(0.5)
+    def test_dtype_is_kept(self, student, rng):
+        """The result has the dtype of the inputs."""
+        assert_dtype_kept(
+            student.dot_product_scores, rng.randn(4, dtype=torch.float64), rng.randn(7, 4, dtype=torch.float64)
+        )
+
 
 @pytest.mark.exercise("normalize_by_sum", forbids=[LIBRARY_ATTENTION])
 class TestNormalizeBySum:
@@ -102,6 +110,12 @@ class TestNormalizeBySum:
     def test_follows_device(self, student, rng):
         """The weights are computed on the scores' device."""
         assert_follows_device(student.normalize_by_sum, rng.rand(3, 5))
+
+    @pytest.mark.property
+    @pytest.mark.points(0.5)
+    def test_dtype_is_kept(self, student, rng):
+        """The result has the dtype of the inputs."""
+        assert_dtype_kept(student.normalize_by_sum, rng.rand(3, 5, dtype=torch.float64))
 
 
 @pytest.mark.exercise("softmax", forbids=[LIBRARY_SOFTMAX, LIBRARY_ATTENTION])
@@ -201,6 +215,14 @@ class TestContextVector:
         """The context vector is computed on the inputs' device."""
         assert_follows_device(student.context_vector, rng.rand(5), rng.randn(5, 3))
 
+    @pytest.mark.property
+    @pytest.mark.points(0.5)
+    def test_dtype_is_kept(self, student, rng):
+        """The result has the dtype of the inputs."""
+        assert_dtype_kept(
+            student.context_vector, rng.rand(5, dtype=torch.float64), rng.randn(5, 3, dtype=torch.float64)
+        )
+
 
 @pytest.mark.exercise("pairwise_scores", forbids=[LIBRARY_ATTENTION])
 class TestPairwiseScores:
@@ -242,6 +264,12 @@ class TestPairwiseScores:
     def test_follows_device(self, student, rng):
         """The scores are computed on the inputs' device."""
         assert_follows_device(student.pairwise_scores, rng.randn(5, 3))
+
+    @pytest.mark.property
+    @pytest.mark.points(0.5)
+    def test_dtype_is_kept(self, student, rng):
+        """The result has the dtype of the inputs."""
+        assert_dtype_kept(student.pairwise_scores, rng.randn(5, 3, dtype=torch.float64))
 
 
 @pytest.mark.exercise("simple_self_attention", forbids=[LIBRARY_ATTENTION])
@@ -292,3 +320,9 @@ class TestSimpleSelfAttention:
     def test_follows_device(self, student, rng):
         """The result is computed on the inputs' device."""
         assert_follows_device(student.simple_self_attention, rng.randn(5, 3))
+
+    @pytest.mark.property
+    @pytest.mark.points(0.5)
+    def test_dtype_is_kept(self, student, rng):
+        """The result has the dtype of the inputs."""
+        assert_dtype_kept(student.simple_self_attention, rng.randn(5, 3, dtype=torch.float64))

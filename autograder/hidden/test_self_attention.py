@@ -13,6 +13,7 @@ from autograder.hidden.statements import (
     assert_parameter_shapes,
     assert_raises,
     assert_same_gradients,
+    assert_seeds_matter,
     transplant,
 )
 from autograder.sandbox.inside.library_calls import LIBRARY_ATTENTION
@@ -240,6 +241,14 @@ class TestLinearProjection:
         """The projection is computed on the inputs' device."""
         assert_follows_device(student.linear_projection, rng.randn(5, 4), rng.randn(3, 4))
 
+    @pytest.mark.property
+    @pytest.mark.points(0.5)
+    def test_dtype_is_kept(self, student, rng):
+        """The result has the dtype of the inputs."""
+        assert_dtype_kept(
+            student.linear_projection, rng.randn(5, 4, dtype=torch.float64), rng.randn(3, 4, dtype=torch.float64)
+        )
+
 
 @pytest.mark.exercise("attention_scores", forbids=[LIBRARY_ATTENTION])
 class TestAttentionScores:
@@ -261,7 +270,7 @@ class TestAttentionScores:
     @pytest.mark.points(2)
     def test_any_leading_dimensions(self, student, reference, rng):
         """Leading dimensions, such as batch and heads, stay apart."""
-        for *leading, Tq, Tk, d_k in [(4, 4, 4, 4), (3, 5, 7, 4), (2, 3, 5, 7, 4)]:
+        for *leading, Tq, Tk, d_k in [(4, 4, 4, 4), (3, 5, 7, 4), (2, 3, 5, 7, 4), (1, 1, 7, 4), (2, 1, 2, 1, 3, 2)]:
             queries, keys = rng.randn(*leading, Tq, d_k), rng.randn(*leading, Tk, d_k)
             assert_close(student.attention_scores(queries, keys), reference.attention_scores(queries, keys))
 
@@ -330,7 +339,7 @@ class TestScaledSoftmax:
     @pytest.mark.points(2)
     def test_softmax_runs_over_the_keys(self, student, reference, rng):
         """Each query's weights sum to 1 over the keys, the last dimension, for any leading dimensions."""
-        for shape in [(5, 7), (3, 5, 7), (2, 3, 5, 7)]:
+        for shape in [(5, 7), (3, 5, 7), (2, 3, 5, 7), (1, 1, 7), (2, 1, 2, 1, 3)]:
             scores = rng.randn(*shape, scale=2.0)
             assert_close(student.scaled_softmax(scores, 4), reference.scaled_softmax(scores, 4))
 
@@ -393,7 +402,7 @@ class TestContextVectors:
     @pytest.mark.points(2)
     def test_any_leading_dimensions(self, student, reference, rng):
         """Leading dimensions, such as batch and heads, stay apart."""
-        for *leading, Tq, Tk, d_v in [(4, 4, 4, 4), (3, 5, 7, 2), (2, 3, 5, 7, 2)]:
+        for *leading, Tq, Tk, d_v in [(4, 4, 4, 4), (3, 5, 7, 2), (2, 3, 5, 7, 2), (1, 1, 7, 1), (2, 1, 2, 1, 3, 2)]:
             weights, values = rng.rand(*leading, Tq, Tk), rng.randn(*leading, Tk, d_v)
             assert_close(student.context_vectors(weights, values), reference.context_vectors(weights, values))
 
@@ -420,6 +429,14 @@ class TestContextVectors:
     def test_follows_device(self, student, rng):
         """Context vectors are computed on the values' device."""
         assert_follows_device(student.context_vectors, rng.rand(5, 7), rng.randn(7, 3))
+
+    @pytest.mark.property
+    @pytest.mark.points(0.5)
+    def test_dtype_is_kept(self, student, rng):
+        """The result has the dtype of the inputs."""
+        assert_dtype_kept(
+            student.context_vectors, rng.rand(5, 7, dtype=torch.float64), rng.randn(7, 3, dtype=torch.float64)
+        )
 
 
 @pytest.mark.exercise("single_query_attention", forbids=[LIBRARY_ATTENTION])
@@ -473,6 +490,14 @@ class TestSingleQueryAttention:
         """The result is computed on the inputs' device."""
         assert_follows_device(student.single_query_attention, rng.randn(4), rng.randn(7, 4), rng.randn(7, 3))
 
+    @pytest.mark.property
+    @pytest.mark.points(0.5)
+    def test_dtype_is_kept(self, student, rng):
+        """The result has the dtype of the inputs."""
+        assert_dtype_kept(
+            student.single_query_attention, *[rng.randn(*s, dtype=torch.float64) for s in [(4,), (7, 4), (7, 3)]]
+        )
+
 
 @pytest.mark.exercise("scaled_dot_product_attention", forbids=[LIBRARY_ATTENTION])
 class TestScaledDotProductAttention:
@@ -495,7 +520,7 @@ class TestScaledDotProductAttention:
     @pytest.mark.points(2)
     def test_any_leading_dimensions(self, student, reference, rng):
         """Leading dimensions, such as batch and heads, stay apart."""
-        for *leading, Tq, Tk, d_k, d_v in [(4, 4, 4, 4, 4), (3, 5, 7, 4, 2), (2, 3, 5, 7, 4, 2)]:
+        for *leading, Tq, Tk, d_k, d_v in [(4, 4, 4, 4, 4), (3, 5, 7, 4, 2), (2, 3, 5, 7, 4, 2), (2, 1, 2, 1, 3, 4, 1)]:
             arguments = rng.randn(*leading, Tq, d_k), rng.randn(*leading, Tk, d_k), rng.randn(*leading, Tk, d_v)
             right = reference.scaled_dot_product_attention(*arguments)
             assert_close(student.scaled_dot_product_attention(*arguments), right)
@@ -538,6 +563,15 @@ class TestScaledDotProductAttention:
         """The result is computed on the inputs' device."""
         arguments = rng.randn(5, 4), rng.randn(7, 4), rng.randn(7, 3)
         assert_follows_device(student.scaled_dot_product_attention, *arguments)
+
+    @pytest.mark.property
+    @pytest.mark.points(0.5)
+    def test_dtype_is_kept(self, student, rng):
+        """The result has the dtype of the inputs."""
+        assert_dtype_kept(
+            student.scaled_dot_product_attention,
+            *[rng.randn(*s, dtype=torch.float64) for s in [(5, 4), (7, 4), (7, 3)]],
+        )
 
 
 @pytest.mark.exercise("score_variance", forbids=[LIBRARY_ATTENTION])
@@ -604,7 +638,7 @@ class TestSelfAttentionV1:
     @pytest.mark.points(3)
     def test_context_vectors(self, student, reference, rng):
         """With given weights, each token's context vector is the weighted sum of the values."""
-        for d_in, d_out, num_tokens in [(5, 4, 7), (3, 9, 4)]:
+        for d_in, d_out, num_tokens in [(5, 4, 7), (3, 9, 4), (4, 1, 3), (3, 4, 1)]:
             attention, x = student.SelfAttention_v1(d_in, d_out), rng.randn(num_tokens, d_in)
             right = transplant(reference.SelfAttention_v1(d_in, d_out), attention)
             assert_close(attention(x), right(x))
@@ -642,6 +676,18 @@ class TestSelfAttentionV1:
         """It works on another device once it is moved there."""
         assert_follows_device(student.SelfAttention_v1(5, 4), rng.randn(7, 5))
 
+    @pytest.mark.property
+    @pytest.mark.points(0.5)
+    def test_dtype_is_kept(self, student, rng):
+        """The context vectors have the dtype of the input."""
+        assert_dtype(student.SelfAttention_v1(5, 4)(rng.randn(7, 5)), torch.float32)
+
+    @pytest.mark.property
+    @pytest.mark.points(0.5)
+    def test_seeds_matter(self, student):
+        """Two instances built under different seeds have different weights."""
+        assert_seeds_matter(student, "SelfAttention_v1", 5, 4)
+
 
 @pytest.mark.exercise("SelfAttention_v2", forbids=[])
 class TestSelfAttentionV2:
@@ -666,7 +712,7 @@ class TestSelfAttentionV2:
     @pytest.mark.points(3)
     def test_context_vectors(self, student, reference, rng):
         """With given weights, each token's context vector is the weighted sum of the values."""
-        for d_in, d_out, num_tokens in [(5, 4, 7), (3, 9, 4), (4, 4, 4)]:
+        for d_in, d_out, num_tokens in [(5, 4, 7), (3, 9, 4), (4, 4, 4), (4, 1, 3), (3, 4, 1)]:
             attention, x = student.SelfAttention_v2(d_in, d_out), rng.randn(num_tokens, d_in, scale=3.0)
             right = transplant(reference.SelfAttention_v2(d_in, d_out), attention)
             assert_close(attention(x), right(x))
@@ -710,3 +756,15 @@ class TestSelfAttentionV2:
     def test_follows_device(self, student, rng):
         """It works on another device once it is moved there."""
         assert_follows_device(student.SelfAttention_v2(5, 4), rng.randn(7, 5))
+
+    @pytest.mark.property
+    @pytest.mark.points(0.5)
+    def test_dtype_is_kept(self, student, rng):
+        """The context vectors have the dtype of the input."""
+        assert_dtype(student.SelfAttention_v2(5, 4)(rng.randn(7, 5)), torch.float32)
+
+    @pytest.mark.property
+    @pytest.mark.points(0.5)
+    def test_seeds_matter(self, student):
+        """Two instances built under different seeds have different weights."""
+        assert_seeds_matter(student, "SelfAttention_v2", 5, 4)

@@ -265,8 +265,20 @@ def scores_without_graph(queries, keys):
 
 @misconception("attention_scores", caught_by="test_float64_stays_exact")
 def scores_in_float32(queries, keys):
-    """Everything is turned to float32 (`.float()`), so float64 inputs lose digits; keep the inputs' dtype."""
+    """The scores are float32 whatever the inputs are (`.float()`), so float64 loses digits; keep the inputs' dtype."""
     return queries.float() @ keys.float().transpose(-2, -1)
+
+
+@misconception("attention_scores", caught_by="test_dtype_is_kept")
+def scores_in_float64(queries, keys):
+    """The scores are float64 whatever the inputs are; keep the inputs' dtype."""
+    return queries.double() @ keys.double().transpose(-2, -1)
+
+
+@misconception("attention_scores", caught_by="test_any_leading_dimensions")
+def dimensions_of_one_squeezed(queries, keys):
+    """`squeeze()` drops every dimension of size 1, a batch or a sequence of one too; leave it out or name the dim."""
+    return (queries @ keys.transpose(-2, -1)).squeeze()
 
 
 @misconception("attention_scores", caught_by="test_inputs_are_unchanged")
@@ -276,8 +288,8 @@ def keys_transposed_in_place(queries, keys):
 
 
 @misconception("attention_scores", caught_by="test_follows_device")
-def scores_filled_in_on_the_cpu(queries, keys):
-    """The scores are filled into a tensor made on the CPU; make it with `queries.new_zeros` or multiply directly."""
+def scores_left_on_the_cpu(queries, keys):
+    """The scores end up on the CPU wherever the inputs are: made there (torch.zeros) or moved there (`.cpu()`)."""
     scores = torch.zeros(*queries.shape[:-1], keys.shape[-2], dtype=queries.dtype)
     for i in range(keys.shape[-2]):
         scores[..., i] = (queries * keys[..., i : i + 1, :]).sum(dim=-1)
@@ -362,8 +374,8 @@ def log_weights(scores, d_k):
 
 
 @misconception("scaled_softmax", caught_by="test_inputs_are_unchanged")
-def scaled_in_place(scores, d_k):
-    """`/=` scales the caller's scores in place; write `scores / d_k ** 0.5`, which makes a new tensor."""
+def scores_changed_in_place(scores, d_k):
+    """The caller's scores are changed in place (`/=`, `-=`, a method ending in `_`); compute a new tensor instead."""
     scores /= d_k**0.5
     return torch.softmax(scores, dim=-1)
 
@@ -378,6 +390,12 @@ def weights_detached(scores, d_k):
 def weights_in_float32(scores, d_k):
     """The scores are turned to float32 on the way, so float64 inputs lose digits; keep the inputs' dtype."""
     return torch.softmax(scores.float() / d_k**0.5, dim=-1)
+
+
+@misconception("scaled_softmax", caught_by="test_dtype_is_kept")
+def weights_in_float64(scores, d_k):
+    """The weights are float64 whatever the scores are; keep the scores' dtype."""
+    return torch.softmax(scores / d_k**0.5, dim=-1, dtype=torch.float64)
 
 
 @misconception("scaled_softmax", caught_by="test_divided_by_the_root_of_d_k")
@@ -701,7 +719,7 @@ class SoftmaxForgotten(RightParameters):
 
 @misconception("SelfAttention_v1", caught_by="test_context_vectors")
 class QueriesAndKeysSwapped(RightParameters):
-    """Queries and keys are swapped in the product: row i of the scores should belong to query i."""
+    """Queries and keys are swapped: row i of the scores should hold query i's, x @ W_query, with every key."""
 
     def forward(self, x):
         queries, keys, values = self.project(x)
@@ -785,7 +803,7 @@ class WeightsNotRegistered(RightForward):
 
 @misconception("SelfAttention_v1", caught_by="test_gradients_reach_every_weight")
 class WeightsFrozen(RightForward):
-    """The parameters are made with requires_grad=False, so they never learn; leave it out."""
+    """No gradient reaches the weights: they are frozen (requires_grad=False) or detached (`.detach()`, `.data`)."""
 
     def __init__(self, d_in, d_out):
         super().__init__()
@@ -841,9 +859,21 @@ class InputInFloat32(RightParameters):
         return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 
+@misconception("SelfAttention_v1", caught_by="test_seeds_matter")
+class SeedSetInside(RightForward):
+    """A seed is set inside __init__, so every instance starts with the same weights; leave seeds to the caller."""
+
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        torch.manual_seed(123)
+        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+
+
 @misconception("SelfAttention_v1", caught_by="test_follows_device")
 class ScaleLeftOnTheCpu(RightParameters):
-    """A tensor made in forward stays on the CPU when the module moves; use a number, or make it on x's device."""
+    """A tensor that the module makes stays on the CPU when the module moves; use a number, or x's device."""
 
     def forward(self, x):
         queries, keys, values = self.project(x)

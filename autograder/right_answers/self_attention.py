@@ -299,6 +299,24 @@ class LibraryAttention(nn.Module):
 
 
 @right_answer("SelfAttention_v1")
+class KeepsItsWeights(nn.Module):
+    """the attention weights are kept for a plot"""
+
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+        self.history = []
+
+    def forward(self, x):
+        keys = x @ self.W_key
+        self.weights = torch.softmax(x @ self.W_query @ keys.T / keys.shape[-1] ** 0.5, dim=-1)
+        self.history.append(self.weights)
+        return self.weights @ (x @ self.W_value)
+
+
+@right_answer("SelfAttention_v1")
 class FusedProjection(nn.Module):
     """one product for queries, keys and values; parameters registered by name"""
 

@@ -14,7 +14,7 @@ from .launch import Launched, launch
 from .limits import Limits
 
 _START_SECONDS = 120
-_CONTROL_SECONDS = 30
+_CONTROL_SECONDS = 10
 
 
 class TimedOut(Exception):
@@ -82,8 +82,13 @@ class WarmParent:
         assert self.isolation
         near_end, far_end = socket.socketpair()
         with far_end:
-            self._say({"fork": {"device": device, "limits": asdict(limits.of_worker())}}, far_end)
-            return Worker(self, int(self._hear(_CONTROL_SECONDS)["pid"]), near_end, limits)
+            try:
+                self._say({"fork": {"device": device, "limits": asdict(limits.of_worker())}}, far_end)
+                pid = int(self._hear(_CONTROL_SECONDS)["pid"])
+            except _Lost:
+                near_end.close()
+                raise
+            return Worker(self, pid, near_end, limits)
 
     def _say(self, message: dict[str, Any], connection: socket.socket | None = None) -> None:
         try:
@@ -97,6 +102,7 @@ class WarmParent:
         try:
             return protocol.receive(self._control, time.monotonic() + seconds)[0]
         except (protocol.ProtocolError, OSError):
+            self._process.kill()  # it may only have been stopped
             raise _Lost from None
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ import torch
 from ..compare import TOLERANCE, Expected
 from ..sandbox.inside.arguments import Arguments
 from ..sandbox.inside.bench import Bench, Kind, Observation, Target
+from ..sandbox.inside.faults import Unusable
 from .backend import Backend
 
 Cotangent = torch.Tensor | tuple[torch.Tensor, ...]
@@ -77,8 +78,10 @@ class Instance(Callee):
 class Student:
     """The names that a notebook defines."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, kinds: Mapping[str, Kind] | None = None) -> None:
+        """kinds: whether each exercise is a function or a class, so that one in the other's place is said so."""
         self._backend = backend
+        self._expected = kinds or {}
         self._kinds: dict[str, Kind] = {}
 
     def manual_seed(self, seed: int) -> None:
@@ -89,7 +92,10 @@ class Student:
         if name.startswith("__"):
             raise AttributeError(name)
         if name not in self._kinds:
-            self._kinds[name] = self._backend.kind(name)
+            kind = self._backend.kind(name)
+            if kind != self._expected.get(name, kind):
+                raise Unusable(f"`{name}` should be a {self._expected[name]}; here it is a {kind}.")
+            self._kinds[name] = kind
         if self._kinds[name] == "function":
             return Callee(self._backend, name)
         return lambda *args, **named: Instance(self._backend, self._backend.build(name, Arguments(args, named)))

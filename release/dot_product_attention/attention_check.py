@@ -59,8 +59,8 @@ def _problem(names: dict[str, Any], steps: list[Any]) -> str | None:
                 difference = _difference(function(*args, **named), _value(step["result"]))
                 if difference:
                     return difference
-    except NotImplementedError:
-        return _NOT_WRITTEN
+    except NotImplementedError as error:
+        return f"It raised NotImplementedError: {error}" if str(error) else _NOT_WRITTEN
     except Exception as error:
         return f"It raised {type(error).__name__}: {error}"
     finally:

@@ -49,6 +49,7 @@ class Bench:
         self._watched = library_calls.watched if watch else _unwatched
         self._device = torch.device(device)
         self._instances: list[torch.nn.Module] = []
+        self._built_from: list[tuple[str, Arguments]] = []
         self._seed = 0
 
     def kind(self, name: str) -> Kind:
@@ -75,6 +76,7 @@ class Bench:
         with student_code():
             instance.to(self._device)
         self._instances.append(instance)
+        self._built_from.append((name, arguments))
         return len(self._instances) - 1
 
     def call(
@@ -130,9 +132,11 @@ class Bench:
         """Whether the code works on whatever device its inputs are on: see `device_probe`."""
         function = self._callable(target)
         if isinstance(target, int):
+            # A new instance: one that has been on the meta device has lost its data, and one that has been called
+            # may hold tensors that cannot be copied.
+            name, built_with = self._built_from[target]
             with student_code():
-                # Copied, since a module that has been on the meta device has lost its data.
-                function = copy.deepcopy(self._instances[target]).to(device_probe.META)
+                function = built_with.apply(self._find(name)).to(device_probe.META)
         return device_probe.probe(function, arguments)
 
     def _differentiate(
@@ -186,8 +190,6 @@ def student_code() -> Iterator[None]:
     torch.set_default_dtype(torch.float32)
     try:
         yield
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:
         raise raised(error) from None
 
@@ -215,9 +217,15 @@ def _differentiable(arg: Any) -> bool:
     return isinstance(arg, torch.Tensor) and arg.is_floating_point()
 
 
+# Bound before any cell can put something else in their place.
+_equal, _nan_to_num = torch.equal, torch.nan_to_num
+
+
 def _same(before: torch.Tensor, after: torch.Tensor) -> bool:
-    # A student may also resize an input in place.
-    return before.shape == after.shape and torch.equal(before.nan_to_num(), after.detach().nan_to_num())
+    # A student may also resize an input in place, or change its dtype through `.data`.
+    if before.shape != after.shape or before.dtype != after.dtype:
+        return False
+    return _equal(_nan_to_num(before), _nan_to_num(after.detach()))
 
 
 def _other_names(expected: set[str], found: set[str]) -> str:

@@ -35,8 +35,8 @@ class Raised(StudentFault):
         super().__init__(self._sentence())
 
     def _sentence(self) -> str:
-        if self.type_name == "NotImplementedError":
-            return "The stub still raises NotImplementedError: nothing is written here yet."
+        if self.type_name == "NotImplementedError" and not self.message and self.place:
+            return f"Nothing is written in the cell `{self.place.cell}` yet: its stub still raises NotImplementedError."
         said = f"{self.type_name}: {self.message}" if self.message else self.type_name
         where = f" (line {self.place.line} of the cell `{self.place.cell}`)" if self.place else ""
         return f"Raised {said}{where}"

@@ -5,12 +5,16 @@ thread pool may hang. Over its control connection it is told to fork a worker or
 """
 
 import contextlib
+import ctypes
 import os
 import shutil
 import signal
+import site
 import socket
 import tempfile
 import time
+from collections.abc import Collection
+from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -29,12 +33,15 @@ from .cells import Notebook  # noqa: E402
 from .confinement import LEVEL, Limits  # noqa: E402
 
 GRACE = 2.0  # seconds
+_PR_SET_CHILD_SUBREAPER = 36
 
 
 def main(control_fd: int) -> None:
     """Serves the control connection until the trusted side closes it."""
     control = socket.socket(fileno=control_fd)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trusted side, which then hangs up
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans come to this process, which ends them
+    site.sethelper()  # `help`, which -S leaves out
     notebook = Notebook()
     _warm_up()
     scratches: dict[int, str] = {}
@@ -54,10 +61,12 @@ def main(control_fd: int) -> None:
             pid = request["end"]
             ended_by = _end(pid, hung_up=request["hung_up"])
             shutil.rmtree(scratches.pop(pid), ignore_errors=True)
+            _end_orphans(scratches.keys())
             protocol.send(control, {"ended_by": ended_by})
     for pid, scratch in scratches.items():
         _end(pid, hung_up=False)
         shutil.rmtree(scratch, ignore_errors=True)
+    _end_orphans(())
 
 
 def _warm_up() -> None:
@@ -103,3 +112,12 @@ def _end(pid: int, *, hung_up: bool) -> int:
         os.waitpid(pid, 0)
         return 0
     return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+
+
+def _end_orphans(workers: Collection[int]) -> None:
+    """Kills what a worker left running outside its group: each is a child of this process by now, or of such a one."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children")
+    while orphans := [pid for pid in map(int, children.read_text().split()) if pid not in workers]:
+        for pid in orphans:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)

@@ -1,0 +1,147 @@
+"""A class as classes are: courses that change, folders with odd names, files that are not what they should be."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder import catalogue, course
+from autograder.course import REPOSITORY
+from autograder.notebook import filled_in
+
+UNIT = "dot_product_attention"
+
+pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
+
+
+def notebook(**code):
+    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    return filled_in(UNIT, {**right, **code})
+
+
+def changed(change):
+    """A full-marks notebook after `change(cells, notebook)`."""
+    data = json.loads(notebook())
+    change(data["cells"], data)
+    return json.dumps(data).encode()
+
+
+def cell(cells, name):
+    return next(cell for cell in cells if cell["id"] == name)
+
+
+def delete(*names):
+    return lambda cells, data: cells.__setitem__(slice(None), [c for c in cells if c["id"] not in names])
+
+
+def more_points(cells, data):
+    for graded in cells:
+        if "nbgrader" in graded["metadata"]:
+            graded["metadata"]["nbgrader"]["points"] = 1000
+
+
+def forged_grade_cell(cells, data):
+    cell(cells, "test_softmax")["source"] = "1000"
+    cell(cells, "test_softmax")["outputs"] = [
+        {"output_type": "execute_result", "data": {"text/plain": "1000"}, "metadata": {}, "execution_count": 1}
+    ]
+
+
+FULL = course.unit(UNIT).max_score
+
+# student: (the file's content, status, score)
+HAND_INS = {
+    "çağla o'neil": (notebook(), "graded", FULL),
+    "deleted check": (changed(delete("test_softmax")), "graded", FULL),
+    "deleted both": (changed(delete("softmax", "test_softmax")), "graded", FULL - 4),
+    "deleted setup": (changed(delete("setup", "six_words")), "graded", FULL),
+    "edited setup": (changed(lambda c, d: cell(c, "setup").update(source="import nothing_at_all")), "graded", FULL),
+    "edited check": (changed(forged_grade_cell), "graded", FULL),
+    "more points": (changed(more_points), "graded", FULL),
+    "other kernel": (changed(lambda c, d: d["metadata"].update(kernelspec={"name": "julia"})), "graded", FULL),
+    "no metadata": (changed(lambda c, d: [c_.update(metadata={}) for c_ in c]), "graded", FULL),
+    "odd cells": (changed(lambda c, d: c.append({"cell_type": "poem", "source": ["a", "b"]})), "graded", FULL),
+    "another unit": ((REPOSITORY / "release/self_attention/self_attention.ipynb").read_bytes(), "graded", 0.0),
+    "nbformat 3": (changed(lambda c, d: d.update(nbformat=3)), "damaged", 0.0),
+    "no cells": (changed(lambda c, d: c.clear()), "damaged", 0.0),
+    "latin-1": ("# caf\xe9".encode("latin-1"), "damaged", 0.0),
+    "empty": (b"", "damaged", 0.0),
+}
+
+
+def grade(root, *options):
+    command = [Path(sys.executable).with_name("autograder"), "grade", UNIT, "--course", root, *options]
+    environment = {**os.environ, "COLUMNS": "200"}
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory):
+    root = tmp_path_factory.mktemp("class")
+    for student, (content, _, _) in HAND_INS.items():
+        folder = root / "submitted" / student / UNIT
+        folder.mkdir(parents=True)
+        (folder / f"{UNIT}.ipynb").write_bytes(content)
+    link = root / "submitted" / "link" / UNIT
+    link.mkdir(parents=True)
+    (link / f"{UNIT}.ipynb").symlink_to(REPOSITORY / "source" / UNIT / f"{UNIT}.ipynb")
+    (root / "submitted" / "empty folder" / UNIT).mkdir(parents=True)
+    (root / "submitted" / ".ipynb_checkpoints" / UNIT).mkdir(parents=True)
+    result = grade(root)
+    assert result.returncode == 0, result.stderr
+    return root, result.stdout
+
+
+@pytest.mark.parametrize("student", HAND_INS)
+def test_everyone_has_the_right_status_and_mark(graded, student):
+    root, printed = graded
+    _, status, score = HAND_INS[student]
+    report = json.loads((root / "autograded" / student / UNIT / "report.json").read_text())
+    assert (report["status"], report["score"]) == (status, score), report["message"]
+    assert student in printed
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        submission = gradebook.find_submission_notebook(UNIT, UNIT, student)
+        automatic = [grade for grade in submission.grades if grade.name.startswith("test_")]
+        assert sum(grade.auto_score for grade in automatic) == pytest.approx(score)
+        assert sum(grade.max_score for grade in automatic) == FULL
+    assert (root / "feedback" / student / UNIT / f"{UNIT}.html").is_file()
+
+
+def test_links_and_empty_folders_have_a_row_with_a_reason(graded):
+    _, printed = graded
+    rows = {line.split("│")[1].strip(): line for line in printed.splitlines() if line.startswith("│")}
+    assert "damaged" in rows["link"]
+    assert "not a regular file" in rows["link"]
+    assert "nothing submitted" in rows["empty folder"]
+    assert ".ipynb_checkpoints" not in rows
+
+
+def test_a_name_that_nbgrader_cannot_use_is_said(tmp_path):
+    folder = tmp_path / "submitted" / "c [1]" / UNIT
+    folder.mkdir(parents=True)
+    (folder / f"{UNIT}.ipynb").write_bytes(notebook())
+    result = grade(tmp_path)
+    assert result.returncode == 1
+    assert "NOT RECORDED: nbgrader takes a name with [ ] * or ? for a pattern" in result.stdout
+
+
+def test_new_points_reach_a_gradebook_that_has_marks(graded, tmp_path):
+    """An instructor who changes points and grades again gets the new points in the gradebook, not a mixture."""
+    root = tmp_path / "course"
+    shutil.copytree(graded[0], root)
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        gradebook.find_grade_cell("test_softmax", UNIT, UNIT).max_score = 40.0  # as an earlier build had it
+        gradebook.db.commit()
+    shutil.rmtree(root / "submitted")
+    (root / "submitted").mkdir()
+    shutil.copytree(graded[0] / "submitted" / "more points", root / "submitted" / "more points")
+    result = grade(root)
+    assert result.returncode == 0, result.stderr
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        grade_ = gradebook.find_grade("test_softmax", UNIT, UNIT, "more points")
+        assert (grade_.auto_score, grade_.max_score) == (4.0, 4.0)

@@ -1,0 +1,89 @@
+"""A unit's whole way through nbgrader's own commands: released, fetched, handed in, marked, read by hand, exported."""
+
+import csv
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder import catalogue, course
+from autograder.course import REPOSITORY
+from autograder.notebook import filled_in
+
+UNIT = "dot_product_attention"
+BIN = Path(sys.executable).parent
+
+pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
+
+
+@pytest.fixture
+def nbgrader(tmp_path):
+    """nbgrader on a course of its own with an exchange, and a student's home beside it."""
+    instructor, student, exchange = tmp_path / "course", tmp_path / "student", tmp_path / "exchange"
+    for folder in (instructor, student, exchange):
+        folder.mkdir()
+    exchange.chmod(0o777)
+    shutil.copy(REPOSITORY / "nbgrader_config.py", instructor)
+    shutil.copytree(REPOSITORY / "source" / UNIT, instructor / "source" / UNIT)
+    (student / "nbgrader_config.py").write_text("c = get_config()\nc.CourseDirectory.course_id = 'attention'\n")
+
+    def run(who, *arguments):
+        environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "JUPYTER_PREFER_ENV_PATH": "1"}
+        result = subprocess.run(
+            [BIN / "nbgrader", *arguments, f"--Exchange.root={exchange}"],
+            cwd=tmp_path / who,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert result.returncode == 0, result.stderr
+        return result.stderr
+
+    run.folder = tmp_path
+    return run
+
+
+def test_from_source_to_export(nbgrader):
+    root, home = nbgrader.folder / "course", nbgrader.folder / "student"
+    nbgrader("course", "db", "student", "import", str(REPOSITORY / "demo" / "roster.csv"))
+    nbgrader("course", "generate_assignment", UNIT)
+    nbgrader("course", "release_assignment", UNIT)
+    nbgrader("student", "fetch_assignment", UNIT)
+    fetched = home / UNIT
+    assert {path.name for path in fetched.iterdir()} == {path.name for path in (course.RELEASE / UNIT).iterdir()}
+
+    answers = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    answers["softmax"] = catalogue.misconceptions(UNIT)["naive_exponentials"].source()
+    answers["why_softmax"] = "Because shares must be positive, also where scores are not."
+    (fetched / f"{UNIT}.ipynb").write_bytes(filled_in(UNIT, answers))
+    nbgrader("student", "submit", UNIT)
+    nbgrader("course", "collect", UNIT)
+    (me,) = [folder.name for folder in (root / "submitted").iterdir()]
+    nbgrader("course", "autograde", UNIT)
+
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        question = gradebook.find_grade("why_softmax", UNIT, UNIT, me)
+        assert question.needs_manual_grade
+        question.manual_score, question.needs_manual_grade = 2.0, False
+        gradebook.db.commit()
+        automatic = gradebook.find_grade("test_softmax", UNIT, UNIT, me).auto_score
+    assert 0 < automatic < 4
+
+    nbgrader("course", "generate_feedback", UNIT)
+    nbgrader("course", "release_feedback", UNIT)
+    nbgrader("student", "fetch_feedback", UNIT)
+    (page,) = (fetched / "feedback").rglob("*.html")
+    assert "exp overflows for large scores" in page.read_text()
+
+    nbgrader("course", "export")
+    (row,) = [
+        row
+        for row in csv.DictReader((root / "grades.csv").read_text().splitlines())
+        if row["student_id"] == me and row["assignment"] == UNIT
+    ]
+    total = course.unit(UNIT).max_score - 4 + automatic + 2.0
+    assert float(row["score"]) == pytest.approx(total)
