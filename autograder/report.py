@@ -16,6 +16,10 @@ ExerciseStatus = Literal[
 TestOutcome = Literal["passed", "failed", "withheld", "not_run", "grader_error"]
 
 
+NOT_WRITTEN = "Nothing is written in the cell"
+"""How the message begins on an exercise whose stub is untouched."""
+
+
 class TestReport(msgspec.Struct):
     """One hidden grader's verdict. `message` is the grader's statement and, where it failed, what was seen."""
 

@@ -1,24 +1,39 @@
 """The release as a student uses it: in a real kernel, in a folder of its own, with the check that comes with it."""
 
+import os
 import shutil
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 
 from autograder import catalogue, course
 from autograder.notebook import filled_in
+
+# A student has torch, numpy, matplotlib and Jupyter; what else is installed here is hidden from the kernel.
+OURS_ALONE = """
+import sys
+class Hidden:
+    names = ("autograder", "solutions", "nbgrader", "pytest", "safetensors", "msgspec", "jupytext", "typer")
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in self.names:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Hidden())
+"""
 
 
 @pytest.fixture
 def run_all(tmp_path):
     """Run All on a notebook in a copy of the released folder; the outputs by cell id."""
+    (tmp_path / "sitecustomize.py").write_text(OURS_ALONE)
 
     def run_all(unit, content):
         folder = tmp_path / unit
         shutil.copytree(course.RELEASE / unit, folder)
         notebook = nbformat.reads(content.decode(), as_version=4)
-        NotebookClient(notebook, resources={"metadata": {"path": str(folder)}}, timeout=120).execute()
+        client = NotebookClient(notebook, resources={"metadata": {"path": str(folder)}}, timeout=120)
+        client.execute(env={**os.environ, "PYTHONPATH": str(tmp_path)})
         return {cell.id: cell.get("outputs", []) for cell in notebook.cells}
 
     return run_all
@@ -64,3 +79,9 @@ def test_the_check_says_what_differs(run_all):
     assert "It raised TypeError" in shown(outputs["test_SelfAttention_v1"])
     assert value(outputs["test_attention_scores"]) == 0
     assert value(outputs["test_scaled_softmax"]) < course.unit(unit).exercise("scaled_softmax").points
+
+
+def test_what_a_student_does_not_have_is_hidden_from_these_kernels(run_all):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("import msgspec")])
+    with pytest.raises(CellExecutionError, match="No module named 'msgspec'"):
+        run_all("self_attention", nbformat.writes(notebook).encode())

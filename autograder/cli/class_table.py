@@ -8,7 +8,7 @@ from rich.table import Table
 from .. import course
 from ..classroom.grade import ClassResult, Row
 from ..classroom.preview import Change
-from ..report import ExerciseReport
+from ..report import NOT_WRITTEN, ExerciseReport
 
 _STATUS = {
     "graded": "graded",
@@ -56,5 +56,6 @@ def _notes(row: Row) -> str:
 
 
 def _note(exercise: ExerciseReport) -> str:
-    mistake = exercise.diagnosis.name if exercise.diagnosis else exercise.status
+    unwritten = exercise.message.startswith(NOT_WRITTEN)
+    mistake = exercise.diagnosis.name if exercise.diagnosis else "not written" if unwritten else exercise.status
     return f"{exercise.name} {exercise.score:g}/{exercise.max_score:g}: {mistake}"

@@ -84,7 +84,7 @@ def _difference(actual: Any, expected: Any, what: str = "The result") -> str | N
     if isinstance(expected, tuple):
         if not isinstance(actual, tuple | list) or len(actual) != len(expected):
             return f"{what} is {_described(actual)}; {len(expected)} tensors are expected."
-        pairs = zip(_ORDINALS, actual, expected)  # noqa: B905
+        pairs = zip(_ORDINALS, actual, expected, strict=False)
         differences = [_difference(one, other, f"The {nth} result") for nth, one, other in pairs]
         return next(filter(None, differences), None)
     if not isinstance(expected, torch.Tensor):

@@ -17,20 +17,15 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-import matplotlib
+import matplotlib.font_manager  # noqa: F401  (reads the font cache, once)
 import torch
+from matplotlib import pyplot
 
-matplotlib.use("Agg")
-torch.set_num_threads(1)  # before any operator runs
-
-import matplotlib.font_manager  # noqa: E402  (reads the font cache, once)
-from matplotlib import pyplot  # noqa: E402
-
-from . import protocol, worker  # noqa: E402
-from .arguments import Arguments  # noqa: E402
-from .bench import Bench  # noqa: E402
-from .cells import Notebook  # noqa: E402
-from .confinement import LEVEL, Limits  # noqa: E402
+from . import protocol, worker
+from .arguments import Arguments
+from .bench import Bench
+from .cells import Notebook
+from .confinement import LEVEL, Limits
 
 GRACE = 2.0  # seconds
 _PR_SET_CHILD_SUBREAPER = 36
@@ -40,6 +35,7 @@ def main(control_fd: int) -> None:
     """Serves the control connection until the trusted side closes it."""
     control = socket.socket(fileno=control_fd)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trusted side, which then hangs up
+    torch.set_num_threads(1)  # before any operator runs
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans come to this process, which ends them
     site.sethelper()  # `help`, which -S leaves out
     notebook = Notebook()
