@@ -12,7 +12,9 @@
 # *Run All* reaches the end of this notebook from the first minute on.
 #
 # What holds for every exercise here: the output has its inputs' dtype and device, inputs are left unchanged, and
-# gradients can flow to every input. A leading `...` in a shape stands for any number of dimensions.
+# gradients can flow to every input. Large scores, in the thousands, give no NaN. A leading `...` in a shape stands for
+# any number of dimensions. The library's attention (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`) is what
+# you are writing, so it may not be called.
 
 # %% locked="setup"
 import math
@@ -91,8 +93,8 @@ plt.show()
 # %% [markdown]
 # The curve above is a softmax of two scores: the larger the scores, the nearer it comes to all or nothing.
 #
-# Write `softmax` from `exp` and a sum, along any dimension `dim`. Library functions (`torch.softmax` and its kin) are
-# not allowed in this one exercise.
+# Write `softmax` from `exp` and a sum, along any dimension `dim`. The library's own (`torch.softmax`, `log_softmax`,
+# `logsumexp`) are not allowed in this one exercise.
 
 # %% exercise="softmax" points=4
 

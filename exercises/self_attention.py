@@ -17,7 +17,9 @@
 # *Run All* reaches the end of this notebook from the first minute on.
 #
 # What holds for every exercise here: the output has its inputs' dtype and device, inputs are left unchanged, and
-# gradients can flow to every input and parameter. A leading `...` in a shape stands for any number of dimensions.
+# gradients can flow to every input and parameter. Large scores, in the thousands, give no NaN. A leading `...` in a
+# shape stands for any number of dimensions. The functions may not call the library's attention
+# (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`): it is what you are writing. The two classes may.
 
 # %% locked="setup"
 import math
@@ -49,7 +51,7 @@ from attention_check import check
 # %% [markdown]
 # ## 2. Queries, keys and values
 #
-# From here on, *"Your journey starts with one step"*, each word an embedding with three numbers.
+# Now another sentence, *"Your journey starts with one step"*, each word an embedding with three numbers.
 
 # %% locked="six_words"
 words = ["Your", "journey", "starts", "with", "one", "step"]
@@ -178,8 +180,8 @@ plt.show()
 # %% [markdown]
 # Now from end to end, first for **one query**: its scores with all keys, scaled; their softmax; the weighted sum of the
 # values. `query` is `(d_k,)`, `keys` is `(T, d_k)`, `values` is `(T, d_v)`, and the result `(d_v,)`. Values may have
-# another width than keys: in the check it is 28 against 24. There the weights of the six words are
-# `0.2912 0.0106 0.0982 0.0625 0.4917 0.0458`.
+# another width than keys. The check takes *"Life is short, eat dessert first"* with keys of width 24 and values of
+# width 28; there the query *is* gives the six words the weights `0.2912 0.0106 0.0982 0.0625 0.4917 0.0458`.
 
 # %% exercise="single_query_attention" points=3
 

@@ -23,7 +23,7 @@ def softmax(scores: torch.Tensor, dim: int = -1) -> torch.Tensor:
     """Turn scores into positive weights that sum to 1 along `dim`, from exp and a sum.
 
     scores: any shape and any float dtype, with numbers as large as 1e4. Returns the same shape and dtype.
-    Library softmax functions are not allowed here.
+    The library's softmax, log_softmax and logsumexp are not allowed here.
     """
     shifted = scores - scores.amax(dim=dim, keepdim=True)  # exp(0) = 1 is the largest number left
     exponentials = shifted.exp()
@@ -49,7 +49,7 @@ def pairwise_scores(inputs: torch.Tensor) -> torch.Tensor:
 def simple_self_attention(inputs: torch.Tensor) -> torch.Tensor:
     """Give every token its context vector: pairwise scores, softmax over each row, weighted sum of the inputs.
 
-    inputs: (T, d). Returns (T, d).
+    inputs: (T, d). Returns (T, d). The library's attention is not allowed here.
     """
     weights = torch.softmax(inputs @ inputs.T, dim=-1)  # (T, T)
     return weights @ inputs  # (T, T) @ (T, d) -> (T, d)

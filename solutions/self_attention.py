@@ -70,6 +70,7 @@ def single_query_attention(query: torch.Tensor, keys: torch.Tensor, values: torc
     """Scaled dot-product attention of one query.
 
     query: (d_k,), keys: (T, d_k), values: (T, d_v); d_v may differ from d_k. Returns the context vector (d_v,).
+    The library's attention is not allowed here.
     """
     scores = keys @ query  # (T, d_k) @ (d_k,) -> (T,)
     weights = torch.softmax(scores / query.shape[-1] ** 0.5, dim=-1)

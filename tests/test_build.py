@@ -128,6 +128,17 @@ def test_release_holds_no_answer_and_no_grader(unit):
         assert secret not in released
 
 
+@pytest.mark.parametrize("unit", course.unit_names())
+def test_release_holds_the_cases_of_public_graders_and_of_no_other(unit):
+    examples = json.loads((course.RELEASE / unit / "public_examples.json").read_text())
+    released = {example["statement"] for exercise in examples.values() for example in exercise["examples"]}
+    hidden = ast.parse((course.REPOSITORY / "autograder" / "hidden" / f"test_{unit}.py").read_text())
+    graders = [node for node in ast.walk(hidden) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+    public = [g for g in graders if "pytest.mark.public" in map(ast.unparse, g.decorator_list)]
+    assert released == {" ".join(ast.get_docstring(grader).split()) for grader in public}
+    assert sum(len(exercise["examples"]) for exercise in examples.values()) == len(public) < len(graders)
+
+
 def _body_lines(source):
     """The lines of an answer that tell something: not signatures, not names alone."""
     tree = ast.parse(source)

@@ -121,6 +121,34 @@ def test_a_class_that_cannot_be_graded_is_one_sentence(autograder, options, sent
     assert "Traceback" not in result.stderr
 
 
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the repository, and its command."""
+    root = tmp_path / "copy"
+    left_out = shutil.ignore_patterns(".*", "*.egg-info", "__pycache__", "autograded", "feedback", "gradebook.db")
+    shutil.copytree(REPOSITORY, root, ignore=left_out)
+
+    def run(*arguments):
+        command = [sys.executable, "-W", "ignore", "-m", "autograder", *arguments]
+        return subprocess.run(
+            command, cwd=root, env={**os.environ, "PYTHONPATH": str(root)}, capture_output=True, text=True
+        )
+
+    return root, run
+
+
+def test_a_missing_release_or_source_is_one_sentence(copy):
+    root, run = copy
+    shutil.rmtree(root / "release" / UNIT)
+    result = run("grade", UNIT, "--course", "demo")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"has no release/{UNIT}/{UNIT}.ipynb: run `autograder build`" in " ".join(result.stderr.split())
+    shutil.rmtree(root / "source")
+    result = run("mark", "demo/submitted/amara/self_attention/self_attention.ipynb")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "Nothing is built yet: run `autograder build` first." in result.stderr
+
+
 def test_build_check_names_what_is_out_of_date(autograder):
     stray = REPOSITORY / "release" / UNIT / "stray.txt"
     stray.write_text("left over")

@@ -43,7 +43,11 @@ def assert_dtype_kept(student: Callee, *args: Any) -> None:
 
 
 def assert_dtype(value: Any, dtype: torch.dtype) -> None:
-    """The value is a tensor of this dtype."""
+    """The value is a tensor of this dtype, or a tuple of such tensors."""
+    if isinstance(value, tuple | list):
+        for one in value:
+            assert_dtype(one, dtype)
+        return
     if not isinstance(value, torch.Tensor):
         raise Mismatch(f"The result is {describe(value)}, not a tensor.")
     if value.dtype != dtype:
@@ -55,7 +59,7 @@ def assert_raises(type_name: str, student: Callee, *args: Any) -> None:
     try:
         value = student(*args)
     except Raised as raised:
-        if raised.type_name != type_name or type_name == "NotImplementedError":
+        if type_name not in raised.kinds or type_name == "NotImplementedError":
             raise
     else:
         raise Mismatch(f"It returns {describe(value)} and raises nothing.")

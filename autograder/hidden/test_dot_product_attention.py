@@ -88,6 +88,12 @@ class TestNormalizeBySum:
             assert_close(student.normalize_by_sum(scores), reference.normalize_by_sum(scores))
 
     @pytest.mark.points(1)
+    def test_negative_scores(self, student, reference):
+        """It is the plain sum that scores are divided by, also where some are negative."""
+        scores = torch.tensor([[2.0, -1.0, 0.5], [-3.0, -1.0, 1.0]])
+        assert_close(student.normalize_by_sum(scores), reference.normalize_by_sum(scores))
+
+    @pytest.mark.points(1)
     def test_gradients(self, student, reference, rng):
         """Gradients flow back to the scores."""
         scores, cotangent = rng.rand(3, 5), rng.randn(3, 5)

@@ -98,6 +98,12 @@ def divided_by_the_maximum(scores):
     return scores / scores.max(dim=-1, keepdim=True).values
 
 
+@misconception("normalize_by_sum", caught_by="test_negative_scores")
+def divided_by_absolute_values(scores):
+    """The scores are divided by the sum of their absolute values; divide by the plain sum."""
+    return scores / scores.abs().sum(dim=-1, keepdim=True)
+
+
 @misconception("normalize_by_sum", caught_by="test_inputs_are_unchanged")
 def normalised_in_place(scores):
     """`/=` writes into the caller's scores; make a new tensor with `scores / ...`."""
@@ -268,7 +274,7 @@ def pairwise_in_float32(inputs):
 
 @misconception("simple_self_attention", caught_by="test_other_tokens")
 def softmax_over_columns(inputs):
-    """The softmax runs over dim=0, so the columns sum to 1; each token's weights are a row: dim=-1."""
+    """The columns of the weights sum to 1, not the rows: the softmax runs over dim=0, or the weights are transposed."""
     return torch.softmax(inputs @ inputs.T, dim=0) @ inputs
 
 

@@ -186,7 +186,7 @@ def weight_times_transposed_inputs(inputs, weight):
 
 @misconception("linear_projection", caught_by="test_gradients")
 def projection_weight_detached(inputs, weight):
-    """The weight is taken out of the graph (`.detach()`, `.data`), so it can not learn."""
+    """No gradient reaches the weight: it is copied or detached (nn.Parameter(weight), `.detach()`, `.data`)."""
     return inputs @ weight.detach().T
 
 
@@ -960,7 +960,7 @@ class BiasIgnored(RightPass):
 
 @misconception("SelfAttention_v2", caught_by="test_parameters")
 class BiasAlwaysOn(RightPass):
-    """The layers always have a bias, nn.Linear's default; pass bias=qkv_bias to each."""
+    """The layers have a bias that was not asked for: qkv_bias is False by default, and goes to each layer as bias."""
 
     def __init__(self, d_in, d_out, qkv_bias=False):
         super().__init__()

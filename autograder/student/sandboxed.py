@@ -35,12 +35,13 @@ class _Fault(msgspec.Struct):
     message: str = ""
     sentence: str = ""
     place: tuple[str, int] | None = None
+    kinds: list[str] = []
 
     def raised(self) -> StudentFault:
         if self.kind == "missing":
             return Missing(self.name)
         if self.kind == "raised":
-            return Raised(self.type_name, self.message, Place(*self.place) if self.place else None)
+            return Raised(self.type_name, self.message, Place(*self.place) if self.place else None, self.kinds)
         return Unusable(self.sentence[: 2 * Raised.MAX_MESSAGE])
 
 

@@ -200,7 +200,8 @@ def raised(error: BaseException) -> Raised:
         message = str(error.msg) if isinstance(error, SyntaxError) else str(error)
     except Exception:
         message = ""
-    return Raised(type(error).__name__, message, _place_of(error))
+    kinds = [kind.__name__ for kind in type(error).__mro__][:10]
+    return Raised(type(error).__name__, message, _place_of(error), kinds)
 
 
 def _place_of(error: BaseException) -> Place | None:

@@ -1,5 +1,6 @@
 """What may go wrong with a student's code, as it is told to the trusted side."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -28,8 +29,10 @@ class Raised(StudentFault):
 
     MAX_MESSAGE = 300
 
-    def __init__(self, type_name: str, message: str, place: Place | None = None) -> None:
+    def __init__(self, type_name: str, message: str, place: Place | None = None, kinds: Sequence[str] = ()) -> None:
+        """kinds: the names of the exception's classes, its own and those it inherits from."""
         self.type_name = type_name[:80]
+        self.kinds = tuple(kinds)
         self.message = message[: self.MAX_MESSAGE]
         self.place = place
         super().__init__(self._sentence())

@@ -19,6 +19,9 @@ _OPERATORS = {
     "_softmax": LIBRARY_SOFTMAX,
     "_safe_softmax": LIBRARY_SOFTMAX,
     "_log_softmax": LIBRARY_SOFTMAX,
+    "_masked_softmax": LIBRARY_SOFTMAX,
+    "_sparse_softmax": LIBRARY_SOFTMAX,
+    "_sparse_log_softmax": LIBRARY_SOFTMAX,
     "logsumexp": LIBRARY_SOFTMAX,
     "_native_multi_head_attention": LIBRARY_ATTENTION,
 }

@@ -7,6 +7,7 @@ Both sides use this module; nothing that comes in is believed before it has been
 
 import json
 import math
+import numbers
 import socket
 import struct
 import time
@@ -56,10 +57,10 @@ def pack(value: Any, tensors: Tensors, depth: int = 0) -> Any:
     kind = _plain_type(value)
     if value is None or kind is bool or (kind is str and len(value) <= MAX_ITEMS):
         return value
-    if kind is int and abs(value) < 1 << 63:
-        return value
+    if isinstance(value, numbers.Integral) and abs(int(value)) < 1 << 63:  # NumPy's integers too
+        return int(value)
     if kind is float:
-        return value if math.isfinite(value) else {"float": str(value)}
+        return float(value) if math.isfinite(value) else {"float": str(value)}
     if isinstance(value, torch.Tensor):
         return _pack_tensor(value, tensors)
     if depth < MAX_DEPTH and kind in (list, tuple, dict) and len(value) <= MAX_ITEMS:
@@ -73,7 +74,7 @@ def pack(value: Any, tensors: Tensors, depth: int = 0) -> Any:
 
 def _plain_type(value: Any) -> type:
     """The type that a value counts as: a Counter is a dict, a named tuple a tuple."""
-    bases = (base for base in (tuple, list, dict, str) if isinstance(value, base))
+    bases = (base for base in (tuple, list, dict, str, float) if isinstance(value, base))
     return next(bases, type(value))
 
 

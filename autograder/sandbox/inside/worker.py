@@ -145,7 +145,7 @@ def _fault(fault: StudentFault) -> dict[str, Any]:
     match fault:
         case Missing(name=name):
             return {"kind": "missing", "name": name}
-        case Raised(type_name=type_name, message=message, place=place):
+        case Raised(type_name=type_name, message=message, place=place, kinds=kinds):
             where = [place.cell, place.line] if place else None
-            return {"kind": "raised", "type_name": type_name, "message": message, "place": where}
+            return {"kind": "raised", "type_name": type_name, "message": message, "place": where, "kinds": kinds}
     return {"kind": "unusable", "sentence": str(fault)}
