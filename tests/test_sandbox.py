@@ -113,9 +113,10 @@ def test_a_lost_warm_parent_is_replaced():
         first = parent.fork("cpu", Limits())
         os.kill(parent.pid, signal.SIGKILL)
         second = parent.fork("cpu", Limits())
-        first.end()
+        first.end()  # a worker of the lost parent is nothing to the new one
         answer, _ = second.request({"operation": "cell", "cell": "c", "source": "print(1)"}, cpu_seconds=2)
         assert answer["printed"] == "1\n"
+        second.end()
 
 
 def test_an_answer_that_was_not_asked_for_is_a_crash(parent):

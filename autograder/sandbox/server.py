@@ -66,17 +66,21 @@ class WarmParent:
 
     def end(self, pid: int, *, hung_up: bool) -> int:
         """Ends one worker; returns the signal that had ended it already, or 0."""
+        if pid not in self._workers:
+            return 0  # of a parent that was lost, and ended with it
+        self._workers.discard(pid)
         try:
             self._say({"end": pid, "hung_up": hung_up})
             return int(self._hear(_CONTROL_SECONDS)["ended_by"])
         except _Lost:
-            return 0  # the workers of a lost parent are ended when the next fork clears it away
+            return 0
 
     def _adopt(self, launched: Launched) -> None:
         self._room = launched.room
         self._control = launched.control
         self._process = launched.process
         self._isolation = None
+        self._workers: set[int] = set()
 
     def _fork(self, device: str, limits: Limits) -> "Worker":
         assert self.isolation
@@ -88,6 +92,7 @@ class WarmParent:
             except _Lost:
                 near_end.close()
                 raise
+            self._workers.add(pid)
             return Worker(self, pid, near_end, limits)
 
     def _say(self, message: dict[str, Any], connection: socket.socket | None = None) -> None:
