@@ -3,6 +3,7 @@
 Fields may be added; none is renamed, since instructors' scripts read them.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -70,6 +71,8 @@ class Report(msgspec.Struct):
     exercises: list[ExerciseReport]
     message: str = ""
     cells: list[CellReport] = []
+    enforced: list[str] = []
+    """What the isolation consisted of, in words."""
     version: str = __version__
     """Of the kit that gave the mark."""
 
@@ -82,7 +85,14 @@ class Report(msgspec.Struct):
 
 
 def without_marks(
-    notebook: str, status: SubmissionStatus, sentence: str, *, isolation: str, device: str, unit: str | None = None
+    notebook: str,
+    status: SubmissionStatus,
+    sentence: str,
+    *,
+    isolation: str,
+    enforced: Sequence[str],
+    device: str,
+    unit: str | None = None,
 ) -> Report:
     """The report on a submission of which nothing can be run, and why."""
-    return Report(notebook, unit, status, isolation, device, 0.0, 0.0, [], sentence)
+    return Report(notebook, unit, status, isolation, device, 0.0, 0.0, [], sentence, enforced=list(enforced))

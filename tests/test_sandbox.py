@@ -19,15 +19,19 @@ from hypothesis import strategies as st
 
 from autograder.course import REPOSITORY
 from autograder.sandbox.inside import protocol
-from autograder.sandbox.limits import Limits
+from autograder.sandbox.launch import launch
 from autograder.sandbox.server import Crashed, TimedOut, WarmParent
+from autograder.settings import load
 
 INSIDE = REPOSITORY / "autograder" / "sandbox" / "inside"
 
 
-@pytest.fixture(scope="module")
-def parent():
-    with WarmParent() as parent:
+LIMITS = load().limits
+
+
+@pytest.fixture(scope="module", params=["A", "B", "none"])
+def parent(request):
+    with WarmParent(launch(request.param, LIMITS, cuda=False)) as parent:
         yield parent
 
 
@@ -37,7 +41,7 @@ def run(parent):
     workers = []
 
     def run(source):
-        worker = parent.fork("cpu", Limits())
+        worker = parent.fork("cpu")
         workers.append(worker)
         worker.request({"operation": "cell", "cell": "c", "source": source}, cpu_seconds=2)
         nothing = protocol.pack(((), {}), {})
@@ -49,6 +53,13 @@ def run(parent):
     yield run
     for worker in workers:
         worker.end()
+
+
+def printed(worker, source):
+    """What a cell prints in this worker."""
+    answer, _ = worker.request({"operation": "cell", "cell": "c", "source": source}, cpu_seconds=2)
+    assert not answer["fault"], answer["fault"]
+    return answer["printed"].strip()
 
 
 def test_worker_holds_no_repository_no_test_and_no_answer(run):
@@ -73,20 +84,19 @@ def test_forked_from_a_process_with_one_thread(parent):
 
 
 def test_scratch_folder_is_gone_with_the_worker(parent):
-    worker = parent.fork("cpu", Limits())
-    answer, _ = worker.request(
-        {"operation": "cell", "cell": "c", "source": "import os; open('left', 'w'); print(os.getcwd())"}, cpu_seconds=2
-    )
-    folder = Path(answer["printed"].strip())
-    assert (folder / "left").exists()
+    worker = parent.fork("cpu")
+    folder = printed(worker, "import os; open('left', 'w'); print(os.getcwd())")
+    neighbour = parent.fork("cpu")
+    assert printed(neighbour, f"import os; print(os.path.exists({folder + '/left'!r}))") == "True"
     worker.end()
-    assert not folder.exists()
+    assert printed(neighbour, f"print(os.path.exists({folder!r}))") == "False"
+    neighbour.end()
 
 
 def test_cpu_limit_and_exit_are_told_apart(parent):
     for source, loss in [("while True: pass", TimedOut), ("import os; os._exit(1)", Crashed)]:
         with pytest.raises(loss):
-            parent.fork("cpu", Limits()).request({"operation": "cell", "cell": "c", "source": source}, cpu_seconds=1)
+            parent.fork("cpu").request({"operation": "cell", "cell": "c", "source": source}, cpu_seconds=1)
 
 
 def test_a_byte_now_and_then_is_no_sign_of_life():
@@ -109,10 +119,10 @@ def test_a_byte_now_and_then_is_no_sign_of_life():
 
 
 def test_a_lost_warm_parent_is_replaced():
-    with WarmParent() as parent:
-        first = parent.fork("cpu", Limits())
+    with WarmParent(launch("B", LIMITS, cuda=False)) as parent:
+        first = parent.fork("cpu")
         os.kill(parent.pid, signal.SIGKILL)
-        second = parent.fork("cpu", Limits())
+        second = parent.fork("cpu")
         first.end()  # a worker of the lost parent is nothing to the new one
         answer, _ = second.request({"operation": "cell", "cell": "c", "source": "print(1)"}, cpu_seconds=2)
         assert answer["printed"] == "1\n"
@@ -129,7 +139,7 @@ def answer():
         if isinstance(thing, socket.socket):
             thing.sendall(struct.pack("<II", len(head), 0) + head)
 """
-    worker = parent.fork("cpu", Limits())
+    worker = parent.fork("cpu")
     worker.request({"operation": "cell", "cell": "c", "source": source}, cpu_seconds=2)
     nothing = protocol.pack(((), {}), {})
     with pytest.raises(Crashed):
@@ -140,7 +150,16 @@ def answer():
 
 def test_inside_imports_nothing_of_ours():
     """The untrusted side may import itself, the standard library and what notebooks use."""
-    allowed = {*sys.stdlib_module_names, "torch", "numpy", "matplotlib", "IPython", "safetensors"}
+    allowed = {
+        *sys.stdlib_module_names,
+        "torch",
+        "numpy",
+        "matplotlib",
+        "IPython",
+        "safetensors",
+        "landlockpy",
+        "pyseccomp",
+    }
     for module in INSIDE.glob("*.py"):
         for node in ast.walk(ast.parse(module.read_text())):
             if isinstance(node, ast.Import):

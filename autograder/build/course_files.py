@@ -14,6 +14,7 @@ import nbformat
 from .. import course
 from ..grading.client import Grader
 from ..nbgrader_plugin.course_directory import nbgrader_api
+from ..settings import load
 from .source_notebook import BuildError, digest, source_notebook
 
 CHECK_MODULE = Path(__file__).with_name("attention_check.py")
@@ -63,7 +64,7 @@ def _build(stage: Path) -> None:
         notebook = source_notebook(text, course.REPOSITORY / "solutions" / text.name)
         nbformat.write(notebook, folder / f"{text.stem}.ipynb")
         shutil.copyfile(CHECK_MODULE, folder / CHECK_MODULE.name)
-    with Grader("cpu") as grader:
+    with Grader("cpu", load().trusting()) as grader:  # the only code that runs is the kit's own
         for text in texts:
             folder = stage / "source" / text.stem
             points = _points(folder / f"{text.stem}.ipynb")

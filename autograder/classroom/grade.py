@@ -8,6 +8,7 @@ from pathlib import Path
 from ..grading.requests import Device, Ready
 from ..nbgrader_plugin.preprocessor import marks_from
 from ..report import Report
+from ..settings import Settings
 from .assignment import Assignment
 from .gradebook import ClassGradebook
 from .hand_in import stage
@@ -37,15 +38,16 @@ class ClassResult:
 def grade(
     work: Assignment,
     *,
-    device: Device = "auto",
-    workers: int = 1,
+    device: Device,
+    settings: Settings,
+    workers: int,
     on_start: Callable[[int], None] = lambda total: None,
     on_row: Callable[[Row], None] = lambda row: None,
 ) -> ClassResult:
     """Grades everyone into the gradebook. Raises GraderRefused and GradebookProblem before anything is recorded."""
     with tempfile.TemporaryDirectory(prefix="staging-") as folder:
         staging = Path(folder)
-        with MarkingAhead(work.hand_ins, work.unit.name, device=device, workers=workers) as marking:
+        with MarkingAhead(work, device=device, settings=settings, workers=workers) as marking:
             gradebook = ClassGradebook(work.root, work.unit.name, staging)
             gradebook.enrol(work.students)
             terms = marking.start()

@@ -1,6 +1,5 @@
 """Marks a class with several grader processes, ahead of the one writer that puts the reports into the gradebook."""
 
-from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
 from types import TracebackType
@@ -9,18 +8,20 @@ from typing import Any
 from ..grading.client import Grader, GraderStopped
 from ..grading.requests import Device, Ready
 from ..report import Report
+from ..settings import Settings
+from .assignment import Assignment
 from .hand_in import HandIn
 
 
 class MarkingAhead:
     """Reports on a class's submissions, by student, each ready when it is asked for."""
 
-    def __init__(self, hand_ins: Sequence[HandIn], unit: str, *, device: Device, workers: int) -> None:
-        self._hand_ins = hand_ins
-        self._unit = unit
-        self._device = device
-        count = max(1, min(workers, len(hand_ins)))
-        self._graders = [Grader(device) for _ in range(count)]
+    def __init__(self, work: Assignment, *, device: Device, settings: Settings, workers: int) -> None:
+        self._hand_ins = work.hand_ins
+        self._unit = work.unit.name
+        self._new_grader = lambda: Grader(device, settings, private=(work.root, work.submitted))
+        count = max(1, min(workers, len(work.hand_ins)))
+        self._graders = [self._new_grader() for _ in range(count)]
         self._idle: SimpleQueue[Grader] = SimpleQueue()
         self._threads = ThreadPoolExecutor(count)
         self._reports: dict[str, Future[Report]] = {}
@@ -62,7 +63,7 @@ class MarkingAhead:
     def _replaced(self, stopped: Grader) -> Grader:
         """A new grader in the place of one that has stopped."""
         stopped.close()
-        grader = Grader(self._device)
+        grader = self._new_grader()
         self._graders[self._graders.index(stopped)] = grader
         return grader
 

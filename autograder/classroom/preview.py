@@ -9,6 +9,7 @@ import msgspec
 from ..grading.requests import Device
 from ..nbgrader_plugin.preprocessor import REPORT_FILE
 from ..report import Report
+from ..settings import Settings
 from .assignment import Assignment, NothingToGrade
 from .gradebook import ClassGradebook
 from .marking_ahead import MarkingAhead
@@ -25,7 +26,7 @@ class Change:
     why: str
 
 
-def preview(work: Assignment, *, device: Device = "auto", workers: int = 1) -> list[Change]:
+def preview(work: Assignment, *, device: Device, settings: Settings, workers: int) -> list[Change]:
     """What grading now would change in the gradebook, and why; nothing is written.
 
     Raises NothingToGrade, GraderRefused and GradebookProblem.
@@ -34,7 +35,7 @@ def preview(work: Assignment, *, device: Device = "auto", workers: int = 1) -> l
         raise NothingToGrade(f"There are no marks to compare with yet: {work.root / 'gradebook.db'} is not there.")
     gradebook = ClassGradebook(work.root, work.unit.name, work.submitted)
     changes: list[Change] = []
-    with MarkingAhead(work.hand_ins, work.unit.name, device=device, workers=workers) as marking:
+    with MarkingAhead(work, device=device, settings=settings, workers=workers) as marking:
         marking.start()
         for hand_in in work.hand_ins:
             if hand_in.notebook is not None:

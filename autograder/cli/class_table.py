@@ -23,7 +23,8 @@ _STATUS = {
 
 def class_table(unit: str, result: ClassResult) -> Table:
     """Students, statuses, scores, and for each exercise that is not right the name of the mistake."""
-    terms = f"device {result.terms.device}, isolation {result.terms.isolation}"
+    isolation = "none: NOT ISOLATED" if result.terms.isolation == "none" else result.terms.isolation
+    terms = f"device {result.terms.device}, isolation {isolation}"
     table = Table(title=f"{unit}: {len(result.rows)} students ({terms})", title_justify="left")
     table.add_column("student")
     table.add_column("status", no_wrap=True)

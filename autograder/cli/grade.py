@@ -9,6 +9,8 @@ from rich.progress import Progress
 
 from .. import course
 from ..grading.requests import Device
+from ..settings import BadSettings
+from .isolation import Require, Trust, asked
 from .saying import aside, console, refuse
 
 
@@ -26,6 +28,8 @@ def grade(
     course_folder: Annotated[
         Path, typer.Option("--course", help="The nbgrader course with the gradebook.")
     ] = course.REPOSITORY,
+    require_isolation: Require = None,
+    trust_submissions: Trust = False,
 ) -> None:
     """Grade a class: into the gradebook, with a table here and a feedback page for everyone."""
     # nbgrader takes seconds to import: `autograder mark` and `--help` do without.
@@ -38,24 +42,29 @@ def grade(
     from .class_table import changes_table, class_table
 
     try:
+        settings = asked(require_isolation, trust_submissions)
         work = assignment(unit, course_folder, submitted, roster)
         if dry_run:
-            console.print(changes_table(unit, preview(work, device=device, workers=workers)))
+            console.print(changes_table(unit, preview(work, device=device, settings=settings, workers=workers)))
             return
         with Progress(console=aside, transient=True, disable=not aside.is_terminal) as progress:
             task = progress.add_task(f"starting to grade {unit}", total=None)
             result = grade_class(
                 work,
                 device=device,
+                settings=settings,
                 workers=workers,
                 on_start=lambda total: progress.update(task, total=total, description=unit),
                 on_row=lambda row: progress.advance(task),
             )
-    except (course.UnknownUnit, NothingToGrade, BadRoster, GradebookProblem, GraderRefused, GraderStopped) as reason:
+    except (course.UnknownUnit, BadSettings, NothingToGrade, BadRoster, GradebookProblem) as reason:
+        refuse(reason)
+    except (GraderRefused, GraderStopped) as reason:
         refuse(reason)
     except KeyboardInterrupt:
         refuse("Interrupted. What was graded so far is in the gradebook; run the same command again for the rest.")
     console.print(class_table(unit, result))
+    console.print(f"Isolation {result.terms.isolation}: {', '.join(result.terms.enforced)}.", highlight=False)
     console.print(f"Gradebook: {_short(result.gradebook)}", highlight=False, markup=False, soft_wrap=True)
     pages = f"{_short(result.feedback)}/<student>/{unit}/{unit}.html"
     console.print(f"Feedback pages: {pages}", highlight=False, markup=False, soft_wrap=True)

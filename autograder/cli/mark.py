@@ -10,17 +10,25 @@ import typer
 from .. import course
 from ..grading.client import Grader, GraderRefused, GraderStopped
 from ..grading.requests import Device
+from ..settings import BadSettings
+from .isolation import Require, Trust, asked
 from .saying import aside, refuse
 
 
 def mark(
     notebooks: Annotated[list[Path], typer.Argument(help="Notebook files, under any name.")],
     device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
+    require_isolation: Require = None,
+    trust_submissions: Trust = False,
 ) -> None:
     """Mark notebook files, without a gradebook: one JSON object a line on stdout."""
     if not course.unit_names():
         refuse("Nothing is built yet: run `autograder build` first.")
-    with Grader(device) as grader:
+    try:
+        settings = asked(require_isolation, trust_submissions)
+    except BadSettings as reason:
+        refuse(reason)
+    with Grader(device, settings) as grader:
         try:
             for number, notebook in enumerate(notebooks, start=1):
                 report = grader.mark_file(notebook)

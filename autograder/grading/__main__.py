@@ -1,10 +1,17 @@
-"""The trusted grader process: `python -m autograder.grading DEVICE`."""
+"""The trusted grader process: `python -m autograder.grading TERMS`, TERMS being `requests.Terms` as JSON."""
 
 import os
 import signal
 import sys
+from importlib import metadata
+from pathlib import Path
 
-from ..sandbox.launch import launch
+import msgspec
+
+from ..course import REPOSITORY
+from ..sandbox import isolation
+from ..sandbox.launch import Launched, launch
+from .requests import Device, Refused, Terms
 
 
 def main() -> int:
@@ -12,10 +19,31 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the client, which then hangs up
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing but answers goes to the client
-    launched = launch()  # imports torch while this process does
+    terms = msgspec.json.decode(sys.argv[1], type=Terms)
+    try:
+        launched = _launched(terms)  # imports torch while this process does
+    except isolation.NotIsolated as reason:
+        answers.write(msgspec.json.encode(Refused(str(reason))) + b"\n")
+        return 0
     from .service import serve
 
-    return serve(sys.stdin.buffer, answers, launched, sys.argv[1])
+    return serve(sys.stdin.buffer, answers, launched, terms.device)
+
+
+def _launched(terms: Terms) -> Launched:
+    asked = terms.settings.isolation
+    level = isolation.choose(asked.require, trust_submissions=asked.trust_submissions)
+    if level != "none":
+        for folder in (REPOSITORY, *map(Path, terms.private)):
+            isolation.keep_private(folder)
+    return launch(level, terms.settings.limits, cuda=_may_be_cuda(terms.device))
+
+
+def _may_be_cuda(device: Device) -> bool:
+    """Whether the sandbox needs the GPU's device nodes; torch, which knows better, is not imported yet."""
+    if device == "auto":
+        return Path("/dev/nvidiactl").exists() and not metadata.version("torch").endswith("+cpu")
+    return device == "cuda"
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -16,6 +17,7 @@ import msgspec
 
 from .. import notebook
 from ..report import Report, SubmissionStatus, without_marks
+from ..settings import Settings, load
 from .requests import (
     Answer,
     CandidateKind,
@@ -28,6 +30,7 @@ from .requests import (
     Ready,
     Refused,
     Request,
+    Terms,
 )
 
 _CLOSING_SECONDS = 5
@@ -47,10 +50,17 @@ class GraderStopped(Exception):
 class Grader:
     """A grader process of one's own. May be shared by threads: one request is answered after another."""
 
-    def __init__(self, device: Device = "auto") -> None:
+    def __init__(
+        self, device: Device = "auto", settings: Settings | None = None, *, private: Sequence[Path] = ()
+    ) -> None:
+        """settings: those of autograder.toml, if none are given. private: folders that no submission may read.
+
+        Raises BadSettings.
+        """
+        terms = msgspec.json.encode(Terms(device, settings or load(), [str(folder) for folder in private])).decode()
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "autograder.grading", device],
+            [sys.executable, "-P", "-m", "autograder.grading", terms],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # As in the sandbox: what walks a set does so in the same order on both sides.
@@ -79,7 +89,9 @@ class Grader:
     def without_marks(self, name: str, status: SubmissionStatus, sentence: str) -> Report:
         """The report on a submission of which there are no bytes to mark."""
         ready = self.ready
-        return without_marks(name, status, sentence, isolation=ready.isolation, device=ready.device)
+        return without_marks(
+            name, status, sentence, isolation=ready.isolation, enforced=ready.enforced, device=ready.device
+        )
 
     def mark_candidate(self, unit: str, kind: CandidateKind, name: str = "") -> Report:
         """The report on an answer that the kit knows."""

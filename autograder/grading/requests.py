@@ -5,9 +5,19 @@ from typing import Any, Literal
 import msgspec
 
 from ..report import Report
+from ..settings import Settings
 
 Device = Literal["cpu", "cuda", "auto"]
 CandidateKind = Literal["solution", "misconception", "right_answer"]
+
+
+class Terms(msgspec.Struct):
+    """What a grader process is started with."""
+
+    device: Device
+    settings: Settings
+    private: list[str] = []
+    """Folders that no submission may read, beside the kit's own."""
 
 
 class MarkNotebook(msgspec.Struct, tag="mark"):
@@ -43,6 +53,8 @@ class Ready(msgspec.Struct, tag="ready"):
 
     device: str
     isolation: str
+    enforced: list[str]
+    """What the isolation consists of, in words."""
 
 
 class Refused(msgspec.Struct, tag="refused"):

@@ -7,9 +7,10 @@ import msgspec
 import torch
 
 from .. import catalogue, course
-from ..report import Report, without_marks
+from ..report import Report
+from ..sandbox.isolation import NotIsolated
 from ..sandbox.launch import Launched
-from ..sandbox.limits import Limits
+from ..sandbox.self_test import NotDenied
 from ..sandbox.server import WarmParent
 from . import public_examples
 from .examiner import Examiner
@@ -26,6 +27,8 @@ from .requests import (
 )
 from .session import Session, run_session
 from .submission import Desk
+
+_NO_DEVICE = "take --device cpu. docs/security.md says more."
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched, device: str) -> int:
@@ -46,8 +49,19 @@ def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched, device: str
             if session.problems:
                 _say(answers, Refused("The hidden graders cannot be collected. " + " ".join(session.problems)))
                 return
-            desk = Desk(Examiner(session), sandbox, device, Limits())
-            _say(answers, Ready(device, sandbox.isolation))
+            try:
+                ready = Ready(device, sandbox.isolation, sandbox.enforced)
+            except (NotIsolated, NotDenied) as reason:
+                _say(answers, Refused(str(reason)))
+                return
+            if device != "cpu" and not sandbox.computes_on(device):
+                _say(
+                    answers,
+                    Refused(f"{device} does not work at isolation level {sandbox.isolation} here: {_NO_DEVICE}"),
+                )
+                return
+            desk = Desk(Examiner(session), sandbox, device)
+            _say(answers, ready)
             for line in requests:
                 _say(answers, _answer(desk, session, msgspec.json.decode(line, type=Request)))
 
@@ -77,8 +91,7 @@ def _marked(desk: Desk, name: str, content: bytes, unit: str | None) -> Report:
     except Exception:
         traceback.print_exc()
         sentence = "Our grader failed on this notebook, which is our fault and not yours. Please tell your instructor."
-        isolation, device = desk.sandbox.isolation, desk.device
-        return without_marks(name, "grader_error", sentence, isolation=isolation, device=device, unit=unit)
+        return desk.without_marks(name, "grader_error", sentence, unit)
 
 
 def _say(answers: BinaryIO, answer: Answer) -> None:

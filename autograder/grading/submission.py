@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .. import catalogue, course, notebook
-from ..report import CellReport, ExerciseReport, Report, without_marks
-from ..sandbox.limits import Limits
+from ..report import CellReport, ExerciseReport, Report, SubmissionStatus, without_marks
 from ..sandbox.server import WarmParent
 from ..student.backend import Backend
 from ..student.sandboxed import SandboxedNotebook
@@ -21,7 +20,6 @@ class Desk:
     examiner: Examiner
     sandbox: WarmParent
     device: str
-    limits: Limits
 
     def mark(self, name: str, content: bytes, unit_name: str | None) -> Report:
         """The report on the bytes of a notebook file; damage is a status, not an error."""
@@ -29,9 +27,9 @@ class Desk:
             parsed = notebook.parse(content)
             unit = course.unit(unit_name) if unit_name else notebook.unit_of(parsed)
         except notebook.Damaged as damage:
-            return without_marks(name, "damaged", str(damage), isolation=self.sandbox.isolation, device=self.device)
+            return self.without_marks(name, "damaged", str(damage), None)
         cells = notebook.code_cells(parsed, unit)
-        code = SandboxedNotebook(self.sandbox, cells, self.device, self.limits)
+        code = SandboxedNotebook(self.sandbox, cells, self.device)
         with contextlib.closing(code):
             outcomes = code.run_cells()
             troubled = {exercise.name: _troubled_cell(exercise.name, cells, outcomes) for exercise in unit.exercises}
@@ -39,6 +37,18 @@ class Desk:
                 self._mark_exercise(unit.name, exercise, code, troubled[exercise.name]) for exercise in unit.exercises
             ]
         return self._report(name, unit, exercises, outcomes)
+
+    def without_marks(self, name: str, status: SubmissionStatus, sentence: str, unit: str | None) -> Report:
+        """The report on a submission of which nothing can be run."""
+        return without_marks(
+            name,
+            status,
+            sentence,
+            isolation=self.sandbox.isolation,
+            enforced=self.sandbox.enforced,
+            device=self.device,
+            unit=unit,
+        )
 
     def mark_candidate(self, unit: course.Unit, candidate: catalogue.Candidate | None) -> Report:
         """The report on one entry of the catalogue, or on the solutions, run in this process: no secret is in it."""
@@ -71,6 +81,7 @@ class Desk:
             exercises=exercises,
             message=f"Cells that did not run to their end: {', '.join(failed)}." if failed else "",
             cells=cells,
+            enforced=self.sandbox.enforced,
         )
 
 

@@ -1,29 +1,40 @@
 """Starts the warm parent's process. Imports no torch, so that a caller's own imports run beside the parent's."""
 
+import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
-import sysconfig
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from . import isolation
+from .inside.confinement import Level, Terms
+from .limits import Limits
 
 _INSIDE = Path(__file__).parent / "inside"
 
 
 @dataclass(frozen=True)
 class Launched:
-    """A warm parent on its way: its process, the control connection to it, and its folder."""
+    """A warm parent on its way: its process, the control connection to it, its folder, and the terms."""
 
     process: subprocess.Popen[bytes]
     control: socket.socket
     room: Path
+    level: Level
+    limits: Limits
+    cuda: bool
+
+    def again(self) -> "Launched":
+        """Another one on the same terms."""
+        return launch(self.level, self.limits, cuda=self.cuda)
 
 
-def launch() -> Launched:
-    """Starts Python on a copy of `inside/` alone, which is gone again when student's code first runs.
+def launch(level: Level, limits: Limits, *, cuda: bool) -> Launched:
+    """Starts Python on a copy of `inside/` alone, which is deleted again before any student's code runs.
 
     -S leaves out the .pth files of site-packages, one of which may put this repository on the path; the
     packages themselves are named instead. The environment is made here, from nothing.
@@ -32,22 +43,26 @@ def launch() -> Launched:
     shutil.copytree(_INSIDE, room / "inside", ignore=shutil.ignore_patterns("__pycache__"))
     home = room / "home"
     home.mkdir()
-    packages = sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
     control, far_end = socket.socketpair()
+    terms = Terms(level, isolation.readable(), isolation.devices(cuda=cuda), cuda)
     start = f"""
-import shutil, sys
+import json, sys
 sys.path[:0] = [{str(room)!r}]
-sys.path += {packages!r}
+sys.path += {isolation.packages()!r}
 from inside.warm_parent import main
+from inside.confinement import Terms
 sys.path.remove({str(room)!r})
-shutil.rmtree({str(room / "inside")!r})
-main({far_end.fileno()})
-shutil.rmtree({str(room)!r}, ignore_errors=True)
+main({far_end.fileno()}, Terms(**json.loads({json.dumps(asdict(terms))!r})))
 """
+    command = [str(Path(sys.executable).resolve()), "-P", "-s", "-S", "-B", "-c", start]
+    if level == "A":
+        command = isolation.bubblewrapped(command, room, limits.scratch_bytes, cuda=cuda)
+        home = Path("/tmp")
     environment = {
         "PATH": os.defpath,
         "HOME": str(home),
         "TMPDIR": str(home),
+        "LOGNAME": "student",
         "LANG": "C.UTF-8",
         "MPLBACKEND": "Agg",
         # A fork carries no threads over, so no pool may have been started before it.
@@ -60,11 +75,11 @@ shutil.rmtree({str(room)!r}, ignore_errors=True)
     }
     with far_end:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-s", "-S", "-B", "-c", start],
+            command,
             pass_fds=[far_end.fileno()],
-            cwd=home,
+            cwd=room,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
         )
-    return Launched(process, control, room)
+    return Launched(process, control, room, level, limits, cuda)

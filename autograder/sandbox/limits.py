@@ -1,24 +1,47 @@
-"""How much one submission may use. One place, so that a course with a slower machine changes one number."""
+"""How much one submission may use. The numbers stand in autograder.toml; here is what each is for."""
 
-from dataclasses import dataclass
+import msgspec
 
-from .inside import confinement
+from .inside.resources import WorkerLimits
+
+MEGABYTE = 1 << 20
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """CPU time is the limit; wall time stands generously beside it, since a busy machine is not the student's fault."""
 
-    cell_cpu_seconds: int = 10
-    call_cpu_seconds: int = 4
-    wall_factor: int = 5
-    """Wall seconds allowed for each CPU second: 20 for a call, 50 for a cell."""
-    worker_cpu_seconds: int = 60
-    restarts: int = 8
+    cell_cpu_seconds: int
+    """For one cell of the notebook."""
+    call_cpu_seconds: int
+    """For one call by a grader."""
+    wall_factor: int
+    """Wall seconds allowed for each CPU second."""
+    worker_cpu_seconds: int
+    """For all cells and calls in one worker."""
+    restarts: int
     """How often a worker is started again for one submission, after a hang or a crash."""
-    memory_bytes: int = 4 << 30
-    file_bytes: int = 64 << 20
+    submission_wall_seconds: int
+    """For one submission, everything included; what is left of it then is not run."""
+    memory_megabytes: int
+    """Of address space, above what Python and torch have mapped before."""
+    file_megabytes: int
+    """For one file."""
+    scratch_megabytes: int
+    """For all files together."""
+    open_files: int
+    threads: int
+    """Enforced where the kernel counts a sandbox's threads apart: level A, as an ordinary user."""
 
-    def of_worker(self) -> confinement.Limits:
+    @property
+    def scratch_bytes(self) -> int:
+        return self.scratch_megabytes * MEGABYTE
+
+    def of_worker(self) -> WorkerLimits:
         """The part that the worker's own process is held to."""
-        return confinement.Limits(self.worker_cpu_seconds, self.memory_bytes, self.file_bytes)
+        return WorkerLimits(
+            self.worker_cpu_seconds,
+            self.memory_megabytes * MEGABYTE,
+            self.file_megabytes * MEGABYTE,
+            self.open_files,
+            self.threads,
+        )

@@ -9,12 +9,17 @@ from dataclasses import asdict
 from types import TracebackType
 from typing import Any
 
+from . import self_test
 from .inside import protocol
-from .launch import Launched, launch
+from .inside.confinement import Level
+from .isolation import NotIsolated
+from .launch import Launched
 from .limits import Limits
 
 _START_SECONDS = 120
 _CONTROL_SECONDS = 10
+_SELF_TEST_SECONDS = 5
+_DEVICE_SECONDS = 30
 
 
 class TimedOut(Exception):
@@ -35,34 +40,54 @@ class WarmParent:
     If it is lost (a student's code may kill what its user may kill), the next fork starts another.
     """
 
-    def __init__(self, launched: Launched | None = None) -> None:
-        self._isolation: str | None = None
-        self._adopt(launched or launch())
+    def __init__(self, launched: Launched) -> None:
+        self._adopt(launched)
 
     @property
-    def isolation(self) -> str:
-        """What the operating system keeps workers from doing: a level as docs/design.md enumerates them."""
-        if self._isolation is None:
-            try:
-                ready = self._hear(_START_SECONDS)
-            except _Lost:
-                raise RuntimeError("The sandbox did not start; what it printed says why.") from None
-            self._isolation = str(ready["isolation"])
-        return self._isolation
+    def isolation(self) -> Level:
+        """What the operating system keeps workers from doing: a level as docs/security.md describes them."""
+        return self._launched.level
+
+    @property
+    def limits(self) -> Limits:
+        """What one submission may use."""
+        return self._launched.limits
+
+    @property
+    def enforced(self) -> list[str]:
+        """What is enforced at this level, in words. Waits for the start; raises NotIsolated and NotDenied."""
+        if self._enforced is None:
+            self._start()
+        assert self._enforced is not None
+        return self._enforced
 
     @property
     def pid(self) -> int:
         """The process's id."""
         return self._process.pid
 
-    def fork(self, device: str, limits: Limits) -> "Worker":
+    def fork(self, device: str) -> "Worker":
         """A new worker for one submission."""
         try:
-            return self._fork(device, limits)
+            assert self.enforced
+            return self._fork(device)
         except _Lost:
             self.close()
-            self._adopt(launch())
-            return self._fork(device, limits)
+            self._adopt(self._launched.again())
+            assert self.enforced
+            return self._fork(device)
+
+    def computes_on(self, device: str) -> bool:
+        """Whether a worker can compute on the device, confined as it is."""
+        worker = self.fork(device)
+        try:
+            source = f"import torch; torch.ones(1, device={device!r}).sum().item()"
+            answer, _ = worker.request({"operation": "cell", "cell": "", "source": source}, cpu_seconds=_DEVICE_SECONDS)
+            return answer["fault"] is None
+        except (TimedOut, Crashed):
+            return False
+        finally:
+            worker.end()
 
     def end(self, pid: int, *, hung_up: bool) -> int:
         """Ends one worker; returns the signal that had ended it already, or 0."""
@@ -76,24 +101,46 @@ class WarmParent:
             return 0
 
     def _adopt(self, launched: Launched) -> None:
-        self._room = launched.room
+        self._launched = launched
         self._control = launched.control
         self._process = launched.process
-        self._isolation = None
+        self._enforced: list[str] | None = None
         self._workers: set[int] = set()
 
-    def _fork(self, device: str, limits: Limits) -> "Worker":
-        assert self.isolation
+    def _start(self) -> None:
+        try:
+            ready = self._hear(_START_SECONDS)
+        except _Lost:
+            raise NotIsolated(
+                f"The sandbox did not start at isolation level {self.isolation}; what it printed says why."
+            ) from None
+        if "cannot" in ready:
+            raise NotIsolated(f"{ready['cannot']} docs/security.md says what each level needs.")
+        shutil.rmtree(self._launched.room / "inside")  # imported by now, and nobody's business
+        enforced = [str(layer) for layer in ready["enforced"]]
+        if self.isolation != "none":
+            worker = self._fork("cpu")
+            try:
+                tried = self_test.run(lambda header: worker.request(header, cpu_seconds=_SELF_TEST_SECONDS)[0])
+            except (TimedOut, Crashed):
+                raise NotIsolated("The sandbox's self-test did not come to its end, so nothing is marked.") from None
+            finally:
+                worker.end()
+            enforced.append(f"self-test of {tried} denials")
+        self._enforced = enforced
+
+    def _fork(self, device: str) -> "Worker":
         near_end, far_end = socket.socketpair()
+        limits = {"limits": asdict(self.limits.of_worker()), "scratch_bytes": self.limits.scratch_bytes}
         with far_end:
             try:
-                self._say({"fork": {"device": device, "limits": asdict(limits.of_worker())}}, far_end)
+                self._say({"fork": {"device": device, **limits}}, far_end)
                 pid = int(self._hear(_CONTROL_SECONDS)["pid"])
             except _Lost:
                 near_end.close()
                 raise
             self._workers.add(pid)
-            return Worker(self, pid, near_end, limits)
+            return Worker(self, pid, near_end, self.limits)
 
     def _say(self, message: dict[str, Any], connection: socket.socket | None = None) -> None:
         try:
@@ -118,7 +165,7 @@ class WarmParent:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        shutil.rmtree(self._room, ignore_errors=True)
+        shutil.rmtree(self._launched.room, ignore_errors=True)
 
     def __enter__(self) -> "WarmParent":
         return self

@@ -4,6 +4,7 @@ A hang or a crash costs what hung or crashed alone: the next request forks a fre
 cells again, without the one that did not come back.
 """
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -16,7 +17,6 @@ from ..sandbox.inside import protocol
 from ..sandbox.inside.arguments import Arguments
 from ..sandbox.inside.bench import Kind, Observation, Target
 from ..sandbox.inside.faults import Missing, Place, Raised, StudentFault, Unusable
-from ..sandbox.limits import Limits
 from ..sandbox.server import Crashed, TimedOut, WarmParent, Worker
 
 MAX_CELL_CHARACTERS = 200_000
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class OutOfBudget(Exception):
-    """This submission has had all the restarts it gets."""
+    """This submission has had all the restarts, or all the time, that it gets."""
 
 
 class _Fault(msgspec.Struct):
@@ -65,13 +65,14 @@ class _Answer(msgspec.Struct):
 class SandboxedNotebook:
     """One submission's code as a backend for `Student`. Close it when the submission is marked."""
 
-    def __init__(self, parent: WarmParent, cells: Sequence[CodeCell], device: str, limits: Limits) -> None:
+    def __init__(self, parent: WarmParent, cells: Sequence[CodeCell], device: str) -> None:
         self._parent = parent
         self._cells = cells
         self._device = device
-        self._limits = limits
+        self._limits = parent.limits
         self._worker: Worker | None = None
-        self._restarts_left = limits.restarts
+        self._restarts_left = self._limits.restarts
+        self._deadline = time.monotonic() + self._limits.submission_wall_seconds
         self._outcomes: dict[int, CellReport] = {}
 
     def run_cells(self) -> list[CellReport]:
@@ -141,14 +142,20 @@ class SandboxedNotebook:
         if self._restarts_left < 0:
             raise OutOfBudget
         self._restarts_left -= 1
-        self._worker = self._parent.fork(self._device, self._limits)
+        self._worker = self._parent.fork(self._device)
         for number, cell in enumerate(self._cells):
+            self._check_time()
             before = self._outcomes.get(number)
             if before and before.status in ("timeout", "crashed"):
                 continue
             self._outcomes[number] = self._run_cell(cell)
             if self._worker is None:
                 return
+
+    def _check_time(self) -> None:
+        if time.monotonic() > self._deadline:
+            self.close()
+            raise OutOfBudget
 
     def _run_cell(self, cell: CodeCell) -> CellReport:
         if len(cell.source) > MAX_CELL_CHARACTERS:
@@ -172,6 +179,7 @@ class SandboxedNotebook:
         return CellReport(cell.name, "ran", "", answer.printed)
 
     def _ask(self, header: dict[str, Any], tensors: protocol.Tensors | None = None) -> tuple[_Answer, protocol.Tensors]:
+        self._check_time()
         while self._worker is None:
             self._restart()
         answer, payload = self._request(header, tensors or {}, self._limits.call_cpu_seconds)

@@ -8,6 +8,7 @@ import types
 from dataclasses import dataclass
 from typing import Any
 
+from IPython.core.async_helpers import get_asyncio_loop
 from IPython.core.compilerop import CachingCompiler
 from IPython.core.history import HistoryManager
 from IPython.core.interactiveshell import InteractiveShell
@@ -119,6 +120,10 @@ class Notebook:
         sys.modules[CHECK_MODULE] = check
         self._shell = NotebookShell.instance()
         atexit.unregister(self._shell.atexit_operations)  # there is no history to put away
+
+    def settle(self) -> None:
+        """Makes the event loop that `await` in a cell needs, in the process that is to use it."""
+        get_asyncio_loop()
 
     @property
     def names(self) -> dict[str, Any]:

@@ -1,45 +1,71 @@
-"""What the operating system keeps a worker from doing.
+"""What the operating system keeps a worker from doing: prepared once in the warm parent, enforced in each worker.
 
-This is the place for it, called once in every worker before any of the student's code runs. For now a worker is
-limited in CPU time, memory and file size, and nothing more: the level is `none`, and every mark says so.
+Levels, as docs/security.md describes them: `A` is bubblewrap around the warm parent and, on each worker, Landlock,
+a system-call filter and limits; `B` is the same without bubblewrap; `none` is the limits alone.
 """
 
-import resource
-from dataclasses import dataclass
-from pathlib import Path
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
-LEVEL = "none"
+from . import files, privileges, resources, system_calls
 
-_PAGE = resource.getpagesize()
-_LAST_SECONDS = 5  # after SIGXCPU, which code can catch, the kernel kills
+Level = Literal["A", "B", "none"]
+
+LEAST_LANDLOCK: dict[Level, int] = {"A": 1, "B": 2}
+"""The versions of Landlock that the levels need: without bubblewrap, moving files between folders must be governed."""
+
+
+class CannotConfine(Exception):
+    """The level cannot be had here; `str()` says what is missing."""
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What one worker may use. Seconds of CPU, bytes of memory and of any one file."""
+class Terms:
+    """What the trusted side asks of the warm parent."""
 
-    cpu_seconds: int
-    memory_bytes: int
-    file_bytes: int
-
-
-def confine(limits: Limits, *, cuda: bool) -> None:
-    """Applies the limits to this process, for good."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file_bytes, limits.file_bytes))
-    resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_seconds, limits.cpu_seconds + _LAST_SECONDS))
-    if not cuda:  # CUDA maps more address space than any limit would allow
-        room = _address_space() + limits.memory_bytes
-        resource.setrlimit(resource.RLIMIT_AS, (room, room))
+    level: Level
+    readable: Sequence[str]
+    """Folders and files that a worker may read."""
+    devices: Sequence[str] = files.DEVICES
+    cuda: bool = False
 
 
-def allow_cpu(seconds: int) -> None:
-    """Ends this process by SIGXCPU once it has used this much more CPU time. Within the limit set by `confine`."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    soft = int(used.ru_utime + used.ru_stime) + 1 + seconds
-    resource.setrlimit(resource.RLIMIT_CPU, (min(soft, hard - _LAST_SECONDS), hard))
+@dataclass(frozen=True)
+class Confinement:
+    """A level, ready to be enforced."""
+
+    terms: Terms
+    program: bytes
+    """The compiled filter of system calls; empty at level `none`."""
+    enforced: list[str] = field(default_factory=list)
+    """What is enforced, in words."""
+
+    def enforce(self, limits: resources.WorkerLimits, scratch: str) -> None:
+        """Confines this process for good. OSError where any part cannot be had: then no student's code may run."""
+        cuda = self.terms.cuda
+        resources.limit(limits, cuda=cuda, counts_threads=self.terms.level == "A")
+        if self.terms.level != "none":
+            files.restrict(self.terms.readable, scratch, self.terms.devices)
+            system_calls.load(self.program, os.getpid())
 
 
-def _address_space() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[0]) * _PAGE
+def prepare(terms: Terms) -> Confinement:
+    """Makes this process, which is to fork workers, ready for a level; raises CannotConfine."""
+    if terms.level == "none":
+        return Confinement(terms, b"", ["rlimits"])
+    landlock = files.landlock_version()
+    if landlock < LEAST_LANDLOCK[terms.level]:
+        raise CannotConfine(
+            f"Level {terms.level} needs Landlock version {LEAST_LANDLOCK[terms.level]}; here it is {landlock or 'off'}."
+        )
+    if terms.level == "A" and os.getpid() != 1:
+        raise CannotConfine("Level A needs a process namespace of its own.")
+    try:
+        program = system_calls.compiled(cuda=terms.cuda)
+        privileges.drop()
+    except (ImportError, OSError, RuntimeError) as error:
+        raise CannotConfine(f"Level {terms.level} cannot be had: {error}.") from None
+    layers = ["bubblewrap"] if terms.level == "A" else []
+    return Confinement(terms, program, [*layers, f"Landlock {landlock}", "seccomp", "rlimits"])

@@ -7,13 +7,12 @@ thread pool may hang. Over its control connection it is told to fork a worker or
 import contextlib
 import ctypes
 import os
-import shutil
+import select
 import signal
 import site
 import socket
-import tempfile
+import sys
 import time
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -21,48 +20,116 @@ import matplotlib.font_manager  # noqa: F401  (reads the font cache, once)
 import torch
 from matplotlib import pyplot
 
-from . import protocol, worker
+from . import protocol, scratch, worker
 from .arguments import Arguments
 from .bench import Bench
 from .cells import Notebook
-from .confinement import LEVEL, Limits
+from .confinement import CannotConfine, Confinement, Terms, prepare
+from .resources import WorkerLimits
 
 GRACE = 2.0  # seconds
+WATCH_SECONDS = 0.5
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-def main(control_fd: int) -> None:
+def main(control_fd: int, terms: Terms) -> None:
     """Serves the control connection until the trusted side closes it."""
     control = socket.socket(fileno=control_fd)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trusted side, which then hangs up
     torch.set_num_threads(1)  # before any operator runs
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans come to this process, which ends them
     site.sethelper()  # `help`, which -S leaves out
     notebook = Notebook()
     _warm_up()
-    scratches: dict[int, str] = {}
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the trusted side may leave at any time
-        protocol.send(control, {"isolation": LEVEL})
-    while True:
         try:
-            request, _ = protocol.receive(control)
-        except protocol.ProtocolError:
-            break
-        if "fork" in request:
-            (connection_fd,) = socket.recv_fds(control, 1, 1)[1]
-            pid, scratch = _fork(control, connection_fd, request["fork"], notebook)
-            scratches[pid] = scratch
-            protocol.send(control, {"pid": pid})
-        else:
-            pid = request["end"]
-            ended_by = _end(pid, hung_up=request["hung_up"])
-            shutil.rmtree(scratches.pop(pid), ignore_errors=True)
-            _end_orphans(scratches.keys())
-            protocol.send(control, {"ended_by": ended_by})
-    for pid, scratch in scratches.items():
-        _end(pid, hung_up=False)
-        shutil.rmtree(scratch, ignore_errors=True)
-    _end_orphans(())
+            confinement = prepare(terms)
+        except CannotConfine as reason:
+            protocol.send(control, {"cannot": str(reason)})
+            return
+        if sys.platform == "linux":  # orphans come to this process, which ends them
+            ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        protocol.send(control, {"enforced": confinement.enforced})
+        _Nursery(control, notebook, confinement).serve()
+
+
+class _Nursery:
+    """The workers that are running, each with its scratch folder."""
+
+    def __init__(self, control: socket.socket, notebook: Notebook, confinement: Confinement) -> None:
+        self._control = control
+        self._notebook = notebook
+        self._confinement = confinement
+        self._scratches: dict[int, str] = {}
+        self._most_bytes: dict[int, int] = {}
+
+    def serve(self) -> None:
+        """Forks and ends workers as it is told to; leaves none behind."""
+        try:
+            while True:
+                while not select.select([self._control], [], [], WATCH_SECONDS if self._scratches else None)[0]:
+                    self._watch()
+                request, _ = protocol.receive(self._control)
+                if "fork" in request:
+                    (connection_fd,) = socket.recv_fds(self._control, 1, 1)[1]
+                    answer = {"pid": self._fork(connection_fd, request["fork"])}
+                else:
+                    answer = {"ended_by": self._end(request["end"], hung_up=request["hung_up"])}
+                protocol.send(self._control, answer)
+        except (protocol.ProtocolError, OSError):
+            for pid in list(self._scratches):
+                self._end(pid, hung_up=False)
+
+    def _fork(self, connection_fd: int, job: dict[str, Any]) -> int:
+        folder = scratch.make()
+        pid = os.fork()
+        if pid:
+            os.close(connection_fd)
+            self._scratches[pid] = folder
+            self._most_bytes[pid] = job["scratch_bytes"]
+            return pid
+        try:
+            self._control.close()
+            connection = socket.socket(fileno=connection_fd)
+            limits = WorkerLimits(**job["limits"])
+            worker.work(connection, worker.Job(job["device"], limits, folder), self._notebook, self._confinement)
+        finally:
+            os._exit(0)
+
+    def _watch(self) -> None:
+        """Kills a worker that fills the disk; that it is gone is noticed as with any other crash."""
+        for pid, folder in self._scratches.items():
+            if scratch.is_overfull(folder, self._most_bytes[pid]):
+                os.kill(pid, signal.SIGKILL)
+
+    def _end(self, pid: int, *, hung_up: bool) -> int:
+        """Ends a worker, what it started and its scratch folder; returns the signal that had ended it, or 0."""
+        ended_by = _killed(pid, hung_up=hung_up)
+        folder = self._scratches.pop(pid)
+        self._end_orphans()
+        with contextlib.suppress(OSError):  # at worst a file stays behind; the next submission goes on
+            scratch.wipe(folder)
+        return ended_by
+
+    def _end_orphans(self) -> None:
+        """Kills what a worker left running outside its group: each is a child of this process, or of such a one."""
+        if os.getpid() == 1:  # in a process namespace of its own, which shows no /proc
+            if not self._scratches:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(-1, signal.SIGKILL)
+                with contextlib.suppress(ChildProcessError):
+                    while True:
+                        os.waitpid(-1, 0)
+            return
+        children = Path(f"/proc/self/task/{os.getpid()}/children")
+        while orphans := [pid for pid in map(int, _words(children)) if pid not in self._scratches]:
+            for pid in orphans:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+
+
+def _words(file: Path) -> list[str]:
+    """What a file of the kernel's lists; nothing where this is no Linux."""
+    return file.read_text().split() if file.exists() else []
 
 
 def _warm_up() -> None:
@@ -76,22 +143,8 @@ def _warm_up() -> None:
     pyplot.close(figure)
 
 
-def _fork(control: socket.socket, connection_fd: int, job: dict[str, Any], notebook: Notebook) -> tuple[int, str]:
-    scratch = tempfile.mkdtemp(prefix="submission-")
-    pid = os.fork()
-    if pid:
-        os.close(connection_fd)
-        return pid, scratch
-    try:
-        control.close()
-        limits = Limits(**job["limits"])
-        worker.work(socket.socket(fileno=connection_fd), worker.Job(job["device"], limits, scratch), notebook)
-    finally:
-        os._exit(0)
-
-
-def _end(pid: int, *, hung_up: bool) -> int:
-    """Kills the worker and what it started; returns the signal that had ended it before, or 0.
+def _killed(pid: int, *, hung_up: bool) -> int:
+    """Kills a worker and its group; returns the signal that had ended it before, or 0.
 
     A worker that has hung up is given a moment to be dead, so that what ended it can be told.
     """
@@ -108,12 +161,3 @@ def _end(pid: int, *, hung_up: bool) -> int:
         os.waitpid(pid, 0)
         return 0
     return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-
-
-def _end_orphans(workers: Collection[int]) -> None:
-    """Kills what a worker left running outside its group: each is a child of this process by now, or of such a one."""
-    children = Path(f"/proc/self/task/{os.getpid()}/children")
-    while orphans := [pid for pid in map(int, children.read_text().split()) if pid not in workers]:
-        for pid in orphans:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)

@@ -11,10 +11,11 @@ from typing import Any
 
 import torch
 
-from . import confinement, protocol
+from . import attempts, protocol, resources
 from .arguments import Arguments
 from .bench import Bench, Observation, raised
 from .cells import Notebook
+from .confinement import Confinement
 from .faults import Missing, Raised, StudentFault
 
 Answer = tuple[dict[str, Any], protocol.Tensors]
@@ -25,14 +26,15 @@ class Job:
     """What a worker is told when it is forked."""
 
     device: str
-    limits: confinement.Limits
+    limits: resources.WorkerLimits
     scratch: str
 
 
-def work(connection: socket.socket, job: Job, notebook: Notebook) -> None:
+def work(connection: socket.socket, job: Job, notebook: Notebook, confinement: Confinement) -> None:
     """Serves one submission in an untouched notebook; returns when the trusted side hangs up."""
     _settle(job)
-    confinement.confine(job.limits, cuda=job.device != "cpu")
+    notebook.settle()
+    confinement.enforce(job.limits, job.scratch)
     pid = os.getpid()
     service = _Service(notebook, Bench(notebook.names, job.device))
     while True:
@@ -40,7 +42,7 @@ def work(connection: socket.socket, job: Job, notebook: Notebook) -> None:
             header, tensors = protocol.receive(connection)
         except protocol.ProtocolError:
             return
-        confinement.allow_cpu(int(header["cpu_seconds"]))
+        resources.allow_cpu(int(header["cpu_seconds"]))
         answer, payload = service.answer(header, tensors)
         if os.getpid() != pid:
             os._exit(0)  # a copy that the student's code forked: one worker answers, once
@@ -82,6 +84,7 @@ class _Service:
             "to_dtype": _done(lambda h, t: bench.to_dtype(h["instance"], getattr(torch, h["dtype"]))),
             "train": _done(lambda h, t: bench.train(h["instance"], h["mode"])),
             "probe_device": self._probe_device,
+            "attempts": lambda h, t: (attempts.make_all(attempts.Bait(**h["bait"])), {}),
         }
 
     def answer(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:

@@ -1,0 +1,25 @@
+"""The options with which `mark` and `grade` ask for isolation."""
+
+from typing import Annotated, Literal
+
+import msgspec
+import typer
+
+from .. import settings
+
+Require = Annotated[
+    Literal["A", "B"] | None,
+    typer.Option("--require-isolation", help="Mark at this level or not at all; if not given, at the best there is."),
+]
+Trust = Annotated[
+    bool,
+    typer.Option("--trust-submissions", help="Where no level can be had, run the submissions without isolation."),
+]
+
+
+def asked(require: Literal["A", "B"] | None, trust: bool) -> settings.Settings:
+    """The settings of autograder.toml, with what the command line says instead; raises BadSettings."""
+    asked_for = settings.load()
+    if require is not None:
+        asked_for = msgspec.structs.replace(asked_for, isolation=settings.Isolation(require))
+    return asked_for.trusting() if trust else asked_for

@@ -1,0 +1,66 @@
+"""How much a worker may use: CPU time, memory, files. See setrlimit(2)."""
+
+import mmap
+import resource
+import sys
+from dataclasses import dataclass
+
+_LAST_SECONDS = 5  # after SIGXCPU, which code can catch, the kernel kills
+
+
+@dataclass(frozen=True)
+class WorkerLimits:
+    """What one worker may use; `sandbox.limits` says what each is for."""
+
+    cpu_seconds: int
+    memory_bytes: int
+    file_bytes: int
+    open_files: int
+    threads: int
+
+
+def limit(limits: WorkerLimits, *, cuda: bool, counts_threads: bool) -> None:
+    """Applies the limits to this process, for good.
+
+    counts_threads: the kernel counts the threads of this sandbox apart from the user's others.
+    """
+    fixed = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_FSIZE: limits.file_bytes,
+        resource.RLIMIT_NOFILE: limits.open_files,
+        resource.RLIMIT_MEMLOCK: 0,
+    }
+    if counts_threads:
+        fixed[resource.RLIMIT_NPROC] = limits.threads
+    if sys.platform == "linux" and not cuda:  # CUDA maps more address space than any limit would allow
+        fixed[resource.RLIMIT_AS] = _address_space() + limits.memory_bytes
+    for kind, most in fixed.items():
+        resource.setrlimit(kind, (most, most))
+    resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_seconds, limits.cpu_seconds + _LAST_SECONDS))
+
+
+def allow_cpu(seconds: int) -> None:
+    """Ends this process by SIGXCPU once it has used this much more CPU time. Within the limit set by `limit`."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    soft = int(used.ru_utime + used.ru_stime) + 1 + seconds
+    resource.setrlimit(resource.RLIMIT_CPU, (min(soft, hard - _LAST_SECONDS), hard))
+
+
+def _address_space() -> int:
+    """The bytes of address space that this process has mapped, asked of the kernel without /proc.
+
+    A page can be mapped exactly where the limit is at least a page above what is in use.
+    """
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    low, high = 0, 1 << 47
+    while high - low > mmap.PAGESIZE:
+        middle = (low + high) // 2
+        resource.setrlimit(resource.RLIMIT_AS, (middle, before[1]))
+        try:
+            mmap.mmap(-1, mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+            high = middle
+        except OSError:
+            low = middle
+    resource.setrlimit(resource.RLIMIT_AS, before)
+    return high

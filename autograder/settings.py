@@ -1,0 +1,48 @@
+"""How submissions are run: what autograder.toml says."""
+
+import tomllib
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from .course import REPOSITORY
+from .sandbox.limits import Limits
+
+FILE = REPOSITORY / "autograder.toml"
+
+
+class BadSettings(Exception):
+    """The settings cannot be used; `str()` says why."""
+
+
+class Isolation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is asked of the sandbox: `sandbox.isolation` says what the levels are."""
+
+    require: Literal["A", "B", "best"] = "best"
+    trust_submissions: bool = False
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything in the file."""
+
+    isolation: Isolation
+    limits: Limits
+
+    def trusting(self) -> "Settings":
+        """The same, but run without isolation where no level can be had."""
+        return msgspec.structs.replace(self, isolation=msgspec.structs.replace(self.isolation, trust_submissions=True))
+
+
+def load(path: Path = FILE) -> Settings:
+    """The settings of a file; raises BadSettings."""
+    try:
+        settings = msgspec.convert(tomllib.loads(path.read_text()), Settings)
+    except OSError as error:
+        raise BadSettings(f"The settings {path} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise BadSettings(f"The settings {path} cannot be used: {error}.") from None
+    too_small = [name for name, value in msgspec.structs.asdict(settings.limits).items() if value < 1]
+    if too_small:
+        raise BadSettings(f"The settings {path} cannot be used: {', '.join(too_small)} must be 1 or more.")
+    return settings
