@@ -69,6 +69,11 @@ class Grader:
         self._ready: Ready | None = None
 
     @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
+    @property
     def ready(self) -> Ready:
         """The device and the isolation level, once the process has started; raises GraderRefused."""
         with self._lock:

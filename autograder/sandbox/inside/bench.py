@@ -182,12 +182,7 @@ def _unwatched() -> Iterator[set[str]]:
 
 @contextmanager
 def student_code() -> Iterator[None]:
-    """Turns whatever the student's code raises into Raised, with the line of the cell it came from.
-
-    What an exploring cell switched globally is switched back first: it is no part of any exercise.
-    """
-    torch.set_grad_enabled(True)
-    torch.set_default_dtype(torch.float32)
+    """Turns whatever the student's code raises into Raised, with the line of the cell it came from."""
     try:
         yield
     except BaseException as error:

@@ -81,7 +81,7 @@ def _plain_type(value: Any) -> type:
 def _pack_tensor(value: torch.Tensor, tensors: Tensors) -> Any:
     try:
         held = value.detach().as_subclass(torch.Tensor)
-        if held.layout is not torch.strided or held.is_meta:
+        if held.layout is not torch.strided or held.is_meta or held.is_quantized or held.is_nested:
             return {"opaque": f"a tensor of layout {held.layout} on {held.device}"}
         room = MAX_PAYLOAD_BYTES - sum(t.nbytes for t in tensors.values())
         if held.nbytes > room - (1 << 16):

@@ -3,10 +3,12 @@
 import os
 import secrets
 import stat
+import subprocess
 import tempfile
 from pathlib import Path
 
 MOST_FILES = 10_000
+_PATIENCE = 5  # seconds
 
 
 def make() -> str:
@@ -15,24 +17,20 @@ def make() -> str:
 
 
 def is_overfull(folder: str, most_bytes: int) -> bool:
-    """Whether more than this many bytes, or a great many files, lie in the folder."""
-    waiting, files, used = [folder], 0, 0
-    while waiting and files <= MOST_FILES and used <= most_bytes:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    files += 1
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                    else:
-                        used += entry.stat(follow_symlinks=False).st_blocks * 512
-        except FileNotFoundError:
-            continue  # deleted while we looked
-        except PermissionError:
-            continue  # nothing can be put into a folder without permissions
-        except OSError:
-            return True  # folders in folders beyond what a path can name
-    return files > MOST_FILES or used > most_bytes
+    """Whether more than this many bytes, or a great many files, lie in the folder.
+
+    du(1) counts, which goes down deeper than a path can name.
+    """
+    try:
+        return _measured("--block-size=1", folder) > most_bytes or _measured("--inodes", folder) > MOST_FILES
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return False
+
+
+def _measured(unit: str, folder: str) -> int:
+    command = ["du", "--summarize", unit, folder]
+    printed = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE).stdout
+    return int(printed.split()[0])
 
 
 def wipe(folder: str) -> None:

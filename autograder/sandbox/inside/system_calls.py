@@ -68,6 +68,7 @@ def compiled(*, cuda: bool) -> bytes:
     import pyseccomp as seccomp
 
     rules = seccomp.SyscallFilter(seccomp.ERRNO(errno.EPERM))
+    rules.set_attr(seccomp.Attr.ACT_BADARCH, seccomp.ERRNO(errno.EPERM))
     for name in (*FILES, *WAITING, *CONNECTION, *MEMORY, *THREADS, *SIGNALS, *FACTS):
         rules.add_rule(seccomp.ALLOW, name)
     for name in NOT_THERE:

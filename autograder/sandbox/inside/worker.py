@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from . import attempts, protocol, resources
+from . import attempts, global_state, protocol, resources
 from .arguments import Arguments
 from .bench import Bench, Observation, raised
 from .cells import Notebook
@@ -46,7 +46,13 @@ def work(connection: socket.socket, job: Job, notebook: Notebook, confinement: C
         answer, payload = service.answer(header, tensors)
         if os.getpid() != pid:
             os._exit(0)  # a copy that the student's code forked: one worker answers, once
-        protocol.send(connection, {**answer, "number": header["number"]}, payload)
+        number = {"number": header["number"]}
+        try:
+            protocol.send(connection, {**answer, **number}, payload)
+        except OSError:
+            return
+        except Exception as error:  # a kind of tensor that cannot be written, or what the student put in its place
+            protocol.send(connection, {"fault": _fault(raised(error)), **number})
 
 
 def _settle(job: Job) -> None:
@@ -90,6 +96,8 @@ class _Service:
     def answer(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
         """The answer to one request; a fault of the student's code is an answer too."""
         try:
+            if header["operation"] != "cell":
+                global_state.restore()
             return self._operations[header["operation"]](header, tensors)
         except StudentFault as fault:
             return {"fault": _fault(fault)}, {}

@@ -1,0 +1,118 @@
+"""What a misbehaving submission is: the text of a cell, or a whole file, and what must come of it."""
+
+import ast
+import importlib
+import inspect
+import re
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder import course
+from autograder.report import ExerciseStatus, SubmissionStatus
+
+UNIT = "dot_product_attention"
+TARGET = "context_vector"
+"""The exercise into whose cell a case's code goes, if the code does not define another."""
+
+EXERCISES = [exercise.name for exercise in course.unit(UNIT).exercises]
+
+RIGHT = """
+def context_vector(weights, inputs):
+    return weights @ inputs
+"""
+
+FAMILIES = ("endings", "hangs", "strange_results", "patches", "looking_around", "reaching_out", "files")
+
+
+@dataclass(frozen=True)
+class Must:
+    """What must come of a submission. `exercises` names those that are not passed, each of which then earns nothing."""
+
+    status: SubmissionStatus
+    exercises: dict[str, ExerciseStatus]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One misbehaving submission."""
+
+    name: str
+    family: str
+    tries: str
+    must: Must
+    code: str = ""
+    file: "MakeFile | None" = None
+    """Makes what is handed in, for the cases that are no code."""
+
+    def hand_in(self, path: Path, fill_in: Callable[[str], bytes]) -> None:
+        """Puts the submission at a path. fill_in: makes a notebook with this text in the target's cell."""
+        content = fill_in(self.code) if self.file is None else self.file(fill_in(RIGHT), path)
+        if content is not None:
+            path.write_bytes(content)
+
+
+MakeFile = Callable[[bytes, Path], bytes | None]
+"""From a right notebook the content of a strange file; or None, where it has put something at the path itself."""
+
+UNHARMED = Must("graded", {})
+"""What it tries fails, and the answer beside it is right: full marks."""
+
+
+def lost(status: ExerciseStatus, submission: SubmissionStatus = "graded", exercise: str = TARGET) -> Must:
+    """The exercise is lost, and no other."""
+    return Must(submission, {exercise: status})
+
+
+TIMEOUT = lost("timeout", "timed_out")
+CRASH = lost("crashed", "crashed")
+FAILED = lost("failed")
+CELL_FAILED = lost("error", "cells_failed")
+DAMAGED = Must("damaged", {})
+
+
+def must(outcome: Must) -> Callable[[Callable[[], None]], Callable[[], None]]:
+    """Marks a function whose body is the text of a cell; its docstring says what that tries."""
+
+    def mark(function: Callable[[], None]) -> Callable[[], None]:
+        function.must = outcome  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def handed_in(outcome: Must) -> Callable[[MakeFile], MakeFile]:
+    """Marks a function that makes a strange file of a right one; its docstring says what that is."""
+
+    def mark(function: MakeFile) -> MakeFile:
+        function.must = outcome  # type: ignore[attr-defined]
+        function.makes_file = True  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def cases() -> list[Case]:
+    """All of them, in the order of the files."""
+    found = []
+    for family in FAMILIES:
+        module = importlib.import_module(f"{__package__}.{family}")
+        for name, function in vars(module).items():
+            if hasattr(function, "must"):
+                tries = " ".join((function.__doc__ or "").split())
+                if hasattr(function, "makes_file"):
+                    found.append(Case(name, family, tries, function.must, file=function))
+                else:
+                    found.append(Case(name, family, tries, function.must, code=_body(function)))
+    return found
+
+
+def _body(function: Callable[[], None]) -> str:
+    """The text of a function's body without its docstring, as a cell; with the right answer, if it gives none."""
+    source = textwrap.dedent(inspect.getsource(function))
+    statements = ast.parse(source).body[0].body[1:]  # type: ignore[attr-defined]
+    first = min([statements[0].lineno, *(d.lineno for d in getattr(statements[0], "decorator_list", []))])
+    text = textwrap.dedent("\n".join(source.splitlines()[first - 1 :])) + "\n"
+    gives_one = re.search(rf"^(async def |def |){TARGET}\b", text, re.MULTILINE)
+    return text if gives_one else text + RIGHT

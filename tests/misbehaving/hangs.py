@@ -1,0 +1,275 @@
+"""Code that does not come back, or that takes what others need: time, memory, files, output."""
+
+from .case import FAILED, TIMEOUT, UNHARMED, must
+
+
+@must(TIMEOUT)
+def hangs_in_a_call():
+    """A loop without an end."""
+
+    def context_vector(weights, inputs):
+        while True:
+            pass
+
+
+@must(TIMEOUT)
+def hangs_in_its_cell():
+    """A loop without an end, before the function is defined."""
+    while True:
+        pass
+
+
+@must(TIMEOUT)
+def sleeps():
+    """Waits, and uses no CPU time."""
+
+    def context_vector(weights, inputs):
+        import time
+
+        time.sleep(10_000)
+
+
+@must(TIMEOUT)
+def swallows_every_exception():
+    """Catches whatever is raised in it and goes on."""
+
+    def context_vector(weights, inputs):
+        while True:
+            try:
+                while True:
+                    pass
+            except BaseException:
+                pass
+
+
+@must(TIMEOUT)
+def ignores_every_signal():
+    """Ignores all signals, the one of the CPU limit included."""
+    import signal
+
+    for number in signal.valid_signals():
+        try:
+            signal.signal(number, signal.SIG_IGN)
+        except (OSError, ValueError):
+            pass
+
+    def context_vector(weights, inputs):
+        while True:
+            pass
+
+
+@must(TIMEOUT)
+def hangs_in_native_code():
+    """A loop in C, which no exception of Python's ends."""
+
+    def context_vector(weights, inputs):
+        return 9 ** (9**9**9)
+
+
+@must(TIMEOUT)
+def catastrophic_pattern():
+    """A regular expression that takes exponential time."""
+
+    def context_vector(weights, inputs):
+        import re
+
+        re.match(r"(a+)+$", "a" * 60 + "b")
+
+
+@must(TIMEOUT)
+def waits_for_itself():
+    """Takes a lock twice."""
+
+    def context_vector(weights, inputs):
+        import threading
+
+        lock = threading.Lock()
+        lock.acquire()
+        lock.acquire()
+
+
+@must(FAILED)
+def asks_for_input():
+    """Waits for the keyboard."""
+
+    def context_vector(weights, inputs):
+        return input("Which vector? ")
+
+
+@must(FAILED)
+def all_the_memory_at_once():
+    """Asks for 400 gigabytes."""
+
+    def context_vector(weights, inputs):
+        import torch
+
+        return torch.zeros(10**11)
+
+
+@must(FAILED)
+def all_the_memory_piece_by_piece():
+    """Fills memory with a list of tensors."""
+    import torch
+
+    def context_vector(weights, inputs):
+        blocks = []
+        while True:
+            blocks.append(torch.empty(1 << 26))
+
+
+@must(FAILED)
+def all_the_memory_shared():
+    """Maps shared memory, which a limit on data does not count."""
+
+    def context_vector(weights, inputs):
+        import mmap
+
+        maps = []
+        while True:
+            maps.append(mmap.mmap(-1, 1 << 30))
+
+
+@must(UNHARMED)
+def a_thousand_threads():
+    """Starts threads until no more are to be had, all of which outlive the cell."""
+    import threading
+    import time
+
+    threading.stack_size(64 << 10)
+    for _ in range(1000):
+        try:
+            threading.Thread(target=time.sleep, args=(10_000,), daemon=True).start()
+        except RuntimeError:
+            break
+
+
+@must(UNHARMED)
+def a_busy_thread():
+    """Leaves a thread behind that writes on."""
+    import threading
+
+    def write():
+        while True:
+            open("left", "w").write("x" * 1000)
+            __import__("time").sleep(0.01)
+
+    threading.Thread(target=write, daemon=True).start()
+
+
+@must(UNHARMED)
+def leaves_processes_behind():
+    """Starts processes in sessions of their own."""
+    attempt(__import__("os").fork)
+    attempt(__import__("subprocess").Popen, ["sleep", "98765"], start_new_session=True)
+    attempt(__import__("multiprocessing").Process(target=print).start)
+
+
+@must(UNHARMED)
+def fork_bomb():
+    """Forks until it cannot."""
+    import os
+
+    for _ in range(50):
+        attempt(os.fork)
+
+
+@must(UNHARMED)
+def opens_files_without_end():
+    """Opens files until there are no more to be had, and keeps them for a while."""
+    held = []
+    try:
+        while True:
+            held.append(open("/dev/null"))
+    except OSError:
+        held.clear()
+
+
+@must(UNHARMED)
+def one_huge_file():
+    """Writes a file beyond the limit."""
+    import signal
+
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        with open("huge", "wb") as file:
+            while True:
+                file.write(bytes(1 << 24))
+    except OSError:
+        pass
+
+
+@must(UNHARMED)
+def deep_folders():
+    """Makes folders in folders, deeper than a path can name."""
+    import os
+
+    for _ in range(3000):
+        os.mkdir("d")
+        os.chdir("d")
+
+
+@must(UNHARMED)
+def folder_without_permissions():
+    """Leaves a folder behind that its owner may not open."""
+    import os
+
+    os.mkdir("closed", 0)
+
+
+@must(FAILED)
+def floods_stdout():
+    """Prints a hundred megabytes in a call."""
+
+    def context_vector(weights, inputs):
+        for _ in range(1000):
+            print("x" * 100_000)
+
+
+@must(UNHARMED)
+def floods_stdout_in_its_cell():
+    """Prints a hundred megabytes, on Python's output and on the process's."""
+    import os
+
+    for _ in range(1000):
+        print("x" * 100_000)
+        os.write(1, b"x" * 100_000)
+
+
+@must(UNHARMED)
+def closes_its_output():
+    """Closes stdout and stderr, in Python and in the process."""
+    import os
+    import sys
+
+    sys.stdout.close()
+    sys.stderr.close()
+    for number in (0, 1, 2):
+        os.close(number)
+
+
+@must(UNHARMED)
+def output_is_gone():
+    """Puts None in the place of stdout."""
+    import sys
+
+    sys.stdout = sys.stderr = sys.__stdout__ = None
+
+
+@must(UNHARMED)
+def alarm():
+    """Sets a timer whose signal ends the process, far in the future."""
+    import signal
+
+    signal.alarm(3600)
+
+
+@must(UNHARMED)
+def slow_garbage():
+    """Leaves objects behind whose deletion never comes back."""
+
+    class Slow:
+        def __del__(self):
+            while True:
+                pass
+
+    kept = [Slow() for _ in range(10)]

@@ -1,0 +1,98 @@
+"""Marks every misbehaving submission at one level, and an honest one after each: `python -m tests.misbehaving.run`.
+
+LEVEL FOLDER [NAME ...]     one JSON object a case in FOLDER/results.jsonl; NAMEs pick cases
+"""
+
+import ctypes
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from autograder import catalogue
+from autograder.grading.client import Grader
+from autograder.notebook import filled_in
+from autograder.settings import Isolation, Settings, load
+
+from .case import TARGET, UNIT, cases
+from .instructor import Instructor
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+PRELUDE = '''
+import json as _json
+globals().update(_json.loads({names!r}))
+TOKEN = TOKEN[::-1]
+
+def attempt(what, *args, **kwargs):
+    """Says so if something works that must not."""
+    try:
+        found = what(*args, **kwargs)
+    except BaseException as error:
+        print("refused:", getattr(what, "__name__", ""), type(error).__name__)
+    else:
+        print("ESCAPED:", getattr(what, "__name__", ""), str(found)[:500])
+
+'''
+
+
+def settings(level: str) -> Settings:
+    """The usual ones at this level, with little time, so that a hundred hangs do not take an hour."""
+    usual = load()
+    limits = msgspec.structs.replace(usual.limits, cell_cpu_seconds=2, call_cpu_seconds=1, wall_factor=4)
+    return Settings(Isolation(level), limits)  # type: ignore[arg-type]
+
+
+def notebook(names: dict[str, object], code: str) -> bytes:
+    """A notebook that is right but for this code, before which the names stand that it may use."""
+    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    return filled_in(UNIT, {**right, TARGET: PRELUDE.format(names=json.dumps(names)) + code})
+
+
+def main() -> int:
+    """Writes the results; returns the exit code."""
+    level, folder, *picked = sys.argv[1:]
+    submitted = Path(folder) / "submitted"
+    submitted.mkdir()
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what is left behind comes to this process
+    instructor = Instructor(Path(folder))
+    with Grader("cpu", settings(level)) as grader, (Path(folder) / "results.jsonl").open("w") as results:
+        names = instructor.names(grader.pid)
+        honest = filled_in(UNIT, {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()})
+        grader.mark("wrong.ipynb", notebook(names, "def context_vector(weights, inputs): return inputs"), UNIT)
+        instructor.settle()
+        for case in cases():
+            if picked and case.name not in picked:
+                continue
+            path = submitted / f"{case.name}.ipynb"
+            case.hand_in(path, lambda code: notebook(names, code))
+            results.write(json.dumps(_result(path, instructor, grader, honest)) + "\n")
+            results.flush()
+    instructor.close()
+    return 0
+
+
+def _result(path: Path, instructor: Instructor, grader: Grader, honest: bytes) -> dict[str, Any]:
+    started = time.monotonic()
+    report = grader.mark_file(path, UNIT)
+    seconds = time.monotonic() - started
+    text = msgspec.json.encode(report).decode()
+    neighbour = grader.mark("honest.ipynb", honest, UNIT)
+    return {
+        "name": path.stem,
+        "report": json.loads(text),
+        "leaked": instructor.token in text,
+        "escaped": [line for cell in report.cells for line in cell.printed.splitlines() if "ESCAPED" in line],
+        "harm": instructor.harm(),
+        "neighbour": [neighbour.status, neighbour.score, neighbour.max_score],
+        "seconds": round(seconds, 2),
+    }
+
+
+if __name__ == "__main__":
+    os.umask(0o022)
+    sys.exit(main())

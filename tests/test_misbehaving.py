@@ -1,0 +1,65 @@
+"""Every misbehaving submission, at every level, as root and as an ordinary user: its mark, and no harm to others."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from autograder import course
+from autograder.course import REPOSITORY
+
+from .misbehaving.as_user import UID, as_ordinary_user
+from .misbehaving.case import UNIT, cases
+
+USERS = ["root", "user"] if os.geteuid() == 0 else ["user"]
+SETTINGS = [(level, user) for level in "AB" for user in USERS]
+CASES = {case.name: case for case in cases()}
+SECONDS = 1200
+
+
+def _marked(setting):
+    """The results of one run of the whole corpus, by case."""
+    level, user = setting
+    folder = Path(tempfile.mkdtemp(prefix="misbehaving-"))
+    command = [sys.executable, "-m", "tests.misbehaving.run", level, str(folder)]
+    if user == "user" and os.geteuid() == 0:
+        shutil.chown(folder, UID, UID)
+        command = as_ordinary_user(command, [Path(sys.base_prefix), Path(sys.prefix), REPOSITORY, folder])
+    run = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=SECONDS)
+    lines = (folder / "results.jsonl").read_text().splitlines() if (folder / "results.jsonl").exists() else []
+    shutil.rmtree(folder, ignore_errors=True)
+    assert run.returncode == 0, f"{run.stdout}{run.stderr}"
+    return {result["name"]: result for result in map(json.loads, lines)}
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """All runs, two at a time."""
+    with ThreadPoolExecutor(2) as threads:
+        return dict(zip(SETTINGS, threads.map(_marked, SETTINGS), strict=True))
+
+
+def test_there_are_enough():
+    assert len(CASES) >= 80
+    assert all(case.tries for case in CASES.values())
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: "-".join(setting))
+def test_it_gets_its_mark_and_touches_nothing(runs, setting, case):
+    result = runs[setting][case.name]
+    report = result["report"]
+    others = {e["name"]: e["status"] for e in report["exercises"] if e["status"] != "passed"}
+    assert (report["status"], others) == (case.must.status, case.must.exercises)
+    full = 0 if case.must.status == "damaged" else course.unit(UNIT).max_score
+    lost = sum(course.unit(UNIT).exercise(name).points for name in case.must.exercises)
+    assert report["score"] == full - lost
+    assert report["isolation"] == setting[0]
+    assert (result["escaped"], result["leaked"], result["harm"]) == ([], False, [])
+    assert result["neighbour"] == ["graded", course.unit(UNIT).max_score, course.unit(UNIT).max_score]
