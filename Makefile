@@ -25,7 +25,7 @@ endif
 
 demo: build
 	@$(BIN)/python demo/sample_class.py
-	@$(BIN)/autograder grade self_attention --course demo
+	@$(BIN)/autograder grade self_attention --course demo --trust-submissions
 
 build: .venv/ready-$(TORCH)
 	@$(BIN)/autograder build

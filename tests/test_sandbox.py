@@ -250,3 +250,50 @@ def test_a_length_beyond_the_cap_is_refused_before_it_is_read():
         near.sendall(struct.pack("<II", 2, protocol.MAX_PAYLOAD_BYTES + 1) + b"{}")
         with pytest.raises(protocol.ProtocolError, match="larger"):
             protocol.receive(far)
+
+
+def test_nothing_that_a_worker_starts_outlives_it(parent):
+    """A process in a session of its own escapes a kill of the group; where starting one is refused, there is none."""
+    worker = parent.fork("cpu")
+    start = "import subprocess\nsubprocess.Popen(['sleep', '98765'], start_new_session=True)"
+    answer, _ = worker.request({"operation": "cell", "cell": "c", "source": start}, cpu_seconds=2)
+    assert (answer["fault"] is None) == (parent.isolation == "none")
+    worker.end()
+    running = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    assert not [command for command in running if b"98765" in command]
+
+
+REFUSED = """
+    accept bind bpf chmod chown chroot connect execve execveat fanotify_init fchmod fchmodat fchown fchownat flock fork
+    futimesat get_mempolicy init_module inotify_init io_uring_enter io_uring_register io_uring_setup ioprio_set kcmp
+    kexec_load keyctl add_key request_key landlock_restrict_self lchown link linkat listen lsetxattr mbind memfd_create
+    migrate_pages mknod mknodat mlock mount move_mount move_pages mq_open msgget name_to_handle_at open_by_handle_at
+    open_tree openat2 perf_event_open personality pidfd_getfd pidfd_open pidfd_send_signal pivot_root
+    process_madvise process_vm_readv process_vm_writev ptrace quotactl reboot recvmsg removexattr rt_sigqueueinfo
+    rt_tgsigqueueinfo sched_setaffinity sched_setattr sched_setparam sched_setscheduler seccomp semget sendmsg
+    setdomainname setgid setgroups sethostname setns setpgid setpriority setregid setresgid setresuid setreuid setsid
+    setuid setxattr shmat shmctl shmget socket socketpair splice swapon sync syslog tee tkill truncate umount2 unshare
+    userfaultfd utime utimensat utimes vfork vhangup vmsplice
+""".split()  # noqa: SIM905
+
+
+@pytest.mark.parametrize("level", ["A", "B"])
+def test_these_system_calls_are_refused(level):
+    """Each is made with arguments that mean nothing: were it allowed, the kernel would complain of them instead."""
+    import pyseccomp
+
+    numbers = {name: pyseccomp.resolve_syscall(pyseccomp.system_arch(), name) for name in REFUSED}
+    source = f"""
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+for name, number in {numbers!r}.items():
+    if number >= 0:
+        worked = libc.syscall(number, -1, -1, -1, -1, -1, -1) != -1
+        if worked or ctypes.get_errno() not in (1, 38):
+            print(name, ctypes.get_errno())
+print('done')
+"""
+    with WarmParent(launch(level, LIMITS, cuda=False)) as parent:
+        worker = parent.fork("cpu")
+        assert printed(worker, source) == "done"
+        worker.end()

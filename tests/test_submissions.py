@@ -1,7 +1,5 @@
 """Notebooks through the real two processes: what each earns, and that no exercise pays for another's trouble."""
 
-from pathlib import Path
-
 import pytest
 
 from autograder import catalogue, course
@@ -74,25 +72,12 @@ def test_trivial_module_scores_zero(mark, body, parameters):
 SCALED_SOFTMAX = "def scaled_softmax(scores, d_k):\n    "
 
 TROUBLE = {
-    "hang in a call": (SCALED_SOFTMAX + "while True: pass", "timeout", "timed_out"),
-    "sleep in a call": (SCALED_SOFTMAX + "import time; time.sleep(1000)", "timeout", "timed_out"),
-    "hang at import": ("while True: pass\n" + SCALED_SOFTMAX + "pass", "timeout", "timed_out"),
-    "exit in a call": (SCALED_SOFTMAX + "import os; os._exit(0)", "crashed", "crashed"),
-    "exit at import": ("import os; os._exit(0)\n" + SCALED_SOFTMAX + "pass", "crashed", "crashed"),
-    "segfault in a call": (SCALED_SOFTMAX + "import ctypes; ctypes.string_at(0)", "crashed", "crashed"),
-    "sys.exit in a call": (SCALED_SOFTMAX + "import sys; sys.exit()", "failed", "graded"),
     "syntax error": ("def scaled_softmax(scores, d_k)\n    return scores", "error", "cells_failed"),
     "exception at import": ("1 / 0\n" + SCALED_SOFTMAX + "pass", "error", "cells_failed"),
     "cell emptied": ("", "missing", "graded"),
-    "not a function": ("scaled_softmax = 3", "failed", "graded"),
-    "recursion": (SCALED_SOFTMAX + "return scaled_softmax(scores, d_k)", "failed", "graded"),
-    "all the memory": (SCALED_SOFTMAX + "return torch.zeros(10**11)", "failed", "graded"),
-    "flooded stdout": (SCALED_SOFTMAX + "print('x' * 10**7)", "failed", "graded"),
     "a NumPy array": (SCALED_SOFTMAX + "return scores.detach().numpy()", "failed", "graded"),
-    "a huge answer": (SCALED_SOFTMAX + "return torch.zeros(10**8)", "failed", "graded"),
-    "a sparse tensor": (SCALED_SOFTMAX + "return scores.to_sparse()", "failed", "graded"),
-    "itself": (SCALED_SOFTMAX + "x = []; x.append(x); return x", "failed", "graded"),
 }
+"""What else can go wrong is in tests/misbehaving/."""
 
 
 @pytest.mark.parametrize(("code", "status", "submission"), TROUBLE.values(), ids=TROUBLE)
@@ -105,38 +90,18 @@ def test_trouble_costs_its_own_exercise_alone(mark, code, status, submission):
     assert report.status == submission
 
 
-HOSTILE = {
-    "deletes its home": "import shutil, pathlib; shutil.rmtree(pathlib.Path.home())\n",
-    "stops the warm parent": "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)\n",
-    "forks and goes on": "import os; os.fork()\n",
-    "compares everything equal": "torch.equal = lambda *a: True\n",
+STRANGE = {
     "asks for help": "help(torch.softmax)\n",
     "writes a module": "open('my_helper.py', 'w').write('x = 1')\nimport my_helper\n",
-    "kills the warm parent": "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n",
     "prints half a character": "print(chr(0xd800))\n",
-    "switches gradients off": "torch.set_grad_enabled(False)\n",
-    "changes the default dtype": "torch.set_default_dtype(torch.float64)\n",
-    "leaves the notebook": "exit()\n",
-    "reseeds everything": "import random; random.seed(1); torch.manual_seed(1)\n",
 }
 
 
-@pytest.mark.parametrize("code", HOSTILE.values(), ids=HOSTILE)
-def test_a_strange_cell_costs_nothing_here_and_nothing_next(mark, code):
+@pytest.mark.parametrize("code", STRANGE.values(), ids=STRANGE)
+def test_a_strange_cell_costs_nothing(mark, code):
     right = catalogue.solutions(UNIT)["scaled_softmax"].source()
     report = mark(scaled_softmax=code + right)
-    lost = report.score < report.max_score
-    assert not lost or "os.kill" in code or "rmtree" in code, [e.name for e in report.exercises if e.status != "passed"]
-    assert mark().score == course.unit(UNIT).max_score
-
-
-def test_nothing_a_notebook_starts_outlives_it(mark):
-    """A process in a session of its own escapes a kill of the group."""
-    start = "import subprocess\nsubprocess.Popen(['sleep', '98765'], start_new_session=True)\n"
-    right = catalogue.solutions(UNIT)["scaled_softmax"].source()
-    assert mark(scaled_softmax=start + right).status == "graded"
-    running = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
-    assert not [command for command in running if b"98765" in command]
+    assert (report.status, report.score) == ("graded", report.max_score)
 
 
 def test_an_exercise_of_the_wrong_kind_is_said(mark):

@@ -11,6 +11,7 @@ from ..student.backend import Backend
 from ..student.sandboxed import SandboxedNotebook
 from . import marking
 from .examiner import Examiner, candidate_bench
+from .redaction import redact
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Desk:
             exercises = [
                 self._mark_exercise(unit.name, exercise, code, troubled[exercise.name]) for exercise in unit.exercises
             ]
-        return self._report(name, unit, exercises, outcomes)
+        return redact(self._report(name, unit, exercises, outcomes))
 
     def without_marks(self, name: str, status: SubmissionStatus, sentence: str, unit: str | None) -> Report:
         """The report on a submission of which nothing can be run."""

@@ -3,6 +3,7 @@
 import atexit
 import contextlib
 import io
+import re
 import sys
 import types
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ from .bench import CELL_PREFIX, raised
 from .faults import Raised
 
 MAX_OUTPUT = 10_000
-_CELL_MAGICS = ("time", "capture", "prun")
+_CELL_MAGICS = ("time", "capture", "prun", "writefile")
+_TIMEIT_OPTIONS = re.compile(r"\s*(?:-(?:[nrpv]\s*\d+|[tcqo]+)\s+)*")
 CHECK_MODULE = "attention_check"
 
 HistoryManager.enabled = False  # its thread and its file have no place in a worker
@@ -37,6 +39,7 @@ class NotebookShell(InteractiveShell):
 
     def __init__(self) -> None:
         super().__init__(compiler_class=_CellCompiler)
+        self.db: dict[str, Any] = {}  # in place of a folder with what one session tells the next
 
     def ask_exit(self) -> None:
         """`exit()` in a cell stops nothing here."""
@@ -54,7 +57,7 @@ class NotebookShell(InteractiveShell):
     def run_line_magic(self, magic_name: str, line: str, _stack_depth: int = 1) -> Any:
         """A magic that is unknown here or goes wrong never takes the rest of its cell with it."""
         if magic_name == "timeit":  # once is enough, and costs no seconds
-            return exec(self.transform_cell(line), self.user_ns)
+            return exec(self.transform_cell(_TIMEIT_OPTIONS.sub("", line, count=1)), self.user_ns)
         try:
             return super().run_line_magic(magic_name, line, _stack_depth=_stack_depth + 1)
         except Exception:
@@ -64,7 +67,8 @@ class NotebookShell(InteractiveShell):
     def run_cell_magic(self, magic_name: str, line: str, cell: str) -> Any:
         """`%%time` and `%%capture` run their cell; of `%%timeit` one run is made; `%%bash` and its kin are left out."""
         if magic_name == "timeit":
-            return exec(self.transform_cell(f"{line}\n{cell}"), self.user_ns)
+            statement = _TIMEIT_OPTIONS.sub("", line + "\n", count=1)
+            return exec(self.transform_cell(f"{statement}\n{cell}"), self.user_ns)
         if magic_name not in _CELL_MAGICS:
             print(f"[%%{magic_name} is not run here]")
             return None

@@ -1,0 +1,61 @@
+"""A class of 200 of whom 15% misbehave, in one run: everyone has their status, the honest ones their exact marks."""
+
+import os
+from functools import partial
+
+import pytest
+
+from autograder import catalogue, course
+from autograder.classroom.assignment import assignment
+from autograder.classroom.marking_ahead import MarkingAhead
+from autograder.notebook import filled_in
+
+from .misbehaving.case import UNIT, cases
+from .misbehaving.run import notebook, settings
+
+CLASS, MISBEHAVING, EVERY = 200, 30, 6
+
+
+@pytest.fixture(scope="module")
+def honest(grader):
+    """Notebooks with the score that each must get: right ones, and one for every answer that the catalogue knows."""
+    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    known = [("misconception", entry) for entry in catalogue.misconceptions(UNIT).values()]
+    known += [("right_answer", entry) for entry in catalogue.right_answers(UNIT).values()]
+    full = course.unit(UNIT).max_score
+    notebooks = [(filled_in(UNIT, right), full)]
+    for kind, entry in known:
+        marked = grader.mark_candidate(UNIT, kind, entry.name).exercise(entry.exercise)
+        content = filled_in(UNIT, {**right, entry.exercise: entry.source()})
+        notebooks.append((content, full - marked.max_score + marked.score))
+    return notebooks
+
+
+def test_everyone_gets_what_is_theirs(tmp_path, honest):
+    secret = tmp_path / "secret"
+    secret.write_text("as it was")
+    names = dict.fromkeys(("SECRET", "GRADEBOOK", "NEIGHBOUR", "GRADERS", "ANSWERS", "SOCKET"), str(secret))
+    names |= {"REPOSITORY": str(tmp_path), "PORT": 9, "BYSTANDER": os.getpid(), "GRADER": os.getpid(), "TOKEN": "none"}
+    known = cases()
+    expected = {}
+    for number in range(CLASS):
+        student = f"student-{number:03}"
+        file = tmp_path / "submitted" / student / UNIT / f"{UNIT}.ipynb"
+        file.parent.mkdir(parents=True)
+        if number < EVERY * MISBEHAVING and number % EVERY == 0:
+            case = known[number // EVERY * (len(known) // MISBEHAVING)]
+            case.hand_in(file, partial(notebook, names))
+            expected[student] = (case.must.status, case.must.exercises, None)
+        else:
+            content, score = honest[number % len(honest)]
+            file.write_bytes(content)
+            expected[student] = ("graded", None, score)
+    work = assignment(UNIT, tmp_path, None, None)
+    with MarkingAhead(work, device="cpu", settings=settings("best"), workers=2) as marking:
+        marking.start()
+        for student, (status, lost, score) in expected.items():
+            report = marking.report_of(student)
+            found = {e.name: e.status for e in report.exercises if e.status != "passed"}
+            assert (student, report.status) == (student, status)
+            assert found == lost if score is None else report.score == pytest.approx(score, abs=0.011), student
+    assert secret.read_text() == "as it was"

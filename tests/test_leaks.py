@@ -1,0 +1,90 @@
+"""What a student gets to read holds nothing that is hidden."""
+
+import re
+
+import msgspec
+import pytest
+
+from autograder import catalogue, course
+from autograder.course import RELEASE, REPOSITORY
+from autograder.grading.redaction import without_folders
+from autograder.notebook import filled_in
+
+UNIT = "self_attention"
+LONG = 45
+"""Lines shorter than this are too common to be anybody's secret."""
+SIGNATURE = re.compile(r"(def|class) |\) -> |\w+: torch\.Tensor")
+
+
+def lines_of(*folders):
+    """The lines of Python in these folders that say something of their own, without what students may read."""
+    for folder in folders:
+        for path in (REPOSITORY / folder).glob("*.py"):
+            code = re.sub(r'"""(?:.|\n)*?"""', "", path.read_text())
+            lines = (line.strip() for line in code.splitlines())
+            yield from (line for line in lines if len(line) >= LONG and not SIGNATURE.match(line))
+
+
+@pytest.fixture(scope="module")
+def wrong_report(grader):
+    """The report on a notebook in which every exercise is wrong and says as much as it can."""
+    mistakes = {entry.exercise: entry.source() for entry in catalogue.misconceptions(UNIT).values()}
+    return msgspec.json.encode(grader.mark("wrong.ipynb", filled_in(UNIT, mistakes))).decode()
+
+
+def test_a_report_holds_no_source_of_graders_or_answers(wrong_report):
+    secret = lines_of("autograder/hidden", "solutions", "autograder/misconceptions")
+    assert [line for line in secret if line in wrong_report] == []
+
+
+def test_a_report_holds_no_value_to_more_digits_than_help(wrong_report):
+    """Where a result differs, and by how much to two digits, is said; the right value is not."""
+    assert re.findall(r"\d\.\d{5,}", re.sub(r'"(?:score|points|max_score)":[\d.]+', "", wrong_report)) == []
+
+
+def test_what_is_printed_in_hidden_calls_is_never_shown(mark):
+    code = """
+def scaled_softmax(scores, d_k):
+    import os, sys
+    print("SAID", scores)
+    print("SAID", file=sys.stderr)
+    sys.__stdout__.write("SAID")
+    os.write(1, b"SAID")
+    return scores
+"""
+    assert "SAID" not in msgspec.json.encode(mark(scaled_softmax=code)).decode()
+
+
+def test_a_report_names_no_folder_of_the_machine(mark):
+    code = """
+import os, sys, torch
+print(sys.path, torch.__file__, os.getcwd(), sys.executable)
+def scaled_softmax(scores, d_k):
+    raise OSError(f"{torch.__file__} in {os.path.abspath('data.csv')} for {sys.executable}")
+"""
+    report = mark(scaled_softmax=code)
+    text = msgspec.json.encode(report).decode()
+    assert "…/__init__.py in …/data.csv for …/python" in text
+    assert not re.search(r"/(?:usr|root|home|tmp|work|opt)/", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("No such file: '/home/ada/course/x.csv'", "No such file: '…/x.csv'"),
+        ("see https://pytorch.org/docs/stable/nn.html", "see https://pytorch.org/docs/stable/nn.html"),
+        ("3/4 of (a)/b/c and x.y/z", "3/4 of (a)/b/c and x.y/z"),
+        ("/tmp is short", "/tmp is short"),
+    ],
+)
+def test_folders_alone_are_taken_out(text, shown):
+    assert without_folders(text) == shown
+
+
+@pytest.mark.parametrize("unit", course.unit_names())
+def test_the_release_holds_no_hidden_grader_no_answer_and_no_mistake(unit):
+    released = "".join(path.read_text() for path in (RELEASE / unit).rglob("*") if path.is_file())
+    released = msgspec.json.encode(released).decode() + released
+    public = (REPOSITORY / "exercises" / f"{unit}.py").read_text()
+    secret = lines_of("autograder/hidden", "solutions", "autograder/misconceptions", "autograder/right_answers")
+    assert [line for line in secret if line in released and line not in public] == []
