@@ -19,7 +19,7 @@ class BadSettings(Exception):
 class Isolation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is asked of the sandbox: `sandbox.isolation` says what the levels are."""
 
-    require: Literal["A", "B", "best"] = "best"
+    require: Literal["A", "B", "best", "none"] = "best"
     trust_submissions: bool = False
 
 

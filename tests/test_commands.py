@@ -34,7 +34,7 @@ def test_mark_prints_one_json_object_a_notebook(autograder, tmp_path):
     assert {"name", "status", "score", "max_score", "diagnosis", "message", "tests"} <= exercise.keys()
     assert {"name", "outcome", "points", "message"} <= exercise["tests"][0].keys()
     assert {"isolation", "device", "max_score"} <= reports[0].keys()
-    assert reports[0]["isolation"] == "none"
+    assert reports[0]["isolation"] == "A"
 
 
 DAMAGED = {
@@ -158,3 +158,28 @@ def test_build_check_names_what_is_out_of_date(autograder):
         stray.unlink()
     assert result.returncode != 0
     assert result.stdout == f"release/{UNIT}/stray.txt: not built from anything\n"
+
+
+@pytest.fixture
+def without_bubblewrap(tmp_path, monkeypatch):
+    """A PATH on which there is everything but bwrap."""
+    for program in ("true", "python3", "bash"):
+        (tmp_path / program).symlink_to(shutil.which(program))
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+def test_a_level_that_is_not_there_is_refused(autograder, without_bubblewrap):
+    right = SOURCE / "dot_product_attention" / "dot_product_attention.ipynb"
+    refused = autograder("mark", right, "--require-isolation", "A")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "needs bubblewrap" in refused.stderr
+    for options, level in {(): "B", ("--require-isolation", "A", "--trust-submissions"): "none"}.items():
+        report = json.loads(autograder("mark", right, *options).stdout)
+        assert (report["isolation"], report["score"]) == (level, report["max_score"])
+
+
+def test_the_level_and_what_it_consists_of_stand_with_the_mark(autograder):
+    right = SOURCE / "dot_product_attention" / "dot_product_attention.ipynb"
+    report = json.loads(autograder("mark", right, "--require-isolation", "A").stdout)
+    assert report["isolation"] == "A"
+    assert {"bubblewrap", "seccomp", "rlimits"} < set(report["enforced"])

@@ -108,7 +108,7 @@ def test_table_has_a_row_for_everyone(graded):
         assert student in printed
     assert "nothing submitted" in printed
     assert "Marked from `homework (final) v2.ipynb`" in " ".join(printed.replace("│", " ").split())
-    assert "isolation none" in printed
+    assert "isolation A" in printed
     for mistake in ("divided_by_d_k", "softmax_over_dim_1", "KeysUsedAsValues", "timed out", "damaged"):
         assert mistake in printed
 
@@ -139,7 +139,7 @@ def test_the_whole_report_lies_beside_the_mark(graded, marks):
     root, _ = graded
     report = json.loads((root / "autograded" / "chiara" / UNIT / "report.json").read_text())
     assert report["score"] == marks["chiara"].score
-    assert (report["isolation"], report["device"]) == ("none", "cpu")
+    assert (report["isolation"], report["device"]) == ("A", "cpu")
     assert report["notebook"] == f"chiara/{UNIT}/{UNIT}.ipynb"
 
 

@@ -12,21 +12,27 @@ import threading
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autograder import catalogue
 from autograder.course import REPOSITORY
+from autograder.grading.client import Grader
+from autograder.notebook import filled_in
+from autograder.sandbox import isolation, self_test
 from autograder.sandbox.inside import protocol
 from autograder.sandbox.launch import launch
 from autograder.sandbox.server import Crashed, TimedOut, WarmParent
-from autograder.settings import load
+from autograder.settings import BadSettings, Isolation, Settings, load
 
 INSIDE = REPOSITORY / "autograder" / "sandbox" / "inside"
 
 
 LIMITS = load().limits
+UNIT = "dot_product_attention"
 
 
 @pytest.fixture(scope="module", params=["A", "B", "none"])
@@ -297,3 +303,49 @@ print('done')
         worker = parent.fork("cpu")
         assert printed(worker, source) == "done"
         worker.end()
+
+
+def test_the_self_test_refuses_where_a_denial_does_not_come():
+    """At level `none` nearly everything works, and so the self-test, which is not run there, must say so."""
+    with WarmParent(launch("none", LIMITS, cuda=False)) as parent:
+        worker = parent.fork("cpu")
+        with pytest.raises(self_test.NotDenied) as refusal:
+            self_test.run(lambda header: worker.request(header, cpu_seconds=5)[0])
+        worker.end()
+    for name in ("reading a file", "deleting a file", "connecting to a port", "starting a process", "a connection"):
+        assert name in str(refusal.value)
+
+
+@pytest.mark.parametrize("place", [REPOSITORY / ".venv", Path(torch.__file__).parent])
+def test_what_lies_where_submissions_may_read_is_refused(place, monkeypatch):
+    monkeypatch.setattr(isolation, "readable", lambda: [str(place)])
+    with pytest.raises(isolation.NotIsolated, match="which submissions may read"):
+        isolation.keep_private(place / "course")
+    isolation.keep_private(REPOSITORY / "solutions")
+
+
+def test_settings_that_cannot_be_used_are_said(tmp_path):
+    usual = (REPOSITORY / "autograder.toml").read_text()
+    broken = {
+        usual.replace("restarts = 8", "restart = 8"): "restart",
+        usual.replace("restarts = 8", "restarts = 0"): "restarts must be 1 or more",
+        usual.replace('"best"  ', '"C"  ', 1): "'C'",
+        usual.replace("[limits]", "limits"): "cannot be used",
+    }
+    for text, words in broken.items():
+        (tmp_path / "autograder.toml").write_text(text)
+        with pytest.raises(BadSettings, match=words):
+            load(tmp_path / "autograder.toml")
+    with pytest.raises(BadSettings, match="cannot be read"):
+        load(tmp_path / "none.toml")
+
+
+def test_a_submission_has_a_time_of_its_own():
+    """However many cells wait, the submission is marked when its time is over, and what was not run is said."""
+    limits = msgspec.structs.replace(LIMITS, submission_wall_seconds=3, call_cpu_seconds=1, wall_factor=1)
+    waiting = {name: f"import time\ndef {name}(*args): time.sleep(100)" for name in catalogue.solutions(UNIT)}
+    with Grader("cpu", Settings(Isolation("B"), limits)) as quick:
+        report = quick.mark("slow.ipynb", filled_in(UNIT, waiting), UNIT)
+    statuses = [exercise.status for exercise in report.exercises]
+    assert statuses[0] == "timeout"
+    assert statuses[-1] == "skipped"

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-_PTRACE_ATTACH, _PRIVATE_SEGMENT = 16, 0
+_PTRACE_SEIZE, _PRIVATE_SEGMENT = 0x4206, 0  # seizing, unlike attaching, does not stop the other
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def _attempts(bait: Bait) -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def _debug(libc: ctypes.CDLL, pid: int) -> bool:
-    return bool(libc.ptrace(_PTRACE_ATTACH, pid, None, None) == 0)
+    return bool(libc.ptrace(_PTRACE_SEIZE, pid, None, None) == 0)
 
 
 def _fork() -> bool:

@@ -1,0 +1,99 @@
+"""What each layer of isolation costs a submission: `python -m benchmarks.isolation [ROUNDS]`.
+
+The same right notebook is marked at each level in turn, so that whatever else the machine does falls on all of them
+alike. Below that, each layer alone: what it costs one worker to put it on.
+"""
+
+import os
+import statistics
+import struct
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.table import Table
+
+from autograder import catalogue
+from autograder.grading.client import Grader
+from autograder.notebook import filled_in
+from autograder.sandbox import isolation
+from autograder.sandbox.inside import files, resources, system_calls
+from autograder.settings import Isolation, Settings, load
+
+from .cpu_time import of_tree
+
+UNIT = "self_attention"
+LEVELS = ("none", "B", "A")
+
+
+def levels(rounds: int) -> dict[str, list[float]]:
+    """CPU seconds a submission at each level, grader process and sandbox together, round by round."""
+    content = filled_in(UNIT, {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()})
+    limits = load().limits
+    graders = {level: Grader("cpu", Settings(Isolation(level, level == "none"), limits)) for level in LEVELS}
+    used: dict[str, list[float]] = {level: [] for level in LEVELS}
+    for number in range(rounds + 1):
+        for level in LEVELS[number % 3 :] + LEVELS[: number % 3]:
+            before = of_tree(graders[level].pid)
+            graders[level].mark("right.ipynb", content, UNIT)
+            if number:  # the first warms up
+                used[level].append(of_tree(graders[level].pid) - before)
+    for grader in graders.values():
+        grader.close()
+    return used
+
+
+def layers(rounds: int) -> dict[str, list[float]]:
+    """CPU seconds for which each layer keeps a newly forked process, by its name."""
+    limits = load().limits.of_worker()
+    program = system_calls.compiled(cuda=False)
+    readable = isolation.readable()
+    files.landlock_version()  # imports what the warm parent has imported before it forks
+    with tempfile.TemporaryDirectory() as scratch:
+        steps: dict[str, Callable[[], None]] = {
+            "fork alone": lambda: None,
+            "rlimits": lambda: resources.limit(limits, cuda=False, counts_threads=False),
+            "Landlock": lambda: files.restrict(readable, scratch),
+            "seccomp": lambda: system_calls.load(program, os.getpid()),
+        }
+        return {name: [_in_a_fork(step) for _ in range(rounds)] for name, step in steps.items()}
+
+
+def _in_a_fork(step: Callable[[], None]) -> float:
+    near, far = os.pipe()
+    pid = os.fork()
+    if not pid:
+        started = time.process_time()
+        step()
+        os.write(far, struct.pack("d", time.process_time() - started))
+        os._exit(0)
+    os.waitpid(pid, 0)
+    used: float = struct.unpack("d", os.read(near, 8))[0]
+    os.close(near)
+    os.close(far)
+    return used
+
+
+def main() -> None:
+    """Prints both tables."""
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 60
+    console = Console()
+    console.print(f"{os.cpu_count()} cores, {UNIT}, {rounds} rounds; milliseconds of CPU time")
+    used = levels(rounds)
+    table = Table("level", "a submission: mean", "median", "more than none: mean", "± 2 standard errors")
+    for level in LEVELS:
+        more = [a - b for a, b in zip(used[level], used["none"], strict=True)]
+        error = 2 * statistics.stdev(more) / len(more) ** 0.5
+        mean, median = statistics.mean(used[level]), statistics.median(used[level])
+        table.add_row(level, *(f"{1000 * value:.1f}" for value in (mean, median, statistics.mean(more), error)))
+    console.print(table)
+    table = Table("layer, once a worker", "mean", "median")
+    for name, values in layers(10 * rounds).items():
+        table.add_row(name, *(f"{1000 * value:.2f}" for value in (statistics.mean(values), statistics.median(values))))
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()
