@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from .sandbox.inside.nesting import tensors_in
 from .sandbox.inside.protocol import Opaque
 
 TOLERANCE = {
@@ -59,6 +60,8 @@ def assert_close(actual: Any, expected: Any, *, tolerance: float | None = None, 
 
 def assert_equal(actual: Any, expected: Any, *, what: str = "The result") -> None:
     """Raises Mismatch unless two plain values (numbers, strings, dicts of them) are equal."""
+    if any(True for _ in tensors_in(actual)):
+        raise Mismatch(f"{what} is or holds a tensor; plain values are expected.")
     if isinstance(expected, dict) and isinstance(actual, dict):
         for key in expected:
             if key not in actual:
@@ -66,7 +69,7 @@ def assert_equal(actual: Any, expected: Any, *, what: str = "The result") -> Non
         for key, value in actual.items():
             if key not in expected:
                 raise Mismatch(f"{what} has an entry for {key!r}, which does not belong there.")
-            if value != expected[key] or isinstance(value, bool | torch.Tensor):
+            if value != expected[key] or isinstance(value, bool):
                 raise Mismatch(f"{what} has another number for {key!r}.")
     elif type(actual) is not type(expected) or actual != expected:
         raise Mismatch(f"{what} is {describe(actual)} and not what is expected.")

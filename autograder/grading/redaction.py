@@ -7,18 +7,25 @@ from ..report import Report
 _FOLDERS = re.compile(r"(?<![\w/.)\]}>])(?:/[\w.@+~-]+)+/(?=[\w.@+~-])")
 
 
+_LONGEST_MESSAGE = 2_000  # characters
+
+
 def without_folders(text: str) -> str:
     """The text with `…/` in the place of the folders of every absolute path."""
     return _FOLDERS.sub("…/", text)
 
 
 def redact(report: Report) -> Report:
-    """The report, without absolute paths in anything that a student reads."""
-    report.message = without_folders(report.message)
+    """The report, without absolute paths and endless messages in what a student reads."""
+    report.message = _readable(report.message)
     for exercise in report.exercises:
-        exercise.message = without_folders(exercise.message)
+        exercise.message = _readable(exercise.message)
         for test in exercise.tests:
-            test.message = without_folders(test.message)
+            test.message = _readable(test.message)
     for cell in report.cells:
-        cell.message, cell.printed = without_folders(cell.message), without_folders(cell.printed)
+        cell.message, cell.printed = _readable(cell.message), without_folders(cell.printed)
     return report
+
+
+def _readable(message: str) -> str:
+    return without_folders(message)[:_LONGEST_MESSAGE]
