@@ -5,7 +5,8 @@ instance of the student's class, which is called in turn. `reference` answers fr
 float64, with `Expected` values that know how close a right answer comes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..sandbox.inside.arguments import Arguments
 from ..sandbox.inside.bench import Bench, Kind, Observation, Target
 from ..sandbox.inside.faults import Unusable
 from .backend import Backend
+from .recording import Event, Recording
 
 Cotangent = torch.Tensor | tuple[torch.Tensor, ...]
 """The gradient of some loss with respect to an output; one for each where there are several."""
@@ -87,6 +89,21 @@ class Student:
     def manual_seed(self, seed: int) -> None:
         """`torch.manual_seed`, beside the student's code."""
         self._backend.manual_seed(seed)
+
+    @contextmanager
+    def by_chance(self) -> Iterator[Callable[[Any], None]]:
+        """For calls whose results are chance: of these the fingerprint keeps what is noted, never the numbers.
+
+        with student.by_chance() as note:
+            note(structure(student.attention_dropout(weights, 0.5)))
+        """
+        recording = self._backend if isinstance(self._backend, Recording) else Recording(self._backend)
+        before, notes = len(recording.events), list[Event]()
+        try:
+            yield lambda shown: notes.append(Event("by chance", (), shown))
+        finally:
+            drawn = recording.events[before:]
+            recording.events[before:] = [event for event in drawn if not isinstance(event.shown, Observation)] + notes
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -1,0 +1,67 @@
+"""What dropout did to attention weights, told by its structure: never by which entries a seed happened to draw."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ..compare import Mismatch, describe
+
+_CLOSE = 1e-4
+_SIGMAS = 6
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """What became of the entries of a matrix of weights, all of which were above zero."""
+
+    outcomes: frozenset[str]
+    """Of `dropped` (0), `kept` (as it was), `rescaled` (divided by 1-p), `changed` (anything else)."""
+    share: str
+    """How many were dropped: `none`, `p`, `1-p`, `all`, or `another share`, within six standard deviations."""
+
+
+def dropped(result: Any, weights: torch.Tensor, p: float) -> Dropped:
+    """What dropout with probability p made of these weights; raises Mismatch where it is no such matrix at all."""
+    if not isinstance(result, torch.Tensor):
+        raise Mismatch(f"The result is {describe(result)}; {describe(weights)} is expected.")
+    if result.shape != weights.shape:
+        raise Mismatch(f"The result has shape {tuple(result.shape)}; {tuple(weights.shape)} is expected.")
+    result, weights = result.detach().double(), weights.double()
+    gone = result == 0
+    rescaled = torch.isclose(result, weights / (1 - p), rtol=_CLOSE, atol=0)
+    kept = torch.isclose(result, weights, rtol=_CLOSE, atol=0)
+    changed = ~(gone | rescaled | kept)
+    seen = {"dropped": gone, "kept": kept & ~rescaled, "rescaled": rescaled, "changed": changed}
+    return Dropped(frozenset(name for name, places in seen.items() if bool(places.any())), _share(gone, p))
+
+
+def assert_dropped(seen: Dropped) -> None:
+    """Each weight is dropped with probability p, and what is kept is divided by 1-p."""
+    if seen.share == "none":
+        raise Mismatch("No weight is dropped.")
+    if seen.share == "all":
+        raise Mismatch("Every weight is dropped.")
+    if seen.share == "1-p":
+        raise Mismatch("A share of 1-p is dropped, and p is kept: it is the other way round.")
+    if seen.share != "p":
+        raise Mismatch("Another share of the weights is dropped than p.")
+    if "kept" in seen.outcomes:
+        raise Mismatch("The kept weights are as they were; divide them by 1-p, so that their sum stays as it was.")
+    if "changed" in seen.outcomes:
+        raise Mismatch("The kept weights are neither as they were nor divided by 1-p.")
+
+
+def assert_not_dropped(seen: Dropped) -> None:
+    """The weights are as they were."""
+    if seen.outcomes != {"kept"}:
+        raise Mismatch("The weights are changed; outside of training dropout does nothing.")
+
+
+def _share(gone: torch.Tensor, p: float) -> str:
+    share, entries = float(gone.double().mean()), gone.numel()
+    if share in (0.0, 1.0):
+        return "all" if share else "none"
+    spread = _SIGMAS * (p * (1 - p) / entries) ** 0.5
+    names = {"p": p, "1-p": 1 - p}
+    return next((name for name, wanted in names.items() if abs(share - wanted) <= spread), "another share")
