@@ -4,6 +4,7 @@ import ast
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import struct
@@ -349,3 +350,31 @@ def test_a_submission_has_a_time_of_its_own():
     statuses = [exercise.status for exercise in report.exercises]
     assert statuses[0] == "timeout"
     assert statuses[-1] == "skipped"
+
+
+@pytest.mark.parametrize("level", ["A", "B", "none"])
+def test_the_sandbox_ends_with_its_grader_whatever_ends_that(level):
+    settings = Settings(Isolation(level, trust_submissions=level == "none"), LIMITS)
+    grader = Grader("cpu", settings)
+    assert grader.ready.isolation == level
+    below = {int(entry.name) for entry in Path("/proc").glob("[0-9]*") if has_ancestor(entry, grader.pid)}
+    assert below
+    os.kill(grader.pid, signal.SIGKILL)
+    grader.close()
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in below) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [pid for pid in below if Path(f"/proc/{pid}").exists()]
+
+
+def has_ancestor(entry, pid):
+    """Whether a process, as /proc has it, stands below another."""
+    while entry.name not in ("0", "1"):
+        try:
+            parent = re.search(r"PPid:\s(\d+)", (entry / "status").read_text())[1]
+        except FileNotFoundError:
+            return False
+        if int(parent) == pid:
+            return True
+        entry = Path("/proc") / parent
+    return False
