@@ -20,6 +20,7 @@ TOLERANCE = {
 }
 LARGE_LOGITS = 1e-3
 """For logits of 20 and more: right orders of scaling differ by more than 1e-5 there."""
+_LONGEST_KEY = 60
 ORDINALS = ("first", "second", "third", "fourth")
 GOLDEN = 1e-4
 """For values printed to four decimals."""
@@ -68,7 +69,7 @@ def assert_equal(actual: Any, expected: Any, *, what: str = "The result") -> Non
                 raise Mismatch(f"{what} has no entry for {key!r}.")
         for key, value in actual.items():
             if key not in expected:
-                raise Mismatch(f"{what} has an entry for {key!r}, which does not belong there.")
+                raise Mismatch(f"{what} has an entry for {_short(key)}, which does not belong there.")
             if value != expected[key] or isinstance(value, bool):
                 raise Mismatch(f"{what} has another number for {key!r}.")
     elif type(actual) is not type(expected) or actual != expected:
@@ -116,6 +117,12 @@ def _difference(actual: Any, expected: torch.Tensor, tolerance: float) -> str | 
         return f"differs by {gaps.item():.2g}."
     where = [int(i) for i in torch.unravel_index(gaps.argmax(), gaps.shape)]
     return f"differs in {int((~close).sum())} of {close.numel()} places, by up to {gaps.max().item():.2g} at {where}."
+
+
+def _short(key: Any) -> str:
+    """A key of the student's, which may be of any length."""
+    said = repr(key)
+    return said if len(said) <= _LONGEST_KEY else f"{said[:_LONGEST_KEY]}…"
 
 
 def _first(places: torch.Tensor) -> str:

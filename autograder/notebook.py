@@ -13,6 +13,9 @@ import msgspec
 from . import course
 
 MAX_BYTES = 16 << 20
+MAX_CHARACTERS = 200_000
+"""Of a cell that is run, or searched for what it defines."""
+_MAX_NAME = 100
 
 
 class Damaged(Exception):
@@ -56,7 +59,12 @@ class CodeCell:
 
     def defines(self, name: str) -> bool:
         """Whether the text of the cell defines this function or class, or means to."""
-        return self.exercise == name or re.search(rf"^\s*(def|class)\s+{name}\b", self.source, re.M) is not None
+        if self.exercise == name:
+            return True
+        # No \s: it takes in line ends too, and a cell of empty lines would be searched for hours.
+        return (
+            re.search(rf"^[ \t]*(?:async def|def|class)[ \t]+{name}\b", self.source[:MAX_CHARACTERS], re.M) is not None
+        )
 
 
 def read(path: Path) -> bytes:
@@ -122,7 +130,7 @@ def filled_in(unit: str, answers: Mapping[str, str]) -> bytes:
 
 def cell_name(number: int, cell: RawCell) -> str:
     """What a cell is called in reports: its grade_id, or its place in the notebook counted from 1."""
-    return cell.grade_id or f"number {number}"
+    return cell.grade_id[:_MAX_NAME] or f"number {number}"
 
 
 def code_cells(notebook: RawNotebook, unit: course.Unit) -> list[CodeCell]:

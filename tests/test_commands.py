@@ -183,3 +183,12 @@ def test_the_level_and_what_it_consists_of_stand_with_the_mark(autograder):
     report = json.loads(autograder("mark", right, "--require-isolation", "A").stdout)
     assert report["isolation"] == "A"
     assert {"bubblewrap", "seccomp", "rlimits"} < set(report["enforced"])
+
+
+def test_a_file_whose_name_is_no_text_is_marked_like_any_other(autograder, tmp_path):
+    name = os.fsdecode(b"m\xfcller.ipynb")
+    shutil.copyfile(SOURCE / "dot_product_attention" / "dot_product_attention.ipynb", tmp_path / name)
+    run = autograder("mark", tmp_path / name)
+    report = json.loads(run.stdout)
+    assert (run.returncode, report["score"]) == (0, report["max_score"])
+    assert "ller.ipynb" in report["notebook"]

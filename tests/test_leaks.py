@@ -72,6 +72,8 @@ def scaled_softmax(scores, d_k):
     ("text", "shown"),
     [
         ("No such file: '/home/ada/course/x.csv'", "No such file: '…/x.csv'"),
+        ("cannot import name 'x' (/opt/venv/lib/torch/__init__.py)", "cannot import name 'x' (…/__init__.py)"),
+        ('{"url": "file:///home/ada/kit/"}', '{"url": "file://…/kit/"}'),
         ("see https://pytorch.org/docs/stable/nn.html", "see https://pytorch.org/docs/stable/nn.html"),
         ("3/4 of (a)/b/c and x.y/z", "3/4 of (a)/b/c and x.y/z"),
         ("/tmp is short", "/tmp is short"),

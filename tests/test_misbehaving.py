@@ -21,6 +21,8 @@ USERS = ["root", "user"] if os.geteuid() == 0 else ["user"]
 SETTINGS = [(level, user) for level in "AB" for user in USERS]
 CASES = {case.name: case for case in cases()}
 SECONDS = 1200
+MOST_BYTES = 500_000
+"""Of a report: a submission may not make the gradebook grow as it likes."""
 
 
 def _marked(setting):
@@ -62,4 +64,5 @@ def test_it_gets_its_mark_and_touches_nothing(runs, setting, case):
     assert report["score"] == full - lost
     assert report["isolation"] == setting[0]
     assert (result["escaped"], result["leaked"], result["harm"]) == ([], False, [])
+    assert result["size"] < MOST_BYTES
     assert result["neighbour"] == ["graded", course.unit(UNIT).max_score, course.unit(UNIT).max_score]

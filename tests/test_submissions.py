@@ -1,9 +1,12 @@
 """Notebooks through the real two processes: what each earns, and that no exercise pays for another's trouble."""
 
+import json
+
 import pytest
 
 from autograder import catalogue, course
 from autograder.course import RELEASE, SOURCE
+from autograder.notebook import filled_in
 from autograder.report import NOT_WRITTEN
 
 UNIT = "self_attention"
@@ -281,3 +284,19 @@ def test_an_error_says_where_it_was_raised(mark):
 def test_marks_repeat(mark):
     answers = {"scaled_softmax": catalogue.misconceptions(UNIT)["root_rounded_down"].source()}
     assert mark(**answers) == mark(**answers)
+
+
+@pytest.mark.parametrize("values", ["torch.eye(len(words))", "torch.zeros(len(words), 0)", "['a'] * len(words)"])
+def test_a_vocabulary_of_other_things_than_numbers_is_a_mistake_and_not_our_fault(mark, values):
+    code = (
+        f"def build_vocab(sentence):\n    words = sorted(set(sentence.split()))\n    return dict(zip(words, {values}))"
+    )
+    assert mark(build_vocab=code).exercise("build_vocab").status == "failed"
+
+
+def test_a_cell_with_a_name_without_end_and_marks_of_its_own_stays_short(grader):
+    notebook = json.loads(filled_in(UNIT, {}))
+    metadata = {"nbgrader": {"grade_id": "<b>" * 100_000}}
+    notebook["cells"].append({"cell_type": "code", "id": "x", "metadata": metadata, "source": "1 / 0"})
+    report = grader.mark("named.ipynb", json.dumps(notebook).encode(), UNIT)
+    assert len(report.message) < 300

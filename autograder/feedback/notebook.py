@@ -1,5 +1,6 @@
 """Puts a report into the notebook it is about."""
 
+from html import escape
 from typing import Any
 
 from nbformat.v4 import new_markdown_cell, new_output
@@ -25,7 +26,7 @@ def write(notebook: Any, report: Report) -> None:
         else:
             cell.outputs = _outputs(ran[name]) if name in ran else []
     if report.message:
-        note = new_markdown_cell(f"> **{_TITLES[report.status]}** {report.message}")
+        note = new_markdown_cell(f"> **{_TITLES[report.status]}** {escape(report.message)}")
         notebook.cells.insert(0, note)
 
 

@@ -81,7 +81,7 @@ class Grader:
 
     def mark(self, name: str, content: bytes, unit: str | None = None) -> Report:
         """The report on the bytes of a notebook file; without a unit, the notebook itself tells which it is."""
-        return self._report(MarkNotebook(name, content, unit))
+        return self._report(MarkNotebook(_printable(name), content, unit))
 
     def mark_file(self, path: Path, unit: str | None = None, *, name: str | None = None) -> Report:
         """The report on a notebook file, under this name or else the path as it is given."""
@@ -95,7 +95,7 @@ class Grader:
         """The report on a submission of which there are no bytes to mark."""
         ready = self.ready
         return without_marks(
-            name, status, sentence, isolation=ready.isolation, enforced=ready.enforced, device=ready.device
+            _printable(name), status, sentence, isolation=ready.isolation, enforced=ready.enforced, device=ready.device
         )
 
     def mark_candidate(self, unit: str, kind: CandidateKind, name: str = "") -> Report:
@@ -159,3 +159,8 @@ class Grader:
         if isinstance(answer, Refused):
             raise GraderRefused(answer.sentence)
         return answer
+
+
+def _printable(name: str) -> str:
+    """A file's name, which may be no UTF-8, as JSON can hold it."""
+    return os.fsencode(name).decode("utf-8", "replace")

@@ -4,10 +4,11 @@ import re
 
 from ..report import Report
 
-_FOLDERS = re.compile(r"(?<![\w/.)\]}>])(?:/[\w.@+~-]+)+/(?=[\w.@+~-])")
+_FOLDERS = re.compile(r"(?:(?<=file://)|(?<![\w/.)\]}>]))(?:/[\w.@+~-]+)+/(?=[\w.@+~-])")
 
 
 _LONGEST_MESSAGE = 2_000  # characters
+_MOST_PRINTED = 200_000  # characters, by all cells together
 
 
 def without_folders(text: str) -> str:
@@ -22,10 +23,12 @@ def redact(report: Report) -> Report:
         exercise.message = _readable(exercise.message)
         for test in exercise.tests:
             test.message = _readable(test.message)
+    room = _MOST_PRINTED
     for cell in report.cells:
-        cell.message, cell.printed = _readable(cell.message), without_folders(cell.printed)
+        cell.message, cell.printed = _readable(cell.message), without_folders(cell.printed[: max(room, 0)])
+        room -= len(cell.printed)
     return report
 
 
 def _readable(message: str) -> str:
-    return without_folders(message)[:_LONGEST_MESSAGE]
+    return without_folders(message[:_LONGEST_MESSAGE])

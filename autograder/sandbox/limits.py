@@ -30,7 +30,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """For all files together."""
     open_files: int
     threads: int
-    """Enforced where the kernel counts a sandbox's threads apart: level A, as an ordinary user."""
+    """More of them end the worker."""
 
     @property
     def scratch_bytes(self) -> int:

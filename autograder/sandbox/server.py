@@ -1,16 +1,20 @@
 """The trusted side of the sandbox: starts the warm parent, has workers forked, talks to them, ends them."""
 
+import contextlib
+import re
+import select
 import shutil
 import signal
 import socket
 import subprocess
 import time
 from dataclasses import asdict
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from . import self_test
-from .inside import protocol
+from .inside import protocol, scratch
 from .inside.confinement import Level
 from .isolation import NotIsolated
 from .launch import Launched
@@ -18,7 +22,9 @@ from .limits import Limits
 
 _START_SECONDS = 120
 _CONTROL_SECONDS = 10
+_ENDING_SECONDS = 60  # many files may have to be deleted
 _SELF_TEST_SECONDS = 5
+_WATCH_SECONDS = 0.5
 _DEVICE_SECONDS = 30
 
 
@@ -89,6 +95,12 @@ class WarmParent:
         finally:
             worker.end()
 
+    def has_too_many_threads(self) -> bool:
+        """Whether more threads run in the sandbox than a submission may have. Where /proc is not to be read: False."""
+        below = _children(self._process.pid)
+        workers = [pid for child in below for pid in _children(child)] if self.isolation == "A" else below
+        return sum(map(_threads, workers)) > self.limits.threads
+
     def end(self, pid: int, *, hung_up: bool) -> int:
         """Ends one worker; returns the signal that had ended it already, or 0."""
         if pid not in self._workers:
@@ -96,7 +108,7 @@ class WarmParent:
         self._workers.discard(pid)
         try:
             self._say({"end": pid, "hung_up": hung_up})
-            return int(self._hear(_CONTROL_SECONDS)["ended_by"])
+            return int(self._hear(_ENDING_SECONDS)["ended_by"])
         except _Lost:
             return 0
 
@@ -165,7 +177,8 @@ class WarmParent:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        shutil.rmtree(self._launched.room, ignore_errors=True)
+        with contextlib.suppress(OSError):  # at worst a folder stays behind; marking goes on
+            scratch.wipe(str(self._launched.room))
 
     def __enter__(self) -> "WarmParent":
         return self
@@ -197,7 +210,10 @@ class Worker:
         self._connection.settimeout(cpu_seconds * self._limits.wall_factor)
         try:
             protocol.send(self._connection, {**header, "number": self._number, "cpu_seconds": cpu_seconds}, tensors)
+            self._wait(deadline)
             answer, payload = protocol.receive(self._connection, deadline)
+            if header["operation"] == "cell" and self._parent.has_too_many_threads():
+                raise protocol.ProtocolError("more threads than a submission may have")
             if answer.pop("number", None) != self._number:
                 raise protocol.ProtocolError("an answer to something that was not asked")
             return answer, payload
@@ -209,6 +225,14 @@ class Worker:
                 raise TimedOut from None
             raise Crashed from None
 
+    def _wait(self, deadline: float) -> None:
+        """Until an answer begins to come."""
+        while not select.select([self._connection], [], [], _WATCH_SECONDS)[0]:
+            if self._parent.has_too_many_threads():
+                raise protocol.ProtocolError("more threads than a submission may have")
+            if time.monotonic() > deadline:
+                raise TimeoutError
+
     def end(self) -> None:
         """Ends the worker; once, however often it is called."""
         self._end(hung_up=False)
@@ -219,3 +243,18 @@ class Worker:
         self._ended = True
         self._connection.close()
         return self._parent.end(self._pid, hung_up=hung_up)
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def _threads(pid: int) -> int:
+    try:
+        found = re.search(r"^Threads:\s(\d+)", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    except OSError:
+        return 0
+    return int(found[1]) if found else 0

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 import torch
 
-from ..notebook import CodeCell
+from ..notebook import MAX_CHARACTERS, CodeCell
 from ..report import CellReport
 from ..sandbox.inside import protocol
 from ..sandbox.inside.arguments import Arguments
@@ -19,7 +19,11 @@ from ..sandbox.inside.bench import Kind, Observation, Target
 from ..sandbox.inside.faults import Missing, Place, Raised, StudentFault, Unusable
 from ..sandbox.server import Crashed, TimedOut, WarmParent, Worker
 
-MAX_CELL_CHARACTERS = 200_000
+MAX_NAME, MAX_NAMES = 100, 20
+MAX_PRINTED = 10_100
+"""Characters of a cell's output, with the note that there was more."""
+MAX_RECEIVED_BYTES = 256 << 20
+"""Of tensors, in all the answers of one worker; right ones send a few hundred thousand."""
 
 T = TypeVar("T")
 
@@ -39,10 +43,13 @@ class _Fault(msgspec.Struct):
 
     def raised(self) -> StudentFault:
         if self.kind == "missing":
-            return Missing(self.name)
+            return Missing(self.name[:MAX_NAME])
         if self.kind == "raised":
-            return Raised(self.type_name, self.message, Place(*self.place) if self.place else None, self.kinds)
+            return Raised(self.type_name, self.message, self._place(), self.kinds[:MAX_NAMES])
         return Unusable(self.sentence[: 2 * Raised.MAX_MESSAGE])
+
+    def _place(self) -> Place | None:
+        return Place(self.place[0][:MAX_NAME], self.place[1]) if self.place else None
 
 
 class _Answer(msgspec.Struct):
@@ -73,6 +80,7 @@ class SandboxedNotebook:
         self._worker: Worker | None = None
         self._restarts_left = self._limits.restarts
         self._deadline = time.monotonic() + self._limits.submission_wall_seconds
+        self._received = 0
         self._outcomes: dict[int, CellReport] = {}
 
     def run_cells(self) -> list[CellReport]:
@@ -158,8 +166,8 @@ class SandboxedNotebook:
             raise OutOfBudget
 
     def _run_cell(self, cell: CodeCell) -> CellReport:
-        if len(cell.source) > MAX_CELL_CHARACTERS:
-            message = f"The cell has {len(cell.source)} characters, more than {MAX_CELL_CHARACTERS}; it was not run."
+        if len(cell.source) > MAX_CHARACTERS:
+            message = f"The cell has {len(cell.source)} characters, more than {MAX_CHARACTERS}; it was not run."
             return CellReport(cell.name, "failed", message, "")
         header = {"operation": "cell", "cell": cell.name, "source": cell.source}
         try:
@@ -175,8 +183,8 @@ class SandboxedNotebook:
             message = "This cell ended Python itself, so it and nothing after it in that run could be used."
             return CellReport(cell.name, "crashed", message, "")
         if answer.fault:
-            return CellReport(cell.name, "failed", str(answer.fault.raised()), answer.printed)
-        return CellReport(cell.name, "ran", "", answer.printed)
+            return CellReport(cell.name, "failed", str(answer.fault.raised()), answer.printed[:MAX_PRINTED])
+        return CellReport(cell.name, "ran", "", answer.printed[:MAX_PRINTED])
 
     def _ask(self, header: dict[str, Any], tensors: protocol.Tensors | None = None) -> tuple[_Answer, protocol.Tensors]:
         self._check_time()
@@ -196,6 +204,11 @@ class SandboxedNotebook:
         except (TimedOut, Crashed):
             self._worker = None
             raise
+        self._received += sum(tensor.nbytes for tensor in payload.values())
+        if self._received > MAX_RECEIVED_BYTES:
+            self._received = 0
+            self.close()
+            raise Crashed
         return self._understood(lambda: msgspec.convert(raw, _Answer)), payload
 
     def _understood(self, read: Callable[[], T]) -> T:
@@ -219,6 +232,9 @@ def _observation(answer: _Answer, payload: protocol.Tensors, arity: int, differe
         and len(gradients) == (arity if differentiated else 0)
         and isinstance(parameter_gradients, dict)
         and all(0 <= position < arity for position in answer.changed)
+        and len(set(answer.changed)) == len(answer.changed)
+        and len(answer.devices) <= MAX_NAMES
+        and len(answer.library_calls) <= MAX_NAMES
     )
     if not well_formed:
         raise protocol.ProtocolError("an observation is not in the protocol's form")

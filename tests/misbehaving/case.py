@@ -23,7 +23,7 @@ def context_vector(weights, inputs):
     return weights @ inputs
 """
 
-FAMILIES = ("endings", "hangs", "strange_results", "patches", "looking_around", "reaching_out", "files")
+FAMILIES = ("endings", "hangs", "strange_results", "patches", "forgeries", "looking_around", "reaching_out", "files")
 
 
 @dataclass(frozen=True)

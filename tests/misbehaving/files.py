@@ -215,6 +215,13 @@ def a_cell_of_a_megabyte(right: bytes, path: Path) -> bytes | None:
     return _changed(right, lambda n: _cell(n, TARGET).update(source=RIGHT + "# more\n" * 200_000))
 
 
+@handed_in(UNHARMED)
+def a_cell_of_empty_lines(right: bytes, path: Path) -> bytes | None:
+    """A cell of a million line ends, in which a careless search for definitions never ends."""
+    cell = {"cell_type": "code", "id": "empty", "metadata": {}, "outputs": [], "execution_count": None}
+    return _changed(right, lambda n: n["cells"].append({**cell, "source": "\n" * 190_000}))
+
+
 @handed_in(Must("cells_failed", {}))
 def a_thousand_cells(right: bytes, path: Path) -> bytes | None:
     """A thousand cells of its own, each of which fails."""

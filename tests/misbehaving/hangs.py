@@ -1,6 +1,6 @@
 """Code that does not come back, or that takes what others need: time, memory, files, output."""
 
-from .case import FAILED, TIMEOUT, UNHARMED, must
+from .case import CRASH, FAILED, TIMEOUT, UNHARMED, must
 
 
 @must(TIMEOUT)
@@ -129,7 +129,7 @@ def all_the_memory_shared():
             maps.append(mmap.mmap(-1, 1 << 30))
 
 
-@must(UNHARMED)
+@must(CRASH)
 def a_thousand_threads():
     """Starts threads until no more are to be had, all of which outlive the cell."""
     import threading
@@ -208,12 +208,24 @@ def deep_folders():
         os.chdir("d")
 
 
+@must(CRASH)
+def files_without_number():
+    """Makes empty files as fast as it can, in a call."""
+
+    def context_vector(weights, inputs):
+        number = 0
+        while True:
+            open(str(number), "w").close()
+            number += 1
+
+
 @must(UNHARMED)
 def folder_without_permissions():
-    """Leaves a folder behind that its owner may not open."""
+    """Wants to leave a folder behind that its owner may not open."""
     import os
 
-    os.mkdir("closed", 0)
+    attempt(os.mkdir, "closed", 0)
+    attempt(os.umask, 0o777)
 
 
 @must(FAILED)

@@ -49,9 +49,12 @@ def modes_owners_and_times():
     import os
 
     for path in (SECRET, GRADEBOOK, NEIGHBOUR, os.path.dirname(SECRET)):
-        attempt(os.chmod, path, 0o777)
+        for change in (lambda: os.chmod(path, 0o777), lambda: os.utime(path, (1, 1))):
+            try:
+                change()  # may seem to work; what it did is looked at afterwards
+            except OSError:
+                pass
         attempt(os.chown, path, os.getuid(), os.getgid())
-        attempt(os.utime, path, (1, 1))
         attempt(os.setxattr, path, "user.mine", b"1")
         attempt(os.lchown, path, os.getuid(), os.getgid())
 

@@ -37,6 +37,24 @@ def attempt(what, *args, **kwargs):
     else:
         print("ESCAPED:", getattr(what, "__name__", ""), str(found)[:500])
 
+def forge(lie):
+    """From now on an answer is what `lie` makes of it: a header and a payload, or None for the answer itself."""
+    import struct, sys
+    protocol = sys.modules["inside.protocol"]
+    send = protocol.send
+    def forged(connection, header, tensors=None):
+        head, payload = lie(dict(header), tensors) or (None, None)
+        if head is None:
+            return send(connection, header, tensors)
+        head = head if isinstance(head, bytes) else _json.dumps(head).encode()
+        connection.sendall(struct.pack("<II", len(head), len(payload)) + head + payload)
+    protocol.send = forged
+
+def safetensors_of(listed, body=b""):
+    import struct
+    listed = listed if isinstance(listed, bytes) else _json.dumps(listed).encode()
+    return struct.pack("<Q", len(listed)) + listed + body
+
 '''
 
 
@@ -86,6 +104,7 @@ def _result(path: Path, instructor: Instructor, grader: Grader, honest: bytes) -
         "name": path.stem,
         "report": json.loads(text),
         "leaked": instructor.token in text,
+        "size": len(text),
         "escaped": [line for cell in report.cells for line in cell.printed.splitlines() if "ESCAPED" in line],
         "harm": instructor.harm(),
         "neighbour": [neighbour.status, neighbour.score, neighbour.max_score],

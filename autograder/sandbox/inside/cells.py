@@ -56,9 +56,9 @@ class NotebookShell(InteractiveShell):
 
     def run_line_magic(self, magic_name: str, line: str, _stack_depth: int = 1) -> Any:
         """A magic that is unknown here or goes wrong never takes the rest of its cell with it."""
-        if magic_name == "timeit":  # once is enough, and costs no seconds
-            return exec(self.transform_cell(_TIMEIT_OPTIONS.sub("", line, count=1)), self.user_ns)
         try:
+            if magic_name == "timeit":  # once is enough, and costs no seconds
+                return exec(self.transform_cell(_TIMEIT_OPTIONS.sub("", line, count=1)), self.user_ns)
             return super().run_line_magic(magic_name, line, _stack_depth=_stack_depth + 1)
         except Exception:
             print(f"[%{magic_name} did not work here]")

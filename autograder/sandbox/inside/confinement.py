@@ -47,6 +47,7 @@ class Confinement:
         cuda = self.terms.cuda
         resources.limit(limits, cuda=cuda, counts_threads=self.terms.level == "A")
         if self.terms.level != "none":
+            privileges.show_to_own_user(True)
             files.restrict(self.terms.readable, scratch, self.terms.devices)
             system_calls.load(self.program, os.getpid())
 

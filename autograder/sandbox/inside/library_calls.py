@@ -23,6 +23,8 @@ _OPERATORS = {
     "_sparse_softmax": LIBRARY_SOFTMAX,
     "_sparse_log_softmax": LIBRARY_SOFTMAX,
     "logsumexp": LIBRARY_SOFTMAX,
+    "_logcumsumexp": LIBRARY_SOFTMAX,
+    "logcumsumexp": LIBRARY_SOFTMAX,
     "_native_multi_head_attention": LIBRARY_ATTENTION,
 }
 

@@ -24,6 +24,12 @@ def drop() -> None:
     none = (_Sets * 2)()
     if libc.capset(ctypes.byref(_Header(_CAPABILITY_VERSION_3, 0)), none) != 0:
         raise OSError(ctypes.get_errno(), "the capabilities cannot be dropped")
-    for request in ((_SET_NO_NEW_PRIVS, 1), (_SET_DUMPABLE, 0)):
-        if libc.prctl(*request, 0, 0, 0) != 0:
-            raise OSError(ctypes.get_errno(), f"{os.strerror(ctypes.get_errno())} (prctl {request[0]})")
+    if libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "the process cannot be kept from gaining privileges")
+    show_to_own_user(False)
+
+
+def show_to_own_user(shown: bool) -> None:
+    """Whether other processes of this user may look at this one in /proc: at a worker the warm parent must."""
+    if ctypes.CDLL(None, use_errno=True).prctl(_SET_DUMPABLE, int(shown), 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

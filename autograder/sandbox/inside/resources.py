@@ -5,6 +5,7 @@ import resource
 import sys
 from dataclasses import dataclass
 
+_LEEWAY = 4  # more than the limit are seen, and end the worker; these are as many as there can be until then
 _LAST_SECONDS = 5  # after SIGXCPU, which code can catch, the kernel kills
 
 
@@ -31,7 +32,7 @@ def limit(limits: WorkerLimits, *, cuda: bool, counts_threads: bool) -> None:
         resource.RLIMIT_MEMLOCK: 0,
     }
     if counts_threads:
-        fixed[resource.RLIMIT_NPROC] = limits.threads
+        fixed[resource.RLIMIT_NPROC] = _LEEWAY * limits.threads
     if sys.platform == "linux" and not cuda:  # CUDA maps more address space than any limit would allow
         fixed[resource.RLIMIT_AS] = _address_space() + limits.memory_bytes
     for kind, most in fixed.items():

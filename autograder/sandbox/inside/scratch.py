@@ -1,5 +1,6 @@
 """A worker's scratch folder: made for it, watched while it runs, wiped after it, whatever is in it."""
 
+import contextlib
 import os
 import secrets
 import stat
@@ -16,15 +17,27 @@ def make() -> str:
     return tempfile.mkdtemp(prefix="submission-")
 
 
-def is_overfull(folder: str, most_bytes: int) -> bool:
-    """Whether more than this many bytes, or a great many files, lie in the folder.
+def is_overfull(folder: str, worker: int, most_bytes: int) -> bool:
+    """Whether more than this many bytes, or a great many files, lie in a worker's folder, or are deleted but open.
 
     du(1) counts, which goes down deeper than a path can name.
     """
     try:
-        return _measured("--block-size=1", folder) > most_bytes or _measured("--inodes", folder) > MOST_FILES
+        used = _measured("--block-size=1", folder) + _deleted_but_open(worker)
+        return used > most_bytes or _measured("--inodes", folder) > MOST_FILES
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return False
+
+
+def _deleted_but_open(worker: int) -> int:
+    """The bytes of files without a name; none are seen where there is no /proc, and a small /tmp is the limit."""
+    used = 0
+    for descriptor in Path(f"/proc/{worker}/fd").glob("*"):
+        with contextlib.suppress(OSError):
+            status = descriptor.stat()
+            if not status.st_nlink and stat.S_ISREG(status.st_mode):
+                used += status.st_blocks * 512
+    return used
 
 
 def _measured(unit: str, folder: str) -> int:

@@ -12,10 +12,10 @@ import tempfile
 from collections.abc import Iterator
 
 FILES = """
-    access chdir close close_range copy_file_range creat dup dup2 dup3 faccessat faccessat2 fadvise64 fallocate fchdir
-    fdatasync fstat fstatfs fsync ftruncate getcwd getdents getdents64 lseek lstat mkdir mkdirat newfstatat pread64
+    access chdir close close_range copy_file_range creat dup dup2 dup3 faccessat faccessat2 fadvise64 fchdir
+    fdatasync fstat fstatfs fsync ftruncate getcwd getdents getdents64 lseek lstat newfstatat pread64
     preadv pwrite64 pwritev read readlink readlinkat readv rename renameat renameat2 rmdir sendfile stat statfs statx
-    symlink symlinkat umask unlink unlinkat write writev
+    symlink symlinkat unlink unlinkat write writev
 """.split()
 WAITING = """
     alarm clock_nanosleep epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd2 getitimer
@@ -27,21 +27,25 @@ CONNECTION = "getsockname getsockopt recvfrom shutdown".split()
 MEMORY = "brk madvise mincore mmap mprotect mremap msync munmap".split()
 THREADS = """
     exit exit_group futex futex_waitv gettid membarrier rseq sched_get_priority_max sched_get_priority_min
-    sched_getaffinity sched_getparam sched_getscheduler sched_yield set_robust_list set_tid_address
+    sched_yield set_robust_list set_tid_address
 """.split()
 SIGNALS = "rt_sigaction rt_sigpending rt_sigprocmask rt_sigreturn rt_sigsuspend rt_sigtimedwait sigaltstack".split()
 FACTS = """
-    clock_getres clock_gettime getcpu getegid geteuid getgid getgroups getpgid getpgrp getpid getppid getrandom
-    getresgid getresuid getrlimit getrusage getsid gettimeofday getuid setrlimit sysinfo time times uname
+    clock_getres clock_gettime getcpu getegid geteuid getgid getgroups getpgrp getpid getppid getrandom
+    getresgid getresuid getrlimit getrusage gettimeofday getuid setrlimit sysinfo time times uname
 """.split()
 
 NOT_THERE = "clone3 openat2 fchmodat2 io_uring_setup".split()
 """Answered as an old kernel would, so that the C library falls back to a call whose arguments can be looked at."""
 
+PRETENDED = "chmod fchmod fchmodat futimesat utime utimensat utimes".split()
+"""Answered as if they had worked, and not done: `shutil.copy` in a notebook goes on, and nobody's file is changed."""
+
 _OWN_PID = 0x5E1F5E1F  # stands in the compiled filter for the worker's own process id
 _CLONE_THREAD = 0x00010000
 _CLONE_NEW_NAMESPACES = 0x7E020080
-_WRITE_MODES, _TRUNCATE = 0o3, 0o1000
+_WRITE_MODES, _TRUNCATE, _PATH_ONLY = 0o3, 0o1000, 0o10000000
+_OWNER = 0o700
 # No F_SETOWN and no F_SETSIG: they send a signal to any process of the same user when a file becomes ready.
 _FCNTL = {"DUPFD": 0, "GETFD": 1, "SETFD": 2, "GETFL": 3, "SETFL": 4, "GETLK": 5, "SETLK": 6, "SETLKW": 7} | {
     "DUPFD_CLOEXEC": 1030
@@ -73,6 +77,8 @@ def compiled(*, cuda: bool) -> bytes:
         rules.add_rule(seccomp.ALLOW, name)
     for name in NOT_THERE:
         rules.add_rule(seccomp.ERRNO(errno.ENOSYS), name)
+    for name in PRETENDED:
+        rules.add_rule(seccomp.ERRNO(0), name)
     for name, condition in _conditions(cuda=cuda):
         rules.add_rule(seccomp.ALLOW, name, *condition)
     if cuda:
@@ -88,17 +94,23 @@ def _conditions(*, cuda: bool) -> Iterator[tuple[str, tuple[object, ...]]]:
     from pyseccomp import EQ, MASKED_EQ, Arg
 
     yield "clone", (Arg(0, MASKED_EQ, _CLONE_THREAD | _CLONE_NEW_NAMESPACES, _CLONE_THREAD),)
+    looked_at = _WRITE_MODES | _TRUNCATE | _PATH_ONLY
     for place, name in ((1, "open"), (2, "openat")):
         # Opened to be read but cut short: Landlock before its version 3 lets this pass.
         for mode in range(_WRITE_MODES + 1):
-            yield name, (Arg(place, MASKED_EQ, _WRITE_MODES | _TRUNCATE, mode),)
+            yield name, (Arg(place, MASKED_EQ, looked_at, mode),)
             if mode:
-                yield name, (Arg(place, MASKED_EQ, _WRITE_MODES | _TRUNCATE, mode | _TRUNCATE),)
+                yield name, (Arg(place, MASKED_EQ, looked_at, mode | _TRUNCATE),)
+    # A folder that its owner can not look into would hide what is in it from the watch on the scratch folder.
+    for place, name in ((1, "mkdir"), (2, "mkdirat")):
+        yield name, (Arg(place, MASKED_EQ, _OWNER, _OWNER),)
+    yield "umask", (Arg(0, MASKED_EQ, _OWNER, 0),)
     for name in ("kill", "tgkill"):
         yield name, (Arg(0, EQ, _OWN_PID),)
     yield "sendto", (Arg(4, EQ, 0),)
     for pid in (0, _OWN_PID):
-        yield "prlimit64", (Arg(0, EQ, pid),)
+        for name in ("prlimit64", "sched_getaffinity", "sched_getparam", "sched_getscheduler", "getpgid", "getsid"):
+            yield name, (Arg(0, EQ, pid),)
     for place, name, values in ((1, "fcntl", _FCNTL), (0, "prctl", _PRCTL)):
         for value in values.values():
             yield name, (Arg(place, EQ, value),)

@@ -98,7 +98,7 @@ class _Nursery:
     def _watch(self) -> None:
         """Kills a worker that fills the disk; that it is gone is noticed as with any other crash."""
         for pid, folder in self._scratches.items():
-            if scratch.is_overfull(folder, self._most_bytes[pid]):
+            if scratch.is_overfull(folder, pid, self._most_bytes[pid]):
                 os.kill(pid, signal.SIGKILL)
 
     def _end(self, pid: int, *, hung_up: bool) -> int:
