@@ -1,5 +1,6 @@
 """What the grader process does: requests in, answers out, one JSON object a line."""
 
+import gc
 import traceback
 from typing import BinaryIO
 
@@ -61,6 +62,8 @@ def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched, device: str
                 )
                 return
             desk = Desk(Examiner(session), sandbox, device)
+            gc.collect()
+            gc.freeze()  # torch's and pytest's objects stay; no collection need walk through them
             _say(answers, ready)
             for line in requests:
                 _say(answers, _answer(desk, session, msgspec.json.decode(line, type=Request)))

@@ -6,6 +6,7 @@ thread pool may hang. Over its control connection it is told to fork a worker or
 
 import contextlib
 import ctypes
+import gc
 import os
 import select
 import signal
@@ -48,6 +49,8 @@ def main(control_fd: int, terms: Terms) -> None:
             return
         if sys.platform == "linux":  # orphans come to this process, which ends them
             ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        gc.collect()
+        gc.freeze()  # or a collection in a worker would walk through, and so copy, all that torch has made
         protocol.send(control, {"enforced": confinement.enforced})
         _Nursery(control, notebook, confinement).serve()
 
