@@ -393,7 +393,7 @@ class TestCausalHead:
     @pytest.mark.points(2)
     def test_other_shapes(self, student, reference, rng):
         """It is scaled and causal for any numbers of sequences and tokens, and any width."""
-        for shape in [(3, 5, 2), (4, 4, 4), (1, 7, 3), (5, 1, 3), (2, 9, 64), (3, 2, 1)]:
+        for shape in [(4, 4, 4), (3, 5, 2), (1, 7, 3), (5, 1, 3), (2, 9, 64), (3, 2, 1)]:
             arguments = [rng.randn(*shape, scale=2.0) for _ in range(3)]
             assert_close(student.causal_head(*arguments), reference.causal_head(*arguments))
 
