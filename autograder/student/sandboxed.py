@@ -42,7 +42,7 @@ class _Fault(msgspec.Struct):
             return Missing(self.name)
         if self.kind == "raised":
             return Raised(self.type_name, self.message, Place(*self.place) if self.place else None, self.kinds)
-        return Unusable(self.sentence[: 2 * Raised.MAX_MESSAGE])
+        return Unusable(self.sentence)
 
 
 class _Answer(msgspec.Struct):
