@@ -76,7 +76,8 @@ def _value(plain: Any) -> Any:
         return tuple(_value(item) for item in plain["tuple"])
     if "plain" in plain:
         return plain["plain"]
-    return torch.tensor(plain["values"], dtype=getattr(torch, plain["dtype"])).reshape(plain["shape"])
+    values = [float(value) if isinstance(value, str) else value for value in plain["values"]]  # "-inf" is a word there
+    return torch.tensor(values, dtype=getattr(torch, plain["dtype"])).reshape(plain["shape"])
 
 
 def _difference(actual: Any, expected: Any, what: str = "The result") -> str | None:

@@ -46,7 +46,7 @@ class _Fault(msgspec.Struct):
             return Missing(self.name[:MAX_NAME])
         if self.kind == "raised":
             return Raised(self.type_name, self.message, self._place(), self.kinds[:MAX_NAMES])
-        return Unusable(self.sentence[: 2 * Raised.MAX_MESSAGE])
+        return Unusable(self.sentence)
 
     def _place(self) -> Place | None:
         return Place(self.place[0][:MAX_NAME], self.place[1]) if self.place else None

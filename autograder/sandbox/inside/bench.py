@@ -112,7 +112,7 @@ class Bench:
         own = dict(self._instances[instance].named_parameters())
         if own.keys() != values.keys():
             raise Unusable(_other_names(set(values), set(own)))
-        for name, value in values.items():
+        for name, value in sorted(values.items()):  # so that the first one to differ is the same in every process
             if own[name].shape != value.shape:
                 shapes = f"{tuple(value.shape)}, here it is {tuple(own[name].shape)}"
                 raise Unusable(f"The parameter `{name}` should have shape {shapes}.")

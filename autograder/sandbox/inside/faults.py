@@ -47,3 +47,8 @@ class Raised(StudentFault):
 
 class Unusable(StudentFault):
     """The student's object cannot be used as the exercise asks, e.g. a parameter has another name."""
+
+    MAX_SENTENCE = 600
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence[: self.MAX_SENTENCE])

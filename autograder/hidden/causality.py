@@ -1,0 +1,35 @@
+"""Where a token attends to one that comes after it, it is said in these words."""
+
+from typing import Any
+
+import torch
+
+from ..compare import Expected, Mismatch, assert_close, describe
+from ..student.face import Callee
+
+
+def assert_causal_weights(actual: Any, expected: Expected, *, tolerance: float | None = None) -> None:
+    """These weights, of shape (..., T, T); what is above the diagonal is looked at first."""
+    if isinstance(actual, torch.Tensor) and actual.shape == expected.value.shape and not actual.is_complex():
+        ahead = torch.triu(actual.detach().double(), diagonal=1).abs() > expected.tolerance
+        if bool(ahead.any()):
+            *_, query, key = ahead.nonzero()[0].tolist()
+            raise Mismatch(f"Query {query} gives weight to key {key}, which comes after it: it attends to the future.")
+    assert_close(actual, expected, tolerance=tolerance)
+
+
+def assert_blind_to_the_future(student: Callee, *args: torch.Tensor) -> None:
+    """A token's result stays the same whatever comes after it. args: (b, T, width) each."""
+    num_tokens = args[0].shape[-2]
+    now = num_tokens // 2
+    later = [torch.cat([arg[:, :now], -2 * arg[:, now:]], dim=-2) for arg in args]
+    one, other = student(*args), student(*later)
+    for value in (one, other):
+        if not isinstance(value, torch.Tensor):
+            raise Mismatch(f"The result is {describe(value)}, not a tensor.")
+        if value.dim() != 3 or value.shape[1] != num_tokens:
+            raise Mismatch(f"The result has shape {tuple(value.shape)}; dimension 1 should be the {num_tokens} tokens.")
+    same = torch.isclose(one[:, :now].double(), other[:, :now].double(), rtol=1e-5, atol=1e-5, equal_nan=True)
+    if not bool(same.all()):
+        token = int((~same).nonzero()[0, 1])
+        raise Mismatch(f"Token {token} changes when only tokens from {now} on do: it attends to the future.")
