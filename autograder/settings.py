@@ -12,6 +12,10 @@ from .sandbox.limits import Limits
 FILE = REPOSITORY / "autograder.toml"
 
 
+_LEAST = {"open_files": 32, "memory_megabytes": 64}
+_MOST = 1_000_000
+
+
 class BadSettings(Exception):
     """The settings cannot be used; `str()` says why."""
 
@@ -42,7 +46,8 @@ def load(path: Path = FILE) -> Settings:
         raise BadSettings(f"The settings {path} cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise BadSettings(f"The settings {path} cannot be used: {error}.") from None
-    too_small = [name for name, value in msgspec.structs.asdict(settings.limits).items() if value < 1]
-    if too_small:
-        raise BadSettings(f"The settings {path} cannot be used: {', '.join(too_small)} must be 1 or more.")
+    for name, value in msgspec.structs.asdict(settings.limits).items():
+        least = _LEAST.get(name, 1)
+        if not least <= value <= _MOST:
+            raise BadSettings(f"The settings {path} cannot be used: {name} must be from {least} to {_MOST}.")
     return settings

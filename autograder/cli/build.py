@@ -16,10 +16,11 @@ def build(
     from ..build import course_files
     from ..build.source_notebook import BuildError
     from ..grading.client import GraderRefused, GraderStopped
+    from ..settings import BadSettings
 
     try:
         changes = course_files.differences() if check else course_files.build()
-    except (BuildError, GraderRefused, GraderStopped) as error:
+    except (BuildError, BadSettings, GraderRefused, GraderStopped) as error:
         refuse(error)
     for change in changes:
         console.print(f"{change.path}: {change.what}", markup=False, highlight=False)

@@ -19,6 +19,8 @@ Trust = Annotated[
 
 def asked(require: Literal["A", "B"] | None, trust: bool) -> settings.Settings:
     """The settings of autograder.toml, with what the command line says instead; raises BadSettings."""
+    if require is not None and trust:
+        raise settings.BadSettings("Either --require-isolation or --trust-submissions: the one rules the other out.")
     asked_for = settings.load()
     if require is not None:
         asked_for = msgspec.structs.replace(asked_for, isolation=settings.Isolation(require))

@@ -28,7 +28,7 @@ def mark(
         settings = asked(require_isolation, trust_submissions)
     except BadSettings as reason:
         refuse(reason)
-    with Grader(device, settings) as grader:
+    with Grader(device, settings, private=sorted({notebook.resolve().parent for notebook in notebooks})) as grader:
         try:
             for number, notebook in enumerate(notebooks, start=1):
                 report = grader.mark_file(notebook)

@@ -29,8 +29,6 @@ from .requests import (
 from .session import Session, run_session
 from .submission import Desk
 
-_NO_DEVICE = "take --device cpu. docs/security.md says more."
-
 
 def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched, device: str) -> int:
     """Serves one client until it hangs up; returns the exit code."""
@@ -56,12 +54,13 @@ def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched, device: str
                 _say(answers, Refused(str(reason)))
                 return
             if device != "cpu" and not sandbox.computes_on(device):
+                where = f"at isolation level {sandbox.isolation}"
                 _say(
                     answers,
-                    Refused(f"{device} does not work at isolation level {sandbox.isolation} here: {_NO_DEVICE}"),
+                    Refused(f"{device} does not work {where} here: take --device cpu, or see docs/security.md."),
                 )
                 return
-            desk = Desk(Examiner(session), sandbox, device)
+            desk = Desk(Examiner(session), sandbox, ready.enforced, device)
             gc.collect()
             gc.freeze()  # torch's and pytest's objects stay; no collection need walk through them
             _say(answers, ready)

@@ -20,6 +20,7 @@ class Desk:
 
     examiner: Examiner
     sandbox: WarmParent
+    enforced: list[str]
     device: str
 
     def mark(self, name: str, content: bytes, unit_name: str | None) -> Report:
@@ -46,7 +47,7 @@ class Desk:
             status,
             sentence,
             isolation=self.sandbox.isolation,
-            enforced=self.sandbox.enforced,
+            enforced=self.enforced,
             device=self.device,
             unit=unit,
         )
@@ -82,7 +83,7 @@ class Desk:
             exercises=exercises,
             message=f"Cells that did not run to their end: {', '.join(failed)}." if failed else "",
             cells=cells,
-            enforced=self.sandbox.enforced,
+            enforced=self.enforced,
         )
 
 

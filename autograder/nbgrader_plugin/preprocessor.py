@@ -3,6 +3,7 @@
 import atexit
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
@@ -11,7 +12,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Enum
 
 from ..feedback.notebook import write
-from ..grading.client import Grader, GraderStopped
+from ..grading.client import Grader, GraderRefused, GraderStopped
 from ..report import Report
 from .exporter import damage
 
@@ -31,7 +32,7 @@ class MarkExercises(NbGraderPreprocessor):
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         about = resources["nbgrader"]
-        marker = _marker or _own_marker(self.device)
+        marker = _marker or _own_marker(self.device, self.coursedir.root)
         report = marker.report(about["student"], about["assignment"], nb)
         write(nb, report)
         resources.setdefault("outputs", {})[REPORT_FILE] = msgspec.json.format(msgspec.json.encode(report))
@@ -41,9 +42,10 @@ class MarkExercises(NbGraderPreprocessor):
 class _OwnMarker:
     """A grader process for plain `nbgrader autograde` and formgrader, kept for as long as this process lives."""
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: Any, course_folder: str) -> None:
         self._device = device
-        self._grader = Grader(device)
+        self._private = (Path(course_folder),)
+        self._grader = Grader(device, private=self._private)
         atexit.register(lambda: self._grader.close())
 
     def report(self, student: str, unit: str, node: Any) -> Report:
@@ -54,19 +56,25 @@ class _OwnMarker:
         try:
             return self._grader.mark(name, nbformat.writes(node).encode(), unit)
         except GraderStopped as stopped:
-            self._grader.close()
-            self._grader = Grader(self._device)
+            self._start_again()
             return self._grader.without_marks(name, "grader_error", str(stopped))
+        except GraderRefused:
+            self._start_again()  # for the next submission: what was missing may be there by then
+            raise
+
+    def _start_again(self) -> None:
+        self._grader.close()
+        self._grader = Grader(self._device, private=self._private)
 
 
 _marker: Marker | None = None
-_own: dict[str, _OwnMarker] = {}
+_own: dict[tuple[str, str], _OwnMarker] = {}
 
 
-def _own_marker(device: str) -> _OwnMarker:
-    if device not in _own:
-        _own[device] = _OwnMarker(device)
-    return _own[device]
+def _own_marker(device: str, course_folder: str) -> _OwnMarker:
+    if (device, course_folder) not in _own:
+        _own[device, course_folder] = _OwnMarker(device, course_folder)
+    return _own[device, course_folder]
 
 
 @contextmanager

@@ -16,6 +16,7 @@ _TRIAL_SECONDS = 10
 _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin")
 _FACTS = ("/etc/ld.so.cache", "/etc/fonts", "/etc/localtime", "/proc/cpuinfo", "/sys/devices/system/cpu")
 """What libraries ask of a machine; without the last two torch takes it for one without vector instructions."""
+_CUDA_FACTS = "/proc/driver/nvidia"
 _CUDA_DEVICES = "/dev/nvidia*"
 
 
@@ -35,6 +36,8 @@ def choose(require: str, *, trust_submissions: bool) -> Level:
             return level
     if trust_submissions:
         return "none"
+    if not wanted:
+        raise NotIsolated('No isolation is required, and the submissions are not trusted. Is `require = "none"` meant?')
     reasons = " ".join(f"Level {level}: {missing(level)}" for level in wanted)
     raise NotIsolated(
         f"Submissions cannot be isolated here, so none is run. {reasons} "
@@ -67,8 +70,15 @@ def keep_private(folder: Path) -> None:
 
 def readable() -> list[str]:
     """The folders and files that a worker may read: the system's programs, Python, and its packages."""
-    python = [sys.base_prefix, *{sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib", "platstdlib")}]
-    return [place for place in dict.fromkeys((*_SYSTEM, *_FACTS, *packages(), *python)) if Path(place).exists()]
+    prefix = [sys.base_prefix, *{sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib", "platstdlib")}]
+    return [
+        place for place in dict.fromkeys((*_SYSTEM, *_FACTS, _CUDA_FACTS, *packages(), *prefix)) if Path(place).exists()
+    ]
+
+
+def python() -> str:
+    """The interpreter itself, without an environment around it."""
+    return str(Path(sys.executable).resolve())
 
 
 def packages() -> list[str]:
@@ -91,16 +101,25 @@ def bubblewrapped(command: list[str], room: Path, scratch_bytes: int, *, cuda: b
     """
     seen: list[str] = []
     for place in map(Path, readable()):
-        if place.is_symlink():  # /bin and /lib, on most systems
+        if place.is_symlink():  # /bin and /lib, on most systems; Python's own folder, on some
+            seen += ["--ro-bind", str(place.resolve()), str(place.resolve())]
             seen += ["--symlink", str(place.readlink()), str(place)]
         else:
             seen += ["--ro-bind", str(place), str(place)]
     for device in devices(cuda=cuda):
         seen += ["--dev-bind", device, device]
     if cuda:
-        seen += ["--ro-bind-try", "/proc/driver/nvidia", "/proc/driver/nvidia"]
+        seen += ["--ro-bind-try", _CUDA_FACTS, _CUDA_FACTS]
     return [
-        *("bwrap", "--unshare-all", "--as-pid-1", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
+        *(
+            shutil.which("bwrap") or "bwrap",
+            "--unshare-all",
+            "--as-pid-1",
+            "--die-with-parent",
+            "--new-session",
+            "--cap-drop",
+            "ALL",
+        ),
         *("--size", str(scratch_bytes), "--tmpfs", "/tmp"),  # first: some of the rest may lie in /tmp
         *seen,
         *("--ro-bind", str(room), str(room), "--chdir", "/tmp"),
@@ -111,7 +130,7 @@ def bubblewrapped(command: list[str], room: Path, scratch_bytes: int, *, cuda: b
 def _without_bubblewrap() -> str:
     if shutil.which("bwrap") is None:
         return "needs bubblewrap (Debian and Ubuntu: apt install bubblewrap)."
-    trial = bubblewrapped(["true"], Path("/usr"), 1 << 20, cuda=False)
+    trial = bubblewrapped([python(), "-S", "-c", ""], Path("/usr"), 1 << 20, cuda=False)
     try:
         done = subprocess.run(trial, capture_output=True, text=True, timeout=_TRIAL_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:

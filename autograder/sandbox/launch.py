@@ -5,7 +5,6 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -54,7 +53,7 @@ from inside.confinement import Terms
 sys.path.remove({str(room)!r})
 main({far_end.fileno()}, Terms(**json.loads({json.dumps(asdict(terms))!r})))
 """
-    command = [str(Path(sys.executable).resolve()), "-P", "-s", "-S", "-B", "-c", start]
+    command = [isolation.python(), "-P", "-s", "-S", "-B", "-c", start]
     if level == "A":
         command = isolation.bubblewrapped(command, room, limits.scratch_bytes, cuda=cuda)
         home = Path("/tmp")
@@ -74,12 +73,17 @@ main({far_end.fileno()}, Terms(**json.loads({json.dumps(asdict(terms))!r})))
         "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # what deterministic CUDA needs
     }
     with far_end:
-        process = subprocess.Popen(
-            command,
-            pass_fds=[far_end.fileno()],
-            cwd=room,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-        )
+        try:
+            process = subprocess.Popen(
+                command,
+                pass_fds=[far_end.fileno()],
+                cwd=room,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+            )
+        except OSError as error:
+            control.close()
+            shutil.rmtree(room)
+            raise isolation.NotIsolated(f"The sandbox could not be started: {error}.") from None
     return Launched(process, control, room, level, limits, cuda)

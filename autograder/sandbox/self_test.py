@@ -27,7 +27,7 @@ def run(ask: Ask) -> int:
     Raises NotDenied.
     """
     with (
-        tempfile.TemporaryDirectory(prefix="bait-") as folder,
+        tempfile.TemporaryDirectory(prefix="bait-", dir="/tmp") as folder,
         closing(socket.create_server(("127.0.0.1", 0))) as port,
         closing(socket.socket(socket.AF_UNIX)) as local,
     ):

@@ -62,10 +62,7 @@ class WarmParent:
     @property
     def enforced(self) -> list[str]:
         """What is enforced at this level, in words. Waits for the start; raises NotIsolated and NotDenied."""
-        if self._enforced is None:
-            self._start()
-        assert self._enforced is not None
-        return self._enforced
+        return self._ensure_started()
 
     @property
     def pid(self) -> int:
@@ -75,12 +72,12 @@ class WarmParent:
     def fork(self, device: str) -> "Worker":
         """A new worker for one submission."""
         try:
-            assert self.enforced
+            self._ensure_started()
             return self._fork(device)
         except _Lost:
             self.close()
             self._adopt(self._launched.again())
-            assert self.enforced
+            self._ensure_started()
             return self._fork(device)
 
     def computes_on(self, device: str) -> bool:
@@ -119,7 +116,12 @@ class WarmParent:
         self._enforced: list[str] | None = None
         self._workers: set[int] = set()
 
-    def _start(self) -> None:
+    def _ensure_started(self) -> list[str]:
+        if self._enforced is None:
+            self._enforced = self._start()
+        return self._enforced
+
+    def _start(self) -> list[str]:
         try:
             ready = self._hear(_START_SECONDS)
         except _Lost:
@@ -139,7 +141,7 @@ class WarmParent:
             finally:
                 worker.end()
             enforced.append(f"self-test of {tried} denials")
-        self._enforced = enforced
+        return enforced
 
     def _fork(self, device: str) -> "Worker":
         near_end, far_end = socket.socketpair()
@@ -196,6 +198,7 @@ class Worker:
         self._connection = connection
         self._limits = limits
         self._number = 0
+        self._looked = time.monotonic()
         self._ended = False
 
     def request(
@@ -212,8 +215,7 @@ class Worker:
             protocol.send(self._connection, {**header, "number": self._number, "cpu_seconds": cpu_seconds}, tensors)
             self._wait(deadline)
             answer, payload = protocol.receive(self._connection, deadline)
-            if header["operation"] == "cell" and self._parent.has_too_many_threads():
-                raise protocol.ProtocolError("more threads than a submission may have")
+            self._look_at_threads(at_once=header["operation"] == "cell")
             if answer.pop("number", None) != self._number:
                 raise protocol.ProtocolError("an answer to something that was not asked")
             return answer, payload
@@ -228,10 +230,16 @@ class Worker:
     def _wait(self, deadline: float) -> None:
         """Until an answer begins to come."""
         while not select.select([self._connection], [], [], _WATCH_SECONDS)[0]:
-            if self._parent.has_too_many_threads():
-                raise protocol.ProtocolError("more threads than a submission may have")
+            self._look_at_threads(at_once=True)
             if time.monotonic() > deadline:
                 raise TimeoutError
+
+    def _look_at_threads(self, *, at_once: bool) -> None:
+        now = time.monotonic()
+        if at_once or now - self._looked > _WATCH_SECONDS:
+            self._looked = now
+            if self._parent.has_too_many_threads():
+                raise protocol.ProtocolError("more threads than a submission may have")
 
     def end(self) -> None:
         """Ends the worker; once, however often it is called."""

@@ -90,7 +90,9 @@ class SandboxedNotebook:
                 self._restart()
         except OutOfBudget:
             for number, cell in enumerate(self._cells):
-                lost = CellReport(cell.name, "timeout", "Not run: too many cells before it did not come back.", "")
+                lost = CellReport(
+                    cell.name, "timeout", "Not run: what came before it used up the time that a notebook has.", ""
+                )
                 self._outcomes.setdefault(number, lost)
         return [self._outcomes[number] for number in range(len(self._cells))]
 
@@ -150,6 +152,7 @@ class SandboxedNotebook:
         if self._restarts_left < 0:
             raise OutOfBudget
         self._restarts_left -= 1
+        self._received = 0
         self._worker = self._parent.fork(self._device)
         for number, cell in enumerate(self._cells):
             self._check_time()
@@ -206,7 +209,6 @@ class SandboxedNotebook:
             raise
         self._received += sum(tensor.nbytes for tensor in payload.values())
         if self._received > MAX_RECEIVED_BYTES:
-            self._received = 0
             self.close()
             raise Crashed
         return self._understood(lambda: msgspec.convert(raw, _Answer)), payload

@@ -48,7 +48,7 @@ class Confinement:
         resources.limit(limits, cuda=cuda, counts_threads=self.terms.level == "A")
         if self.terms.level != "none":
             privileges.show_to_own_user(True)
-            files.restrict(self.terms.readable, scratch, self.terms.devices)
+            files.restrict(self.terms.readable, scratch, self.terms.devices, ioctl=cuda)
             system_calls.load(self.program, os.getpid())
 
 

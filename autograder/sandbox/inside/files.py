@@ -20,8 +20,11 @@ def landlock_version() -> int:
     return landlockpy.abi_version() if landlockpy.supported() else 0
 
 
-def restrict(readable: Sequence[str], scratch: str, devices: Sequence[str] = DEVICES) -> None:
-    """Leaves this process these folders and files to read, and the scratch folder to do as it likes; OSError if not."""
+def restrict(readable: Sequence[str], scratch: str, devices: Sequence[str] = DEVICES, *, ioctl: bool = False) -> None:
+    """Leaves this process these folders and files to read, and the scratch folder to do as it likes; OSError if not.
+
+    ioctl: devices may be spoken to by ioctl, as a GPU's driver does.
+    """
     from landlockpy import AccessFS, Ruleset, fs_for_abi, net_for_abi, scope_for_abi
 
     version = landlock_version()
@@ -38,6 +41,7 @@ def restrict(readable: Sequence[str], scratch: str, devices: Sequence[str] = DEV
                 rules.allow_path(place, read | look if place.is_dir() else read)
         for device in map(Path, devices):
             if device.exists():
-                rules.allow_path(device, read | AccessFS.WRITE_FILE)
+                spoken_to = AccessFS.IOCTL_DEV if ioctl else AccessFS.NONE
+                rules.allow_path(device, read | AccessFS.WRITE_FILE | spoken_to)
         rules.allow_path(scratch, own)
         rules.restrict()

@@ -36,8 +36,10 @@ def limit(limits: WorkerLimits, *, cuda: bool, counts_threads: bool) -> None:
     if sys.platform == "linux" and not cuda:  # CUDA maps more address space than any limit would allow
         fixed[resource.RLIMIT_AS] = _address_space() + limits.memory_bytes
     for kind, most in fixed.items():
-        resource.setrlimit(kind, (most, most))
-    resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_seconds, limits.cpu_seconds + _LAST_SECONDS))
+        allowed = _at_most(kind, most)
+        resource.setrlimit(kind, (allowed, allowed))
+    hard = _at_most(resource.RLIMIT_CPU, limits.cpu_seconds + _LAST_SECONDS)
+    resource.setrlimit(resource.RLIMIT_CPU, (max(hard - _LAST_SECONDS, 1), hard))
 
 
 def allow_cpu(seconds: int) -> None:
@@ -46,6 +48,12 @@ def allow_cpu(seconds: int) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     soft = int(used.ru_utime + used.ru_stime) + 1 + seconds
     resource.setrlimit(resource.RLIMIT_CPU, (min(soft, hard - _LAST_SECONDS), hard))
+
+
+def _at_most(kind: int, most: int) -> int:
+    """This much, or what this process may have itself where that is less."""
+    _, hard = resource.getrlimit(kind)
+    return most if hard == resource.RLIM_INFINITY else min(most, hard)
 
 
 def _address_space() -> int:
@@ -57,6 +65,9 @@ def _address_space() -> int:
     low, high = 0, 1 << 47
     while high - low > mmap.PAGESIZE:
         middle = (low + high) // 2
+        if before[1] != resource.RLIM_INFINITY and middle > before[1]:
+            high = middle
+            continue
         resource.setrlimit(resource.RLIMIT_AS, (middle, before[1]))
         try:
             mmap.mmap(-1, mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()

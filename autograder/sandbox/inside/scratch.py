@@ -25,7 +25,7 @@ def is_overfull(folder: str, worker: int, most_bytes: int) -> bool:
     try:
         used = _measured("--block-size=1", folder) + _deleted_but_open(worker)
         return used > most_bytes or _measured("--inodes", folder) > MOST_FILES
-    except (OSError, ValueError, subprocess.TimeoutExpired):
+    except (OSError, ValueError, IndexError, subprocess.TimeoutExpired):  # the folder may be gone
         return False
 
 
