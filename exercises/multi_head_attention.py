@@ -16,10 +16,10 @@
 # *Run All* reaches the end of this notebook from the first minute on.
 #
 # What holds for every exercise here: the output has its inputs' dtype and device, inputs are left unchanged, and
-# gradients can flow to every input and parameter. Large scores, in the thousands, give no NaN. The functions may not call
-# the library's attention (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`): it is what you are writing. The
-# three classes may. In shapes, `b` is the batch, `T` the number of tokens, `h` the number of heads and `hd` the width
-# of one head.
+# gradients can flow to every input and parameter. Large scores, in the thousands, give no NaN. The functions may not
+# call the library's attention (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`): it is what you are writing.
+# The three classes may. In shapes, `b` is the batch, `T` the number of tokens, `h` the number of heads and `hd` the
+# width of one head.
 
 # %% locked="setup"
 import math
@@ -34,8 +34,9 @@ from attention_check import check
 # %% [markdown]
 # ## 1. Stacked heads
 #
-# What a head looks for is set by its weight matrices. Here is one sentence seen by two heads with different ones. Each
-# row is a query; where it is dark, the query takes much from that key.
+# What a head looks for is set by its weight matrices. Here is one sentence seen by two heads. Each row is a query;
+# where it is dark, the query takes much from that key. The weight matrices are random here, so the patterns mean
+# nothing yet, but there are two of them, and training can shape each on its own.
 
 # %%
 words = ["Your", "journey", "starts", "with", "one", "step"]
@@ -51,7 +52,7 @@ X = torch.tensor(
 )
 
 
-def show_heads(weights):
+def show_heads(weights: torch.Tensor) -> None:
     """Draw the weights (h, T, T) of each head beside each other."""
     fig, axes = plt.subplots(1, len(weights), figsize=(4.4 * len(weights), 3.8), sharey=True, layout="constrained")
     for head, ax in enumerate(axes):
@@ -84,10 +85,10 @@ show_heads(torch.softmax(head_scores, dim=-1))
 # | scores, and weights | `(h, T, T)` |
 # | context vectors | `(h, T, d_v)` |
 #
-# Each head does what you know: scores divided by $\sqrt{d_k}$, softmax over the keys, weighted sum of the values. Nothing
-# is hidden from any token yet. Matrix products treat leading dimensions as a batch, so no loop over the heads is
-# needed, though one is right too. With 3 heads, keys of width 24 and values of width 28, six tokens of width 16 become
-# `(3, 6, 28)`.
+# Each head does what you know: scores divided by $\sqrt{d_k}$, softmax over the keys, weighted sum of the values.
+# Nothing is hidden from any token yet. Matrix products treat leading dimensions as a batch, so no loop over the heads
+# is needed, though one is right too. With 3 heads, keys of width 24 and values of width 28, six tokens of width 16
+# become `(3, 6, 28)`.
 
 # %% exercise="stacked_heads_attention" points=4
 
@@ -102,23 +103,24 @@ show_heads(torch.softmax(head_scores, dim=-1))
 # gives, `(T, d)`. In the middle every row is cut into its heads' pieces, `(T, h, hd)`. On the right each head has its
 # own sequence of tokens, `(h, T, hd)`: the dimensions of tokens and heads have changed places.
 
+
 # %%
-def draw_cells(ax, left, top, cells, colours):
-    """Draw rows of cells; `cells` holds their labels, `colours` their heads."""
-    for i, (labels, heads) in enumerate(zip(cells, colours)):
-        for j, (label, head) in enumerate(zip(labels, heads)):
-            box = plt.Rectangle((left + j, top - i), 1, 1, facecolor=["#9ecae1", "#fdae6b"][head], edgecolor="white")
-            ax.add_patch(box)
+def draw_cells(ax: plt.Axes, left: float, top: float, rows: list[list[str]]) -> None:
+    """Draw rows of cells with these labels; positions 0 to 2 are blue, 3 to 5 orange."""
+    for i, row in enumerate(rows):
+        for j, label in enumerate(row):
+            colour = "#9ecae1" if label[-1] in "012" else "#fdae6b"
+            ax.add_patch(plt.Rectangle((left + j, top - i), 1, 1, facecolor=colour, edgecolor="white"))
             ax.text(left + j + 0.5, top - i + 0.5, label, ha="center", va="center", fontsize=8)
 
 
 labels = [[f"{token}.{position}" for position in range(6)] for token in range(3)]
 fig, ax = plt.subplots(figsize=(11, 3.4))
-draw_cells(ax, 0, 3, labels, [[0, 0, 0, 1, 1, 1]] * 3)
-draw_cells(ax, 8.5, 3, [row[:3] for row in labels], [[0] * 3] * 3)
-draw_cells(ax, 12, 3, [row[3:] for row in labels], [[1] * 3] * 3)
-draw_cells(ax, 18, 5, [row[:3] for row in labels], [[0] * 3] * 3)
-draw_cells(ax, 18, 1, [row[3:] for row in labels], [[1] * 3] * 3)
+draw_cells(ax, 0, 3, labels)
+draw_cells(ax, 8.5, 3, [row[:3] for row in labels])
+draw_cells(ax, 12, 3, [row[3:] for row in labels])
+draw_cells(ax, 18, 5, [row[:3] for row in labels])
+draw_cells(ax, 18, 1, [row[3:] for row in labels])
 ax.text(3, 4.3, "(T, d) = (3, 6)", ha="center")
 ax.text(11.75, 4.3, "(T, h, hd) = (3, 2, 3)", ha="center")
 ax.text(19.5, 6.3, "(h, T, hd) = (2, 3, 3)", ha="center")
@@ -134,9 +136,9 @@ ax.axis("off")
 plt.show()
 
 # %% [markdown]
-# `split_heads` does both steps for a batch: `(b, T, d)` becomes `(b, h, T, hd)` with `hd = d / h`. A reshape alone gives
-# that shape too, but it only counts numbers off in the order in which they lie in memory: its "head 0" would have the
-# first tokens whole, not the first piece of every token.
+# `split_heads` does both steps for a batch: `(b, T, d)` becomes `(b, h, T, hd)` with `hd = d / h`. A reshape alone
+# gives that shape too, but it only counts numbers off in the order in which they lie in memory: its "head 0" would have
+# the first tokens whole, not the first piece of every token.
 #
 # Where `d` is not divisible by `num_heads`, raise a `ValueError` (an `assert` is right too).
 
@@ -163,8 +165,8 @@ plt.show()
 # ## 3. The module
 #
 # Now all of it in one module, and *causal*: a language model predicts the next word, so no token may look at a later
-# one. Before the softmax the scores of later keys are replaced by $-\infty$, which softmax turns into a weight of 0. This
-# is what two heads are left with:
+# one. Before the softmax the scores of later keys are replaced by $-\infty$, which softmax turns into a weight of 0.
+# This is what the two heads are left with:
 
 # %%
 later = torch.arange(6)[None, :] > torch.arange(6)[:, None]
@@ -188,8 +190,8 @@ show_heads(torch.softmax(head_scores.where(~later, -math.inf), dim=-1))
 # - A sequence may be shorter than `context_length`, never longer.
 # - A mask that the module keeps should be a buffer (`register_buffer`), so that it moves with the module to a GPU. One
 #   made in `forward`, on the input's device, is right too.
-# - **Dropout**: in training, each weight becomes 0 with the given probability $p$, and the others are divided by $1 - p$.
-#   In evaluation (`module.eval()`) nothing is dropped. `nn.Dropout` does both.
+# - **Dropout**: in training, each weight becomes 0 with the given probability $p$, and the others are divided by
+#   $1 - p$. In evaluation (`module.eval()`) nothing is dropped. `nn.Dropout` does both.
 #
 # Built under seed 123 for the six words (`d_in = 3`, `d_out = 2`, two heads), the vector of *Your* is
 # `[0.3190, 0.4858]`. You may call your own functions from above, or write it all again here.
@@ -232,6 +234,6 @@ ax.margins(x=0.12)
 plt.show()
 
 # %% [markdown] written="why_heads" points=3
-# **In your own words** (a few sentences, read by a person): what can several heads of width `d_out / h` do that one head
-# of width `d_out` cannot? What does it cost, in parameters and in what a single head sees? And what would be missing
-# without `out_proj`?
+# **In your own words** (a few sentences, read by a person): what can several heads of width `d_out / h` do that one
+# head of width `d_out` cannot? What does it cost, in parameters and in what a single head sees? And what would be
+# missing without `out_proj`?

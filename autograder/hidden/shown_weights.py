@@ -1,8 +1,8 @@
 """Attention weights made visible: a case in which a multi-head module's output is its weights, side by side.
 
-The input is [I I ... I], twice for each head. Where it is its own value (directly, or by a W_value that is the identity)
-and out_proj changes nothing, each head's context is [weights weights]: what is dropped from the weights is dropped
-from both halves, and what is dropped anywhere else is not.
+The input is [I I ... I], twice for each head. Where it is its own value (directly, or by a W_value that is the
+identity) and out_proj changes nothing, each head's context is [weights weights]: what is dropped from the weights is
+dropped from both halves, and what is dropped anywhere else is not.
 """
 
 from dataclasses import dataclass

@@ -355,7 +355,7 @@ class CausalHeads:
 
     @pytest.mark.points(3)
     def test_context_vectors(self, student, reference, rng):
-        """With given weights, each token's context vector is computed from it and the tokens before it, head by head."""
+        """With given weights, each token attends to itself and the tokens before it, head by head."""
         for b, num_tokens, d_out, h in [(2, 5, 12, 3), (3, 4, 6, 2), (4, 4, 16, 4), (2, 6, 4, 1), (1, 1, 6, 3)]:
             attention, right = self.pair(student, reference, d_out, num_tokens, h)
             x = rng.randn(b, num_tokens, d_out + self.wider, scale=2.0)
