@@ -2306,7 +2306,7 @@ class EfficientOutProjMadeFirst(RightEfficient):
 
 @misconception("EfficientMultiHeadAttention", caught_by="test_inputs_are_unchanged")
 class EfficientKeysScaledInPlace(RightEfficient):
-    """The input is scaled in place to make the keys (`/=`, `div_`), and which changes the caller's tensor; scale the scores."""
+    """The input is scaled in place to make the keys (`/=`, `div_`), which changes the caller's tensor; scale the scores."""
 
     def project(self, x):
         queries, values = self.W_query(x), x.clone()
