@@ -1833,6 +1833,8 @@ class OptimizedInputAdded(InputAdded, RightOptimized):
 class OptimizedProjectsValues(RightHeads):
     """W_value is still there and makes the values; leave it out: the input itself, split into heads, is the value."""
 
+    pass
+
 
 @misconception("OptimizedMultiHeadAttention", caught_by="test_parameters")
 class OptimizedKeepsWValue(RightOptimized):
@@ -2214,10 +2216,14 @@ class EfficientInputAdded(InputAdded, RightEfficient):
 class EfficientProjectsAll(RightHeads):
     """W_key and W_value are still there and used; leave them out: the input, split into heads, is key and value."""
 
+    pass
+
 
 @misconception("EfficientMultiHeadAttention", caught_by="test_parameters")
 class EfficientProjectsKeys(RightOptimized):
     """W_key is still there and makes the keys; leave it out: the input, split into heads, is key and value."""
+
+    pass
 
 
 @misconception("EfficientMultiHeadAttention", caught_by="test_parameters")
@@ -2306,7 +2312,7 @@ class EfficientOutProjMadeFirst(RightEfficient):
 
 @misconception("EfficientMultiHeadAttention", caught_by="test_inputs_are_unchanged")
 class EfficientKeysScaledInPlace(RightEfficient):
-    """The input is scaled in place to make the keys (`/=`, `div_`), which changes the caller's tensor; scale the scores."""
+    """The input is scaled in place (`/=`, `div_`) to make the keys; it is the caller's, so scale the scores instead."""
 
     def project(self, x):
         queries, values = self.W_query(x), x.clone()
