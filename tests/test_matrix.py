@@ -86,6 +86,15 @@ PUBLISHED = {
         "SelfAttention_v1": "test_seed_123",
         "SelfAttention_v2": "test_seed_789",
     },
+    "multi_head_attention": {
+        "stacked_heads_attention": "test_shapes_of_the_worked_example",
+        "split_heads": "test_worked_example",
+        "multi_head_scores": "test_worked_example",
+        "merge_heads": "test_worked_example",
+        "MultiHeadAttention": "test_seed_123",
+        "OptimizedMultiHeadAttention": "test_seed_123",
+        "EfficientMultiHeadAttention": "test_seed_123",
+    },
 }
 
 

@@ -1,5 +1,6 @@
 """Statements that graders of many exercises make, each as one function that raises Mismatch where it is not so."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -63,6 +64,17 @@ def assert_raises(type_name: str, student: Callee, *args: Any) -> None:
             raise
     else:
         raise Mismatch(f"It returns {describe(value)} and raises nothing.")
+
+
+def assert_refuses(ask: Callable[..., Any], *args: Any) -> None:
+    """A ValueError or AssertionError, as `raise` and `assert` give; other exceptions are accidents, not refusals."""
+    try:
+        ask(*args)
+    except Raised as raised:
+        if not {"ValueError", "AssertionError"} & set(raised.kinds):
+            raise
+    else:
+        raise Mismatch("It raises nothing.")
 
 
 def assert_parameter_shapes(student: Instance, expected: dict[str, tuple[int, ...]]) -> None:

@@ -185,6 +185,10 @@ class ReferenceInstance(ReferenceCallee):
         """The parameters by name, to be transplanted into the student's instance."""
         return self._bench.named_parameters(self._number)
 
+    def load_parameters(self, values: Mapping[str, torch.Tensor]) -> None:
+        """Gives the parameters these values, for a case that needs particular ones."""
+        self._bench.load_parameters(self._number, values)
+
     def train(self, mode: bool = True) -> "ReferenceInstance":
         """Switches between training and evaluation."""
         self._bench.train(self._number, mode)

@@ -112,11 +112,12 @@ class Bench:
         own = dict(self._instances[instance].named_parameters())
         if own.keys() != values.keys():
             raise Unusable(_other_names(set(values), set(own)))
-        for name, value in sorted(values.items()):  # so that the first one to differ is the same in every process
-            if own[name].shape != value.shape:
-                shapes = f"{tuple(value.shape)}, here it is {tuple(own[name].shape)}"
+        for name, parameter in own.items():  # in the order of creation: `values` may have come in any other
+            value = values[name]
+            if parameter.shape != value.shape:
+                shapes = f"{tuple(value.shape)}, here it is {tuple(parameter.shape)}"
                 raise Unusable(f"The parameter `{name}` should have shape {shapes}.")
-            own[name].data.copy_(value)
+            parameter.data.copy_(value)
 
     def to_dtype(self, instance: int, dtype: torch.dtype) -> None:
         """`instance.to(dtype)`."""
