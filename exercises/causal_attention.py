@@ -76,8 +76,9 @@ def picture(ax: plt.Axes, title: str, make: Callable[[], torch.Tensor]) -> None:
         ax.set_xlim(-0.5, 5.5)
         ax.set_ylim(5.5, -0.5)
         return
-    top = max(1.0, matrix.max().item())
-    ax.imshow(matrix.nan_to_num(neginf=0.0), cmap="Blues", vmin=0, vmax=top)
+    finite = matrix.nan_to_num(posinf=0.0, neginf=0.0)
+    top = max(1.0, finite.max().item())
+    ax.imshow(finite, cmap="Blues", vmin=0, vmax=top)
     for query in range(6):
         for key in range(6):
             number = matrix[query, key].item()
