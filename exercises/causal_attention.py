@@ -76,12 +76,13 @@ def picture(ax: plt.Axes, title: str, make: Callable[[], torch.Tensor]) -> None:
         ax.set_xlim(-0.5, 5.5)
         ax.set_ylim(5.5, -0.5)
         return
-    ax.imshow(matrix.nan_to_num(neginf=0.0), cmap="Blues", vmin=0)
+    finite = matrix.nan_to_num(posinf=0.0, neginf=0.0)
+    top = max(1.0, finite.max().item())
+    ax.imshow(finite, cmap="Blues", vmin=0, vmax=top)
     for query in range(6):
         for key in range(6):
             number = matrix[query, key].item()
-            dark = number > 0.6 * matrix.max().item()
-            color = "white" if dark else "black"
+            color = "white" if number > 0.6 * top else "black"
             ax.text(key, query, f"{number:.2g}", ha="center", va="center", fontsize=7, color=color)
 
 

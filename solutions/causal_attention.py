@@ -103,7 +103,13 @@ class MultiHeadAttentionWrapper(nn.Module):
     """
 
     def __init__(
-        self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
+        self,
+        d_in: int,
+        d_out: int,
+        context_length: int,
+        dropout: float,
+        num_heads: int,
+        qkv_bias: bool = False,
     ) -> None:
         super().__init__()
         self.heads = nn.ModuleList(
@@ -111,7 +117,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return all heads' context vectors: x is (b, T, d_in), the result (b, T, num_heads * d_out)."""
+        """Return the context vectors of all heads: x is (b, T, d_in), the result (b, T, num_heads * d_out)."""
         return torch.cat([head(x) for head in self.heads], dim=-1)
 
 
