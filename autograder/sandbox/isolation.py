@@ -63,9 +63,14 @@ def missing(level: Level) -> str:
 
 def keep_private(folder: Path) -> None:
     """Raises NotIsolated where a folder lies among what a worker may read."""
-    for place in readable():
-        if folder.resolve().is_relative_to(Path(place).resolve()):
-            raise NotIsolated(f"{folder} lies in {place}, which submissions may read. Move it out of there.")
+    if place := exposed_in(folder):
+        raise NotIsolated(f"{folder} lies in {place}, which submissions may read. Move it out of there.")
+
+
+def exposed_in(folder: Path) -> str | None:
+    """The place that a worker may read and that a folder lies in; None where there is none."""
+    where = folder.resolve()
+    return next((place for place in readable() if where.is_relative_to(Path(place).resolve())), None)
 
 
 def readable() -> list[str]:
