@@ -13,7 +13,7 @@ from autograder.notebook import filled_in
 UNIT = "self_attention"
 LONG = 45
 """Lines shorter than this are too common to be anybody's secret."""
-SIGNATURE = re.compile(r"(def|class) |\) -> |\w+: torch\.Tensor")
+SIGNATURE = re.compile(r"(def|class) |\) -> |(self, )?\w+: ")
 
 
 def lines_of(*folders):
