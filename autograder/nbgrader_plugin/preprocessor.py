@@ -32,7 +32,7 @@ class MarkExercises(NbGraderPreprocessor):
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         about = resources["nbgrader"]
-        marker = _marker or _own_marker(self.device, self.coursedir.root)
+        marker = _marker or _own_marker(self.device, self.parent.parent.coursedir.root)
         report = marker.report(about["student"], about["assignment"], nb)
         write(nb, report)
         resources.setdefault("outputs", {})[REPORT_FILE] = msgspec.json.format(msgspec.json.encode(report))
