@@ -5,17 +5,17 @@
         \"\"\"The scores are divided by d_k; divide by its square root, so that their variance stays near 1.\"\"\"
         return torch.softmax(scores / d_k, dim=-1)
 
-The entries of a unit stand in `misconceptions/<unit>.py` and `right_answers/<unit>.py`.
+The entries of an exercise stand in `misconceptions/<unit>/<exercise>.py` and `right_answers/<unit>/<exercise>.py`.
 """
 
 import ast
 import importlib
 import inspect
+import pkgutil
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from types import ModuleType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -41,10 +41,10 @@ class Candidate:
     def source(self) -> str:
         """The code as a student would have typed it, under the exercise's name and without the docstring.
 
-        What an entry inherits from another class of its module comes first.
+        What an entry inherits from another class of the catalogue comes first.
         """
         bases = self.answer.__mro__[:0:-1] if inspect.isclass(self.answer) else ()
-        own = [base for base in bases if base.__module__ == self.answer.__module__]
+        own = [base for base in bases if base.__module__.startswith(f"{__package__}.")]
         definitions = [*(_typed(base, base.__name__) for base in own), _typed(self.answer, self.exercise)]
         return "\n\n\n".join(definitions)
 
@@ -99,14 +99,19 @@ def _typed(thing: Any, name: str) -> str:
 
 @cache
 def _candidates(kind: str, unit: str) -> dict[str, Candidate]:
-    module: ModuleType = importlib.import_module(f"{__package__}.{kind}.{unit}")
-    candidates = {}
-    for name, answer in vars(module).items():
-        if _ENTRY not in getattr(answer, "__dict__", {}):
-            continue
-        exercise, caught_by = getattr(answer, _ENTRY)
-        sentence = " ".join((inspect.getdoc(answer) or "").split())
-        if not sentence:
-            raise ValueError(f"{kind}/{unit}.py: `{name}` needs a docstring, the sentence that a student reads.")
-        candidates[name] = Candidate(exercise, name, sentence, answer, caught_by)
+    folder = importlib.import_module(f"{__package__}.{kind}.{unit}")
+    candidates: dict[str, Candidate] = {}
+    for found in pkgutil.iter_modules(folder.__path__):
+        module = importlib.import_module(f"{folder.__name__}.{found.name}")
+        for name, answer in vars(module).items():
+            if _ENTRY not in getattr(answer, "__dict__", {}) or answer.__module__ != module.__name__:
+                continue
+            where = f"{kind}/{unit}/{found.name}.py: `{name}`"
+            exercise, caught_by = getattr(answer, _ENTRY)
+            sentence = " ".join((inspect.getdoc(answer) or "").split())
+            if not sentence:
+                raise ValueError(f"{where} needs a docstring, the sentence that a student reads.")
+            if name in candidates:
+                raise ValueError(f"{where}: another exercise of this unit has an entry of that name.")
+            candidates[name] = Candidate(exercise, name, sentence, answer, caught_by)
     return candidates

@@ -1,0 +1,1 @@
+"""Unit 1: what goes wrong in attention without weights."""

@@ -1,0 +1,1 @@
+"""Unit 4: what goes wrong in attention with several heads."""

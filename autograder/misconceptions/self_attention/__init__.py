@@ -1,0 +1,1 @@
+"""Unit 2: what goes wrong in self-attention with trainable weights."""

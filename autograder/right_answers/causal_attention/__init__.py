@@ -1,0 +1,1 @@
+"""Unit 3: right answers to causal attention, as different students write them."""

@@ -1,0 +1,75 @@
+"""Right answers to `OptimizedMultiHeadAttention`, as different students write them."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from ...catalogue import right_answer
+
+
+@right_answer("OptimizedMultiHeadAttention")
+class LibraryWithInputAsValue(nn.Module):
+    """F.scaled_dot_product_attention with an additive mask"""
+
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads:
+            raise ValueError("d_out must be divisible by num_heads")
+        self.num_heads, self.p = num_heads, dropout
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+
+    def forward(self, x):
+        queries, keys, values = (
+            t.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for t in (self.W_query(x), self.W_key(x), x)
+        )
+        mask = torch.full((x.shape[1], x.shape[1]), -torch.inf, dtype=x.dtype, device=x.device).triu(1)
+        p = self.p * self.training
+        context = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, dropout_p=p)
+        return self.out_proj(context.transpose(1, 2).flatten(2))
+
+
+@right_answer("OptimizedMultiHeadAttention")
+class OptimizedHeadByHead(nn.Module):
+    """a loop over slices of queries, keys and input"""
+
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        assert d_out % num_heads == 0
+        self.num_heads = num_heads
+        self.W_query, self.W_key = nn.Linear(d_in, d_out, qkv_bias), nn.Linear(d_in, d_out, qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("later", torch.ones(context_length, context_length).triu(diagonal=1) > 0)
+
+    def forward(self, x):
+        later = self.later[: x.shape[1], : x.shape[1]]
+        found = []
+        for q, k, v in zip(*(t.chunk(self.num_heads, -1) for t in (self.W_query(x), self.W_key(x), x)), strict=True):
+            scores = (q @ k.mT).masked_fill(later, -torch.inf) / q.shape[-1] ** 0.5
+            found.append(self.dropout(scores.softmax(dim=-1)) @ v)
+        return self.out_proj(torch.cat(found, -1))
+
+
+@right_answer("OptimizedMultiHeadAttention")
+class OptimizedByEinsum(nn.Module):
+    """einsum over (b, T, h, hd), finfo.min for later keys"""
+
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(num_heads)
+        self.shape = (num_heads, d_out // num_heads)
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = dropout
+
+    def forward(self, x):
+        q, k, v = (t.unflatten(-1, self.shape) for t in (self.W_query(x), self.W_key(x), x))
+        scores = torch.einsum("bqhd,bkhd->bhqk", q, k).mul(self.shape[1] ** -0.5)
+        later = torch.ones_like(scores, dtype=torch.bool).triu(1)
+        scores = scores.masked_fill(later, torch.finfo(x.dtype).min)
+        weights = nn.functional.dropout(scores.softmax(-1), p=self.dropout, training=self.training)
+        return self.out_proj(torch.einsum("bhqk,bkhd->bqhd", weights, v).flatten(2))
