@@ -132,8 +132,9 @@ def test_release_holds_no_answer_and_no_grader(unit):
 def test_release_holds_the_cases_of_public_graders_and_of_no_other(unit):
     examples = json.loads((course.RELEASE / unit / "public_examples.json").read_text())
     released = {example["statement"] for exercise in examples.values() for example in exercise["examples"]}
-    hidden = ast.parse((course.REPOSITORY / "autograder" / "hidden" / f"test_{unit}.py").read_text())
-    graders = [node for node in ast.walk(hidden) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+    hidden = sorted((course.REPOSITORY / "autograder" / "hidden" / unit).glob("*.py"))
+    definitions = (node for path in hidden for node in ast.walk(ast.parse(path.read_text())))
+    graders = [node for node in definitions if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
     public = [g for g in graders if "pytest.mark.public" in map(ast.unparse, g.decorator_list)]
     assert released == {" ".join(ast.get_docstring(grader).split()) for grader in public}
     assert sum(len(exercise["examples"]) for exercise in examples.values()) == len(public) < len(graders)

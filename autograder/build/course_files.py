@@ -68,7 +68,7 @@ def _build(stage: Path) -> None:
         for text in texts:
             folder = stage / "source" / text.stem
             points = _points(folder / f"{text.stem}.ipynb")
-            shipped = _examples(text.name, points, grader.public_examples(text.stem))
+            shipped = _examples(text.stem, points, grader.public_examples(text.stem))
             (folder / EXAMPLES).write_text(json.dumps(shipped, indent=1) + "\n")
             api = nbgrader_api(stage)
             result = api.generate_assignment(text.stem, force=True, create=True)
@@ -77,15 +77,15 @@ def _build(stage: Path) -> None:
     (stage / "gradebook.db").unlink()
 
 
-def _examples(text: str, points: dict[str, float], examples: dict[str, list[Any]]) -> dict[str, Any]:
+def _examples(unit: str, points: dict[str, float], examples: dict[str, list[Any]]) -> dict[str, Any]:
     """What the student's check needs of each exercise; raises BuildError where texts and graders do not meet."""
-    hidden = f"autograder/hidden/test_{text}"
+    hidden = f"autograder/hidden/{unit}/"
     for exercise in points:
         if not examples.get(exercise):
-            raise BuildError(f"{text}: exercise `{exercise}` has no public grader; write one in {hidden}.")
+            raise BuildError(f"{unit}: exercise `{exercise}` has no public grader; write one in {hidden}.")
     for exercise in examples:
         if exercise not in points:
-            raise BuildError(f"{hidden} grades `{exercise}`, for which there is no exercise line in exercises/{text}.")
+            raise BuildError(f"{hidden} grades `{exercise}`, for which exercises/{unit}.py has no exercise line.")
     return {name: {"points": points[name], "examples": examples[name]} for name in points}
 
 

@@ -146,7 +146,7 @@ def _grader(item: pytest.Item) -> Grader:
         raise ValueError(f"{item.nodeid} needs an exercise, points and a docstring that students can read.")
     return Grader(
         item,
-        item.path.stem.removeprefix("test_"),
+        item.path.parent.name,
         exercise.args[0],
         tuple(exercise.kwargs["forbids"]),
         float(points.args[0]),

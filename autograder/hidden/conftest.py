@@ -16,8 +16,7 @@ from autograder.student.face import STUDENT, Reference, Student
 
 
 def _solutions(request: pytest.FixtureRequest) -> Mapping[str, Any]:
-    unit = request.path.stem.removeprefix("test_")
-    return vars(importlib.import_module(f"solutions.{unit}"))
+    return vars(importlib.import_module(f"solutions.{request.path.parent.name}"))
 
 
 @pytest.fixture

@@ -1,1 +1,1 @@
-"""Known wrong answers, one module a unit: see `autograder.catalogue`."""
+"""Known wrong answers: see `autograder.catalogue`."""

@@ -1,1 +1,1 @@
-"""Right answers in other styles than the solutions', one module a unit: see `autograder.catalogue`."""
+"""Right answers in other styles than the solutions': see `autograder.catalogue`."""

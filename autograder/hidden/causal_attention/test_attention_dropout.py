@@ -1,0 +1,126 @@
+"""The hidden graders of `attention_dropout`."""
+
+import pytest
+import torch
+
+from autograder.compare import Mismatch, assert_close, describe, golden
+from autograder.hidden.causal_attention.worked_examples import P
+from autograder.hidden.dropout import assert_dropped, assert_not_dropped, dropped
+from autograder.hidden.dropped_attention import (
+    assert_each_on_its_own,
+    dropped_and_repeated,
+)
+from autograder.hidden.statements import (
+    assert_dtype,
+    assert_follows_device,
+)
+from autograder.sandbox.inside.library_calls import LIBRARY_ATTENTION
+
+
+@pytest.mark.exercise("attention_dropout", forbids=[LIBRARY_ATTENTION])
+class TestAttentionDropout:
+    @pytest.mark.points(3)
+    def test_dropped_and_rescaled(self, student, rng):
+        """In training each weight is dropped with probability p, and the kept ones are divided by 1 - p."""
+        for p in (0.25, 0.5, 0.8):
+            weights = rng.rand(100, 100)
+            with student.by_chance() as note:
+                seen, repeated = dropped_and_repeated(student.attention_dropout(weights, p), weights, p)
+                note((seen, repeated))
+            assert_dropped(seen)
+
+    @pytest.mark.points(2)
+    def test_each_on_its_own(self, student, rng):
+        """Each weight is drawn on its own: sequences, queries and keys do not share what is dropped."""
+        weights = rng.rand(3, 40, 50)
+        with student.by_chance() as note:
+            seen, repeated = dropped_and_repeated(student.attention_dropout(weights, P), weights, P)
+            note((seen, repeated))
+        assert_dropped(seen)
+        assert_each_on_its_own(repeated)
+
+    @pytest.mark.points(1)
+    def test_drawn_anew(self, student, rng):
+        """Each call draws anew."""
+        weights = rng.rand(60, 60)
+        with student.by_chance() as note:
+            results = [student.attention_dropout(weights, P) for _ in range(2)]
+            for result in results:
+                dropped(result, weights, P)
+            same = torch.equal(*((result == 0) for result in results))
+            note(same)
+        if same:
+            raise Mismatch("Two calls drop exactly the same: is a seed set inside?")
+
+    @pytest.mark.points(1)
+    def test_gradients(self, student, rng):
+        """Gradients flow back to the kept weights, divided by 1 - p too, and none to the dropped ones."""
+        weights = rng.rand(60, 60)
+        with student.by_chance() as note:
+            seen = student.attention_dropout.observe(weights, P, cotangent=torch.ones(60, 60))
+            (gradient, *_) = seen.gradients
+            result, _ = dropped_and_repeated(seen.value, weights, P)
+            arrives = gradient is not None
+            fits = arrives and torch.allclose(gradient * weights, seen.value, rtol=1e-4)
+            note((result, arrives, fits))
+        if not arrives:
+            raise Mismatch("No gradient arrives at the weights: is the result detached from them somewhere?")
+        assert_dropped(result)
+        if not fits:
+            raise Mismatch("The gradient of a kept weight is not 1 / (1 - p), or that of a dropped one is not 0.")
+
+    @pytest.mark.property
+    @pytest.mark.public
+    @pytest.mark.points(1)
+    def test_outside_of_training(self, student, rng):
+        """With training=False the weights are as they were."""
+        weights = rng.rand(4, 5)
+        nearly_all = 1 - 1e-6  # so that dropout, where it does happen, leaves nothing to chance
+        assert_close(student.attention_dropout(weights, nearly_all, training=False), golden(weights))
+
+    @pytest.mark.property
+    @pytest.mark.points(1)
+    def test_outside_of_training_for_any_p(self, student, rng):
+        """With training=False nothing is dropped and nothing rescaled, whatever p is."""
+        weights = rng.rand(30, 30)
+        for p in (0.25, 0.5):
+            with student.by_chance() as note:
+                seen = dropped(student.attention_dropout(weights, p, training=False), weights, p)
+                note(seen)
+            assert_not_dropped(seen)
+
+    @pytest.mark.property
+    @pytest.mark.public
+    @pytest.mark.points(1)
+    def test_nothing_to_drop(self, student, rng):
+        """With p = 0 nothing is dropped."""
+        weights = rng.rand(4, 5)
+        assert_close(student.attention_dropout(weights, 0.0, training=True), golden(weights))
+
+    @pytest.mark.property
+    @pytest.mark.points(1)
+    def test_inputs_are_unchanged(self, student, rng):
+        """The weights that come in are left as they were."""
+        for training in (True, False):
+            with student.by_chance() as note:
+                changed = student.attention_dropout.observe(rng.rand(5, 7), 0.5, training=training).changed
+                note(changed)
+            if changed:
+                raise Mismatch("It writes into the first argument. Operations ending in `_` and `*=` work in place.")
+
+    @pytest.mark.property
+    @pytest.mark.points(0.5)
+    def test_follows_device(self, student, rng):
+        """What is dropped is drawn on the weights' device."""
+        with student.by_chance():
+            assert_follows_device(student.attention_dropout, rng.rand(5, 7), 0.5)
+
+    @pytest.mark.property
+    @pytest.mark.points(0.5)
+    def test_dtype_is_kept(self, student, rng):
+        """The result has the dtype of the weights."""
+        for dtype in (torch.float64, torch.float32):
+            with student.by_chance() as note:
+                result = student.attention_dropout(rng.rand(5, 7, dtype=dtype), 0.5)
+                note(str(result.dtype) if isinstance(result, torch.Tensor) else describe(result))
+            assert_dtype(result, dtype)

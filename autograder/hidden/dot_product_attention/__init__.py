@@ -1,0 +1,1 @@
+"""Unit 1: the hidden graders of attention without weights."""

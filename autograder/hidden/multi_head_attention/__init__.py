@@ -1,0 +1,1 @@
+"""Unit 4: the hidden graders of attention with several heads."""

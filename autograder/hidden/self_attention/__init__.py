@@ -1,0 +1,1 @@
+"""Unit 2: the hidden graders of self-attention with trainable weights."""

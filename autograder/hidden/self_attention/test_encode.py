@@ -1,0 +1,46 @@
+"""The hidden graders of `encode`."""
+
+import pytest
+import torch
+
+from autograder.compare import assert_close, golden
+from autograder.hidden.statements import (
+    assert_dtype,
+    assert_raises,
+)
+
+
+@pytest.mark.exercise("encode", forbids=[])
+class TestEncode:
+    @pytest.mark.public
+    @pytest.mark.points(2)
+    def test_worked_example(self, student):
+        """The sentence of the worked example becomes 0 4 5 2 1 3."""
+        vocab = {"Life": 0, "dessert": 1, "eat": 2, "first": 3, "is": 4, "short": 5}
+        tokens = student.encode("Life is short, eat dessert first", vocab)
+        assert_close(tokens, golden([0, 4, 5, 2, 1, 3]))
+
+    @pytest.mark.public
+    @pytest.mark.points(2)
+    def test_given_vocabulary(self, student):
+        """The numbers are those of the vocabulary passed in, for any sentence made of its words."""
+        tokens = student.encode("b a, c a", {"a": 7, "c": 3, "b": 11, "unused": 0})
+        assert_close(tokens, golden([11, 7, 3, 7]))
+
+    @pytest.mark.points(1)
+    def test_commas_and_spaces(self, student):
+        """Commas alone are dropped, and any white space separates words."""
+        tokens = student.encode(" Yes,no  don't,\tend. ", {"Yesno": 4, "don't": 2, "end.": 3})
+        assert_close(tokens, golden([4, 2, 3]))
+
+    @pytest.mark.property
+    @pytest.mark.points(1)
+    def test_int64(self, student):
+        """The result is an int64 tensor, as an embedding layer wants it."""
+        assert_dtype(student.encode("b a", {"a": 0, "b": 1}), torch.int64)
+
+    @pytest.mark.property
+    @pytest.mark.points(1)
+    def test_unknown_word(self, student):
+        """A word that is not in the vocabulary raises KeyError."""
+        assert_raises("KeyError", student.encode, "a b", {"a": 0})

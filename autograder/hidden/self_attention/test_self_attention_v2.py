@@ -1,0 +1,97 @@
+"""The hidden graders of `SelfAttention_v2`."""
+
+import pytest
+import torch
+
+from autograder.compare import assert_close, golden
+from autograder.hidden.cases import SIX_WORDS
+from autograder.hidden.statements import (
+    assert_dtype,
+    assert_follows_device,
+    assert_inputs_unchanged,
+    assert_parameter_shapes,
+    assert_same_gradients,
+    assert_seeds_matter,
+    transplant,
+)
+
+
+@pytest.mark.exercise("SelfAttention_v2", forbids=[])
+class TestSelfAttentionV2:
+    @pytest.mark.public
+    @pytest.mark.points(2)
+    def test_seed_789(self, student):
+        """Built under seed 789, it gives the six words the context vectors of the worked example."""
+        student.manual_seed(789)
+        attention = student.SelfAttention_v2(3, 2)
+        right = golden(
+            [
+                [-0.0739, 0.0713],
+                [-0.0748, 0.0703],
+                [-0.0749, 0.0702],
+                [-0.0760, 0.0685],
+                [-0.0763, 0.0679],
+                [-0.0754, 0.0693],
+            ]
+        )
+        assert_close(attention(SIX_WORDS), right)
+
+    @pytest.mark.points(3)
+    def test_context_vectors(self, student, reference, rng):
+        """With given weights, each token's context vector is the weighted sum of the values."""
+        for d_in, d_out, num_tokens in [(5, 3, 7), (3, 8, 4), (4, 4, 4), (4, 1, 3), (3, 5, 1)]:
+            attention, x = student.SelfAttention_v2(d_in, d_out), rng.randn(num_tokens, d_in, scale=3.0)
+            right = transplant(reference.SelfAttention_v2(d_in, d_out), attention)
+            assert_close(attention(x), right(x))
+
+    @pytest.mark.points(2)
+    def test_bias(self, student, reference, rng):
+        """With qkv_bias=True all three layers have a bias, and use it."""
+        attention, x = student.SelfAttention_v2(5, 4, qkv_bias=True), rng.randn(7, 5, scale=3.0)
+        right = transplant(reference.SelfAttention_v2(5, 4, qkv_bias=True), attention)
+        assert_close(attention(x), right(x))
+
+    @pytest.mark.points(2)
+    def test_gradients_reach_every_weight(self, student, reference, rng):
+        """Gradients flow back to the input and to all three layers."""
+        attention, x = student.SelfAttention_v2(5, 4), rng.randn(7, 5, scale=3.0)
+        right = transplant(reference.SelfAttention_v2(5, 4), attention)
+        assert_same_gradients(attention, right, x, cotangent=rng.randn(7, 4))
+
+    @pytest.mark.points(1)
+    def test_float64_stays_exact(self, student, reference, rng):
+        """After `.to(torch.float64)` the result is as exact as float64 is."""
+        attention, x = student.SelfAttention_v2(5, 4), rng.randn(7, 5, dtype=torch.float64)
+        right = transplant(reference.SelfAttention_v2(5, 4), attention.to(torch.float64))
+        assert_close(attention(x), right(x))
+
+    @pytest.mark.property
+    @pytest.mark.points(0.5)
+    def test_parameters(self, student):
+        """Its parameters are the weights of the layers W_query, W_key and W_value, each of shape (d_out, d_in)."""
+        right = dict.fromkeys(["W_query.weight", "W_key.weight", "W_value.weight"], (4, 5))
+        assert_parameter_shapes(student.SelfAttention_v2(5, 4), right)
+
+    @pytest.mark.property
+    @pytest.mark.points(1)
+    def test_inputs_are_unchanged(self, student, rng):
+        """The input is left as it was."""
+        assert_inputs_unchanged(student.SelfAttention_v2(5, 4), rng.randn(7, 5))
+
+    @pytest.mark.property
+    @pytest.mark.points(0.5)
+    def test_follows_device(self, student, rng):
+        """It works on another device once it is moved there."""
+        assert_follows_device(student.SelfAttention_v2(5, 4), rng.randn(7, 5))
+
+    @pytest.mark.property
+    @pytest.mark.points(0.5)
+    def test_dtype_is_kept(self, student, rng):
+        """The context vectors have the dtype of the input."""
+        assert_dtype(student.SelfAttention_v2(5, 4)(rng.randn(7, 5)), torch.float32)
+
+    @pytest.mark.property
+    @pytest.mark.points(0.5)
+    def test_seeds_matter(self, student):
+        """Two instances built under different seeds have different weights."""
+        assert_seeds_matter(student, "SelfAttention_v2", 5, 4)
