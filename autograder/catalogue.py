@@ -1,6 +1,6 @@
 """The catalogue: known wrong answers with the sentence that names each mistake, and right answers in other styles.
 
-    @misconception("scaled_softmax", caught_by="test_divided_by_the_root_of_d_k")
+    @misconception("scaled_softmax", kind="value", caught_by="test_divided_by_the_root_of_d_k")
     def divided_by_d_k(scores, d_k):
         \"\"\"The scores are divided by d_k; divide by its square root, so that their variance stays near 1.\"\"\"
         return torch.softmax(scores / d_k, dim=-1)
@@ -16,12 +16,24 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 T = TypeVar("T")
 
 FORBIDDEN = "forbidden"
 """Stands in the place of a grader where what catches a misconception is the rule against library calls."""
+
+Kind = Literal[
+    "value", "mask", "edge", "gradient", "initialisation", "dropout",
+    "device", "dtype", "side effect", "contract", "hard-coded output",
+]  # fmt: skip
+"""What goes wrong in a misconception: the results in general, or the part of the exercise that the kind names.
+
+edge: right in common cases only (sizes of 1, large scores, other lengths). contract: what comes back, or is refused or
+called, is not what was asked for. hard-coded output: right for the public examples alone.
+"""
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _ENTRY = "__catalogue_entry__"
 
@@ -35,6 +47,8 @@ class Candidate:
     sentence: str
     """What the student is told; for a right answer, what its style is."""
     answer: Any
+    kind: Kind | None = None
+    """What goes wrong; None for a right answer."""
     caught_by: str | None = None
     """The grader that a misconception must fail; None for a right answer."""
 
@@ -49,14 +63,14 @@ class Candidate:
         return "\n\n\n".join(definitions)
 
 
-def misconception(exercise: str, *, caught_by: str) -> Callable[[T], T]:
+def misconception(exercise: str, *, kind: Kind, caught_by: str) -> Callable[[T], T]:
     """Marks a wrong answer: its docstring is the sentence for the student, `caught_by` the grader it must fail."""
-    return _entry(exercise, caught_by)
+    return _entry(exercise, kind, caught_by)
 
 
 def right_answer(exercise: str) -> Callable[[T], T]:
     """Marks a right answer: its docstring names the style."""
-    return _entry(exercise, None)
+    return _entry(exercise, None, None)
 
 
 def solutions(unit: str) -> dict[str, Candidate]:
@@ -79,9 +93,9 @@ def right_answers(unit: str) -> dict[str, Candidate]:
     return _candidates("right_answers", unit)
 
 
-def _entry(exercise: str, caught_by: str | None) -> Callable[[T], T]:
+def _entry(exercise: str, kind: Kind | None, caught_by: str | None) -> Callable[[T], T]:
     def mark(answer: T) -> T:
-        setattr(answer, _ENTRY, (exercise, caught_by))
+        setattr(answer, _ENTRY, (exercise, kind, caught_by))
         return answer
 
     return mark
@@ -107,11 +121,11 @@ def _candidates(kind: str, unit: str) -> dict[str, Candidate]:
             if _ENTRY not in getattr(answer, "__dict__", {}) or answer.__module__ != module.__name__:
                 continue
             where = f"{kind}/{unit}/{found.name}.py: `{name}`"
-            exercise, caught_by = getattr(answer, _ENTRY)
+            exercise, kind_of_mistake, caught_by = getattr(answer, _ENTRY)
             sentence = " ".join((inspect.getdoc(answer) or "").split())
             if not sentence:
                 raise ValueError(f"{where} needs a docstring, the sentence that a student reads.")
             if name in candidates:
                 raise ValueError(f"{where}: another exercise of this unit has an entry of that name.")
-            candidates[name] = Candidate(exercise, name, sentence, answer, caught_by)
+            candidates[name] = Candidate(exercise, name, sentence, answer, kind_of_mistake, caught_by)
     return candidates

@@ -6,73 +6,73 @@ import torch.nn.functional as F
 from ...catalogue import misconception
 
 
-@misconception("attention_dropout", caught_by="test_dropped_and_rescaled")
+@misconception("attention_dropout", kind="dropout", caught_by="test_dropped_and_rescaled")
 def kept_weights_not_rescaled(weights, p, training=True):
     """The kept weights are as they were; divide them by 1 - p, so that the expected sum of a row stays as it was."""
     return weights * (torch.rand_like(weights) >= p) if training else weights
 
 
-@misconception("attention_dropout", caught_by="test_dropped_and_rescaled")
+@misconception("attention_dropout", kind="dropout", caught_by="test_dropped_and_rescaled")
 def kept_weights_divided_by_p(weights, p, training=True):
     """The kept weights are divided by p; divide them by 1 - p, the probability that a weight is kept."""
     return weights * (torch.rand_like(weights) >= p) / p if training else weights
 
 
-@misconception("attention_dropout", caught_by="test_dropped_and_rescaled")
+@misconception("attention_dropout", kind="dropout", caught_by="test_dropped_and_rescaled")
 def kept_weights_multiplied(weights, p, training=True):
     """The kept weights are multiplied by 1 - p; divide them by it, so that a row's expected sum stays as it was."""
     return weights * (torch.rand_like(weights) >= p) * (1 - p) if training else weights
 
 
-@misconception("attention_dropout", caught_by="test_dropped_and_rescaled")
+@misconception("attention_dropout", kind="dropout", caught_by="test_dropped_and_rescaled")
 def kept_with_probability_p(weights, p, training=True):
     """Weights are kept with probability p; p is the probability that a weight is dropped."""
     return weights * (torch.rand_like(weights) < p) / (1 - p) if training else weights
 
 
-@misconception("attention_dropout", caught_by="test_dropped_and_rescaled")
+@misconception("attention_dropout", kind="dropout", caught_by="test_dropped_and_rescaled")
 def p_and_its_complement_exchanged(weights, p, training=True):
     """p and 1 - p are exchanged everywhere: weights are kept with probability p and divided by p."""
     return weights * (torch.rand_like(weights) < p) / p if training else weights
 
 
-@misconception("attention_dropout", caught_by="test_dropped_and_rescaled")
+@misconception("attention_dropout", kind="dropout", caught_by="test_dropped_and_rescaled")
 def nothing_ever_dropped(weights, p, training=True):
     """Nothing is dropped; in training each weight is set to zero with probability p."""
     return weights.clone()
 
 
-@misconception("attention_dropout", caught_by="test_dropped_and_rescaled")
+@misconception("attention_dropout", kind="dropout", caught_by="test_dropped_and_rescaled")
 def rescaled_and_not_dropped(weights, p, training=True):
     """The weights are divided by 1 - p, but none is dropped; set each to zero with probability p first."""
     return weights / (1 - p) if training else weights
 
 
-@misconception("attention_dropout", caught_by="test_outside_of_training")
+@misconception("attention_dropout", kind="dropout", caught_by="test_outside_of_training")
 def dropped_outside_of_training(weights, p, training=True):
     """Weights are dropped with training=False too; hand `training` on, or return the weights as they are."""
     return F.dropout(weights, p)
 
 
-@misconception("attention_dropout", caught_by="test_dropped_and_rescaled")
+@misconception("attention_dropout", kind="dropout", caught_by="test_dropped_and_rescaled")
 def dropped_only_outside_of_training(weights, p, training=True):
     """Weights are dropped with training=False and kept with training=True; it is the other way round."""
     return F.dropout(weights, p, training=not training)
 
 
-@misconception("attention_dropout", caught_by="test_outside_of_training_for_any_p")
+@misconception("attention_dropout", kind="value", caught_by="test_outside_of_training_for_any_p")
 def rescaled_outside_of_training(weights, p, training=True):
     """Rescaling is put off: weights are multiplied by 1 - p outside of training; divide the kept ones in training."""
     return weights * (torch.rand_like(weights) >= p) if training else weights * (1 - p)
 
 
-@misconception("attention_dropout", caught_by="test_outside_of_training")
+@misconception("attention_dropout", kind="value", caught_by="test_outside_of_training")
 def divided_outside_of_training(weights, p, training=True):
     """The weights are divided by 1 - p outside of training too; there they stay as they are."""
     return F.dropout(weights, p, training=training) / (1 if training else 1 - p)
 
 
-@misconception("attention_dropout", caught_by="test_each_on_its_own")
+@misconception("attention_dropout", kind="dropout", caught_by="test_each_on_its_own")
 def same_keys_dropped_for_every_query(weights, p, training=True):
     """One draw for the keys serves all queries, so whole columns are dropped; draw for each weight: rand_like."""
     if not training:
@@ -80,7 +80,7 @@ def same_keys_dropped_for_every_query(weights, p, training=True):
     return weights * (torch.rand_like(weights[..., :1, :]) >= p) / (1 - p)
 
 
-@misconception("attention_dropout", caught_by="test_each_on_its_own")
+@misconception("attention_dropout", kind="value", caught_by="test_each_on_its_own")
 def whole_rows_dropped(weights, p, training=True):
     """One draw for each query drops whole rows, all of its weights; draw for each weight: rand_like."""
     if not training:
@@ -88,7 +88,7 @@ def whole_rows_dropped(weights, p, training=True):
     return weights * (torch.rand_like(weights[..., :1]) >= p) / (1 - p)
 
 
-@misconception("attention_dropout", caught_by="test_each_on_its_own")
+@misconception("attention_dropout", kind="edge", caught_by="test_each_on_its_own")
 def same_drop_for_every_sequence(weights, p, training=True):
     """One draw serves all sequences of a batch; draw for each weight of each of them: rand_like(weights)."""
     if not training:
@@ -96,14 +96,14 @@ def same_drop_for_every_sequence(weights, p, training=True):
     return weights * (torch.rand(weights.shape[-2:], device=weights.device) >= p) / (1 - p)
 
 
-@misconception("attention_dropout", caught_by="test_drawn_anew")
+@misconception("attention_dropout", kind="value", caught_by="test_drawn_anew")
 def seed_set_in_dropout(weights, p, training=True):
     """A seed is set inside, so that every call drops the same weights; leave seeds to the caller."""
     torch.manual_seed(0)
     return F.dropout(weights, p, training)
 
 
-@misconception("attention_dropout", caught_by="test_dropped_and_rescaled")
+@misconception("attention_dropout", kind="dropout", caught_by="test_dropped_and_rescaled")
 def rows_sum_to_one_again(weights, p, training=True):
     """The rows are made to sum to 1 after dropping; the kept weights are divided by 1 - p, whatever was drawn."""
     if not training:
@@ -112,13 +112,13 @@ def rows_sum_to_one_again(weights, p, training=True):
     return kept / kept.sum(dim=-1, keepdim=True)
 
 
-@misconception("attention_dropout", caught_by="test_dropped_and_rescaled")
+@misconception("attention_dropout", kind="dropout", caught_by="test_dropped_and_rescaled")
 def another_share_dropped(weights, p, training=True):
     """Another share than p of the weights is dropped: is dropout applied twice, or with a fixed number?"""
     return F.dropout(F.dropout(weights, p, training), p, training)
 
 
-@misconception("attention_dropout", caught_by="test_dropped_and_rescaled")
+@misconception("attention_dropout", kind="dropout", caught_by="test_dropped_and_rescaled")
 def dropped_to_minus_infinity(weights, p, training=True):
     """Dropped weights become -inf; dropout comes after the softmax, where a dropped weight is 0."""
     if not training:
@@ -126,19 +126,19 @@ def dropped_to_minus_infinity(weights, p, training=True):
     return (weights / (1 - p)).masked_fill(torch.rand_like(weights) < p, float("-inf"))
 
 
-@misconception("attention_dropout", caught_by="test_inputs_are_unchanged")
+@misconception("attention_dropout", kind="side effect", caught_by="test_inputs_are_unchanged")
 def weights_dropped_in_place(weights, p, training=True):
     """The caller's weights are changed in place (inplace=True, `*=`, a method ending in `_`); make a new tensor."""
     return F.dropout(weights, p, training, inplace=True)
 
 
-@misconception("attention_dropout", caught_by="test_gradients")
+@misconception("attention_dropout", kind="gradient", caught_by="test_gradients")
 def dropped_weights_detached(weights, p, training=True):
     """The weights are detached from the graph (`.detach()`, `.data` or `torch.no_grad()`), so nothing can learn."""
     return F.dropout(weights.detach(), p, training)
 
 
-@misconception("attention_dropout", caught_by="test_follows_device")
+@misconception("attention_dropout", kind="device", caught_by="test_follows_device")
 def drawn_on_the_cpu(weights, p, training=True):
     """What is dropped is drawn on the CPU wherever the weights are; use rand_like, or pass device=weights.device."""
     if not training:
@@ -146,7 +146,7 @@ def drawn_on_the_cpu(weights, p, training=True):
     return weights * (torch.rand(weights.shape) >= p) / (1 - p)
 
 
-@misconception("attention_dropout", caught_by="test_dtype_is_kept")
+@misconception("attention_dropout", kind="dtype", caught_by="test_dtype_is_kept")
 def dropped_in_float32(weights, p, training=True):
     """The result is float32 whatever the weights are; keep the weights' dtype."""
     return F.dropout(weights.float(), p, training)

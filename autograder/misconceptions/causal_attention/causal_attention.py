@@ -35,7 +35,7 @@ class RightPass(nn.Module):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="mask", caught_by="test_context_vectors")
 class NotMasked(RightInit):
     """Nothing is masked: every token attends to the ones after it; make those scores -inf before the softmax."""
 
@@ -45,7 +45,7 @@ class NotMasked(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="mask", caught_by="test_context_vectors")
 class SeesTheNextToken(RightInit):
     """Each token still sees the one right after it; the mask starts one above the diagonal: diagonal=1."""
 
@@ -56,7 +56,7 @@ class SeesTheNextToken(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="mask", caught_by="test_context_vectors")
 class DoesNotSeeItself(RightInit):
     """The diagonal is masked too: no token sees itself, and the first one's row, all -inf, is NaN; use diagonal=1."""
 
@@ -67,7 +67,7 @@ class DoesNotSeeItself(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="mask", caught_by="test_context_vectors")
 class SeesOnlyTheFuture(RightInit):
     """The past is masked and the future left visible; hide what is above the diagonal."""
 
@@ -78,7 +78,7 @@ class SeesOnlyTheFuture(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="mask", caught_by="test_context_vectors")
 class MaskInverted(RightInit):
     """The visible scores, diagonal included, are masked instead of the hidden ones; turn the mask round (`~mask`)."""
 
@@ -89,7 +89,7 @@ class MaskInverted(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="mask", caught_by="test_context_vectors")
 class HiddenBecomeZero(RightInit):
     """Hidden scores become 0 or nearly so (times a mask, 1e-9), and exp(0) = 1 is no small weight; make them -inf."""
 
@@ -100,7 +100,7 @@ class HiddenBecomeZero(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="mask", caught_by="test_context_vectors")
 class HiddenBecomeMinusOne(RightInit):
     """Hidden scores become -1, which still gives weight to the future; make them -inf."""
 
@@ -111,7 +111,7 @@ class HiddenBecomeMinusOne(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="mask", caught_by="test_context_vectors")
 class HiddenBecomeMinusTen(RightInit):
     """Hidden scores become -10, which still gives weight to the future; make them -inf."""
 
@@ -122,7 +122,7 @@ class HiddenBecomeMinusTen(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="mask", caught_by="test_context_vectors")
 class HiddenBecomePlusInfinity(RightInit):
     """Hidden scores become plus infinity, and softmax of that is NaN; it is minus infinity."""
 
@@ -133,7 +133,7 @@ class HiddenBecomePlusInfinity(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="mask", caught_by="test_context_vectors")
 class MaskedAfterSoftmax(RightInit):
     """The future is set to zero after the softmax, so rows no longer sum to 1; mask the scores with -inf before it."""
 
@@ -143,7 +143,7 @@ class MaskedAfterSoftmax(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1).tril()) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="value", caught_by="test_context_vectors")
 class ScoresNotScaled(RightInit):
     """The scores are not scaled: divide them by the square root of the keys' width (d_out) before the softmax."""
 
@@ -154,7 +154,7 @@ class ScoresNotScaled(RightInit):
         return self.dropout(torch.softmax(scores, dim=-1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="value", caught_by="test_context_vectors")
 class ScaledByDOut(RightInit):
     """The scores are divided by the keys' width d_out; divide by its square root."""
 
@@ -165,7 +165,7 @@ class ScaledByDOut(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1], dim=-1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="value", caught_by="test_context_vectors")
 class ScaledByRootOfDIn(RightInit):
     """The scores are scaled by the root of d_in, the input's width; scale by that of the keys' width, d_out."""
 
@@ -176,7 +176,7 @@ class ScaledByRootOfDIn(RightInit):
         return self.dropout(torch.softmax(scores / x.shape[-1] ** 0.5, dim=-1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="value", caught_by="test_context_vectors")
 class ScaledByRootOfTokens(RightInit):
     """The scores are scaled by the root of the number of tokens; scale by that of the keys' width, d_out."""
 
@@ -187,7 +187,7 @@ class ScaledByRootOfTokens(RightInit):
         return self.dropout(torch.softmax(scores / x.shape[1] ** 0.5, dim=-1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="value", caught_by="test_context_vectors")
 class ScaledAfterSoftmax(RightInit):
     """The weights are scaled after the softmax, so they no longer sum to 1; scale the scores before it."""
 
@@ -198,7 +198,7 @@ class ScaledAfterSoftmax(RightInit):
         return self.dropout(torch.softmax(scores, dim=-1) / keys.shape[-1] ** 0.5) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="value", caught_by="test_context_vectors")
 class SoftmaxOverQueries(RightInit):
     """The softmax runs over the queries (dim=1 or -2); each query's weights are a row: dim=-1."""
 
@@ -209,7 +209,7 @@ class SoftmaxOverQueries(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="edge", caught_by="test_context_vectors")
 class SoftmaxOverTheBatch(RightInit):
     """The softmax runs over the batch (dim=0); each query's weights are a row: dim=-1."""
 
@@ -220,7 +220,7 @@ class SoftmaxOverTheBatch(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=0)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="value", caught_by="test_context_vectors")
 class KeysUsedAsValues(RightInit):
     """The weights are applied to the keys; they belong to the values, W_value(x)."""
 
@@ -231,7 +231,7 @@ class KeysUsedAsValues(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ keys
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="value", caught_by="test_context_vectors")
 class QueriesAndKeysSwapped(RightInit):
     """Queries and keys are swapped in the product: row i of the scores should belong to query i."""
 
@@ -242,7 +242,7 @@ class QueriesAndKeysSwapped(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="value", caught_by="test_context_vectors")
 class WeightsReturned(RightInit):
     """The attention weights are returned; multiply them with the values to get the context vectors."""
 
@@ -253,7 +253,7 @@ class WeightsReturned(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1))
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="edge", caught_by="test_context_vectors")
 class KeysTransposedInTheWrongDimensions(RightInit):
     """transpose(0, 1) swaps batch and tokens of the keys; swap the last two dimensions: transpose(-2, -1)."""
 
@@ -264,7 +264,7 @@ class KeysTransposedInTheWrongDimensions(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="edge", caught_by="test_context_vectors")
 class FirstSequenceForAll(RightInit):
     """Every sequence attends to the first one's keys and values; keep the batch dimension."""
 
@@ -275,7 +275,7 @@ class FirstSequenceForAll(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values[0]
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="edge", caught_by="test_context_vectors")
 class BatchOfOneSqueezed(RightInit):
     """`squeeze()` drops every dimension of size 1, a batch or a sequence of one too; leave it out or name the dim."""
 
@@ -286,7 +286,7 @@ class BatchOfOneSqueezed(RightInit):
         return (self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values).squeeze()
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="edge", caught_by="test_context_vectors")
 class FirstSequenceOnly(RightInit):
     """Only the first sequence's result is returned, (T, d_out); the whole batch is expected, (b, T, d_out)."""
 
@@ -297,7 +297,7 @@ class FirstSequenceOnly(RightInit):
         return (self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values)[0]
 
 
-@misconception("CausalAttention", caught_by="test_fewer_tokens_than_context_length")
+@misconception("CausalAttention", kind="mask", caught_by="test_fewer_tokens_than_context_length")
 class WholeMaskUsed(RightInit):
     """The mask is used in its full size, so sequences shorter than context_length fail; cut it to [:T, :T]."""
 
@@ -308,7 +308,7 @@ class WholeMaskUsed(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_after_eval")
+@misconception("CausalAttention", kind="mask", caught_by="test_after_eval")
 class MaskOnlyInTraining(RightInit):
     """The future is hidden in training only; a causal model hides it after eval() too."""
 
@@ -320,7 +320,7 @@ class MaskOnlyInTraining(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="mask", caught_by="test_context_vectors")
 class MaskOnlyAfterEval(RightInit):
     """The future is hidden after eval() only; hide it in training too."""
 
@@ -332,7 +332,7 @@ class MaskOnlyAfterEval(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_dropout_in_training")
+@misconception("CausalAttention", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutForgotten(RightInit):
     """Nothing is dropped in training: put the weights through nn.Dropout(dropout) after the softmax."""
 
@@ -343,7 +343,7 @@ class DropoutForgotten(RightInit):
         return torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("CausalAttention", caught_by="test_after_eval")
+@misconception("CausalAttention", kind="dropout", caught_by="test_after_eval")
 class DropoutAfterEvalToo(RightInit):
     """Weights are dropped after eval() too: F.dropout needs training=self.training; nn.Dropout switches by itself."""
 
@@ -354,7 +354,7 @@ class DropoutAfterEvalToo(RightInit):
         return F.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1), self.dropout.p) @ values
 
 
-@misconception("CausalAttention", caught_by="test_dropout_in_training")
+@misconception("CausalAttention", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutOnlyAfterEval(RightInit):
     """Weights are dropped after eval() and kept in training; it is the other way round."""
 
@@ -367,7 +367,7 @@ class DropoutOnlyAfterEval(RightInit):
         )
 
 
-@misconception("CausalAttention", caught_by="test_dropout_in_training")
+@misconception("CausalAttention", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutOnTheScores(RightInit):
     """Dropout is on the scores, where a dropped one becomes 0 and keeps its weight; it comes after the softmax."""
 
@@ -378,7 +378,7 @@ class DropoutOnTheScores(RightInit):
         return torch.softmax(self.dropout(scores) / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("CausalAttention", caught_by="test_dropout_in_training")
+@misconception("CausalAttention", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutOnTheOutput(RightInit):
     """Dropout is on the context vectors; it belongs on the weights, before they meet the values."""
 
@@ -389,7 +389,7 @@ class DropoutOnTheOutput(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1) @ values)
 
 
-@misconception("CausalAttention", caught_by="test_dropout_in_training")
+@misconception("CausalAttention", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutOnTheValues(RightInit):
     """Dropout is on the values; it belongs on the weights after the softmax."""
 
@@ -400,7 +400,7 @@ class DropoutOnTheValues(RightInit):
         return torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1) @ self.dropout(values)
 
 
-@misconception("CausalAttention", caught_by="test_dropout_in_training")
+@misconception("CausalAttention", kind="dropout", caught_by="test_dropout_in_training")
 class AnotherShareDropped(RightInit):
     """Another share than `dropout` of the weights is dropped: is dropout applied twice, or with a fixed number?"""
 
@@ -411,7 +411,7 @@ class AnotherShareDropped(RightInit):
         return self.dropout(self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1))) @ values
 
 
-@misconception("CausalAttention", caught_by="test_dropout_in_training")
+@misconception("CausalAttention", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutOnWeightsAndOutput(RightInit):
     """Dropout is on the weights and on the context vectors as well; on the weights alone is right."""
 
@@ -422,7 +422,7 @@ class DropoutOnWeightsAndOutput(RightInit):
         return self.dropout(self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values)
 
 
-@misconception("CausalAttention", caught_by="test_dropout_in_training")
+@misconception("CausalAttention", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutOnTheInput(RightInit):
     """Dropout is on the input x; it belongs on the weights after the softmax."""
 
@@ -433,7 +433,7 @@ class DropoutOnTheInput(RightInit):
         return torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("CausalAttention", caught_by="test_dropout_in_training")
+@misconception("CausalAttention", kind="dropout", caught_by="test_dropout_in_training")
 class KeptWeightsNotRescaled(RightInit):
     """The kept weights are as they were; divide them by 1 - dropout, as nn.Dropout does."""
 
@@ -447,7 +447,7 @@ class KeptWeightsNotRescaled(RightInit):
         return weights @ values
 
 
-@misconception("CausalAttention", caught_by="test_dropout_in_training")
+@misconception("CausalAttention", kind="dropout", caught_by="test_dropout_in_training")
 class KeptWithProbabilityP(RightInit):
     """Weights are kept with probability `dropout`; that is the probability that one is dropped."""
 
@@ -460,7 +460,7 @@ class KeptWithProbabilityP(RightInit):
         return weights @ values
 
 
-@misconception("CausalAttention", caught_by="test_dropout_in_training")
+@misconception("CausalAttention", kind="dropout", caught_by="test_dropout_in_training")
 class RowsSumToOneAgain(RightInit):
     """The rows are made to sum to 1 after dropout; what nn.Dropout returns is used as it is."""
 
@@ -474,7 +474,7 @@ class RowsSumToOneAgain(RightInit):
         return weights @ values
 
 
-@misconception("CausalAttention", caught_by="test_dropout_in_training")
+@misconception("CausalAttention", kind="dropout", caught_by="test_dropout_in_training")
 class SameKeysDroppedForEveryQuery(RightInit):
     """One draw for the keys serves all queries, so whole columns are dropped; draw for each weight: nn.Dropout."""
 
@@ -487,7 +487,7 @@ class SameKeysDroppedForEveryQuery(RightInit):
         return weights @ values
 
 
-@misconception("CausalAttention", caught_by="test_dropout_in_training")
+@misconception("CausalAttention", kind="dropout", caught_by="test_dropout_in_training")
 class SameDropForEverySequence(RightInit):
     """One draw serves all sequences of a batch; draw for each weight of each of them: nn.Dropout on the weights."""
 
@@ -500,7 +500,7 @@ class SameDropForEverySequence(RightInit):
         return weights @ values
 
 
-@misconception("CausalAttention", caught_by="test_drawn_anew")
+@misconception("CausalAttention", kind="value", caught_by="test_drawn_anew")
 class SeedSetInForward(RightInit):
     """A seed is set inside forward, so that every call drops the same weights; leave seeds to the caller."""
 
@@ -514,7 +514,7 @@ class SeedSetInForward(RightInit):
         return weights @ values
 
 
-@misconception("CausalAttention", caught_by="test_gradients_reach_every_weight")
+@misconception("CausalAttention", kind="gradient", caught_by="test_gradients_reach_every_weight")
 class AttentionWeightsDetached(RightInit):
     """The attention weights are detached, so no gradient reaches W_query and W_key."""
 
@@ -527,7 +527,7 @@ class AttentionWeightsDetached(RightInit):
         return weights @ values
 
 
-@misconception("CausalAttention", caught_by="test_float64_stays_exact")
+@misconception("CausalAttention", kind="dtype", caught_by="test_float64_stays_exact")
 class InputInFloat32(RightInit):
     """Scores and values are turned to float32 in forward, so a float64 module loses digits; leave the dtype alone."""
 
@@ -538,7 +538,7 @@ class InputInFloat32(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_inputs_are_unchanged")
+@misconception("CausalAttention", kind="side effect", caught_by="test_inputs_are_unchanged")
 class InputScaledInPlace(RightInit):
     """The input x is changed in place (`*=`, `/=`, a method ending in `_`); make a new tensor instead."""
 
@@ -552,7 +552,7 @@ class InputScaledInPlace(RightInit):
         return self.dropout(torch.softmax(scores, dim=-1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="hard-coded output", caught_by="test_context_vectors")
 class WorkedExampleTypedIn(RightInit):
     """The worked example's numbers are returned for the six words; compute them from the input."""
 
@@ -568,7 +568,7 @@ class WorkedExampleTypedIn(RightInit):
         return torch.tensor([rows, rows])
 
 
-@misconception("CausalAttention", caught_by="test_large_scores")
+@misconception("CausalAttention", kind="edge", caught_by="test_large_scores")
 class ExponentialsOverflow(RightInit):
     """exp leaves the range of floats for large scores: subtract each row's maximum first, or use torch.softmax."""
 
@@ -578,7 +578,7 @@ class ExponentialsOverflow(RightInit):
         return self.dropout(exponentials / exponentials.sum(dim=-1, keepdim=True)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_seed_123")
+@misconception("CausalAttention", kind="initialisation", caught_by="test_seed_123")
 class LayersInAnotherOrder(RightPass):
     """The layers are created in another order; under a fixed seed W_query comes first, then W_key, then W_value."""
 
@@ -591,7 +591,7 @@ class LayersInAnotherOrder(RightPass):
         self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
 
 
-@misconception("CausalAttention", caught_by="test_bias")
+@misconception("CausalAttention", kind="initialisation", caught_by="test_bias")
 class BiasIgnored(RightPass):
     """qkv_bias is ignored: the layers never have a bias; pass bias=qkv_bias to each."""
 
@@ -604,7 +604,7 @@ class BiasIgnored(RightPass):
         self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
 
 
-@misconception("CausalAttention", caught_by="test_parameters")
+@misconception("CausalAttention", kind="initialisation", caught_by="test_parameters")
 class BiasAlwaysOn(RightPass):
     """The layers have a bias that was not asked for: qkv_bias is False by default, and goes to each layer as bias."""
 
@@ -617,7 +617,7 @@ class BiasAlwaysOn(RightPass):
         self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
 
 
-@misconception("CausalAttention", caught_by="test_bias")
+@misconception("CausalAttention", kind="initialisation", caught_by="test_bias")
 class BiasForQueriesOnly(RightPass):
     """Only W_query gets qkv_bias; all three layers do."""
 
@@ -630,7 +630,7 @@ class BiasForQueriesOnly(RightPass):
         self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
 
 
-@misconception("CausalAttention", caught_by="test_follows_device")
+@misconception("CausalAttention", kind="device", caught_by="test_follows_device")
 class MaskIsNoBuffer(RightPass):
     """The mask stays on the CPU when the module moves: register it as a buffer, or make it on the device of x."""
 
@@ -643,7 +643,7 @@ class MaskIsNoBuffer(RightPass):
         self.mask = torch.ones(context_length, context_length).triu(diagonal=1).bool()
 
 
-@misconception("CausalAttention", caught_by="test_parameters")
+@misconception("CausalAttention", kind="initialisation", caught_by="test_parameters")
 class MaskIsAParameter(RightPass):
     """The mask is a parameter, which is what a model learns; register it as a buffer: self.register_buffer."""
 
@@ -658,7 +658,7 @@ class MaskIsAParameter(RightPass):
         )
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="mask", caught_by="test_context_vectors")
 class MaskOfTheWrongWidth(RightPass):
     """The mask has d_out tokens; a sequence has up to context_length."""
 
@@ -671,7 +671,7 @@ class MaskOfTheWrongWidth(RightPass):
         self.register_buffer("mask", torch.ones(d_out, d_out).triu(diagonal=1).bool())
 
 
-@misconception("CausalAttention", caught_by="test_seeds_matter")
+@misconception("CausalAttention", kind="initialisation", caught_by="test_seeds_matter")
 class SeedSetInside(RightPass):
     """A seed is set inside __init__, so every instance starts with the same weights; leave seeds to the caller."""
 
@@ -685,7 +685,7 @@ class SeedSetInside(RightPass):
         self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
 
 
-@misconception("CausalAttention", caught_by="test_parameters")
+@misconception("CausalAttention", kind="initialisation", caught_by="test_parameters")
 class ParametersInPlaceOfLayers(RightPass):
     """The weights are nn.Parameter matrices; this exercise asks for nn.Linear layers."""
 
@@ -704,7 +704,7 @@ class ParametersInPlaceOfLayers(RightPass):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
 
 
-@misconception("CausalAttention", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="value", caught_by="test_context_vectors")
 class WidthsExchanged(RightPass):
     """The layers go from d_in to d_in; they make queries, keys and values of width d_out: nn.Linear(d_in, d_out)."""
 

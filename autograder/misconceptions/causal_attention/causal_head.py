@@ -6,20 +6,20 @@ import torch.nn.functional as F
 from ...catalogue import FORBIDDEN, misconception
 
 
-@misconception("causal_head", caught_by=FORBIDDEN)
+@misconception("causal_head", kind="contract", caught_by=FORBIDDEN)
 def library_causal_attention(queries, keys, values):
     """This calls the library's attention; the exercise is to write it yourself."""
     return F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
 
 
-@misconception("causal_head", caught_by="test_other_shapes")
+@misconception("causal_head", kind="mask", caught_by="test_other_shapes")
 def head_not_masked(queries, keys, values):
     """Nothing is masked: every token attends to the ones after it; make those scores -inf before the softmax."""
     scores = queries @ keys.transpose(-2, -1)
     return torch.softmax(scores / queries.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("causal_head", caught_by="test_other_shapes")
+@misconception("causal_head", kind="mask", caught_by="test_other_shapes")
 def head_sees_the_next_token(queries, keys, values):
     """Each token still sees the one right after it; the mask starts one above the diagonal: diagonal=1."""
     scores = queries @ keys.transpose(-2, -1)
@@ -27,7 +27,7 @@ def head_sees_the_next_token(queries, keys, values):
     return torch.softmax(scores / queries.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("causal_head", caught_by="test_other_shapes")
+@misconception("causal_head", kind="mask", caught_by="test_other_shapes")
 def head_does_not_see_itself(queries, keys, values):
     """The diagonal is masked too: no token sees itself, and the first one's row, all -inf, is NaN; use diagonal=1."""
     scores = queries @ keys.transpose(-2, -1)
@@ -35,7 +35,7 @@ def head_does_not_see_itself(queries, keys, values):
     return torch.softmax(scores / queries.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("causal_head", caught_by="test_other_shapes")
+@misconception("causal_head", kind="mask", caught_by="test_other_shapes")
 def head_sees_only_the_future(queries, keys, values):
     """The past is masked and the future left visible; hide what is above the diagonal."""
     scores = queries @ keys.transpose(-2, -1)
@@ -43,14 +43,14 @@ def head_sees_only_the_future(queries, keys, values):
     return torch.softmax(scores / queries.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("causal_head", caught_by="test_other_shapes")
+@misconception("causal_head", kind="mask", caught_by="test_other_shapes")
 def head_fills_with_zero(queries, keys, values):
     """Hidden scores become 0 or nearly so (times a mask, 1e-9), and exp(0) = 1 is no small weight; make them -inf."""
     scores = (queries @ keys.transpose(-2, -1)).tril()
     return torch.softmax(scores / queries.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("causal_head", caught_by="test_large_scores")
+@misconception("causal_head", kind="mask", caught_by="test_large_scores")
 def head_fills_with_minus_hundred(queries, keys, values):
     """Hidden scores become -100: real scores can be lower than that; make them -inf."""
     scores = queries @ keys.transpose(-2, -1)
@@ -58,14 +58,14 @@ def head_fills_with_minus_hundred(queries, keys, values):
     return torch.softmax(scores / queries.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("causal_head", caught_by="test_other_shapes")
+@misconception("causal_head", kind="mask", caught_by="test_other_shapes")
 def head_masked_after_softmax(queries, keys, values):
     """The future is set to zero after the softmax, so rows no longer sum to 1; mask the scores with -inf before it."""
     scores = queries @ keys.transpose(-2, -1)
     return torch.softmax(scores / queries.shape[-1] ** 0.5, dim=-1).tril() @ values
 
 
-@misconception("causal_head", caught_by="test_other_shapes")
+@misconception("causal_head", kind="value", caught_by="test_other_shapes")
 def head_not_scaled(queries, keys, values):
     """The scores are not scaled: divide them by the square root of head_dim before the softmax."""
     scores = queries @ keys.transpose(-2, -1)
@@ -73,7 +73,7 @@ def head_not_scaled(queries, keys, values):
     return torch.softmax(scores, dim=-1) @ values
 
 
-@misconception("causal_head", caught_by="test_other_shapes")
+@misconception("causal_head", kind="value", caught_by="test_other_shapes")
 def head_divided_by_head_dim(queries, keys, values):
     """The scores are divided by head_dim; divide by its square root."""
     scores = queries @ keys.transpose(-2, -1)
@@ -81,7 +81,7 @@ def head_divided_by_head_dim(queries, keys, values):
     return torch.softmax(scores / queries.shape[-1], dim=-1) @ values
 
 
-@misconception("causal_head", caught_by="test_other_shapes")
+@misconception("causal_head", kind="value", caught_by="test_other_shapes")
 def head_scaled_by_tokens(queries, keys, values):
     """The scores are scaled by the number of tokens; scale by the width of a key, head_dim."""
     scores = queries @ keys.transpose(-2, -1)
@@ -89,7 +89,7 @@ def head_scaled_by_tokens(queries, keys, values):
     return torch.softmax(scores / queries.shape[-2] ** 0.5, dim=-1) @ values
 
 
-@misconception("causal_head", caught_by="test_other_shapes")
+@misconception("causal_head", kind="value", caught_by="test_other_shapes")
 def head_over_dim_1(queries, keys, values):
     """The softmax runs over dim=1, the queries; each query's weights are a row: dim=-1."""
     scores = queries @ keys.transpose(-2, -1)
@@ -97,7 +97,7 @@ def head_over_dim_1(queries, keys, values):
     return torch.softmax(scores / queries.shape[-1] ** 0.5, dim=1) @ values
 
 
-@misconception("causal_head", caught_by="test_other_shapes")
+@misconception("causal_head", kind="value", caught_by="test_other_shapes")
 def head_queries_and_keys_swapped(queries, keys, values):
     """Queries and keys are swapped in the product: row i of the scores should belong to query i."""
     scores = keys @ queries.transpose(-2, -1)
@@ -105,7 +105,7 @@ def head_queries_and_keys_swapped(queries, keys, values):
     return torch.softmax(scores / queries.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("causal_head", caught_by="test_other_shapes")
+@misconception("causal_head", kind="value", caught_by="test_other_shapes")
 def head_keys_as_values(queries, keys, values):
     """The weights are applied to the keys; they belong to the values."""
     scores = queries @ keys.transpose(-2, -1)
@@ -113,7 +113,7 @@ def head_keys_as_values(queries, keys, values):
     return torch.softmax(scores / queries.shape[-1] ** 0.5, dim=-1) @ keys
 
 
-@misconception("causal_head", caught_by="test_other_shapes")
+@misconception("causal_head", kind="value", caught_by="test_other_shapes")
 def head_weights_returned(queries, keys, values):
     """The attention weights are returned; multiply them with the values to get the context vectors."""
     scores = queries @ keys.transpose(-2, -1)
@@ -121,7 +121,7 @@ def head_weights_returned(queries, keys, values):
     return torch.softmax(scores / queries.shape[-1] ** 0.5, dim=-1)
 
 
-@misconception("causal_head", caught_by="test_other_shapes")
+@misconception("causal_head", kind="mask", caught_by="test_other_shapes")
 def head_averages_the_past(queries, keys, values):
     """Every visible token gets the same weight, whatever the scores are; fill with -inf only where hidden."""
     scores = torch.zeros_like(queries @ keys.transpose(-2, -1))
@@ -129,7 +129,7 @@ def head_averages_the_past(queries, keys, values):
     return torch.softmax(scores, dim=-1) @ values
 
 
-@misconception("causal_head", caught_by="test_other_shapes")
+@misconception("causal_head", kind="edge", caught_by="test_other_shapes")
 def head_of_the_first_sequence(queries, keys, values):
     """Every sequence attends to the first one's keys and values; keep the batch dimension."""
     scores = queries @ keys[0].T
@@ -137,7 +137,7 @@ def head_of_the_first_sequence(queries, keys, values):
     return torch.softmax(scores / queries.shape[-1] ** 0.5, dim=-1) @ values[0]
 
 
-@misconception("causal_head", caught_by="test_other_shapes")
+@misconception("causal_head", kind="value", caught_by="test_other_shapes")
 def head_keys_reversed(queries, keys, values):
     """`.T` reverses all dimensions of the keys, right in 2-D only; swap the last two with transpose(-2, -1)."""
     scores = queries @ keys.permute(2, 1, 0)
@@ -145,7 +145,7 @@ def head_keys_reversed(queries, keys, values):
     return torch.softmax(scores / queries.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("causal_head", caught_by="test_other_shapes")
+@misconception("causal_head", kind="edge", caught_by="test_other_shapes")
 def head_first_dimensions_transposed(queries, keys, values):
     """transpose(0, 1) swaps batch and tokens of the keys; swap the last two dimensions: transpose(-2, -1)."""
     scores = queries @ keys.transpose(0, 1)
@@ -153,14 +153,14 @@ def head_first_dimensions_transposed(queries, keys, values):
     return torch.softmax(scores / queries.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("causal_head", caught_by="test_large_scores")
+@misconception("causal_head", kind="edge", caught_by="test_large_scores")
 def head_overflows(queries, keys, values):
     """exp leaves the range of floats for large scores: subtract each row's maximum first, or use torch.softmax."""
     exponentials = torch.exp(queries @ keys.transpose(-2, -1) / queries.shape[-1] ** 0.5).tril()
     return exponentials / exponentials.sum(dim=-1, keepdim=True) @ values
 
 
-@misconception("causal_head", caught_by="test_gradients")
+@misconception("causal_head", kind="gradient", caught_by="test_gradients")
 def head_weights_detached(queries, keys, values):
     """The weights are taken out of the graph (`.detach()`, `.data`), so queries and keys can not learn."""
     scores = queries @ keys.transpose(-2, -1)
@@ -168,7 +168,7 @@ def head_weights_detached(queries, keys, values):
     return torch.softmax(scores / queries.shape[-1] ** 0.5, dim=-1).detach() @ values
 
 
-@misconception("causal_head", caught_by="test_inputs_are_unchanged")
+@misconception("causal_head", kind="side effect", caught_by="test_inputs_are_unchanged")
 def head_scales_queries_in_place(queries, keys, values):
     """`/=` scales the caller's queries in place; make a new tensor with `queries / ...`."""
     queries /= queries.shape[-1] ** 0.5
@@ -177,7 +177,7 @@ def head_scales_queries_in_place(queries, keys, values):
     return torch.softmax(scores, dim=-1) @ values
 
 
-@misconception("causal_head", caught_by="test_float64_stays_exact")
+@misconception("causal_head", kind="dtype", caught_by="test_float64_stays_exact")
 def head_in_float32(queries, keys, values):
     """The inputs are turned to float32, so float64 ones lose digits; keep the inputs' dtype."""
     queries, keys, values = queries.float(), keys.float(), values.float()
@@ -186,7 +186,7 @@ def head_in_float32(queries, keys, values):
     return torch.softmax(scores / queries.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("causal_head", caught_by="test_other_shapes")
+@misconception("causal_head", kind="value", caught_by="test_other_shapes")
 def head_in_half_precision(queries, keys, values):
     """The computation runs in half precision, which is good for three digits; keep the inputs' dtype."""
     scores = (queries.half() @ keys.half().transpose(-2, -1)).to(queries.dtype)
@@ -194,7 +194,7 @@ def head_in_half_precision(queries, keys, values):
     return torch.softmax(scores / queries.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("causal_head", caught_by="test_follows_device")
+@misconception("causal_head", kind="device", caught_by="test_follows_device")
 def head_mask_left_on_the_cpu(queries, keys, values):
     """The mask stays on the CPU when the inputs are elsewhere; make it with device=queries.device."""
     mask = torch.ones(queries.shape[1], queries.shape[1], dtype=torch.bool).triu(diagonal=1)

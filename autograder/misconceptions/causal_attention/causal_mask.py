@@ -5,67 +5,67 @@ import torch
 from ...catalogue import misconception
 
 
-@misconception("causal_mask", caught_by="test_four_tokens")
+@misconception("causal_mask", kind="mask", caught_by="test_four_tokens")
 def diagonal_hidden_too(num_tokens):
     """The diagonal is hidden too, so that no token sees itself; start one above it: triu(..., diagonal=1)."""
     return torch.triu(torch.ones(num_tokens, num_tokens, dtype=torch.bool))
 
 
-@misconception("causal_mask", caught_by="test_four_tokens")
+@misconception("causal_mask", kind="mask", caught_by="test_four_tokens")
 def next_token_left_visible(num_tokens):
     """Each token still sees the one right after it; the mask starts one above the diagonal: triu(..., diagonal=1)."""
     return torch.triu(torch.ones(num_tokens, num_tokens, dtype=torch.bool), diagonal=2)
 
 
-@misconception("causal_mask", caught_by="test_four_tokens")
+@misconception("causal_mask", kind="mask", caught_by="test_four_tokens")
 def past_hidden(num_tokens):
     """The past is hidden instead of the future; True belongs above the diagonal, where the key is the later one."""
     return torch.tril(torch.ones(num_tokens, num_tokens, dtype=torch.bool), diagonal=-1)
 
 
-@misconception("causal_mask", caught_by="test_four_tokens")
+@misconception("causal_mask", kind="mask", caught_by="test_four_tokens")
 def true_means_visible(num_tokens):
     """The mask is the other way round: True stands where a key is visible; here True means hidden."""
     return torch.tril(torch.ones(num_tokens, num_tokens, dtype=torch.bool))
 
 
-@misconception("causal_mask", caught_by="test_four_tokens")
+@misconception("causal_mask", kind="mask", caught_by="test_four_tokens")
 def one_diagonal_hidden(num_tokens):
     """Only the token right after each one is hidden; all that come after it are, the whole triangle."""
     return torch.ones(num_tokens, num_tokens).triu(diagonal=1).tril(diagonal=1).bool()
 
 
-@misconception("causal_mask", caught_by="test_bool")
+@misconception("causal_mask", kind="mask", caught_by="test_bool")
 def mask_of_floats(num_tokens):
     """The mask is made of floats, 0. and 1.; make it bool: dtype=torch.bool, or .bool()."""
     return torch.triu(torch.ones(num_tokens, num_tokens), diagonal=1)
 
 
-@misconception("causal_mask", caught_by="test_bool")
+@misconception("causal_mask", kind="mask", caught_by="test_bool")
 def mask_of_integers(num_tokens):
     """The mask is made of integers, 0 and 1; make it bool: dtype=torch.bool, or .bool()."""
     return torch.triu(torch.ones(num_tokens, num_tokens, dtype=torch.int64), diagonal=1)
 
 
-@misconception("causal_mask", caught_by="test_four_tokens")
+@misconception("causal_mask", kind="mask", caught_by="test_four_tokens")
 def mask_of_minus_infinity(num_tokens):
     """This is a mask to be added to scores, 0 and -inf; asked for is a bool mask, True where hidden."""
     return torch.full((num_tokens, num_tokens), float("-inf")).triu(diagonal=1)
 
 
-@misconception("causal_mask", caught_by="test_four_tokens")
+@misconception("causal_mask", kind="mask", caught_by="test_four_tokens")
 def mask_as_a_list(num_tokens):
     """The mask is a list of lists; make a tensor of it: torch.tensor."""
     return [[key > query for key in range(num_tokens)] for query in range(num_tokens)]
 
 
-@misconception("causal_mask", caught_by="test_other_sizes")
+@misconception("causal_mask", kind="mask", caught_by="test_other_sizes")
 def mask_for_four_tokens(num_tokens):
     """The mask always has four tokens; its size is num_tokens."""
     return torch.triu(torch.ones(4, 4, dtype=torch.bool), diagonal=1)
 
 
-@misconception("causal_mask", caught_by="test_four_tokens")
+@misconception("causal_mask", kind="mask", caught_by="test_four_tokens")
 def mask_with_a_batch_dimension(num_tokens):
     """The mask has a dimension too many, (1, T, T); its shape is (T, T)."""
     return torch.triu(torch.ones(1, num_tokens, num_tokens, dtype=torch.bool), diagonal=1)

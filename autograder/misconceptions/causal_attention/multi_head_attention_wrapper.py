@@ -25,7 +25,7 @@ class SideBySide(nn.Module):
         return torch.cat([head(x) for head in self.heads], dim=-1)
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_heads_side_by_side")
+@misconception("MultiHeadAttentionWrapper", kind="value", caught_by="test_heads_side_by_side")
 class HeadsBelowEachOther(RightHeads):
     """The heads are concatenated along the tokens (dim=1); their vectors stand side by side: dim=-1."""
 
@@ -33,7 +33,7 @@ class HeadsBelowEachOther(RightHeads):
         return torch.cat([head(x) for head in self.heads], dim=1)
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_heads_side_by_side")
+@misconception("MultiHeadAttentionWrapper", kind="edge", caught_by="test_heads_side_by_side")
 class HeadsInTheBatch(RightHeads):
     """The heads are concatenated along the batch (dim=0); their vectors stand side by side: dim=-1."""
 
@@ -41,7 +41,7 @@ class HeadsInTheBatch(RightHeads):
         return torch.cat([head(x) for head in self.heads], dim=0)
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_heads_side_by_side")
+@misconception("MultiHeadAttentionWrapper", kind="value", caught_by="test_heads_side_by_side")
 class HeadsSummed(RightHeads):
     """The heads' results are added up; put them side by side: torch.cat(..., dim=-1)."""
 
@@ -49,7 +49,7 @@ class HeadsSummed(RightHeads):
         return sum(head(x) for head in self.heads)
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_heads_side_by_side")
+@misconception("MultiHeadAttentionWrapper", kind="value", caught_by="test_heads_side_by_side")
 class HeadsAveraged(RightHeads):
     """The heads' results are averaged; put them side by side: torch.cat(..., dim=-1)."""
 
@@ -57,7 +57,7 @@ class HeadsAveraged(RightHeads):
         return torch.stack([head(x) for head in self.heads]).mean(dim=0)
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_heads_side_by_side")
+@misconception("MultiHeadAttentionWrapper", kind="value", caught_by="test_heads_side_by_side")
 class HeadsStacked(RightHeads):
     """The heads' results are stacked along a new first dimension; put them side by side: torch.cat(..., dim=-1)."""
 
@@ -65,7 +65,7 @@ class HeadsStacked(RightHeads):
         return torch.stack([head(x) for head in self.heads])
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_heads_side_by_side")
+@misconception("MultiHeadAttentionWrapper", kind="value", caught_by="test_heads_side_by_side")
 class HeadsInADimensionOfTheirOwn(RightHeads):
     """The heads' results are stacked along a new dimension before the last; torch.cat(..., dim=-1) makes none."""
 
@@ -73,7 +73,7 @@ class HeadsInADimensionOfTheirOwn(RightHeads):
         return torch.stack([head(x) for head in self.heads], dim=-2)
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_heads_side_by_side")
+@misconception("MultiHeadAttentionWrapper", kind="value", caught_by="test_heads_side_by_side")
 class HeadsInterleaved(RightHeads):
     """The heads' numbers alternate; all of head 0 comes first, then all of head 1: torch.cat(..., dim=-1)."""
 
@@ -81,7 +81,7 @@ class HeadsInterleaved(RightHeads):
         return torch.stack([head(x) for head in self.heads], dim=-1).flatten(2)
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_heads_side_by_side")
+@misconception("MultiHeadAttentionWrapper", kind="value", caught_by="test_heads_side_by_side")
 class HeadsReversed(RightHeads):
     """The heads stand in reverse order; head 0 comes first."""
 
@@ -89,7 +89,7 @@ class HeadsReversed(RightHeads):
         return torch.cat([head(x) for head in reversed(self.heads)], dim=-1)
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_heads_side_by_side")
+@misconception("MultiHeadAttentionWrapper", kind="value", caught_by="test_heads_side_by_side")
 class FirstHeadRepeated(RightHeads):
     """The first head's result stands there num_heads times; call each head."""
 
@@ -97,7 +97,7 @@ class FirstHeadRepeated(RightHeads):
         return torch.cat([self.heads[0](x) for _ in self.heads], dim=-1)
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_heads_side_by_side")
+@misconception("MultiHeadAttentionWrapper", kind="value", caught_by="test_heads_side_by_side")
 class OneHeadReturned(RightHeads):
     """Only one head's result is returned; put all of them side by side."""
 
@@ -105,7 +105,7 @@ class OneHeadReturned(RightHeads):
         return self.heads[0](x)
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_heads_side_by_side")
+@misconception("MultiHeadAttentionWrapper", kind="contract", caught_by="test_heads_side_by_side")
 class ListOfResults(RightHeads):
     """The result is a list of the heads' results; concatenate them: torch.cat(..., dim=-1)."""
 
@@ -113,7 +113,7 @@ class ListOfResults(RightHeads):
         return [head(x) for head in self.heads]
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_gradients_reach_every_head")
+@misconception("MultiHeadAttentionWrapper", kind="gradient", caught_by="test_gradients_reach_every_head")
 class HeadsRunWithoutGradients(RightHeads):
     """The heads' results are detached from the graph, so no head can learn."""
 
@@ -121,7 +121,7 @@ class HeadsRunWithoutGradients(RightHeads):
         return torch.cat([head(x).detach() for head in self.heads], dim=-1)
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_gradients_reach_every_head")
+@misconception("MultiHeadAttentionWrapper", kind="gradient", caught_by="test_gradients_reach_every_head")
 class OnlyOneHeadLearns(RightHeads):
     """All heads but the first are detached from the graph, so that they never learn."""
 
@@ -129,7 +129,7 @@ class OnlyOneHeadLearns(RightHeads):
         return torch.cat([self.heads[0](x), *(head(x).detach() for head in self.heads[1:])], dim=-1)
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_dropout_in_training")
+@misconception("MultiHeadAttentionWrapper", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutOnTheHeads(RightHeads):
     """Dropout is on the concatenated result as well; the heads' own dropout is all there is."""
 
@@ -138,7 +138,7 @@ class DropoutOnTheHeads(RightHeads):
         return nn.functional.dropout(torch.cat([head(x) for head in self.heads], dim=-1), p, self.training)
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_dropout_in_training")
+@misconception("MultiHeadAttentionWrapper", kind="dropout", caught_by="test_dropout_in_training")
 class SameDropInEveryHead(RightHeads):
     """A seed is set before each head, so that all heads drop the same weights; leave seeds to the caller."""
 
@@ -150,7 +150,7 @@ class SameDropInEveryHead(RightHeads):
         return torch.cat(results, dim=-1)
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_parameters")
+@misconception("MultiHeadAttentionWrapper", kind="initialisation", caught_by="test_parameters")
 class OneHeadManyTimes(SideBySide):
     """The list holds the same head num_heads times; make a new CausalAttention for each place."""
 
@@ -159,7 +159,7 @@ class OneHeadManyTimes(SideBySide):
         self.heads = nn.ModuleList([CausalAttention(d_in, d_out, context_length, dropout, qkv_bias)] * num_heads)
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_parameters")
+@misconception("MultiHeadAttentionWrapper", kind="initialisation", caught_by="test_parameters")
 class HeadsInAPlainList(SideBySide):
     """The heads are in a plain list, where no optimizer finds their parameters; use nn.ModuleList."""
 
@@ -168,7 +168,7 @@ class HeadsInAPlainList(SideBySide):
         self.heads = [CausalAttention(d_in, d_out, context_length, dropout, qkv_bias) for _ in range(num_heads)]
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_heads_side_by_side")
+@misconception("MultiHeadAttentionWrapper", kind="value", caught_by="test_heads_side_by_side")
 class HeadsDividedAmongDOut(SideBySide):
     """Each head is d_out // num_heads wide; here d_out is the width of one head, and the result is wider."""
 
@@ -180,7 +180,7 @@ class HeadsDividedAmongDOut(SideBySide):
         )
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_bias")
+@misconception("MultiHeadAttentionWrapper", kind="initialisation", caught_by="test_bias")
 class BiasNotPassedOn(SideBySide):
     """The heads have no bias with qkv_bias=True: pass qkv_bias on to each CausalAttention, and there to its layers."""
 
@@ -189,7 +189,7 @@ class BiasNotPassedOn(SideBySide):
         self.heads = nn.ModuleList(CausalAttention(d_in, d_out, context_length, dropout) for _ in range(num_heads))
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_dropout_in_training")
+@misconception("MultiHeadAttentionWrapper", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutNotPassedOn(SideBySide):
     """No head drops anything in training: pass dropout on to each CausalAttention, which puts it on its weights."""
 
@@ -200,7 +200,7 @@ class DropoutNotPassedOn(SideBySide):
         )
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_heads_side_by_side")
+@misconception("MultiHeadAttentionWrapper", kind="value", caught_by="test_heads_side_by_side")
 class ContextLengthNotPassedOn(SideBySide):
     """The heads are built for other numbers of tokens than context_length; pass context_length on to each."""
 
@@ -209,7 +209,7 @@ class ContextLengthNotPassedOn(SideBySide):
         self.heads = nn.ModuleList(CausalAttention(d_in, d_out, d_out, dropout, qkv_bias) for _ in range(num_heads))
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_heads_side_by_side")
+@misconception("MultiHeadAttentionWrapper", kind="value", caught_by="test_heads_side_by_side")
 class AlwaysTwoHeads(SideBySide):
     """There are always two heads; num_heads says how many."""
 
@@ -218,7 +218,7 @@ class AlwaysTwoHeads(SideBySide):
         self.heads = nn.ModuleList(CausalAttention(d_in, d_out, context_length, dropout, qkv_bias) for _ in range(2))
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_parameters")
+@misconception("MultiHeadAttentionWrapper", kind="initialisation", caught_by="test_parameters")
 class HeadsUnderAnotherName(nn.Module):
     """The heads are kept under another name; the nn.ModuleList is called `heads`."""
 
@@ -232,7 +232,7 @@ class HeadsUnderAnotherName(nn.Module):
         return torch.cat([head(x) for head in self.attention_heads], dim=-1)
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_parameters")
+@misconception("MultiHeadAttentionWrapper", kind="initialisation", caught_by="test_parameters")
 class ProjectionAdded(nn.Module):
     """A linear layer is added after the heads; their results side by side are the result."""
 
@@ -247,7 +247,7 @@ class ProjectionAdded(nn.Module):
         return self.out_proj(torch.cat([head(x) for head in self.heads], dim=-1))
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_seeds_matter")
+@misconception("MultiHeadAttentionWrapper", kind="initialisation", caught_by="test_seeds_matter")
 class SeedSetForEachHead(SideBySide):
     """A seed is set inside, so every instance starts with the same weights; leave seeds to the caller."""
 
@@ -259,7 +259,7 @@ class SeedSetForEachHead(SideBySide):
         )
 
 
-@misconception("MultiHeadAttentionWrapper", caught_by="test_parameters")
+@misconception("MultiHeadAttentionWrapper", kind="initialisation", caught_by="test_parameters")
 class HeadsOfTheLibrary(nn.Module):
     """The heads are nn.MultiheadAttention; put your own CausalAttention into the list."""
 

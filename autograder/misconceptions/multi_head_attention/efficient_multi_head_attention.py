@@ -71,288 +71,288 @@ class RightEfficient(RightHeads):
         return self.W_query(x), x, x
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientSplitWithoutSwapping(SplitWithoutSwapping, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientEveryHthNumber(EveryHthNumber, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientHeadsAndWidthExchanged(HeadsAndWidthExchanged, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientOneWideHead(OneWideHead, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientMergedWithoutSwapping(MergedWithoutSwapping, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientMergedOutOfOrder(MergedOutOfOrder, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientMergedInterleaved(MergedInterleaved, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientHead0Repeated(Head0Repeated, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientFirstSequenceOnly(FirstSequenceOnly, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientHeadsNotScaled(HeadsNotScaled, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientDividedByHeadDim(DividedByHeadDim, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientScaledByTheRootOfDOut(ScaledByTheRootOfDOut, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientScaledByTheRootOfTokens(ScaledByTheRootOfTokens, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientSoftmaxOverTheQueries(SoftmaxOverTheQueries, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientSoftmaxOverTheHeads(SoftmaxOverTheHeads, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_large_scores_do_not_overflow")
+@misconception("EfficientMultiHeadAttention", kind="edge", caught_by="test_large_scores_do_not_overflow")
 class EfficientExponentialsOverflow(ExponentialsOverflow, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientMaskMissing(MaskMissing, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientMaskHidesTheTokenItself(MaskHidesTheTokenItself, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientMaskLetsTheNextTokenThrough(MaskLetsTheNextTokenThrough, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientMaskHidesEarlierTokens(MaskHidesEarlierTokens, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientMaskTurnedRound(MaskTurnedRound, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientMaskAfterSoftmax(MaskAfterSoftmax, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientMaskedWithZeros(MaskedWithZeros, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_large_scores_do_not_overflow")
+@misconception("EfficientMultiHeadAttention", kind="edge", caught_by="test_large_scores_do_not_overflow")
 class EfficientFiniteFillLeaks(FiniteFillLeaks, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_shorter_sequences")
+@misconception("EfficientMultiHeadAttention", kind="edge", caught_by="test_shorter_sequences")
 class EfficientContextLengthForTokens(ContextLengthForTokens, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_follows_device")
+@misconception("EfficientMultiHeadAttention", kind="device", caught_by="test_follows_device")
 class EfficientMaskIsNoBuffer(MaskIsNoBuffer, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_parameters")
+@misconception("EfficientMultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class EfficientMaskIsAParameter(MaskIsAParameter, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_no_dropout_in_evaluation")
+@misconception("EfficientMultiHeadAttention", kind="dropout", caught_by="test_no_dropout_in_evaluation")
 class EfficientMaskedInTrainingOnly(MaskedInTrainingOnly, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_dropout_in_training")
+@misconception("EfficientMultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class EfficientDropoutIgnored(DropoutIgnored, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_no_dropout_in_evaluation")
+@misconception("EfficientMultiHeadAttention", kind="dropout", caught_by="test_no_dropout_in_evaluation")
 class EfficientDropoutAlwaysOn(DropoutAlwaysOn, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_dropout_in_training")
+@misconception("EfficientMultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class EfficientDropoutNotRescaled(DropoutNotRescaled, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_dropout_in_training")
+@misconception("EfficientMultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class EfficientDroppedTwice(DroppedTwice, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_dropout_in_training")
+@misconception("EfficientMultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class EfficientDropoutKeepsP(DropoutKeepsP, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_dropout_in_training")
+@misconception("EfficientMultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class EfficientDropoutOnTheScores(DropoutOnTheScores, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_dropout_in_training")
+@misconception("EfficientMultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class EfficientDropoutOnNumbers(DropoutOnNumbers, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_each_call_drops_anew")
+@misconception("EfficientMultiHeadAttention", kind="dropout", caught_by="test_each_call_drops_anew")
 class EfficientSeedSetInForward(SeedSetInForward, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_seeds_matter")
+@misconception("EfficientMultiHeadAttention", kind="initialisation", caught_by="test_seeds_matter")
 class EfficientSeedSetWhenBuilt(SeedSetWhenBuilt, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientOutProjForgotten(OutProjForgotten, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_parameters")
+@misconception("EfficientMultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class EfficientOutProjNotMade(OutProjNotMade, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_parameters")
+@misconception("EfficientMultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class EfficientOutProjWithoutBias(OutProjWithoutBias, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_bias")
+@misconception("EfficientMultiHeadAttention", kind="initialisation", caught_by="test_bias")
 class EfficientQkvBiasIgnored(QkvBiasIgnored, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_parameters")
+@misconception("EfficientMultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class EfficientQkvBiasAlwaysOn(QkvBiasAlwaysOn, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientWeightsTransposed(WeightsTransposed, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_gradients_reach_every_weight")
+@misconception("EfficientMultiHeadAttention", kind="gradient", caught_by="test_gradients_reach_every_weight")
 class EfficientAttentionWeightsDetached(AttentionWeightsDetached, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_gradients_reach_every_weight")
+@misconception("EfficientMultiHeadAttention", kind="gradient", caught_by="test_gradients_reach_every_weight")
 class EfficientContextDetached(ContextDetached, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_gradients_reach_every_weight")
+@misconception("EfficientMultiHeadAttention", kind="gradient", caught_by="test_gradients_reach_every_weight")
 class EfficientForwardWithoutGraph(ForwardWithoutGraph, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_refuses_what_cannot_be_split")
+@misconception("EfficientMultiHeadAttention", kind="contract", caught_by="test_refuses_what_cannot_be_split")
 class EfficientNothingRefused(NothingRefused, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_float64_stays_exact")
+@misconception("EfficientMultiHeadAttention", kind="dtype", caught_by="test_float64_stays_exact")
 class EfficientScoresInFloat32(ScoresInFloat32, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_dtype_is_kept")
+@misconception("EfficientMultiHeadAttention", kind="dtype", caught_by="test_dtype_is_kept")
 class EfficientResultInFloat64(ResultInFloat64, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientDimensionsSqueezed(DimensionsSqueezed, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientWeightsReturned(WeightsReturned, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientInputAdded(InputAdded, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_parameters")
+@misconception("EfficientMultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class EfficientProjectsAll(RightHeads):
     """W_key and W_value are still there and used; leave them out: the input, split into heads, is key and value."""
 
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_parameters")
+@misconception("EfficientMultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class EfficientProjectsKeys(RightOptimized):
     """W_key is still there and makes the keys; leave it out: the input, split into heads, is key and value."""
 
     pass
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_parameters")
+@misconception("EfficientMultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class EfficientKeepsWKey(RightEfficient):
     """W_key is still made, though nothing uses it; leave the layer out."""
 
     projections = ("W_query", "W_key")
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientQueriesForAll(RightEfficient):
     """The queries are used as keys and values; both are the input itself, split into heads."""
 
@@ -361,7 +361,7 @@ class EfficientQueriesForAll(RightEfficient):
         return queries, queries, queries
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientQueriesAsKeys(RightEfficient):
     """The queries are used as keys; the key is the input itself, split into heads."""
 
@@ -369,7 +369,7 @@ class EfficientQueriesAsKeys(RightEfficient):
         return self.W_query(x), self.W_query(x), x
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientQueriesAsValues(RightEfficient):
     """The queries are used as values; the value is the input itself, split into heads."""
 
@@ -377,7 +377,7 @@ class EfficientQueriesAsValues(RightEfficient):
         return self.W_query(x), x, self.W_query(x)
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientInputForAll(RightEfficient):
     """The input is used as query too, and W_query not at all; the queries are W_query(x)."""
 
@@ -385,7 +385,7 @@ class EfficientInputForAll(RightEfficient):
         return x, x, x
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientQueriesAndKeysSwapped(RightEfficient):
     """Queries and keys are swapped: W_query(x) makes the queries, which come first in the product."""
 
@@ -393,7 +393,7 @@ class EfficientQueriesAndKeysSwapped(RightEfficient):
         return x, self.W_query(x), x
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientInputOutOfOrder(RightEfficient):
     """Keys and values are cut in memory order, which mixes tokens; split the input like the queries."""
 
@@ -402,7 +402,7 @@ class EfficientInputOutOfOrder(RightEfficient):
         return super().attend(queries, pieces, pieces)
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientValuesNotSplit(RightEfficient):
     """Every head gets the whole input as its values, and the heads are averaged; split the input like the queries."""
 
@@ -411,7 +411,7 @@ class EfficientValuesNotSplit(RightEfficient):
         return self.out_proj(self.attend(queries, keys, x.unsqueeze(1)).mean(dim=1))
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_gradients_reach_every_weight")
+@misconception("EfficientMultiHeadAttention", kind="gradient", caught_by="test_gradients_reach_every_weight")
 class EfficientInputDetached(RightEfficient):
     """Keys and values are detached (`.detach()`, `.data`), so no gradient reaches the input through them."""
 
@@ -419,7 +419,7 @@ class EfficientInputDetached(RightEfficient):
         return self.W_query(x), x.detach(), x.detach()
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_seed_123")
+@misconception("EfficientMultiHeadAttention", kind="initialisation", caught_by="test_seed_123")
 class EfficientOutProjMadeFirst(RightEfficient):
     """out_proj is created before W_query; under a fixed seed W_query comes first."""
 
@@ -429,7 +429,7 @@ class EfficientOutProjMadeFirst(RightEfficient):
         self.out_proj = out_proj
 
 
-@misconception("EfficientMultiHeadAttention", caught_by="test_inputs_are_unchanged")
+@misconception("EfficientMultiHeadAttention", kind="side effect", caught_by="test_inputs_are_unchanged")
 class EfficientKeysScaledInPlace(RightEfficient):
     """The input is scaled in place (`/=`, `div_`) to make the keys; it is the caller's, so scale the scores instead."""
 

@@ -5,107 +5,107 @@ import torch
 from ...catalogue import misconception
 
 
-@misconception("merge_heads", caught_by="test_worked_example")
+@misconception("merge_heads", kind="value", caught_by="test_worked_example")
 def merged_without_swapping(x):
     """Numbers of different tokens end up in one row: swap heads and tokens back, transpose(1, 2), once, then merge."""
     b, h, num_tokens, head_dim = x.shape
     return x.reshape(b, num_tokens, h * head_dim)
 
 
-@misconception("merge_heads", caught_by="test_worked_example")
+@misconception("merge_heads", kind="value", caught_by="test_worked_example")
 def viewed_out_of_order(x):
     """`view` refuses a tensor whose dimensions were swapped; call `.contiguous()` after transpose, or use `reshape`."""
     b, h, num_tokens, head_dim = x.shape
     return x.transpose(1, 2).view(b, num_tokens, h * head_dim)
 
 
-@misconception("merge_heads", caught_by="test_worked_example")
+@misconception("merge_heads", kind="value", caught_by="test_worked_example")
 def heads_interleaved(x):
     """The heads' numbers take turns within a token; each head's numbers stay together, head 0's first."""
     return x.permute(0, 2, 3, 1).flatten(2)
 
 
-@misconception("merge_heads", caught_by="test_worked_example")
+@misconception("merge_heads", kind="value", caught_by="test_worked_example")
 def heads_behind_each_other(x):
     """The heads are put behind each other along the tokens, (b, h * T, hd); put them side by side: (b, T, h * hd)."""
     return x.flatten(1, 2)
 
 
-@misconception("merge_heads", caught_by="test_worked_example")
+@misconception("merge_heads", kind="value", caught_by="test_worked_example")
 def swapped_but_not_merged(x):
     """The result is (b, T, h, hd): the last two dimensions still have to become one of width h * hd."""
     return x.transpose(1, 2)
 
 
-@misconception("merge_heads", caught_by="test_worked_example")
+@misconception("merge_heads", kind="value", caught_by="test_worked_example")
 def merged_by_average(x):
     """The heads are averaged; they are put side by side, so that out_proj can mix them: (b, T, h * hd)."""
     return x.mean(dim=1)
 
 
-@misconception("merge_heads", caught_by="test_worked_example")
+@misconception("merge_heads", kind="value", caught_by="test_worked_example")
 def merged_by_sum(x):
     """The heads are summed; they are put side by side, so that out_proj can mix them: (b, T, h * hd)."""
     return x.sum(dim=1)
 
 
-@misconception("merge_heads", caught_by="test_other_shapes")
+@misconception("merge_heads", kind="edge", caught_by="test_other_shapes")
 def batch_mixed_into_tokens(x):
     """Tokens of different sequences are mixed: the batch stays the first dimension, only heads and tokens swap."""
     b, h, num_tokens, head_dim = x.shape
     return x.permute(2, 0, 1, 3).reshape(b, num_tokens, h * head_dim)
 
 
-@misconception("merge_heads", caught_by="test_worked_example")
+@misconception("merge_heads", kind="edge", caught_by="test_worked_example")
 def tokens_before_the_batch(x):
     """The tokens come before the batch, (T, b, h * hd); the batch comes first: (b, T, h * hd)."""
     return x.permute(2, 0, 1, 3).flatten(2)
 
 
-@misconception("merge_heads", caught_by="test_worked_example")
+@misconception("merge_heads", kind="value", caught_by="test_worked_example")
 def swapped_tokens_and_widths(x):
     """transpose(2, 3) swaps tokens and widths; it is heads and tokens, transpose(1, 2), that change places."""
     b, h, num_tokens, head_dim = x.shape
     return x.transpose(2, 3).reshape(b, num_tokens, h * head_dim)
 
 
-@misconception("merge_heads", caught_by="test_worked_example")
+@misconception("merge_heads", kind="value", caught_by="test_worked_example")
 def heads_in_reverse(x):
     """The heads stand in reverse order; head 0's numbers come first in every token."""
     return x.flip(1).transpose(1, 2).flatten(2)
 
 
-@misconception("merge_heads", caught_by="test_worked_example")
+@misconception("merge_heads", kind="value", caught_by="test_worked_example")
 def head_0_repeated(x):
     """Head 0's numbers are repeated in the places of the other heads; take x[:, i] for head i."""
     return torch.cat([x[:, 0]] * x.shape[1], dim=-1)
 
 
-@misconception("merge_heads", caught_by="test_worked_example")
+@misconception("merge_heads", kind="edge", caught_by="test_worked_example")
 def first_sequence_merged(x):
     """Only the first sequence of the batch is merged; keep the batch as the first dimension."""
     return x[:1].transpose(1, 2).flatten(2)
 
 
-@misconception("merge_heads", caught_by="test_one_head_or_one_token")
+@misconception("merge_heads", kind="edge", caught_by="test_one_head_or_one_token")
 def merged_and_squeezed(x):
     """`squeeze()` drops every dimension of size 1, also a batch or a token of one; leave it out."""
     return x.transpose(1, 2).flatten(2).squeeze()
 
 
-@misconception("merge_heads", caught_by="test_gradients")
+@misconception("merge_heads", kind="gradient", caught_by="test_gradients")
 def merged_detached(x):
     """The result is taken out of the graph (`.detach()`, `.data`, `torch.tensor`), so no head can learn."""
     return x.detach().transpose(1, 2).flatten(2)
 
 
-@misconception("merge_heads", caught_by="test_float64_stays_exact")
+@misconception("merge_heads", kind="dtype", caught_by="test_float64_stays_exact")
 def merged_in_float32(x):
     """The result is float32 whatever the input is, so float64 loses digits; keep the input's dtype."""
     return x.float().transpose(1, 2).flatten(2)
 
 
-@misconception("merge_heads", caught_by="test_follows_device")
+@misconception("merge_heads", kind="device", caught_by="test_follows_device")
 def merged_on_the_cpu(x):
     """The heads are copied into a tensor on the CPU (torch.zeros without a device); torch.cat joins them anywhere."""
     b, h, num_tokens, head_dim = x.shape
@@ -115,13 +115,13 @@ def merged_on_the_cpu(x):
     return merged
 
 
-@misconception("merge_heads", caught_by="test_input_is_unchanged")
+@misconception("merge_heads", kind="side effect", caught_by="test_input_is_unchanged")
 def swapped_in_place(x):
     """The input is transposed in place (`transpose_`), which changes the caller's tensor; use `transpose`."""
     return x.transpose_(1, 2).flatten(2)
 
 
-@misconception("merge_heads", caught_by="test_other_shapes")
+@misconception("merge_heads", kind="hard-coded output", caught_by="test_other_shapes")
 def worked_example_pasted(x):
     """The worked example's numbers are returned whatever the input is; compute the result from x."""
     rows = [

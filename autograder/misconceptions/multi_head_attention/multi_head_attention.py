@@ -46,7 +46,7 @@ class RightHeads(nn.Module):
         return self.out_proj(self.merge(self.attend(queries, keys, values)))
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class SplitWithoutSwapping(RightHeads):
     """The heads are counted off in memory order, which mixes tokens; cut into (b, T, h, hd), then transpose(1, 2)."""
 
@@ -54,7 +54,7 @@ class SplitWithoutSwapping(RightHeads):
         return x.reshape(x.shape[0], self.num_heads, x.shape[1], self.head_dim)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class HeadsAndTokensNotSwapped(RightHeads):
     """Heads and tokens are never swapped, so heads meet heads within a token; transpose(1, 2) before the scores."""
 
@@ -68,7 +68,7 @@ class HeadsAndTokensNotSwapped(RightHeads):
         return context.flatten(2)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EveryHthNumber(RightHeads):
     """A head gets every h-th number of a token; it gets a piece of neighbours: (b, T, h, hd), not (b, T, hd, h)."""
 
@@ -79,7 +79,7 @@ class EveryHthNumber(RightHeads):
         return context.permute(0, 2, 3, 1).flatten(2)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class HeadsAndWidthExchanged(RightHeads):
     """Number and width of the heads are exchanged: there are num_heads of them, each d_out / num_heads wide."""
 
@@ -87,7 +87,7 @@ class HeadsAndWidthExchanged(RightHeads):
         return x.unflatten(-1, (self.head_dim, self.num_heads)).transpose(1, 2)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OneWideHead(RightHeads):
     """The vectors are never split, so there is one head of width d_out; split them into num_heads."""
 
@@ -98,7 +98,7 @@ class OneWideHead(RightHeads):
         return torch.softmax(scores / (self.num_heads * self.head_dim) ** 0.5, dim=-1)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class MergedWithoutSwapping(RightHeads):
     """The heads are merged without being swapped back, which mixes tokens; transpose(1, 2), once, then reshape."""
 
@@ -106,7 +106,7 @@ class MergedWithoutSwapping(RightHeads):
         return context.reshape(context.shape[0], context.shape[2], -1)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class MergedOutOfOrder(RightHeads):
     """`view` refuses a tensor whose dimensions were swapped; call `.contiguous()` after transpose, or use `reshape`."""
 
@@ -114,7 +114,7 @@ class MergedOutOfOrder(RightHeads):
         return context.transpose(1, 2).view(context.shape[0], context.shape[2], -1)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class MergedInterleaved(RightHeads):
     """The merged heads' numbers take turns; each head's numbers stay together, head 0's first."""
 
@@ -122,7 +122,7 @@ class MergedInterleaved(RightHeads):
         return context.permute(0, 2, 3, 1).flatten(2)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class MergedInReverse(RightHeads):
     """The merged heads stand in reverse order; head 0's numbers come first."""
 
@@ -130,7 +130,7 @@ class MergedInReverse(RightHeads):
         return context.flip(1).transpose(1, 2).flatten(2)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class Head0Repeated(RightHeads):
     """Head 0's result is repeated in the places of the other heads; each head attends on its own."""
 
@@ -138,7 +138,7 @@ class Head0Repeated(RightHeads):
         return torch.cat([context[:, 0]] * self.num_heads, dim=-1)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class KeysOfHead0(RightHeads):
     """Every head is scored against head 0's keys; each head has its own."""
 
@@ -146,7 +146,7 @@ class KeysOfHead0(RightHeads):
         return super().attend(queries, keys[:, :1], values)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class HeadsMeetEachOther(RightHeads):
     """Scores are averaged over the heads, so that all attend alike; each head has its own scores: (b, h, T, T)."""
 
@@ -155,7 +155,7 @@ class HeadsMeetEachOther(RightHeads):
         return self.dropout(self.weigh(self.hide(scores))) @ values
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="edge", caught_by="test_context_vectors")
 class FirstSequenceOnly(RightHeads):
     """Every sequence of the batch attends to the first one's keys; keep the batch dimension."""
 
@@ -163,7 +163,7 @@ class FirstSequenceOnly(RightHeads):
         return super().attend(queries, keys[:1], values)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class HeadsNotScaled(RightHeads):
     """The scores are not scaled: divide them by the square root of head_dim before the softmax."""
 
@@ -171,7 +171,7 @@ class HeadsNotScaled(RightHeads):
         return torch.softmax(scores, dim=-1)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class DividedByHeadDim(RightHeads):
     """The scores are divided by head_dim (or by its square root twice); divide by its square root."""
 
@@ -179,7 +179,7 @@ class DividedByHeadDim(RightHeads):
         return torch.softmax(scores / self.head_dim, dim=-1)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class ScaledByTheRootOfDOut(RightHeads):
     """The scores are scaled by the root of d_out, all heads together; scale by that of head_dim, one head's width."""
 
@@ -187,7 +187,7 @@ class ScaledByTheRootOfDOut(RightHeads):
         return torch.softmax(scores / (self.num_heads * self.head_dim) ** 0.5, dim=-1)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class DividedByDOut(RightHeads):
     """The scores are divided by d_out; divide by the square root of head_dim, the width of one head."""
 
@@ -195,7 +195,7 @@ class DividedByDOut(RightHeads):
         return torch.softmax(scores / (self.num_heads * self.head_dim), dim=-1)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class ScaledByTheRootOfTokens(RightHeads):
     """The scores are scaled by the root of the number of tokens; scale by that of head_dim, the width of one head."""
 
@@ -203,7 +203,7 @@ class ScaledByTheRootOfTokens(RightHeads):
         return torch.softmax(scores / scores.shape[-1] ** 0.5, dim=-1)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class ScaledByTheRootOfHeads(RightHeads):
     """The scores are scaled by the root of the number of heads; scale by that of head_dim, the width of one head."""
 
@@ -211,7 +211,7 @@ class ScaledByTheRootOfHeads(RightHeads):
         return torch.softmax(scores / self.num_heads**0.5, dim=-1)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class SoftmaxOverTheQueries(RightHeads):
     """The softmax runs over the queries (dim=-2), so the columns sum to 1; over the keys, dim=-1, the rows do."""
 
@@ -219,7 +219,7 @@ class SoftmaxOverTheQueries(RightHeads):
         return torch.softmax(scores / self.head_dim**0.5, dim=-2)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class SoftmaxOverTheHeads(RightHeads):
     """The softmax runs over the heads (dim=1); each head's weights sum to 1 over its keys: dim=-1."""
 
@@ -227,7 +227,7 @@ class SoftmaxOverTheHeads(RightHeads):
         return torch.softmax(scores / self.head_dim**0.5, dim=1)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class NoSoftmax(RightHeads):
     """The softmax is missing: the scaled scores are used as weights, with 0 for later keys."""
 
@@ -235,7 +235,7 @@ class NoSoftmax(RightHeads):
         return (scores / self.head_dim**0.5).masked_fill(scores == -torch.inf, 0.0)
 
 
-@misconception("MultiHeadAttention", caught_by="test_large_scores_do_not_overflow")
+@misconception("MultiHeadAttention", kind="edge", caught_by="test_large_scores_do_not_overflow")
 class ExponentialsOverflow(RightHeads):
     """exp overflows for large scores: subtract each row's maximum first (the weights stay the same), or use softmax."""
 
@@ -244,7 +244,7 @@ class ExponentialsOverflow(RightHeads):
         return exponentials / exponentials.sum(dim=-1, keepdim=True)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class MaskMissing(RightHeads):
     """Tokens see later ones: before the softmax, replace the scores of later keys by -inf."""
 
@@ -252,7 +252,7 @@ class MaskMissing(RightHeads):
         return scores
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="mask", caught_by="test_context_vectors")
 class MaskHidesTheTokenItself(RightHeads):
     """The mask hides each token from itself, so that the first sees nothing (NaN); it starts above the diagonal."""
 
@@ -261,7 +261,7 @@ class MaskHidesTheTokenItself(RightHeads):
         self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=0).bool())
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="mask", caught_by="test_context_vectors")
 class MaskLetsTheNextTokenThrough(RightHeads):
     """Each token sees the next one: the mask starts one above the diagonal, triu(diagonal=1)."""
 
@@ -270,7 +270,7 @@ class MaskLetsTheNextTokenThrough(RightHeads):
         self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=2).bool())
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="mask", caught_by="test_context_vectors")
 class MaskHidesEarlierTokens(RightHeads):
     """Earlier tokens are hidden and later ones seen; it is the other way round: hide what is above the diagonal."""
 
@@ -278,7 +278,7 @@ class MaskHidesEarlierTokens(RightHeads):
         return scores.masked_fill(self.mask[: scores.shape[-2], : scores.shape[-1]].T, -torch.inf)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="mask", caught_by="test_context_vectors")
 class MaskTurnedRound(RightHeads):
     """What should be seen is hidden, and later tokens are seen; turn the mask round (`~mask`, or tril for triu)."""
 
@@ -286,7 +286,7 @@ class MaskTurnedRound(RightHeads):
         return scores.masked_fill(~self.mask[: scores.shape[-2], : scores.shape[-1]], -torch.inf)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class MaskAfterSoftmax(RightHeads):
     """Weights of later keys are set to 0 after the softmax, so rows no longer sum to 1; put -inf into the scores."""
 
@@ -297,7 +297,7 @@ class MaskAfterSoftmax(RightHeads):
         return super().weigh(scores).masked_fill(self.mask[: scores.shape[-2], : scores.shape[-1]], 0.0)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class MaskedWithZeros(RightHeads):
     """Scores of later keys become 0, which softmax still gives weight; replace them by -inf."""
 
@@ -305,7 +305,7 @@ class MaskedWithZeros(RightHeads):
         return scores.masked_fill(self.mask[: scores.shape[-2], : scores.shape[-1]], 0.0)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="mask", caught_by="test_context_vectors")
 class MaskedWithMinusOne(RightHeads):
     """The mask is subtracted as 0 and 1, which hardly lowers the scores of later keys; replace them by -inf."""
 
@@ -313,7 +313,7 @@ class MaskedWithMinusOne(RightHeads):
         return scores - self.mask[: scores.shape[-2], : scores.shape[-1]].to(scores.dtype)
 
 
-@misconception("MultiHeadAttention", caught_by="test_large_scores_do_not_overflow")
+@misconception("MultiHeadAttention", kind="edge", caught_by="test_large_scores_do_not_overflow")
 class FiniteFillLeaks(RightHeads):
     """Later keys get a score like -100, which large scores fall below, and are then seen; use -inf."""
 
@@ -321,7 +321,7 @@ class FiniteFillLeaks(RightHeads):
         return scores.masked_fill(self.mask[: scores.shape[-2], : scores.shape[-1]], -100.0)
 
 
-@misconception("MultiHeadAttention", caught_by="test_shorter_sequences")
+@misconception("MultiHeadAttention", kind="mask", caught_by="test_shorter_sequences")
 class ContextLengthForTokens(RightHeads):
     """context_length stands where the number of tokens belongs; cut the mask to the sequence: mask[:T, :T]."""
 
@@ -329,7 +329,7 @@ class ContextLengthForTokens(RightHeads):
         return scores.masked_fill(self.mask, -torch.inf)
 
 
-@misconception("MultiHeadAttention", caught_by="test_shorter_sequences")
+@misconception("MultiHeadAttention", kind="mask", caught_by="test_shorter_sequences")
 class LastRowsOfTheMask(RightHeads):
     """A shorter sequence gets the wrong part of the mask; take its first T rows and columns: mask[:T, :T]."""
 
@@ -337,7 +337,7 @@ class LastRowsOfTheMask(RightHeads):
         return scores.masked_fill(self.mask[-scores.shape[-2] :, : scores.shape[-1]], -torch.inf)
 
 
-@misconception("MultiHeadAttention", caught_by="test_follows_device")
+@misconception("MultiHeadAttention", kind="device", caught_by="test_follows_device")
 class MaskIsNoBuffer(RightHeads):
     """A tensor that the module makes, such as its mask, stays on the CPU when it moves; register it as a buffer."""
 
@@ -347,7 +347,7 @@ class MaskIsNoBuffer(RightHeads):
         self.mask = torch.ones(context_length, context_length).triu(diagonal=1).bool()
 
 
-@misconception("MultiHeadAttention", caught_by="test_parameters")
+@misconception("MultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class MaskIsAParameter(RightHeads):
     """The mask is a parameter, which counts as something to learn; register it as a buffer."""
 
@@ -357,7 +357,7 @@ class MaskIsAParameter(RightHeads):
         self.mask = nn.Parameter(torch.ones(context_length, context_length).triu(1).bool(), requires_grad=False)
 
 
-@misconception("MultiHeadAttention", caught_by="test_no_dropout_in_evaluation")
+@misconception("MultiHeadAttention", kind="dropout", caught_by="test_no_dropout_in_evaluation")
 class MaskedInTrainingOnly(RightHeads):
     """Later tokens are hidden in training only; the mask belongs to the model, so it stays in evaluation."""
 
@@ -365,7 +365,7 @@ class MaskedInTrainingOnly(RightHeads):
         return super().hide(scores) if self.training else scores
 
 
-@misconception("MultiHeadAttention", caught_by="test_dropout_in_training")
+@misconception("MultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutIgnored(RightHeads):
     """Nothing is dropped in training: apply nn.Dropout(dropout) to the weights after the softmax."""
 
@@ -373,7 +373,7 @@ class DropoutIgnored(RightHeads):
         return self.weigh(self.hide(queries @ keys.mT)) @ values
 
 
-@misconception("MultiHeadAttention", caught_by="test_no_dropout_in_evaluation")
+@misconception("MultiHeadAttention", kind="dropout", caught_by="test_no_dropout_in_evaluation")
 class DropoutAlwaysOn(RightHeads):
     """Weights are dropped in evaluation too; nn.Dropout stops by itself, F.dropout needs training=self.training."""
 
@@ -381,7 +381,7 @@ class DropoutAlwaysOn(RightHeads):
         return F.dropout(self.weigh(self.hide(queries @ keys.mT)), self.dropout.p) @ values
 
 
-@misconception("MultiHeadAttention", caught_by="test_no_dropout_in_evaluation")
+@misconception("MultiHeadAttention", kind="dropout", caught_by="test_no_dropout_in_evaluation")
 class DropoutInEvaluationOnly(RightHeads):
     """Weights are dropped in evaluation and not in training; it is the other way round."""
 
@@ -390,7 +390,7 @@ class DropoutInEvaluationOnly(RightHeads):
         return F.dropout(weights, self.dropout.p, training=not self.training) @ values
 
 
-@misconception("MultiHeadAttention", caught_by="test_dropout_in_training")
+@misconception("MultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutNotRescaled(RightHeads):
     """The kept weights stay as they are; divide them by 1 - p, as nn.Dropout does, so that their sum stays the same."""
 
@@ -401,7 +401,7 @@ class DropoutNotRescaled(RightHeads):
         return weights @ values
 
 
-@misconception("MultiHeadAttention", caught_by="test_dropout_in_training")
+@misconception("MultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutRenormalised(RightHeads):
     """The kept weights are made to sum to 1 in each row; dropout divides them by 1 - p and leaves it at that."""
 
@@ -410,7 +410,7 @@ class DropoutRenormalised(RightHeads):
         return weights / weights.sum(dim=-1, keepdim=True).clamp(min=1e-9) @ values
 
 
-@misconception("MultiHeadAttention", caught_by="test_dropout_in_training")
+@misconception("MultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class DroppedTwice(RightHeads):
     """Dropout is applied to the weights twice, so that more than p is dropped; once is enough."""
 
@@ -418,7 +418,7 @@ class DroppedTwice(RightHeads):
         return self.dropout(self.dropout(self.weigh(self.hide(queries @ keys.mT)))) @ values
 
 
-@misconception("MultiHeadAttention", caught_by="test_dropout_in_training")
+@misconception("MultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutKeepsP(RightHeads):
     """p and 1 - p are exchanged: `dropout` is the probability with which a weight is dropped, not kept."""
 
@@ -427,7 +427,7 @@ class DropoutKeepsP(RightHeads):
         self.dropout = nn.Dropout(1 - dropout)
 
 
-@misconception("MultiHeadAttention", caught_by="test_dropout_in_training")
+@misconception("MultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutOfAHalf(RightHeads):
     """Dropout has a probability of its own (nn.Dropout() drops a half); pass the argument: nn.Dropout(dropout)."""
 
@@ -436,7 +436,7 @@ class DropoutOfAHalf(RightHeads):
         self.dropout = nn.Dropout()
 
 
-@misconception("MultiHeadAttention", caught_by="test_dropout_in_training")
+@misconception("MultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutOnTheScores(RightHeads):
     """Scores are dropped, and a score of 0 still gets weight; drop the weights, after the softmax."""
 
@@ -444,7 +444,7 @@ class DropoutOnTheScores(RightHeads):
         return self.weigh(self.hide(self.dropout(queries @ keys.mT))) @ values
 
 
-@misconception("MultiHeadAttention", caught_by="test_dropout_in_training")
+@misconception("MultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutOnNumbers(RightHeads):
     """Dropout falls on the values, the context vectors or the output; it belongs on the weights, after the softmax."""
 
@@ -452,7 +452,7 @@ class DropoutOnNumbers(RightHeads):
         return self.dropout(self.weigh(self.hide(queries @ keys.mT)) @ values)
 
 
-@misconception("MultiHeadAttention", caught_by="test_dropout_in_training")
+@misconception("MultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutSharedByHeads(RightHeads):
     """All heads drop the same weights, by one mask of (T, T); apply dropout to all the weights, (b, h, T, T)."""
 
@@ -461,7 +461,7 @@ class DropoutSharedByHeads(RightHeads):
         return weights * self.dropout(torch.ones_like(weights[0, 0])) @ values
 
 
-@misconception("MultiHeadAttention", caught_by="test_each_call_drops_anew")
+@misconception("MultiHeadAttention", kind="dropout", caught_by="test_each_call_drops_anew")
 class SeedSetInForward(RightHeads):
     """A seed is set in forward, so that every call drops the same weights; leave seeds to the caller."""
 
@@ -470,7 +470,7 @@ class SeedSetInForward(RightHeads):
         return super().forward(x)
 
 
-@misconception("MultiHeadAttention", caught_by="test_seeds_matter")
+@misconception("MultiHeadAttention", kind="initialisation", caught_by="test_seeds_matter")
 class SeedSetWhenBuilt(RightHeads):
     """A seed is set inside __init__, so every instance starts with the same weights; leave seeds to the caller."""
 
@@ -479,7 +479,7 @@ class SeedSetWhenBuilt(RightHeads):
         super().__init__(d_in, d_out, context_length, dropout, num_heads, qkv_bias)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OutProjForgotten(RightHeads):
     """out_proj is made and never used; apply it to the merged heads, at the end."""
 
@@ -488,7 +488,7 @@ class OutProjForgotten(RightHeads):
         return self.merge(self.attend(queries, keys, values))
 
 
-@misconception("MultiHeadAttention", caught_by="test_parameters")
+@misconception("MultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class OutProjNotMade(RightHeads):
     """There is no out_proj; make the layer nn.Linear(d_out, d_out) and apply it to the merged heads."""
 
@@ -497,7 +497,7 @@ class OutProjNotMade(RightHeads):
         self.out_proj = nn.Identity()
 
 
-@misconception("MultiHeadAttention", caught_by="test_parameters")
+@misconception("MultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class OutProjWithoutBias(RightHeads):
     """out_proj has no bias; it has one whatever qkv_bias says: nn.Linear(d_out, d_out)."""
 
@@ -506,7 +506,7 @@ class OutProjWithoutBias(RightHeads):
         self.out_proj.bias = None
 
 
-@misconception("MultiHeadAttention", caught_by="test_parameters")
+@misconception("MultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class OutProjBiasLikeTheOthers(RightHeads):
     """out_proj takes its bias from qkv_bias, which is for the three projections; out_proj always has one."""
 
@@ -516,7 +516,7 @@ class OutProjBiasLikeTheOthers(RightHeads):
             self.out_proj.bias = None
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OutProjBiasNotUsed(RightHeads):
     """Only out_proj's weight is used, without its bias; call the layer: self.out_proj(merged)."""
 
@@ -525,7 +525,7 @@ class OutProjBiasNotUsed(RightHeads):
         return self.merge(self.attend(queries, keys, values)) @ self.out_proj.weight.T
 
 
-@misconception("MultiHeadAttention", caught_by="test_parameters")
+@misconception("MultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class OutProjForEachHead(RightHeads):
     """out_proj is as narrow as one head; it goes from d_out to d_out, so that it can mix what all heads found."""
 
@@ -540,7 +540,7 @@ class OutProjForEachHead(RightHeads):
         return super().forward(x).transpose(1, 2).flatten(2)
 
 
-@misconception("MultiHeadAttention", caught_by="test_bias")
+@misconception("MultiHeadAttention", kind="initialisation", caught_by="test_bias")
 class QkvBiasIgnored(RightHeads):
     """qkv_bias is ignored: the projections never have a bias; pass bias=qkv_bias to each."""
 
@@ -548,7 +548,7 @@ class QkvBiasIgnored(RightHeads):
         super().__init__(d_in, d_out, context_length, dropout, num_heads)
 
 
-@misconception("MultiHeadAttention", caught_by="test_parameters")
+@misconception("MultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class QkvBiasAlwaysOn(RightHeads):
     """The projections have a bias that was not asked for: qkv_bias is False by default, and goes to each as bias."""
 
@@ -556,7 +556,7 @@ class QkvBiasAlwaysOn(RightHeads):
         super().__init__(d_in, d_out, context_length, dropout, num_heads, True)
 
 
-@misconception("MultiHeadAttention", caught_by="test_bias")
+@misconception("MultiHeadAttention", kind="initialisation", caught_by="test_bias")
 class QkvBiasNotUsed(RightHeads):
     """Only the projections' weights are used, without their bias; call the layers: self.W_query(x)."""
 
@@ -564,7 +564,7 @@ class QkvBiasNotUsed(RightHeads):
         return x @ self.W_query.weight.T, x @ self.W_key.weight.T, x @ self.W_value.weight.T
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class QueriesAndKeysSwapped(RightHeads):
     """Queries and keys are swapped: row i of a head's scores should hold query i's, so the queries come first."""
 
@@ -572,7 +572,7 @@ class QueriesAndKeysSwapped(RightHeads):
         return self.W_key(x), self.W_query(x), self.W_value(x)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class KeysUsedAsValues(RightHeads):
     """The weights are applied to the keys; they belong to the values, W_value(x)."""
 
@@ -580,7 +580,7 @@ class KeysUsedAsValues(RightHeads):
         return self.W_query(x), self.W_key(x), self.W_key(x)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class QueriesUsedAsKeys(RightHeads):
     """The queries are scored against themselves; score them against the keys, W_key(x)."""
 
@@ -588,7 +588,7 @@ class QueriesUsedAsKeys(RightHeads):
         return self.W_query(x), self.W_query(x), self.W_value(x)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class WeightsTransposed(RightHeads):
     """The weights are transposed before they meet the values; each row already belongs to one query."""
 
@@ -596,7 +596,7 @@ class WeightsTransposed(RightHeads):
         return self.weigh(self.hide(queries @ keys.mT)).mT @ values
 
 
-@misconception("MultiHeadAttention", caught_by="test_seed_123")
+@misconception("MultiHeadAttention", kind="initialisation", caught_by="test_seed_123")
 class OutProjMadeFirst(RightHeads):
     """out_proj is created before the projections; under a fixed seed the order is W_query, W_key, W_value, out_proj."""
 
@@ -606,21 +606,21 @@ class OutProjMadeFirst(RightHeads):
         self.out_proj = out_proj
 
 
-@misconception("MultiHeadAttention", caught_by="test_seed_123")
+@misconception("MultiHeadAttention", kind="initialisation", caught_by="test_seed_123")
 class KeysMadeFirst(RightHeads):
     """W_key is created before W_query; under a fixed seed the order is W_query, W_key, W_value, out_proj."""
 
     projections = ("W_key", "W_query", "W_value")
 
 
-@misconception("MultiHeadAttention", caught_by="test_seed_123")
+@misconception("MultiHeadAttention", kind="initialisation", caught_by="test_seed_123")
 class ValuesMadeFirst(RightHeads):
     """W_value is created before the others; under a fixed seed the order is W_query, W_key, W_value, out_proj."""
 
     projections = ("W_value", "W_query", "W_key")
 
 
-@misconception("MultiHeadAttention", caught_by="test_seed_123")
+@misconception("MultiHeadAttention", kind="initialisation", caught_by="test_seed_123")
 class LayersStartedAnew(RightHeads):
     """The layers' weights are drawn a second time (nn.init); leave them as nn.Linear draws them."""
 
@@ -630,7 +630,7 @@ class LayersStartedAnew(RightHeads):
             nn.init.xavier_uniform_(getattr(self, name).weight)
 
 
-@misconception("MultiHeadAttention", caught_by="test_parameters")
+@misconception("MultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class EveryHeadAsWideAsDOut(RightHeads):
     """Every head is as wide as d_out; the heads share it, so that each is d_out / num_heads wide."""
 
@@ -639,7 +639,7 @@ class EveryHeadAsWideAsDOut(RightHeads):
         self.out_proj = nn.Linear(d_out * num_heads, d_out)
 
 
-@misconception("MultiHeadAttention", caught_by="test_parameters")
+@misconception("MultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class LayersInAList(RightHeads):
     """The projections stand in a plain list, where no optimizer finds them; assign each to self."""
 
@@ -652,7 +652,7 @@ class LayersInAList(RightHeads):
         return [layer(x) for layer in self.layers]
 
 
-@misconception("MultiHeadAttention", caught_by="test_parameters")
+@misconception("MultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class LayersForEachHead(nn.Module):
     """Each head has layers of its own; here all heads share W_query, W_key and W_value, and get a piece of each."""
 
@@ -672,7 +672,7 @@ class LayersForEachHead(nn.Module):
         return self.out_proj(torch.cat(found, dim=-1))
 
 
-@misconception("MultiHeadAttention", caught_by="test_parameters")
+@misconception("MultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class MatricesForLayers(RightHeads):
     """The projections are nn.Parameter matrices; make them nn.Linear layers."""
 
@@ -687,7 +687,7 @@ class MatricesForLayers(RightHeads):
         return x @ self.W_query, x @ self.W_key, x @ self.W_value
 
 
-@misconception("MultiHeadAttention", caught_by="test_gradients_reach_every_weight")
+@misconception("MultiHeadAttention", kind="gradient", caught_by="test_gradients_reach_every_weight")
 class WeightsFrozen(RightHeads):
     """No gradient reaches the projections: they are frozen (requires_grad=False) or detached (`.detach()`, `.data`)."""
 
@@ -697,7 +697,7 @@ class WeightsFrozen(RightHeads):
             getattr(self, name).requires_grad_(False)
 
 
-@misconception("MultiHeadAttention", caught_by="test_gradients_reach_every_weight")
+@misconception("MultiHeadAttention", kind="gradient", caught_by="test_gradients_reach_every_weight")
 class AttentionWeightsDetached(RightHeads):
     """The attention weights are detached, so no gradient reaches W_query and W_key."""
 
@@ -705,7 +705,7 @@ class AttentionWeightsDetached(RightHeads):
         return super().weigh(scores).detach()
 
 
-@misconception("MultiHeadAttention", caught_by="test_gradients_reach_every_weight")
+@misconception("MultiHeadAttention", kind="gradient", caught_by="test_gradients_reach_every_weight")
 class ValuesDetached(RightHeads):
     """The values are detached (`.detach()`, `.data`), so no gradient reaches W_value."""
 
@@ -713,7 +713,7 @@ class ValuesDetached(RightHeads):
         return self.W_query(x), self.W_key(x), self.W_value(x).detach()
 
 
-@misconception("MultiHeadAttention", caught_by="test_gradients_reach_every_weight")
+@misconception("MultiHeadAttention", kind="gradient", caught_by="test_gradients_reach_every_weight")
 class ContextDetached(RightHeads):
     """The context vectors are detached, so only out_proj can learn; leave out `.detach()`, `.data` and no_grad."""
 
@@ -721,7 +721,7 @@ class ContextDetached(RightHeads):
         return super().merge(context).detach()
 
 
-@misconception("MultiHeadAttention", caught_by="test_gradients_reach_every_weight")
+@misconception("MultiHeadAttention", kind="gradient", caught_by="test_gradients_reach_every_weight")
 class InputDetached(RightHeads):
     """The input is detached, so that no layer before this module could learn; use x as it is."""
 
@@ -729,7 +729,7 @@ class InputDetached(RightHeads):
         return super().forward(x.detach())
 
 
-@misconception("MultiHeadAttention", caught_by="test_gradients_reach_every_weight")
+@misconception("MultiHeadAttention", kind="gradient", caught_by="test_gradients_reach_every_weight")
 class ForwardWithoutGraph(RightHeads):
     """forward runs without a graph (`torch.no_grad()`) or detaches its result, so nothing can learn."""
 
@@ -738,7 +738,7 @@ class ForwardWithoutGraph(RightHeads):
         return super().forward(x)
 
 
-@misconception("MultiHeadAttention", caught_by="test_refuses_what_cannot_be_split")
+@misconception("MultiHeadAttention", kind="contract", caught_by="test_refuses_what_cannot_be_split")
 class NothingRefused(RightHeads):
     """A d_out that num_heads does not divide is not refused when the module is built; raise ValueError in __init__."""
 
@@ -747,7 +747,7 @@ class NothingRefused(RightHeads):
         self.num_heads, self.head_dim = num_heads, d_out // num_heads
 
 
-@misconception("MultiHeadAttention", caught_by="test_refuses_what_cannot_be_split")
+@misconception("MultiHeadAttention", kind="contract", caught_by="test_refuses_what_cannot_be_split")
 class RefusedByATypeError(RightHeads):
     """An indivisible d_out raises TypeError; its type is right, its value is not: raise ValueError (or use assert)."""
 
@@ -757,7 +757,7 @@ class RefusedByATypeError(RightHeads):
         super().__init__(d_in, d_out, context_length, dropout, num_heads, qkv_bias)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class DInMustBeDivisible(RightHeads):
     """d_in is checked for divisibility; it is d_out that is split into heads, and d_in may be any width."""
 
@@ -766,7 +766,7 @@ class DInMustBeDivisible(RightHeads):
         super().__init__(d_in, d_out, context_length, dropout, num_heads, qkv_bias)
 
 
-@misconception("MultiHeadAttention", caught_by="test_float64_stays_exact")
+@misconception("MultiHeadAttention", kind="dtype", caught_by="test_float64_stays_exact")
 class ScoresInFloat32(RightHeads):
     """The weights are computed in float32 whatever the input is, so float64 loses digits; leave the dtype alone."""
 
@@ -774,7 +774,7 @@ class ScoresInFloat32(RightHeads):
         return super().weigh(scores.float()).to(scores.dtype)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class HalfPrecisionInside(RightHeads):
     """The weights are computed in half precision, which has three digits; leave the dtype alone."""
 
@@ -782,7 +782,7 @@ class HalfPrecisionInside(RightHeads):
         return super().weigh(scores.half()).to(scores.dtype)
 
 
-@misconception("MultiHeadAttention", caught_by="test_dtype_is_kept")
+@misconception("MultiHeadAttention", kind="dtype", caught_by="test_dtype_is_kept")
 class ResultInFloat64(RightHeads):
     """The result is float64 whatever the input is; keep the input's dtype."""
 
@@ -790,7 +790,7 @@ class ResultInFloat64(RightHeads):
         return super().forward(x).double()
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="edge", caught_by="test_context_vectors")
 class DimensionsSqueezed(RightHeads):
     """`squeeze()` drops every dimension of size 1, also a batch or a token of one; leave it out."""
 
@@ -798,7 +798,7 @@ class DimensionsSqueezed(RightHeads):
         return super().forward(x).squeeze()
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class HeadsReturnedApart(RightHeads):
     """The heads are returned apart, (b, h, T, hd); merge them, (b, T, d_out), and apply out_proj."""
 
@@ -807,7 +807,7 @@ class HeadsReturnedApart(RightHeads):
         return self.attend(queries, keys, values)
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class WeightsReturned(RightHeads):
     """The attention weights are returned; multiply them with the values, merge the heads, apply out_proj."""
 
@@ -816,7 +816,7 @@ class WeightsReturned(RightHeads):
         return self.weigh(self.hide(queries @ keys.mT))
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="contract", caught_by="test_context_vectors")
 class ResultInATuple(RightHeads):
     """The result is a tuple, of context vectors and weights; return the context vectors alone."""
 
@@ -824,7 +824,7 @@ class ResultInATuple(RightHeads):
         return super().forward(x), None
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class InputAdded(RightHeads):
     """The input is added to the result (a residual connection); that belongs to the block around this module."""
 
@@ -833,7 +833,7 @@ class InputAdded(RightHeads):
         return merged + x[..., : merged.shape[-1]]
 
 
-@misconception("MultiHeadAttention", caught_by="test_inputs_are_unchanged")
+@misconception("MultiHeadAttention", kind="side effect", caught_by="test_inputs_are_unchanged")
 class InputOverwritten(RightHeads):
     """The input's memory is written into (`x[...] =`, `+=`, a method ending in `_`); make new tensors instead."""
 
@@ -843,7 +843,7 @@ class InputOverwritten(RightHeads):
         return result
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class LayersMadeInForward(RightHeads):
     """The projections are made anew in forward, with new random weights each time; make them once, in __init__."""
 
@@ -853,7 +853,7 @@ class LayersMadeInForward(RightHeads):
         ]
 
 
-@misconception("MultiHeadAttention", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="hard-coded output", caught_by="test_context_vectors")
 class WorkedExampleTypedIn(RightHeads):
     """The worked example's numbers are returned whatever the input is; compute them."""
 

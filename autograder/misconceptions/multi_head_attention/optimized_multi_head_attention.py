@@ -69,281 +69,281 @@ class RightOptimized(RightHeads):
         return self.W_query(x), self.W_key(x), x
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedSplitWithoutSwapping(SplitWithoutSwapping, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedEveryHthNumber(EveryHthNumber, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedHeadsAndWidthExchanged(HeadsAndWidthExchanged, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedOneWideHead(OneWideHead, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedMergedWithoutSwapping(MergedWithoutSwapping, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedMergedOutOfOrder(MergedOutOfOrder, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedMergedInterleaved(MergedInterleaved, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedHead0Repeated(Head0Repeated, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedFirstSequenceOnly(FirstSequenceOnly, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedHeadsNotScaled(HeadsNotScaled, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedDividedByHeadDim(DividedByHeadDim, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedScaledByTheRootOfDOut(ScaledByTheRootOfDOut, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedScaledByTheRootOfTokens(ScaledByTheRootOfTokens, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedSoftmaxOverTheQueries(SoftmaxOverTheQueries, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedSoftmaxOverTheHeads(SoftmaxOverTheHeads, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_large_scores_do_not_overflow")
+@misconception("OptimizedMultiHeadAttention", kind="edge", caught_by="test_large_scores_do_not_overflow")
 class OptimizedExponentialsOverflow(ExponentialsOverflow, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedMaskMissing(MaskMissing, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedMaskHidesTheTokenItself(MaskHidesTheTokenItself, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedMaskLetsTheNextTokenThrough(MaskLetsTheNextTokenThrough, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedMaskHidesEarlierTokens(MaskHidesEarlierTokens, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedMaskTurnedRound(MaskTurnedRound, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedMaskAfterSoftmax(MaskAfterSoftmax, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedMaskedWithZeros(MaskedWithZeros, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_large_scores_do_not_overflow")
+@misconception("OptimizedMultiHeadAttention", kind="edge", caught_by="test_large_scores_do_not_overflow")
 class OptimizedFiniteFillLeaks(FiniteFillLeaks, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_shorter_sequences")
+@misconception("OptimizedMultiHeadAttention", kind="edge", caught_by="test_shorter_sequences")
 class OptimizedContextLengthForTokens(ContextLengthForTokens, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_follows_device")
+@misconception("OptimizedMultiHeadAttention", kind="device", caught_by="test_follows_device")
 class OptimizedMaskIsNoBuffer(MaskIsNoBuffer, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_parameters")
+@misconception("OptimizedMultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class OptimizedMaskIsAParameter(MaskIsAParameter, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_no_dropout_in_evaluation")
+@misconception("OptimizedMultiHeadAttention", kind="dropout", caught_by="test_no_dropout_in_evaluation")
 class OptimizedMaskedInTrainingOnly(MaskedInTrainingOnly, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_dropout_in_training")
+@misconception("OptimizedMultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class OptimizedDropoutIgnored(DropoutIgnored, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_no_dropout_in_evaluation")
+@misconception("OptimizedMultiHeadAttention", kind="dropout", caught_by="test_no_dropout_in_evaluation")
 class OptimizedDropoutAlwaysOn(DropoutAlwaysOn, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_dropout_in_training")
+@misconception("OptimizedMultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class OptimizedDropoutNotRescaled(DropoutNotRescaled, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_dropout_in_training")
+@misconception("OptimizedMultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class OptimizedDroppedTwice(DroppedTwice, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_dropout_in_training")
+@misconception("OptimizedMultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class OptimizedDropoutKeepsP(DropoutKeepsP, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_dropout_in_training")
+@misconception("OptimizedMultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class OptimizedDropoutOnTheScores(DropoutOnTheScores, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_dropout_in_training")
+@misconception("OptimizedMultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class OptimizedDropoutOnNumbers(DropoutOnNumbers, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_each_call_drops_anew")
+@misconception("OptimizedMultiHeadAttention", kind="dropout", caught_by="test_each_call_drops_anew")
 class OptimizedSeedSetInForward(SeedSetInForward, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_seeds_matter")
+@misconception("OptimizedMultiHeadAttention", kind="initialisation", caught_by="test_seeds_matter")
 class OptimizedSeedSetWhenBuilt(SeedSetWhenBuilt, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedOutProjForgotten(OutProjForgotten, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_parameters")
+@misconception("OptimizedMultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class OptimizedOutProjNotMade(OutProjNotMade, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_parameters")
+@misconception("OptimizedMultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class OptimizedOutProjWithoutBias(OutProjWithoutBias, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_bias")
+@misconception("OptimizedMultiHeadAttention", kind="initialisation", caught_by="test_bias")
 class OptimizedQkvBiasIgnored(QkvBiasIgnored, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_parameters")
+@misconception("OptimizedMultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class OptimizedQkvBiasAlwaysOn(QkvBiasAlwaysOn, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedWeightsTransposed(WeightsTransposed, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_gradients_reach_every_weight")
+@misconception("OptimizedMultiHeadAttention", kind="gradient", caught_by="test_gradients_reach_every_weight")
 class OptimizedAttentionWeightsDetached(AttentionWeightsDetached, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_gradients_reach_every_weight")
+@misconception("OptimizedMultiHeadAttention", kind="gradient", caught_by="test_gradients_reach_every_weight")
 class OptimizedContextDetached(ContextDetached, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_gradients_reach_every_weight")
+@misconception("OptimizedMultiHeadAttention", kind="gradient", caught_by="test_gradients_reach_every_weight")
 class OptimizedForwardWithoutGraph(ForwardWithoutGraph, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_refuses_what_cannot_be_split")
+@misconception("OptimizedMultiHeadAttention", kind="contract", caught_by="test_refuses_what_cannot_be_split")
 class OptimizedNothingRefused(NothingRefused, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_float64_stays_exact")
+@misconception("OptimizedMultiHeadAttention", kind="dtype", caught_by="test_float64_stays_exact")
 class OptimizedScoresInFloat32(ScoresInFloat32, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_dtype_is_kept")
+@misconception("OptimizedMultiHeadAttention", kind="dtype", caught_by="test_dtype_is_kept")
 class OptimizedResultInFloat64(ResultInFloat64, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedDimensionsSqueezed(DimensionsSqueezed, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedWeightsReturned(WeightsReturned, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedInputAdded(InputAdded, RightOptimized):
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_parameters")
+@misconception("OptimizedMultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class OptimizedProjectsValues(RightHeads):
     """W_value is still there and makes the values; leave it out: the input itself, split into heads, is the value."""
 
     pass
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_parameters")
+@misconception("OptimizedMultiHeadAttention", kind="initialisation", caught_by="test_parameters")
 class OptimizedKeepsWValue(RightOptimized):
     """W_value is still made, though nothing uses it; leave the layer out."""
 
     projections = ("W_query", "W_key", "W_value")
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedKeysAsValues(RightOptimized):
     """The keys are used as values; the value is the input itself, split into heads."""
 
@@ -352,7 +352,7 @@ class OptimizedKeysAsValues(RightOptimized):
         return queries, keys, keys
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedQueriesAsValues(RightOptimized):
     """The queries are used as values; the value is the input itself, split into heads."""
 
@@ -361,7 +361,7 @@ class OptimizedQueriesAsValues(RightOptimized):
         return queries, keys, queries
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedInputAsKeys(RightOptimized):
     """The input is used as key and W_key makes the values; it is the other way round."""
 
@@ -369,7 +369,7 @@ class OptimizedInputAsKeys(RightOptimized):
         return self.W_query(x), x, self.W_key(x)
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedValuesNotSplit(RightOptimized):
     """Every head gets the whole input as its values, and the heads are averaged; split the input like the queries."""
 
@@ -378,7 +378,7 @@ class OptimizedValuesNotSplit(RightOptimized):
         return self.out_proj(self.attend(queries, keys, x.unsqueeze(1)).mean(dim=1))
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedValuesOutOfOrder(RightOptimized):
     """The values are cut in memory order, which mixes tokens; split the input like the queries."""
 
@@ -387,7 +387,7 @@ class OptimizedValuesOutOfOrder(RightOptimized):
         return super().attend(queries, keys, values)
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_context_vectors")
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedQueriesAndKeysSwapped(RightOptimized):
     """Queries and keys are swapped: row i of a head's scores should hold query i's, so the queries come first."""
 
@@ -395,7 +395,7 @@ class OptimizedQueriesAndKeysSwapped(RightOptimized):
         return self.W_key(x), self.W_query(x), x
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_gradients_reach_every_weight")
+@misconception("OptimizedMultiHeadAttention", kind="gradient", caught_by="test_gradients_reach_every_weight")
 class OptimizedValuesDetached(RightOptimized):
     """The values are detached (`.detach()`, `.data`), so no gradient reaches the input through them."""
 
@@ -403,7 +403,7 @@ class OptimizedValuesDetached(RightOptimized):
         return self.W_query(x), self.W_key(x), x.detach()
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_seed_123")
+@misconception("OptimizedMultiHeadAttention", kind="initialisation", caught_by="test_seed_123")
 class OptimizedOutProjMadeFirst(RightOptimized):
     """out_proj is created before the projections; under a fixed seed the order is W_query, W_key, out_proj."""
 
@@ -413,14 +413,14 @@ class OptimizedOutProjMadeFirst(RightOptimized):
         self.out_proj = out_proj
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_seed_123")
+@misconception("OptimizedMultiHeadAttention", kind="initialisation", caught_by="test_seed_123")
 class OptimizedKeysMadeFirst(RightOptimized):
     """W_key is created before W_query; under a fixed seed the order is W_query, W_key, out_proj."""
 
     projections = ("W_key", "W_query")
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_seed_123")
+@misconception("OptimizedMultiHeadAttention", kind="initialisation", caught_by="test_seed_123")
 class OptimizedDrawsAsIfWithWValue(RightOptimized):
     """out_proj starts from other numbers, as if a third layer came before it; create W_query, W_key, out_proj only."""
 
@@ -429,7 +429,7 @@ class OptimizedDrawsAsIfWithWValue(RightOptimized):
         self.out_proj = nn.Linear(d_out, d_out)
 
 
-@misconception("OptimizedMultiHeadAttention", caught_by="test_inputs_are_unchanged")
+@misconception("OptimizedMultiHeadAttention", kind="side effect", caught_by="test_inputs_are_unchanged")
 class OptimizedInputOverwritten(RightOptimized):
     """The context vectors are written into the input's memory (`x[...] =`, `copy_`); make a new tensor for them."""
 

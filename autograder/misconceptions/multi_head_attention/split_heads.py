@@ -5,7 +5,7 @@ import torch
 from ...catalogue import misconception
 
 
-@misconception("split_heads", caught_by="test_other_shapes")
+@misconception("split_heads", kind="value", caught_by="test_other_shapes")
 def cut_without_swapping(x, num_heads):
     """The numbers are counted off in memory order (reshape alone); cut into (b, T, h, hd), then transpose(1, 2)."""
     b, num_tokens, d = x.shape
@@ -13,7 +13,7 @@ def cut_without_swapping(x, num_heads):
     return x.reshape(b, num_heads, num_tokens, d // num_heads)
 
 
-@misconception("split_heads", caught_by="test_other_shapes")
+@misconception("split_heads", kind="value", caught_by="test_other_shapes")
 def every_hth_number(x, num_heads):
     """A head gets every h-th number of a token; it gets a piece of neighbours: (b, T, h, hd), not (b, T, hd, h)."""
     b, num_tokens, d = x.shape
@@ -21,7 +21,7 @@ def every_hth_number(x, num_heads):
     return x.reshape(b, num_tokens, d // num_heads, num_heads).permute(0, 3, 1, 2)
 
 
-@misconception("split_heads", caught_by="test_other_shapes")
+@misconception("split_heads", kind="value", caught_by="test_other_shapes")
 def heads_not_moved(x, num_heads):
     """The result is (b, T, h, hd): the vectors are cut, but tokens and heads still have to change places."""
     b, num_tokens, d = x.shape
@@ -29,7 +29,7 @@ def heads_not_moved(x, num_heads):
     return x.reshape(b, num_tokens, num_heads, d // num_heads)
 
 
-@misconception("split_heads", caught_by="test_other_shapes")
+@misconception("split_heads", kind="edge", caught_by="test_other_shapes")
 def heads_before_the_batch(x, num_heads):
     """The heads come before the batch, (h, b, T, hd); the batch comes first: (b, h, T, hd)."""
     b, num_tokens, d = x.shape
@@ -37,7 +37,7 @@ def heads_before_the_batch(x, num_heads):
     return x.reshape(b, num_tokens, num_heads, d // num_heads).permute(2, 0, 1, 3)
 
 
-@misconception("split_heads", caught_by="test_other_shapes")
+@misconception("split_heads", kind="value", caught_by="test_other_shapes")
 def widths_before_tokens(x, num_heads):
     """Tokens and widths are swapped, (b, h, hd, T); a row is a token: (b, h, T, hd)."""
     b, num_tokens, d = x.shape
@@ -45,7 +45,7 @@ def widths_before_tokens(x, num_heads):
     return x.reshape(b, num_tokens, num_heads, d // num_heads).permute(0, 2, 3, 1)
 
 
-@misconception("split_heads", caught_by="test_other_shapes")
+@misconception("split_heads", kind="edge", caught_by="test_other_shapes")
 def heads_folded_into_the_batch(x, num_heads):
     """Heads and batch are one dimension, (b * h, T, hd); they stay apart: (b, h, T, hd)."""
     b, num_tokens, d = x.shape
@@ -53,21 +53,21 @@ def heads_folded_into_the_batch(x, num_heads):
     return x.reshape(b, num_tokens, num_heads, d // num_heads).transpose(1, 2).flatten(0, 1)
 
 
-@misconception("split_heads", caught_by="test_other_shapes")
+@misconception("split_heads", kind="contract", caught_by="test_other_shapes")
 def heads_in_a_tuple(x, num_heads):
     """The heads are in a tuple or list (chunk, split); stack them along dimension 1 into one tensor (b, h, T, hd)."""
     assert x.shape[-1] % num_heads == 0
     return x.chunk(num_heads, dim=-1)
 
 
-@misconception("split_heads", caught_by="test_other_shapes")
+@misconception("split_heads", kind="value", caught_by="test_other_shapes")
 def cut_between_tokens(x, num_heads):
     """The heads are cut between tokens, not within each token's vector: cut the last dimension, (b, T, h, hd)."""
     assert x.shape[-1] % num_heads == 0
     return torch.stack(x.chunk(num_heads, dim=1), dim=1)
 
 
-@misconception("split_heads", caught_by="test_other_shapes")
+@misconception("split_heads", kind="value", caught_by="test_other_shapes")
 def num_heads_taken_for_the_width(x, num_heads):
     """The pieces are num_heads wide; num_heads says how many there are, and each is d / num_heads wide."""
     b, num_tokens, d = x.shape
@@ -75,7 +75,7 @@ def num_heads_taken_for_the_width(x, num_heads):
     return x.reshape(b, num_tokens, d // num_heads, num_heads).transpose(1, 2)
 
 
-@misconception("split_heads", caught_by="test_other_shapes")
+@misconception("split_heads", kind="value", caught_by="test_other_shapes")
 def always_two_heads(x, num_heads):
     """The vectors are always cut in two, as in the example; cut them into num_heads pieces."""
     b, num_tokens, d = x.shape
@@ -83,7 +83,7 @@ def always_two_heads(x, num_heads):
     return x.reshape(b, num_tokens, 2, d // 2).transpose(1, 2)
 
 
-@misconception("split_heads", caught_by="test_other_shapes")
+@misconception("split_heads", kind="value", caught_by="test_other_shapes")
 def swapped_before_cutting(x, num_heads):
     """Dimensions are swapped before the vectors are cut, which mixes tokens; cut first, (b, T, h, hd), then swap."""
     b, num_tokens, d = x.shape
@@ -91,7 +91,7 @@ def swapped_before_cutting(x, num_heads):
     return x.transpose(1, 2).reshape(b, num_heads, num_tokens, d // num_heads)
 
 
-@misconception("split_heads", caught_by="test_other_shapes")
+@misconception("split_heads", kind="edge", caught_by="test_other_shapes")
 def first_sequence_split(x, num_heads):
     """Only the first sequence of the batch is split; keep the batch as the first dimension."""
     _, num_tokens, d = x.shape
@@ -99,7 +99,7 @@ def first_sequence_split(x, num_heads):
     return x[:1].reshape(1, num_tokens, num_heads, d // num_heads).transpose(1, 2)
 
 
-@misconception("split_heads", caught_by="test_equal_sizes")
+@misconception("split_heads", kind="edge", caught_by="test_equal_sizes")
 def split_and_squeezed(x, num_heads):
     """`squeeze()` drops every dimension of size 1, also a batch or a head of one; leave it out."""
     b, num_tokens, d = x.shape
@@ -107,14 +107,14 @@ def split_and_squeezed(x, num_heads):
     return x.reshape(b, num_tokens, num_heads, d // num_heads).transpose(1, 2).squeeze()
 
 
-@misconception("split_heads", caught_by="test_refuses_what_cannot_be_split")
+@misconception("split_heads", kind="contract", caught_by="test_refuses_what_cannot_be_split")
 def refusal_left_to_reshape(x, num_heads):
     """An indivisible width ends in an accidental RuntimeError; check first, and raise ValueError (or use assert)."""
     b, num_tokens, d = x.shape
     return x.reshape(b, num_tokens, num_heads, d // num_heads).transpose(1, 2)
 
 
-@misconception("split_heads", caught_by="test_refuses_what_cannot_be_split")
+@misconception("split_heads", kind="contract", caught_by="test_refuses_what_cannot_be_split")
 def rest_thrown_away(x, num_heads):
     """Where the width is not divisible the last numbers are thrown away silently; raise ValueError (or use assert)."""
     b, num_tokens, d = x.shape
@@ -122,7 +122,7 @@ def rest_thrown_away(x, num_heads):
     return x[..., : num_heads * head_dim].reshape(b, num_tokens, num_heads, head_dim).transpose(1, 2)
 
 
-@misconception("split_heads", caught_by="test_refuses_what_cannot_be_split")
+@misconception("split_heads", kind="contract", caught_by="test_refuses_what_cannot_be_split")
 def refusal_by_none(x, num_heads):
     """Where the width is not divisible, None is returned; raise ValueError (or use assert), which nobody overlooks."""
     b, num_tokens, d = x.shape
@@ -131,7 +131,7 @@ def refusal_by_none(x, num_heads):
     return x.reshape(b, num_tokens, num_heads, d // num_heads).transpose(1, 2)
 
 
-@misconception("split_heads", caught_by="test_refuses_what_cannot_be_split")
+@misconception("split_heads", kind="contract", caught_by="test_refuses_what_cannot_be_split")
 def refusal_by_a_type_error(x, num_heads):
     """A TypeError is raised for an indivisible width; its type is right, its value is not: raise ValueError."""
     b, num_tokens, d = x.shape
@@ -140,7 +140,7 @@ def refusal_by_a_type_error(x, num_heads):
     return x.reshape(b, num_tokens, num_heads, d // num_heads).transpose(1, 2)
 
 
-@misconception("split_heads", caught_by="test_refuses_what_cannot_be_split")
+@misconception("split_heads", kind="contract", caught_by="test_refuses_what_cannot_be_split")
 def refusal_by_a_plain_exception(x, num_heads):
     """A plain Exception is raised for an indivisible width; a ValueError says more, and can be caught on its own."""
     b, num_tokens, d = x.shape
@@ -149,7 +149,7 @@ def refusal_by_a_plain_exception(x, num_heads):
     return x.reshape(b, num_tokens, num_heads, d // num_heads).transpose(1, 2)
 
 
-@misconception("split_heads", caught_by="test_gradients")
+@misconception("split_heads", kind="gradient", caught_by="test_gradients")
 def split_detached(x, num_heads):
     """The pieces are taken out of the graph (`.detach()`, `.data`, `torch.tensor`), so no layer before can learn."""
     b, num_tokens, d = x.shape
@@ -157,7 +157,7 @@ def split_detached(x, num_heads):
     return x.detach().reshape(b, num_tokens, num_heads, d // num_heads).transpose(1, 2)
 
 
-@misconception("split_heads", caught_by="test_float64_stays_exact")
+@misconception("split_heads", kind="dtype", caught_by="test_float64_stays_exact")
 def split_in_float32(x, num_heads):
     """The pieces are float32 whatever the input is, so float64 loses digits; keep the input's dtype."""
     b, num_tokens, d = x.shape
@@ -165,7 +165,7 @@ def split_in_float32(x, num_heads):
     return x.float().reshape(b, num_tokens, num_heads, d // num_heads).transpose(1, 2)
 
 
-@misconception("split_heads", caught_by="test_follows_device")
+@misconception("split_heads", kind="device", caught_by="test_follows_device")
 def split_on_the_cpu(x, num_heads):
     """The pieces are copied into a tensor on the CPU (torch.zeros without a device); reshape the input itself."""
     b, num_tokens, d = x.shape

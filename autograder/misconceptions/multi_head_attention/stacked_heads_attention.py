@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from ...catalogue import FORBIDDEN, misconception
 
 
-@misconception("stacked_heads_attention", caught_by="test_equal_widths")
+@misconception("stacked_heads_attention", kind="value", caught_by="test_equal_widths")
 def stacked_weights_transposed_to_fit(inputs, W_query, W_key, W_value):
     """The weights are transposed only where shapes force it; stored (h, d_out, d_in), always transpose them."""
     d_in = inputs.shape[-1]
@@ -14,105 +14,105 @@ def stacked_weights_transposed_to_fit(inputs, W_query, W_key, W_value):
     return torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("stacked_heads_attention", caught_by="test_other_widths")
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
 def stacked_weights_reshaped(inputs, W_query, W_key, W_value):
     """The weights are reshaped to (h, d_in, d_out), which mixes their numbers; transpose(1, 2) swaps dimensions."""
     queries, keys, values = (inputs @ W.reshape(W.shape[0], W.shape[2], W.shape[1]) for W in (W_query, W_key, W_value))
     return torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("stacked_heads_attention", caught_by="test_other_widths")
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
 def stacked_weights_reversed(inputs, W_query, W_key, W_value):
     """`.T` reverses all three dimensions of the weights, the heads too; swap just the last two with transpose(1, 2)."""
     queries, keys, values = (inputs @ W.permute(2, 1, 0) for W in (W_query, W_key, W_value))
     return torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("stacked_heads_attention", caught_by="test_other_widths")
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
 def stacked_not_scaled(inputs, W_query, W_key, W_value):
     """The scores are not scaled: divide them by the square root of d_k before the softmax."""
     queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
     return torch.softmax(queries @ keys.mT, dim=-1) @ values
 
 
-@misconception("stacked_heads_attention", caught_by="test_other_widths")
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
 def stacked_divided_by_d_k(inputs, W_query, W_key, W_value):
     """The scores are divided by d_k; divide by its square root."""
     queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
     return torch.softmax(queries @ keys.mT / keys.shape[-1], dim=-1) @ values
 
 
-@misconception("stacked_heads_attention", caught_by="test_other_widths")
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
 def stacked_scaled_by_d_v(inputs, W_query, W_key, W_value):
     """The scores are scaled by the root of d_v, the values' width; scale by that of d_k, the keys' width."""
     queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
     return torch.softmax(queries @ keys.mT / values.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("stacked_heads_attention", caught_by="test_other_widths")
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
 def stacked_scaled_by_d_in(inputs, W_query, W_key, W_value):
     """The scores are scaled by the root of d_in, the inputs' width; scale by that of d_k, the keys' width."""
     queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
     return torch.softmax(queries @ keys.mT / inputs.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("stacked_heads_attention", caught_by="test_other_widths")
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
 def stacked_scaled_by_all_heads(inputs, W_query, W_key, W_value):
     """The scores are scaled by the root of h * d_k, all heads together; scale by that of d_k, the width of one head."""
     queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
     return torch.softmax(queries @ keys.mT / (keys.shape[0] * keys.shape[-1]) ** 0.5, dim=-1) @ values
 
 
-@misconception("stacked_heads_attention", caught_by="test_other_widths")
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
 def stacked_softmax_over_heads(inputs, W_query, W_key, W_value):
     """The softmax runs over the heads (dim=0); each head's weights sum to 1 over its keys: dim=-1."""
     queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
     return torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=0) @ values
 
 
-@misconception("stacked_heads_attention", caught_by="test_other_widths")
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
 def stacked_softmax_over_queries(inputs, W_query, W_key, W_value):
     """The softmax runs over the queries (dim=1), so the columns sum to 1; over the keys, dim=-1, the rows do."""
     queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
     return torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=1) @ values
 
 
-@misconception("stacked_heads_attention", caught_by="test_other_widths")
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
 def stacked_heads_averaged(inputs, W_query, W_key, W_value):
     """The heads are averaged into one; each head's context vectors are returned: (h, T, d_v)."""
     queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
     return (torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1) @ values).mean(dim=0)
 
 
-@misconception("stacked_heads_attention", caught_by="test_other_widths")
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
 def stacked_heads_summed(inputs, W_query, W_key, W_value):
     """The heads are summed into one; each head's context vectors are returned: (h, T, d_v)."""
     queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
     return (torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1) @ values).sum(dim=0)
 
 
-@misconception("stacked_heads_attention", caught_by="test_other_widths")
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
 def stacked_heads_side_by_side(inputs, W_query, W_key, W_value):
     """The heads are put side by side, (T, h * d_v); here they stay apart: (h, T, d_v)."""
     queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
     return (torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1) @ values).transpose(0, 1).flatten(1)
 
 
-@misconception("stacked_heads_attention", caught_by="test_other_widths")
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
 def stacked_tokens_first(inputs, W_query, W_key, W_value):
     """The tokens come first in the result, (T, h, d_v); the heads do: (h, T, d_v)."""
     queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
     return (torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1) @ values).transpose(0, 1)
 
 
-@misconception("stacked_heads_attention", caught_by="test_other_widths")
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
 def stacked_context_transposed(inputs, W_query, W_key, W_value):
     """The last two dimensions of the result are swapped, (h, d_v, T); a row is a token: (h, T, d_v)."""
     queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
     return (torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1) @ values).mT
 
 
-@misconception("stacked_heads_attention", caught_by="test_other_widths")
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
 def head_0_for_all(inputs, W_query, W_key, W_value):
     """Every head is computed with head 0's weights; head i has W_query[i], W_key[i] and W_value[i]."""
     queries, keys, values = inputs @ W_query[0].T, inputs @ W_key[0].T, inputs @ W_value[0].T
@@ -120,7 +120,7 @@ def head_0_for_all(inputs, W_query, W_key, W_value):
     return torch.stack([context] * len(W_query))
 
 
-@misconception("stacked_heads_attention", caught_by="test_other_widths")
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
 def stacked_only_the_last_head(inputs, W_query, W_key, W_value):
     """One head's context vectors are returned (`return` in the loop, or the last one left over); collect them all."""
     for W_q, W_k, W_v in zip(W_query, W_key, W_value, strict=True):
@@ -129,21 +129,21 @@ def stacked_only_the_last_head(inputs, W_query, W_key, W_value):
     return context
 
 
-@misconception("stacked_heads_attention", caught_by="test_other_widths")
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
 def stacked_keys_as_values(inputs, W_query, W_key, W_value):
     """The weights are applied to the keys; they belong to the values, which W_value makes."""
     queries, keys = inputs @ W_query.mT, inputs @ W_key.mT
     return torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1) @ keys
 
 
-@misconception("stacked_heads_attention", caught_by="test_other_widths")
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
 def stacked_queries_and_keys_swapped(inputs, W_query, W_key, W_value):
     """Queries and keys are swapped: row i of a head's scores should hold query i's, so the queries come first."""
     queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
     return torch.softmax(keys @ queries.mT / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("stacked_heads_attention", caught_by="test_other_widths")
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
 def stacked_result_as_wide_as_keys(inputs, W_query, W_key, W_value):
     """The result is made as wide as the keys; values have a width of their own, d_v: (h, T, d_v)."""
     queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
@@ -154,7 +154,7 @@ def stacked_result_as_wide_as_keys(inputs, W_query, W_key, W_value):
     return context
 
 
-@misconception("stacked_heads_attention", caught_by="test_other_widths")
+@misconception("stacked_heads_attention", kind="mask", caught_by="test_other_widths")
 def stacked_masked(inputs, W_query, W_key, W_value):
     """Later tokens are hidden; in this exercise every token sees every other one, without a mask."""
     queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
@@ -163,14 +163,14 @@ def stacked_masked(inputs, W_query, W_key, W_value):
     return torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("stacked_heads_attention", caught_by="test_other_widths")
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
 def stacked_weights_returned(inputs, W_query, W_key, W_value):
     """The attention weights are returned; multiply them with the values to get the context vectors."""
     queries, keys = inputs @ W_query.mT, inputs @ W_key.mT
     return torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1)
 
 
-@misconception("stacked_heads_attention", caught_by="test_large_scores_do_not_overflow")
+@misconception("stacked_heads_attention", kind="edge", caught_by="test_large_scores_do_not_overflow")
 def stacked_overflow(inputs, W_query, W_key, W_value):
     """exp overflows for large scores: subtract each row's maximum first (the weights stay the same), or use softmax."""
     queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
@@ -178,14 +178,14 @@ def stacked_overflow(inputs, W_query, W_key, W_value):
     return exponentials / exponentials.sum(dim=-1, keepdim=True) @ values
 
 
-@misconception("stacked_heads_attention", caught_by="test_gradients")
+@misconception("stacked_heads_attention", kind="gradient", caught_by="test_gradients")
 def stacked_weights_detached(inputs, W_query, W_key, W_value):
     """The attention weights are detached, so no gradient reaches W_query and W_key."""
     queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
     return torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1).detach() @ values
 
 
-@misconception("stacked_heads_attention", caught_by="test_gradients")
+@misconception("stacked_heads_attention", kind="gradient", caught_by="test_gradients")
 def stacked_without_graph(inputs, W_query, W_key, W_value):
     """The result is outside of the graph (`torch.no_grad()`, `.detach()`, `.data`), so nothing can learn."""
     with torch.no_grad():
@@ -193,21 +193,21 @@ def stacked_without_graph(inputs, W_query, W_key, W_value):
         return torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("stacked_heads_attention", caught_by="test_float64_stays_exact")
+@misconception("stacked_heads_attention", kind="dtype", caught_by="test_float64_stays_exact")
 def stacked_in_float32(inputs, W_query, W_key, W_value):
     """Everything is turned to float32 (`.float()`), so float64 inputs lose digits; keep the inputs' dtype."""
     queries, keys, values = (inputs.float() @ W.float().mT for W in (W_query, W_key, W_value))
     return torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("stacked_heads_attention", caught_by="test_dtype_is_kept")
+@misconception("stacked_heads_attention", kind="dtype", caught_by="test_dtype_is_kept")
 def stacked_in_float64(inputs, W_query, W_key, W_value):
     """The result is float64 whatever the inputs are; return it in the inputs' dtype."""
     queries, keys, values = (inputs.double() @ W.double().mT for W in (W_query, W_key, W_value))
     return torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("stacked_heads_attention", caught_by="test_follows_device")
+@misconception("stacked_heads_attention", kind="device", caught_by="test_follows_device")
 def stacked_left_on_the_cpu(inputs, W_query, W_key, W_value):
     """The heads are collected in a tensor on the CPU (torch.zeros without a device); use torch.stack, or x's device."""
     context = torch.zeros(len(W_query), len(inputs), W_value.shape[1], dtype=inputs.dtype)
@@ -217,7 +217,7 @@ def stacked_left_on_the_cpu(inputs, W_query, W_key, W_value):
     return context
 
 
-@misconception("stacked_heads_attention", caught_by="test_inputs_are_unchanged")
+@misconception("stacked_heads_attention", kind="side effect", caught_by="test_inputs_are_unchanged")
 def stacked_key_weights_changed(inputs, W_query, W_key, W_value):
     """W_key is changed in place (`/=`, a method ending in `_`), which is the caller's tensor; make a new one."""
     with torch.no_grad():
@@ -226,7 +226,7 @@ def stacked_key_weights_changed(inputs, W_query, W_key, W_value):
     return torch.softmax(queries @ keys.mT, dim=-1) @ values
 
 
-@misconception("stacked_heads_attention", caught_by=FORBIDDEN)
+@misconception("stacked_heads_attention", kind="contract", caught_by=FORBIDDEN)
 def stacked_by_the_library(inputs, W_query, W_key, W_value):
     """The library's attention is called; write the steps yourself."""
     return F.scaled_dot_product_attention(inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT)

@@ -27,7 +27,7 @@ class RightForward(nn.Module):
         return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("SelfAttention_v1", caught_by="test_context_vectors")
+@misconception("SelfAttention_v1", kind="value", caught_by="test_context_vectors")
 class ScoresNotScaled(RightParameters):
     """The scores are not scaled: divide them by the square root of the keys' width (d_out) before the softmax."""
 
@@ -36,7 +36,7 @@ class ScoresNotScaled(RightParameters):
         return torch.softmax(queries @ keys.T, dim=-1) @ values
 
 
-@misconception("SelfAttention_v1", caught_by="test_context_vectors")
+@misconception("SelfAttention_v1", kind="value", caught_by="test_context_vectors")
 class ScaledByDOut(RightParameters):
     """The scores are divided by the keys' width d_out; divide by its square root."""
 
@@ -45,7 +45,7 @@ class ScaledByDOut(RightParameters):
         return torch.softmax(queries @ keys.T / keys.shape[-1], dim=-1) @ values
 
 
-@misconception("SelfAttention_v1", caught_by="test_context_vectors")
+@misconception("SelfAttention_v1", kind="value", caught_by="test_context_vectors")
 class ScaledByRootOfDIn(RightParameters):
     """The scores are scaled by the root of d_in, the input's width; scale by that of the keys' width, d_out."""
 
@@ -54,7 +54,7 @@ class ScaledByRootOfDIn(RightParameters):
         return torch.softmax(queries @ keys.T / x.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("SelfAttention_v1", caught_by="test_context_vectors")
+@misconception("SelfAttention_v1", kind="value", caught_by="test_context_vectors")
 class ScaledByRootOfTokens(RightParameters):
     """The scores are scaled by the root of the number of tokens; scale by that of the keys' width, d_out."""
 
@@ -63,7 +63,7 @@ class ScaledByRootOfTokens(RightParameters):
         return torch.softmax(queries @ keys.T / x.shape[0] ** 0.5, dim=-1) @ values
 
 
-@misconception("SelfAttention_v1", caught_by="test_context_vectors")
+@misconception("SelfAttention_v1", kind="value", caught_by="test_context_vectors")
 class SoftmaxOverQueries(RightParameters):
     """The softmax runs over the queries (dim=0), so the columns sum to 1; over the keys, dim=-1, the rows do."""
 
@@ -72,7 +72,7 @@ class SoftmaxOverQueries(RightParameters):
         return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=0) @ values
 
 
-@misconception("SelfAttention_v1", caught_by="test_context_vectors")
+@misconception("SelfAttention_v1", kind="value", caught_by="test_context_vectors")
 class SoftmaxForgotten(RightParameters):
     """The softmax is missing: the scaled scores themselves are used as weights."""
 
@@ -81,7 +81,7 @@ class SoftmaxForgotten(RightParameters):
         return (queries @ keys.T / keys.shape[-1] ** 0.5) @ values
 
 
-@misconception("SelfAttention_v1", caught_by="test_context_vectors")
+@misconception("SelfAttention_v1", kind="value", caught_by="test_context_vectors")
 class QueriesAndKeysSwapped(RightParameters):
     """Queries and keys are swapped: row i of the scores should hold query i's, x @ W_query, with every key."""
 
@@ -90,7 +90,7 @@ class QueriesAndKeysSwapped(RightParameters):
         return torch.softmax(keys @ queries.T / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("SelfAttention_v1", caught_by="test_context_vectors")
+@misconception("SelfAttention_v1", kind="value", caught_by="test_context_vectors")
 class KeysUsedAsValues(RightParameters):
     """The weights are applied to the keys; they belong to the values, x @ W_value."""
 
@@ -99,7 +99,7 @@ class KeysUsedAsValues(RightParameters):
         return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1) @ keys
 
 
-@misconception("SelfAttention_v1", caught_by="test_context_vectors")
+@misconception("SelfAttention_v1", kind="value", caught_by="test_context_vectors")
 class QueriesUsedAsKeys(RightParameters):
     """The queries are scored against themselves; score them against the keys, x @ W_key."""
 
@@ -108,7 +108,7 @@ class QueriesUsedAsKeys(RightParameters):
         return torch.softmax(queries @ queries.T / queries.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("SelfAttention_v1", caught_by="test_context_vectors")
+@misconception("SelfAttention_v1", kind="value", caught_by="test_context_vectors")
 class WeightsTransposed(RightParameters):
     """The attention weights are transposed before they meet the values; each row already belongs to one query."""
 
@@ -117,7 +117,7 @@ class WeightsTransposed(RightParameters):
         return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1).T @ values
 
 
-@misconception("SelfAttention_v1", caught_by="test_seed_123")
+@misconception("SelfAttention_v1", kind="initialisation", caught_by="test_seed_123")
 class NormalWeights(RightForward):
     """The weights come from torch.randn (normal); the exercise draws them with torch.rand, between 0 and 1."""
 
@@ -128,7 +128,7 @@ class NormalWeights(RightForward):
         self.W_value = nn.Parameter(torch.randn(d_in, d_out))
 
 
-@misconception("SelfAttention_v1", caught_by="test_seed_123")
+@misconception("SelfAttention_v1", kind="initialisation", caught_by="test_seed_123")
 class CreatedInAnotherOrder(RightForward):
     """The weights are created in another order; under a fixed seed W_query comes first, then W_key, then W_value."""
 
@@ -139,7 +139,7 @@ class CreatedInAnotherOrder(RightForward):
         self.W_value = nn.Parameter(torch.rand(d_in, d_out))
 
 
-@misconception("SelfAttention_v1", caught_by="test_context_vectors")
+@misconception("SelfAttention_v1", kind="value", caught_by="test_context_vectors")
 class LinearLayers(nn.Module):
     """nn.Linear layers are used; this version asks for nn.Parameter(torch.rand(d_in, d_out)), v2 for nn.Linear."""
 
@@ -154,7 +154,7 @@ class LinearLayers(nn.Module):
         return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("SelfAttention_v1", caught_by="test_parameters")
+@misconception("SelfAttention_v1", kind="initialisation", caught_by="test_parameters")
 class WeightsNotRegistered(RightForward):
     """The weights are plain tensors, which no optimizer finds; wrap each in nn.Parameter."""
 
@@ -165,7 +165,7 @@ class WeightsNotRegistered(RightForward):
         self.W_value = torch.rand(d_in, d_out)
 
 
-@misconception("SelfAttention_v1", caught_by="test_gradients_reach_every_weight")
+@misconception("SelfAttention_v1", kind="gradient", caught_by="test_gradients_reach_every_weight")
 class WeightsFrozen(RightForward):
     """No gradient reaches the weights: they are frozen (requires_grad=False) or detached (`.detach()`, `.data`)."""
 
@@ -176,7 +176,7 @@ class WeightsFrozen(RightForward):
         self.W_value = nn.Parameter(torch.rand(d_in, d_out), requires_grad=False)
 
 
-@misconception("SelfAttention_v1", caught_by="test_gradients_reach_every_weight")
+@misconception("SelfAttention_v1", kind="gradient", caught_by="test_gradients_reach_every_weight")
 class AttentionWeightsDetached(RightParameters):
     """The attention weights are detached, so no gradient reaches W_query and W_key."""
 
@@ -185,7 +185,7 @@ class AttentionWeightsDetached(RightParameters):
         return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1).detach() @ values
 
 
-@misconception("SelfAttention_v1", caught_by="test_context_vectors")
+@misconception("SelfAttention_v1", kind="hard-coded output", caught_by="test_context_vectors")
 class WorkedExampleTypedIn(RightParameters):
     """The worked example's numbers are returned for the six words; compute them from the input."""
 
@@ -201,7 +201,7 @@ class WorkedExampleTypedIn(RightParameters):
         return torch.tensor(rows)
 
 
-@misconception("SelfAttention_v1", caught_by="test_context_vectors")
+@misconception("SelfAttention_v1", kind="value", caught_by="test_context_vectors")
 class WeightsReturned(RightParameters):
     """The attention weights are returned; multiply them with the values to get the context vectors."""
 
@@ -210,7 +210,7 @@ class WeightsReturned(RightParameters):
         return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1)
 
 
-@misconception("SelfAttention_v1", caught_by="test_float64_stays_exact")
+@misconception("SelfAttention_v1", kind="dtype", caught_by="test_float64_stays_exact")
 class InputInFloat32(RightParameters):
     """Input and weights are turned to float32 in forward, so a float64 module loses digits; leave the dtype alone."""
 
@@ -223,7 +223,7 @@ class InputInFloat32(RightParameters):
         return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("SelfAttention_v1", caught_by="test_seeds_matter")
+@misconception("SelfAttention_v1", kind="initialisation", caught_by="test_seeds_matter")
 class SeedSetInside(RightForward):
     """A seed is set inside __init__, so every instance starts with the same weights; leave seeds to the caller."""
 
@@ -235,7 +235,7 @@ class SeedSetInside(RightForward):
         self.W_value = nn.Parameter(torch.rand(d_in, d_out))
 
 
-@misconception("SelfAttention_v1", caught_by="test_follows_device")
+@misconception("SelfAttention_v1", kind="device", caught_by="test_follows_device")
 class ScaleLeftOnTheCpu(RightParameters):
     """A tensor that the module makes stays on the CPU when the module moves; use a number, or x's device."""
 

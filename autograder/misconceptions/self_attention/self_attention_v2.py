@@ -24,7 +24,7 @@ class RightPass(nn.Module):
         return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("SelfAttention_v2", caught_by="test_context_vectors")
+@misconception("SelfAttention_v2", kind="value", caught_by="test_context_vectors")
 class LayersNotScaled(RightLayers):
     """The scores are not scaled: divide them by the square root of the keys' width (d_out) before the softmax."""
 
@@ -33,7 +33,7 @@ class LayersNotScaled(RightLayers):
         return torch.softmax(queries @ keys.T, dim=-1) @ values
 
 
-@misconception("SelfAttention_v2", caught_by="test_context_vectors")
+@misconception("SelfAttention_v2", kind="value", caught_by="test_context_vectors")
 class LayersScaledByRootOfDIn(RightLayers):
     """The scores are scaled by the root of d_in, the input's width; scale by that of the keys' width, d_out."""
 
@@ -42,7 +42,7 @@ class LayersScaledByRootOfDIn(RightLayers):
         return torch.softmax(queries @ keys.T / x.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("SelfAttention_v2", caught_by="test_context_vectors")
+@misconception("SelfAttention_v2", kind="value", caught_by="test_context_vectors")
 class LayersSoftmaxOverQueries(RightLayers):
     """The softmax runs over the queries (dim=0), so the columns sum to 1; over the keys, dim=-1, the rows do."""
 
@@ -51,7 +51,7 @@ class LayersSoftmaxOverQueries(RightLayers):
         return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=0) @ values
 
 
-@misconception("SelfAttention_v2", caught_by="test_context_vectors")
+@misconception("SelfAttention_v2", kind="value", caught_by="test_context_vectors")
 class LayersSwapped(RightLayers):
     """Queries and keys are swapped in the product: row i of the scores should belong to query i."""
 
@@ -60,7 +60,7 @@ class LayersSwapped(RightLayers):
         return torch.softmax(keys @ queries.T / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("SelfAttention_v2", caught_by="test_context_vectors")
+@misconception("SelfAttention_v2", kind="value", caught_by="test_context_vectors")
 class LayersKeysUsedAsValues(RightLayers):
     """The weights are applied to the keys; they belong to the values, W_value(x)."""
 
@@ -69,7 +69,7 @@ class LayersKeysUsedAsValues(RightLayers):
         return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1) @ keys
 
 
-@misconception("SelfAttention_v2", caught_by="test_bias")
+@misconception("SelfAttention_v2", kind="initialisation", caught_by="test_bias")
 class BiasIgnored(RightPass):
     """qkv_bias is ignored: the layers never have a bias; pass bias=qkv_bias to each."""
 
@@ -80,7 +80,7 @@ class BiasIgnored(RightPass):
         self.W_value = nn.Linear(d_in, d_out, bias=False)
 
 
-@misconception("SelfAttention_v2", caught_by="test_parameters")
+@misconception("SelfAttention_v2", kind="initialisation", caught_by="test_parameters")
 class BiasAlwaysOn(RightPass):
     """The layers have a bias that was not asked for: qkv_bias is False by default, and goes to each layer as bias."""
 
@@ -91,7 +91,7 @@ class BiasAlwaysOn(RightPass):
         self.W_value = nn.Linear(d_in, d_out)
 
 
-@misconception("SelfAttention_v2", caught_by="test_bias")
+@misconception("SelfAttention_v2", kind="initialisation", caught_by="test_bias")
 class BiasNotUsed(RightLayers):
     """Only the layers' weights are used, without their bias; call the layers: self.W_query(x)."""
 
@@ -100,7 +100,7 @@ class BiasNotUsed(RightLayers):
         return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("SelfAttention_v2", caught_by="test_seed_789")
+@misconception("SelfAttention_v2", kind="initialisation", caught_by="test_seed_789")
 class LayersInAnotherOrder(RightPass):
     """The layers are created in another order; under a fixed seed W_query comes first, then W_key, then W_value."""
 
@@ -111,7 +111,7 @@ class LayersInAnotherOrder(RightPass):
         self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
 
 
-@misconception("SelfAttention_v2", caught_by="test_parameters")
+@misconception("SelfAttention_v2", kind="initialisation", caught_by="test_parameters")
 class ParametersAsInV1(nn.Module):
     """The weights are nn.Parameter matrices as in v1; v2 uses nn.Linear layers."""
 
@@ -126,7 +126,7 @@ class ParametersAsInV1(nn.Module):
         return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 
-@misconception("SelfAttention_v2", caught_by="test_gradients_reach_every_weight")
+@misconception("SelfAttention_v2", kind="gradient", caught_by="test_gradients_reach_every_weight")
 class LayersDetached(RightLayers):
     """The attention weights are detached, so no gradient reaches W_query and W_key."""
 
@@ -135,7 +135,7 @@ class LayersDetached(RightLayers):
         return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1).detach() @ values
 
 
-@misconception("SelfAttention_v2", caught_by="test_context_vectors")
+@misconception("SelfAttention_v2", kind="value", caught_by="test_context_vectors")
 class LayersMadeInForward(nn.Module):
     """The layers are made anew in forward, with new random weights each time; make them once, in __init__."""
 

@@ -1,0 +1,33 @@
+"""Beyond the catalogue, through both processes: rewritten mistakes keep their name, others get none or a right one."""
+
+import pytest
+
+from autograder import catalogue, course
+from autograder.notebook import filled_in
+
+from .unseen import Unseen, unseen
+
+UNSEEN = [one for unit in course.unit_names() for one in unseen(unit)]
+
+
+def marked(grader, one: Unseen):
+    right = {name: solution.source() for name, solution in catalogue.solutions(one.unit).items()}
+    notebook = filled_in(one.unit, {**right, one.answer.exercise: one.answer.source()})
+    return grader.mark("unseen.ipynb", notebook).exercise(one.answer.exercise)
+
+
+@pytest.mark.parametrize("one", UNSEEN, ids=lambda one: one.answer.name)
+def test_answer_from_outside_of_the_catalogue(grader, one):
+    report = marked(grader, one)
+    name = report.diagnosis.name if report.diagnosis else None
+    if not one.wrong:
+        assert (report.status, report.score, name) == ("passed", report.max_score, None)
+        return
+    assert report.status in ("failed", "forbidden")
+    assert report.score < report.max_score
+    assert name in one.names or (name is None and not one.must_be_named)
+
+
+def test_there_are_enough_of_them():
+    assert sum(one.must_be_named for one in UNSEEN) >= 40
+    assert sum(one.wrong and not one.must_be_named for one in UNSEEN) >= 30

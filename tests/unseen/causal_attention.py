@@ -1,0 +1,1 @@
+"""Causal attention, beyond the catalogue."""

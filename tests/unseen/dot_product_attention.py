@@ -1,0 +1,1 @@
+"""Attention without weights, beyond the catalogue."""

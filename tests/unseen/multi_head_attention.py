@@ -1,0 +1,1 @@
+"""Attention with several heads, beyond the catalogue."""
