@@ -233,3 +233,11 @@ plt.show()
 # Built under seed 123 with two heads of `d_out = 2`, the result for *Your* is `[-0.4519, 0.2216, 0.4772, 0.1063]`.
 
 # %% exercise="MultiHeadAttentionWrapper" points=3
+
+# %% [markdown]
+# ## How far you are
+#
+# Every check of this notebook in one table, with the points that the public examples would give:
+
+# %%
+check()

@@ -156,3 +156,11 @@ plt.show()
 # %% [markdown] written="why_softmax" points=3
 # **In your own words** (a few sentences, read by a person): why is softmax used to turn scores into weights, and not a
 # division by the sum? Give one list of scores for which the division fails, and say what softmax makes of it.
+
+# %% [markdown]
+# ## How far you are
+#
+# Every check of this notebook in one table, with the points that the public examples would give:
+
+# %%
+check()

@@ -237,3 +237,11 @@ plt.show()
 # **In your own words** (a few sentences, read by a person): what can several heads of width `d_out / h` do that one
 # head of width `d_out` cannot? What does it cost, in parameters and in what a single head sees? And what would be
 # missing without `out_proj`?
+
+# %% [markdown]
+# ## How far you are
+#
+# Every check of this notebook in one table, with the points that the public examples would give:
+
+# %%
+check()

@@ -251,3 +251,11 @@ plt.show()
 # %% [markdown] written="why_scale" points=3
 # **In your own words** (a few sentences, read by a person): why are scores divided by the square root of $d_k$, and not
 # left as they are? Say what would happen during training with $d_k = 64$.
+
+# %% [markdown]
+# ## How far you are
+#
+# Every check of this notebook in one table, with the points that the public examples would give:
+
+# %%
+check()

@@ -18,7 +18,7 @@ FLOORS = [
     {"misconceptions", "right_answers"},
     {"catalogue", "feedback", "student"},
     {"compare", "notebook", "settings"},
-    {"course", "report", "sandbox"},
+    {"course", "report", "sandbox", "handout"},
 ]
 HEIGHT = {room: -floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name not in ("__init__.py", "__main__.py"))

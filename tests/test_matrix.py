@@ -110,7 +110,7 @@ def test_solutions_reproduce_every_published_value(grader: Grader, unit):
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_every_exercise_has_mistakes_right_answers_and_a_public_example(grader: Grader, unit):
-    examples = grader.public_examples(unit)
+    examples = grader.handout(unit).examples
     for exercise in course.unit(unit).exercises:
         assert sum(e.exercise == exercise.name for e in catalogue.misconceptions(unit).values()) >= 3
         assert sum(e.exercise == exercise.name for e in catalogue.right_answers(unit).values()) >= 2

@@ -2,6 +2,7 @@
 
 import filecmp
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -17,8 +18,8 @@ from ..nbgrader_plugin.course_directory import nbgrader_api
 from ..settings import load
 from .source_notebook import BuildError, digest, source_notebook
 
-CHECK_MODULE = Path(__file__).with_name("attention_check.py")
-EXAMPLES = "public_examples.json"
+CHECK_MODULE = Path(__file__).parents[1] / "handout" / "attention_check.py"
+EXAMPLES, MISTAKES = "public_examples.json", "known_mistakes.json"  # the names by which the check reads them
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,9 @@ def _build(stage: Path) -> None:
         for text in texts:
             folder = stage / "source" / text.stem
             points = _points(folder / f"{text.stem}.ipynb")
-            shipped = _examples(text.stem, points, grader.public_examples(text.stem))
-            (folder / EXAMPLES).write_text(json.dumps(shipped, indent=1) + "\n")
+            handout = grader.handout(text.stem)
+            (folder / EXAMPLES).write_text(_json(_examples(text.stem, points, handout.examples)))
+            (folder / MISTAKES).write_text(_json(handout.mistakes))
             api = nbgrader_api(stage)
             result = api.generate_assignment(text.stem, force=True, create=True)
             if not result["success"]:
@@ -87,6 +89,12 @@ def _examples(unit: str, points: dict[str, float], examples: dict[str, list[Any]
         if exercise not in points:
             raise BuildError(f"{hidden} grades `{exercise}`, for which exercises/{unit}.py has no exercise line.")
     return {name: {"points": points[name], "examples": examples[name]} for name in points}
+
+
+def _json(value: Any) -> str:
+    """JSON in which a list of numbers takes one line."""
+    text = json.dumps(value, indent=1)
+    return re.sub(r"\[\s+([-\d][^\[\]{}\"]*)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", text) + "\n"
 
 
 def _points(notebook: Path) -> dict[str, float]:

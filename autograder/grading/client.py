@@ -11,7 +11,6 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import msgspec
 
@@ -23,11 +22,11 @@ from .requests import (
     Answer,
     CandidateKind,
     Device,
-    ListPublicExamples,
+    Handout,
+    MakeHandout,
     MarkCandidate,
     Marked,
     MarkNotebook,
-    PublicExamples,
     Ready,
     Refused,
     Request,
@@ -104,11 +103,11 @@ class Grader:
         """The report on an answer that the kit knows."""
         return self._report(MarkCandidate(unit, kind, name))
 
-    def public_examples(self, unit: str) -> dict[str, list[Any]]:
-        """By exercise, the public graders' calls and their right results."""
-        answer = self._ask(ListPublicExamples(unit))
-        assert isinstance(answer, PublicExamples)
-        return answer.exercises
+    def handout(self, unit: str) -> Handout:
+        """The public graders' calls with their right results, and what known mistakes show on them."""
+        answer = self._ask(MakeHandout(unit))
+        assert isinstance(answer, Handout)
+        return answer
 
     def close(self) -> None:
         """Ends the process."""

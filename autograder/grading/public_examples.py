@@ -44,7 +44,7 @@ class _Exact:
 
 
 def of_unit(session: Session, unit: str) -> dict[str, list[Any]]:
-    """By exercise, one entry for each public grader: what it states, and its steps."""
+    """By exercise, one entry for each public grader: what it states, and its steps. Raises WrongSolution."""
     return {
         exercise: [
             {"statement": grader.statement, "steps": _steps(session, unit, grader)}

@@ -39,13 +39,13 @@ class MarkCandidate(msgspec.Struct, tag="candidate"):
     name: str = ""
 
 
-class ListPublicExamples(msgspec.Struct, tag="public"):
-    """The public graders' calls and their right results, for the check that is released with a unit."""
+class MakeHandout(msgspec.Struct, tag="handout"):
+    """What the check that is released with a unit knows."""
 
     unit: str
 
 
-Request = MarkNotebook | MarkCandidate | ListPublicExamples
+Request = MarkNotebook | MarkCandidate | MakeHandout
 
 
 class Ready(msgspec.Struct, tag="ready"):
@@ -69,10 +69,13 @@ class Marked(msgspec.Struct, tag="marked"):
     report: Report
 
 
-class PublicExamples(msgspec.Struct, tag="examples"):
-    """By exercise, what `build` writes into the release: see `grading.public_examples`."""
+class Handout(msgspec.Struct, tag="handout"):
+    """By exercise, what `build` writes into the release."""
 
-    exercises: dict[str, list[Any]]
+    examples: dict[str, list[Any]]
+    """See `grading.public_examples`."""
+    mistakes: dict[str, list[Any]]
+    """See `grading.known_mistakes`."""
 
 
-Answer = Ready | Refused | Marked | PublicExamples
+Answer = Ready | Refused | Marked | Handout

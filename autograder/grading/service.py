@@ -13,15 +13,15 @@ from ..sandbox.isolation import NotIsolated
 from ..sandbox.launch import Launched
 from ..sandbox.self_test import NotDenied
 from ..sandbox.server import WarmParent
-from . import public_examples
+from . import known_mistakes, public_examples
 from .examiner import Examiner
 from .requests import (
     Answer,
-    ListPublicExamples,
+    Handout,
+    MakeHandout,
     MarkCandidate,
     Marked,
     MarkNotebook,
-    PublicExamples,
     Ready,
     Refused,
     Request,
@@ -80,8 +80,9 @@ def _answer(desk: Desk, session: Session, request: Request) -> Answer:
             case MarkCandidate(unit=unit_name, kind=kind, name=name):
                 entries = catalogue.misconceptions if kind == "misconception" else catalogue.right_answers
                 return Marked(desk.mark_candidate(course.unit(unit_name), entries(unit_name)[name]))
-            case ListPublicExamples(unit=unit_name):
-                return PublicExamples(public_examples.of_unit(session, unit_name))
+            case MakeHandout(unit=unit_name):
+                examples = public_examples.of_unit(session, unit_name)
+                return Handout(examples, known_mistakes.of_unit(unit_name, examples))
     except (course.UnknownUnit, public_examples.WrongSolution) as reason:
         return Refused(str(reason))
 

@@ -1,0 +1,1 @@
+"""What students get beside their notebooks."""

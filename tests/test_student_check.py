@@ -1,0 +1,123 @@
+"""The released check on every answer that the kit knows: it names the mistake, or no mistake, never a wrong one."""
+
+import contextlib
+import importlib.util
+import io
+import json
+
+import pytest
+
+from autograder import catalogue, course
+
+from .unseen import unseen
+
+HEADER = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+
+
+class Notebook:
+    """A notebook of the unit with the answers typed in, and the check beside it."""
+
+    def __init__(self, unit, **typed):
+        answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
+        self.names = {}
+        for source in [HEADER, *{**answers, **typed}.values()]:
+            exec(source, self.names)
+        path = course.RELEASE / unit / "attention_check.py"
+        spec = importlib.util.spec_from_file_location("attention_check", path)
+        self.names["module"] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(self.names["module"])
+
+    def run(self, line):
+        """What the line prints, and its value."""
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            value = eval(line, self.names)
+        return printed.getvalue(), value
+
+    def check(self, exercise=""):
+        return self.run(f"module.check({exercise and repr(exercise)})" if exercise else "module.check()")
+
+
+def named(unit, exercise, printed):
+    """The misconceptions whose sentences stand in what was printed."""
+    known = catalogue.misconceptions(unit).values()
+    return {one.name for one in known if one.exercise == exercise and one.sentence in printed}
+
+
+def listed(unit, exercise):
+    """The misconceptions that the released table knows."""
+    table = json.loads((course.RELEASE / unit / "known_mistakes.json").read_text())
+    sentences = {sentence for mistake in table.get(exercise, ()) for sentence in mistake["sentences"]}
+    known = catalogue.misconceptions(unit).values()
+    return {one.name for one in known if one.exercise == exercise and one.sentence in sentences}
+
+
+EXERCISES = [(unit, exercise.name) for unit in course.unit_names() for exercise in course.unit(unit).exercises]
+
+
+@pytest.mark.parametrize(("unit", "exercise"), EXERCISES)
+def test_every_listed_mistake_is_named(unit, exercise):
+    known = {name: one for name, one in catalogue.misconceptions(unit).items() if one.exercise == exercise}
+    table = listed(unit, exercise)
+    assert table
+    for name, one in known.items():
+        printed, score = Notebook(unit, **{exercise: one.source()}).check(exercise)
+        found = named(unit, exercise, printed)
+        assert (name in found) == (name in table), printed
+        assert len(found) <= 2, printed
+        if name in table and score == course.unit(unit).exercise(exercise).points:
+            assert "But so does a common mistake" in printed
+
+
+def test_most_mistakes_show_on_the_public_examples():
+    known = sum(len(catalogue.misconceptions(unit)) for unit in course.unit_names())
+    assert sum(len(listed(unit, exercise)) for unit, exercise in EXERCISES) >= 0.7 * known
+
+
+@pytest.mark.parametrize(("unit", "exercise"), EXERCISES)
+def test_no_mistake_is_seen_in_a_right_answer(unit, exercise):
+    for one in [*catalogue.right_answers(unit).values(), *(u.answer for u in unseen(unit) if not u.wrong)]:
+        if one.exercise == exercise:
+            printed, score = Notebook(unit, **{exercise: one.source()}).check(exercise)
+            assert (score, named(unit, exercise, printed)) == (course.unit(unit).exercise(exercise).points, set())
+
+
+@pytest.mark.parametrize("unit", course.unit_names())
+def test_answers_from_outside_of_the_catalogue_get_no_wrong_name(unit):
+    for one in unseen(unit):
+        printed, _ = Notebook(unit, **{one.answer.exercise: one.answer.source()}).check(one.answer.exercise)
+        found = named(unit, one.answer.exercise, printed)
+        assert not found or found & set(one.names), printed
+
+
+def test_a_named_mistake_is_told_in_a_sentence_and_costs_its_examples():
+    mistake = catalogue.misconceptions("causal_attention")["past_hidden"]
+    printed, score = Notebook("causal_attention", causal_mask=mistake.source()).check("causal_mask")
+    assert score == 0
+    assert "A common mistake does exactly this:\n        " + mistake.sentence in printed
+
+
+def test_progress_counts_what_passes():
+    unit = "dot_product_attention"
+    stub = "def softmax(scores, dim=-1):\n    raise NotImplementedError"
+    wrong = "def context_vector(weights, inputs):\n    return inputs[0]"
+    notebook = Notebook(unit, softmax=stub, context_vector=wrong)
+    del notebook.names["pairwise_scores"]
+    printed, value = notebook.check()
+    lines = {line.split()[0]: line for line in printed.splitlines()}
+    assert value is None
+    assert "not written yet" in lines["softmax"]
+    assert "not defined yet" in lines["pairwise_scores"]
+    assert "0 of" in lines["context_vector"]
+    assert "passes" in lines["normalize_by_sum"]
+    # simple_self_attention stands on its own; three of six exercises are right.
+    assert "3 of 6 exercises pass" in printed
+    assert f"of {course.unit(unit).max_score:g} points" in printed
+
+
+def test_the_notebook_goes_on_as_if_there_had_been_no_check():
+    notebook = Notebook("self_attention")
+    drawn = notebook.run("(torch.manual_seed(7), torch.rand(3))")[1][1]
+    notebook.run("torch.manual_seed(7)")
+    printed, _ = notebook.check()
+    assert "12 of 12 exercises pass: 31 of 31 points" in printed
+    assert notebook.run("torch.rand(3)")[1].equal(drawn)
