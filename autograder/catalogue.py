@@ -9,10 +9,11 @@ The entries of an exercise stand in `misconceptions/<unit>/<exercise>.py` and `r
 """
 
 import ast
+import copy
 import importlib
 import inspect
 import pkgutil
-import textwrap
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -102,13 +103,24 @@ def _entry(exercise: str, kind: Kind | None, caught_by: str | None) -> Callable[
 
 
 def _typed(thing: Any, name: str) -> str:
-    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(thing))).body
-    assert isinstance(definition, ast.FunctionDef | ast.ClassDef)
+    # A class is found by its name; of functions several may be called `_`.
+    where = thing.__name__ if inspect.isclass(thing) else thing.__code__.co_firstlineno
+    definition = copy.deepcopy(_definitions(thing.__module__)[where])
     definition.name = name
     definition.decorator_list = []
     if ast.get_docstring(definition) is not None:  # the catalogue's, not the student's
-        definition.body = definition.body[1:]
+        definition.body = definition.body[1:] or [ast.Pass()]
     return ast.unparse(definition)
+
+
+@cache
+def _definitions(module: str) -> dict[str | int, ast.FunctionDef | ast.ClassDef]:
+    """A module's functions and classes by name, and by the line where their decorators begin."""
+    found: dict[str | int, ast.FunctionDef | ast.ClassDef] = {}
+    for node in ast.parse(inspect.getsource(sys.modules[module])).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found[node.name] = found[min(one.lineno for one in [node, *node.decorator_list])] = node
+    return found
 
 
 @cache
