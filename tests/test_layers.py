@@ -11,7 +11,7 @@ PACKAGE = REPOSITORY / "autograder"
 # From the top down. Rooms on one floor do not import each other.
 FLOORS = [
     {"cli"},
-    {"classroom", "build"},
+    {"classroom", "build", "proof"},
     {"nbgrader_plugin"},
     {"grading"},
     {"diagnosis", "hidden"},

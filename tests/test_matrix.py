@@ -1,49 +1,71 @@
 """The proof of the graders: every known mistake is caught where it should be and named, no right answer is refused."""
 
+from functools import cache
 from itertools import combinations
 
 import pytest
 
 from autograder import catalogue, course
 from autograder.grading.client import Grader
-from autograder.report import ExerciseReport
+from autograder.proof.matrix import Outcome, entries, outcome
+from autograder.proof.page import page
 
-CANDIDATES = {
-    kind: [(unit, entry) for unit in course.unit_names() for entry in entries(unit).values()]
-    for kind, entries in {
-        "misconception": catalogue.misconceptions,
-        "right_answer": catalogue.right_answers,
-    }.items()
+ENTRIES = {f"{entry.exercise}-{entry.name}": (unit, entry) for unit, entry in entries()}
+MISCONCEPTIONS = [key for key, (_, entry) in ENTRIES.items() if entry.caught_by is not None]
+RIGHT_ANSWERS = [key for key, (_, entry) in ENTRIES.items() if entry.caught_by is None]
+
+
+@pytest.fixture(scope="module")
+def examined(grader: Grader):
+    """What the graders make of an entry; each is marked once."""
+    return cache(lambda key: outcome(grader, *ENTRIES[key]))
+
+
+@pytest.mark.parametrize("key", MISCONCEPTIONS)
+def test_misconception_fails_at_its_grader_and_is_named(examined, key):
+    found: Outcome = examined(key)
+    if found.entry.caught_by == catalogue.FORBIDDEN:
+        assert (found.report.status, found.report.score, found.report.diagnosis) == ("forbidden", 0.0, None)
+        return
+    assert found.entry.caught_by in failed(found)
+    assert found.report.score < found.report.max_score
+    assert found.report.diagnosis is not None
+    assert (found.report.diagnosis.name, found.report.diagnosis.sentence) == (found.entry.name, found.entry.sentence)
+
+
+@pytest.mark.parametrize("key", RIGHT_ANSWERS)
+def test_right_answer_gets_full_marks(examined, key):
+    found: Outcome = examined(key)
+    assert failed(found) == []
+    assert (found.report.status, found.report.score) == ("passed", found.report.max_score)
+    assert found.report.diagnosis is None
+
+
+def failed(found: Outcome) -> list[str]:
+    return [test.name for test in found.report.tests if test.outcome == "failed"]
+
+
+def test_the_page_shows_these_figures(examined):
+    written = (course.REPOSITORY / "docs" / "matrix.md").read_text()
+    assert written == page([examined(key) for key in ENTRIES]), "run `autograder matrix --write`"
+
+
+# One of every kind of mistake in every unit, the first that is not caught by the rule against library calls.
+SAMPLE = {
+    (unit, entry.kind): key
+    for key, (unit, entry) in reversed(ENTRIES.items())
+    if entry.caught_by not in (None, catalogue.FORBIDDEN)
 }
 
 
-def candidates(kind):
-    return pytest.mark.parametrize(
-        ("unit", "entry"), CANDIDATES[kind], ids=[f"{entry.exercise}-{entry.name}" for _, entry in CANDIDATES[kind]]
-    )
-
-
-def failed(exercise: ExerciseReport) -> list[str]:
-    return [test.name for test in exercise.tests if test.outcome == "failed"]
-
-
-@candidates("misconception")
-def test_misconception_fails_at_its_grader_and_is_named(grader: Grader, unit, entry):
-    report = grader.mark_candidate(unit, "misconception", entry.name).exercise(entry.exercise)
-    if entry.caught_by == catalogue.FORBIDDEN:
-        assert (report.status, report.score, report.diagnosis) == ("forbidden", 0.0, None)
-        return
-    assert entry.caught_by in failed(report)
-    assert report.score < report.max_score
-    assert report.diagnosis is not None
-    assert (report.diagnosis.name, report.diagnosis.sentence) == (entry.name, entry.sentence)
-
-
-@candidates("right_answer")
-def test_right_answer_gets_full_marks(grader: Grader, unit, entry):
-    report = grader.mark_candidate(unit, "right_answer", entry.name).exercise(entry.exercise)
-    assert failed(report) == []
-    assert (report.status, report.score, report.diagnosis) == ("passed", report.max_score, None)
+@pytest.mark.parametrize("key", SAMPLE.values())
+def test_the_same_comes_of_it_through_both_processes(examined, grader: Grader, key):
+    beside: Outcome = examined(key)
+    apart = outcome(grader, *ENTRIES[key], "sandboxed")
+    assert grader.ready.isolation == "A"
+    assert (apart.report.status, apart.report.score) == (beside.report.status, beside.report.score)
+    assert apart.report.diagnosis == beside.report.diagnosis
+    assert apart.named
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
@@ -118,7 +140,7 @@ def test_every_exercise_has_mistakes_right_answers_and_a_public_example(grader: 
 
 
 def test_sentences_tell_mistakes_apart():
-    told = [(entry.exercise, entry.sentence) for _, entry in CANDIDATES["misconception"]]
+    told = [(ENTRIES[key][1].exercise, ENTRIES[key][1].sentence) for key in MISCONCEPTIONS]
     assert [one for one, other in combinations(told, 2) if one == other] == []
     sentences = [sentence for _, sentence in told]
     assert [sentence for sentence in sentences if len(sentence) > 160] == []

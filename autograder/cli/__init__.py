@@ -5,6 +5,7 @@ import typer
 from .build import build
 from .grade import grade
 from .mark import mark
+from .matrix import matrix
 
 app = typer.Typer(
     help="Marks attention exercises: students' code in one process, hidden graders in another.",
@@ -15,6 +16,7 @@ app = typer.Typer(
 app.command()(build)
 app.command()(grade)
 app.command()(mark)
+app.command()(matrix)
 
 
 def main() -> None:

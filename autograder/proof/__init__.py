@@ -1,0 +1,1 @@
+"""The proof of the graders on all that the kit knows."""

@@ -1,0 +1,115 @@
+"""Every known answer against the graders: which mistakes are caught and named, which right answers are refused."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+from .. import catalogue, course
+from ..grading.client import Grader
+from ..notebook import filled_in
+from ..report import ExerciseReport
+
+Way = Literal["in process", "sandboxed"]
+"""Run beside the graders, or typed into a notebook and marked as a submission is."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the graders made of one entry of the catalogue."""
+
+    unit: str
+    entry: catalogue.Candidate
+    report: ExerciseReport
+
+    @property
+    def wrong(self) -> bool:
+        """Whether the entry is a misconception."""
+        return self.entry.caught_by is not None
+
+    @property
+    def caught(self) -> bool:
+        """A misconception that loses points, and where it was expected to."""
+        if self.entry.caught_by == catalogue.FORBIDDEN:
+            return self.report.status == "forbidden"
+        failed = {test.name for test in self.report.tests if test.outcome == "failed"}
+        return self.entry.caught_by in failed and self.report.score < self.report.max_score
+
+    @property
+    def named(self) -> bool:
+        """A misconception whose student reads its own sentence, or which library must not be called."""
+        if self.entry.caught_by == catalogue.FORBIDDEN:
+            return self.caught and self.report.diagnosis is None
+        return self.report.diagnosis is not None and self.report.diagnosis.name == self.entry.name
+
+    @property
+    def wrongly_named(self) -> bool:
+        """An entry whose student reads another's sentence."""
+        return self.report.diagnosis is not None and not self.named
+
+    @property
+    def refused(self) -> bool:
+        """A right answer that loses points."""
+        return not self.wrong and (self.report.status != "passed" or self.report.score < self.report.max_score)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How many of some entries are what."""
+
+    misconceptions: int
+    caught: int
+    named: int
+    wrongly_named: int
+    right_answers: int
+    refused: int
+
+
+COLUMNS = ("mistakes", "caught", "named", "wrong name", "right", "refused")
+
+
+def figures(outcomes: Iterable[Outcome]) -> Figures:
+    """The figures of these outcomes."""
+    found = list(outcomes)
+    return Figures(
+        misconceptions=sum(one.wrong for one in found),
+        caught=sum(one.wrong and one.caught for one in found),
+        named=sum(one.wrong and one.named for one in found),
+        wrongly_named=sum(one.wrongly_named for one in found),
+        right_answers=sum(not one.wrong for one in found),
+        refused=sum(one.refused for one in found),
+    )
+
+
+def entries() -> list[tuple[str, catalogue.Candidate]]:
+    """Every entry of the catalogue with its unit, in the order of the exercises."""
+    found = []
+    for unit in course.unit_names():
+        known = [*catalogue.misconceptions(unit).values(), *catalogue.right_answers(unit).values()]
+        for exercise in course.unit(unit).exercises:
+            found += [(unit, entry) for entry in known if entry.exercise == exercise.name]
+    return found
+
+
+def outcome(grader: Grader, unit: str, entry: catalogue.Candidate, way: Way = "in process") -> Outcome:
+    """What the graders make of one entry."""
+    if way == "in process":
+        kind: Literal["right_answer", "misconception"] = "right_answer" if entry.caught_by is None else "misconception"
+        report = grader.mark_candidate(unit, kind, entry.name)
+    else:
+        answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
+        report = grader.mark("typed.ipynb", filled_in(unit, {**answers, entry.exercise: entry.source()}))
+    return Outcome(unit, entry, report.exercise(entry.exercise))
+
+
+def by_exercise(outcomes: Iterable[Outcome]) -> Iterator[tuple[str, str, Figures]]:
+    """Unit, exercise and figures, in the order of the outcomes."""
+    for (unit, exercise), group in groupby(outcomes, key=lambda one: (one.unit, one.entry.exercise)):
+        yield unit, exercise, figures(group)
+
+
+def by_kind(outcomes: Iterable[Outcome]) -> Iterator[tuple[str, Figures]]:
+    """Kind of mistake and figures."""
+    found = list(outcomes)
+    for kind in catalogue.KINDS:
+        yield kind, figures(one for one in found if one.entry.kind == kind)
