@@ -112,11 +112,31 @@ def _difference(actual: Any, expected: torch.Tensor, tolerance: float) -> str | 
     if bool((broken := ~actual.isfinite() & expected.isfinite()).any()):
         values = "NaN" if bool(actual.isnan().any()) else "infinite values"
         return f"has {values} in {int(broken.sum())} of {broken.numel()} places{_first(broken)}."
+    if bool((left := actual.isfinite() & expected.isinf()).any()):
+        return f"is finite in {int(left.sum())} of {left.numel()} places where it should be infinite{_first(left)}."
     gaps = (actual - expected).abs().masked_fill(close, 0.0).nan_to_num(posinf=torch.inf)
     if actual.dim() == 0:
         return f"differs by {gaps.item():.2g}."
     where = [int(i) for i in torch.unravel_index(gaps.argmax(), gaps.shape)]
-    return f"differs in {int((~close).sum())} of {close.numel()} places, by up to {gaps.max().item():.2g} at {where}."
+    places = f"{int((~close).sum())} of {close.numel()} places"
+    return f"differs in {places}, by up to {gaps.max().item():.2g} at {where}.{_sums(actual, expected)}"
+
+
+def _sums(actual: torch.Tensor, expected: torch.Tensor) -> str:
+    """Where weights are expected: which row does not sum to 1, if one does not."""
+    off = ~_near_one(actual.sum(-1))
+    if bool((expected < 0).any()) or not bool(_near_one(expected.sum(-1)).all()) or not bool(off.any()):
+        return ""
+    if actual.dim() > 1 and bool(_near_one(actual.sum(-2)).all()):
+        return " Its columns sum to 1; its rows should."
+    if actual.dim() == 1:
+        return f" It sums to {actual.sum().item():.4g}; weights sum to 1."
+    row = off.nonzero()[0]
+    return f" Row {row.tolist()} sums to {actual.sum(-1)[tuple(row)].item():.4g}; weights sum to 1."
+
+
+def _near_one(sums: torch.Tensor) -> torch.Tensor:
+    return torch.isclose(sums, torch.ones_like(sums), rtol=0.0, atol=1e-3)
 
 
 def _short(key: Any) -> str:

@@ -1,0 +1,35 @@
+"""What a student reads where a result differs and no known mistake explains it."""
+
+import pytest
+import torch
+
+from autograder.compare import Expected, Mismatch, assert_close
+
+SCORES = torch.tensor([[1.0, 2.0, 0.5], [0.1, 0.4, 3.0], [2.0, 2.0, 2.0]])
+WEIGHTS = SCORES.softmax(-1)
+HIDDEN = torch.ones(3, 3, dtype=torch.bool).triu(1)
+MASKED = SCORES.masked_fill(HIDDEN, -torch.inf)
+
+SEEN = {
+    "rows are not weights": (
+        WEIGHTS * torch.tensor([[1.0], [1.0], [0.5]]),
+        WEIGHTS,
+        "Row [2] sums to 0.5; weights sum",
+    ),
+    "one row": (WEIGHTS[0] * 2, WEIGHTS[0], "It sums to 2; weights sum to 1."),
+    "over the queries": (SCORES.softmax(-2), WEIGHTS, "Its columns sum to 1; its rows should."),
+    "in a batch": (WEIGHTS.repeat(2, 1, 1) * 0.9, WEIGHTS.repeat(2, 1, 1), "Row [0, 0] sums to 0.9; weights sum to 1."),
+    "weights, but others": (WEIGHTS.flip(-1), WEIGHTS, "by up to 0.84 at [1, 0]."),
+    "a score left": (SCORES, MASKED, "is finite in 3 of 9 places where it should be infinite, first at [0, 1]."),
+    "NaN": (SCORES / 0 * 0, SCORES, "has NaN in 9 of 9 places, first at [0, 0]."),
+    "scores": (SCORES + 1, SCORES, "differs in 9 of 9 places, by up to 1 at"),
+}
+
+
+@pytest.mark.parametrize(("actual", "expected", "words"), SEEN.values(), ids=SEEN)
+def test_difference_in_words(actual, expected, words):
+    with pytest.raises(Mismatch) as mismatch:
+        assert_close(actual, Expected(expected, 1e-5))
+    assert words in str(mismatch.value)
+    if "sum" not in words:
+        assert "sum" not in str(mismatch.value)
