@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from autograder import course
 from autograder.report import ExerciseStatus, SubmissionStatus
@@ -72,46 +73,48 @@ CELL_FAILED = lost("error", "cells_failed")
 DAMAGED = Must("damaged", {})
 
 
-def must(outcome: Must) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Marks a function whose body is the text of a cell; its docstring says what that tries."""
+_known: dict[str, list[Case]] = {}
 
-    def mark(function: Callable[[], None]) -> Callable[[], None]:
-        function.must = outcome  # type: ignore[attr-defined]
+
+def must(outcome: Must) -> Callable[[Callable[[], None]], Callable[[], None]]:
+    """Keeps a function whose body is the text of a cell; its docstring says what that tries."""
+
+    def keep(function: Callable[[], None]) -> Callable[[], None]:
+        _keep(function, outcome, code=_body(function))
         return function
 
-    return mark
+    return keep
 
 
 def handed_in(outcome: Must) -> Callable[[MakeFile], MakeFile]:
-    """Marks a function that makes a strange file of a right one; its docstring says what that is."""
+    """Keeps a function that makes a strange file of a right one; its docstring says what that is."""
 
-    def mark(function: MakeFile) -> MakeFile:
-        function.must = outcome  # type: ignore[attr-defined]
-        function.makes_file = True  # type: ignore[attr-defined]
+    def keep(function: MakeFile) -> MakeFile:
+        _keep(function, outcome, file=function)
         return function
 
-    return mark
+    return keep
 
 
 def cases() -> list[Case]:
     """All of them, in the order of the files."""
-    found = []
     for family in FAMILIES:
-        module = importlib.import_module(f"{__package__}.{family}")
-        for name, function in vars(module).items():
-            if hasattr(function, "must"):
-                tries = " ".join((function.__doc__ or "").split())
-                if hasattr(function, "makes_file"):
-                    found.append(Case(name, family, tries, function.must, file=function))
-                else:
-                    found.append(Case(name, family, tries, function.must, code=_body(function)))
-    return found
+        importlib.import_module(f"{__package__}.{family}")
+    return [case for family in FAMILIES for case in _known[family]]
+
+
+def _keep(function: Callable[..., Any], outcome: Must, *, code: str = "", file: MakeFile | None = None) -> None:
+    family = function.__module__.rpartition(".")[2]
+    tries = " ".join((function.__doc__ or "").split())
+    _known.setdefault(family, []).append(Case(function.__name__, family, tries, outcome, code, file))
 
 
 def _body(function: Callable[[], None]) -> str:
     """The text of a function's body without its docstring, as a cell; with the right answer, if it gives none."""
     source = textwrap.dedent(inspect.getsource(function))
-    statements = ast.parse(source).body[0].body[1:]  # type: ignore[attr-defined]
+    (definition,) = ast.parse(source).body
+    assert isinstance(definition, ast.FunctionDef)
+    statements = definition.body[1:]
     first = min([statements[0].lineno, *(d.lineno for d in getattr(statements[0], "decorator_list", []))])
     text = textwrap.dedent("\n".join(source.splitlines()[first - 1 :])) + "\n"
     gives_one = re.search(rf"^(async def |def |){TARGET}\b", text, re.MULTILINE)

@@ -1,6 +1,7 @@
 """Code that takes the worker's place and sends answers that keep to the form and lie, or that cost the grader dear.
 
-`forge` stands before each: what it is given makes of every true answer the bytes of another header and payload.
+Before each stand `forge`, whose `lie` makes of every true answer another header and payload, and `answered_with`, whose
+`lie` is told of a function's own calls alone.
 """
 
 from .case import CRASH, FAILED, UNHARMED, must
@@ -11,15 +12,10 @@ def shape_beyond_all_numbers():
     """A tensor whose shape is larger than any integer of the machine."""
 
     def lie(header, tensors):
-        if "value" in header and mine:
-            mine.clear()
-            return header, safetensors_of({"0": {"dtype": "F32", "shape": [0, 2**63], "data_offsets": [0, 0]}})
+        return header, safetensors_of({"0": {"dtype": "F32", "shape": [0, 2**63], "data_offsets": [0, 0]}})
 
-    forge(lie)
-    mine = []
-
+    @answered_with(lie)
     def context_vector(weights, inputs):
-        mine.append(1)
         return weights
 
 
@@ -28,17 +24,12 @@ def five_million_dimensions():
     """A tensor of one element and five million dimensions."""
 
     def lie(header, tensors):
-        if "value" in header and mine:
-            mine.clear()
-            return header, safetensors_of(
-                {"0": {"dtype": "F32", "shape": [1] * 5_000_000, "data_offsets": [0, 4]}}, b"0000"
-            )
+        return header, safetensors_of(
+            {"0": {"dtype": "F32", "shape": [1] * 5_000_000, "data_offsets": [0, 4]}}, b"0000"
+        )
 
-    forge(lie)
-    mine = []
-
+    @answered_with(lie)
     def context_vector(weights, inputs):
-        mine.append(1)
         return weights
 
 
@@ -49,15 +40,10 @@ def a_million_empty_tensors():
     payload = safetensors_of(("{" + ",".join(about % number for number in range(10**6)) + "}").encode())
 
     def lie(header, tensors):
-        if "value" in header and mine:
-            mine.clear()
-            return header, payload
+        return header, payload
 
-    forge(lie)
-    mine = []
-
+    @answered_with(lie)
     def context_vector(weights, inputs):
-        mine.append(1)
         return weights
 
 
@@ -66,15 +52,10 @@ def changed_a_hundred_thousand_times():
     """Says of the first argument a hundred thousand times that it was changed."""
 
     def lie(header, tensors):
-        if "value" in header and mine:
-            mine.clear()
-            return {**header, "value": None, "changed": [0] * 100_000}, b""
+        return {**header, "value": None, "changed": [0] * 100_000}, b""
 
-    forge(lie)
-    mine = []
-
+    @answered_with(lie)
     def context_vector(weights, inputs):
-        mine.append(1)
         return weights
 
 
@@ -83,16 +64,11 @@ def fault_at_a_place_without_end():
     """An exception in a cell whose name is a megabyte."""
 
     def lie(header, tensors):
-        if "value" in header and mine:
-            mine.clear()
-            fault = {"kind": "raised", "type_name": "E", "message": "m", "place": ["x" * 900_000, 1], "kinds": []}
-            return {"fault": fault, "number": header["number"]}, b""
+        fault = {"kind": "raised", "type_name": "E", "message": "m", "place": ["x" * 900_000, 1], "kinds": []}
+        return {"fault": fault, "number": header["number"]}, b""
 
-    forge(lie)
-    mine = []
-
+    @answered_with(lie)
     def context_vector(weights, inputs):
-        mine.append(1)
         return weights
 
 
@@ -101,15 +77,10 @@ def a_type_without_end():
     """A value whose type has a name of half a megabyte."""
 
     def lie(header, tensors):
-        if "value" in header and mine:
-            mine.clear()
-            return {**header, "value": {"opaque": "a tensor" + "x" * 500_000}}, b""
+        return {**header, "value": {"opaque": "a tensor" + "x" * 500_000}}, b""
 
-    forge(lie)
-    mine = []
-
+    @answered_with(lie)
     def context_vector(weights, inputs):
-        mine.append(1)
         return weights
 
 
@@ -118,15 +89,10 @@ def nested_without_end():
     """A header of four hundred thousand brackets."""
 
     def lie(header, tensors):
-        if "value" in header and mine:
-            mine.clear()
-            return b'{"number":%d,"value":' % header["number"] + b"[" * 400_000 + b"]" * 400_000 + b"}", b""
+        return b'{"number":%d,"value":' % header["number"] + b"[" * 400_000 + b"]" * 400_000 + b"}", b""
 
-    forge(lie)
-    mine = []
-
+    @answered_with(lie)
     def context_vector(weights, inputs):
-        mine.append(1)
         return weights
 
 
@@ -147,15 +113,10 @@ def sixty_megabytes_of_gradients():
     import torch
 
     def lie(header, tensors):
-        if "value" in header and mine:
-            mine.clear()
-            return {**header, "value": {"tensor": "0"}}, safetensors_of(
-                {"0": {"dtype": "F32", "shape": [15_000_000], "data_offsets": [0, 60_000_000]}}, bytes(60_000_000)
-            )
+        return {**header, "value": {"tensor": "0"}}, safetensors_of(
+            {"0": {"dtype": "F32", "shape": [15_000_000], "data_offsets": [0, 60_000_000]}}, bytes(60_000_000)
+        )
 
-    forge(lie)
-    mine = []
-
+    @answered_with(lie)
     def context_vector(weights, inputs):
-        mine.append(1)
         return torch.zeros(1)

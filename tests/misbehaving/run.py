@@ -50,6 +50,21 @@ def forge(lie):
         connection.sendall(struct.pack("<II", len(head), len(payload)) + head + payload)
     protocol.send = forged
 
+def answered_with(lie):
+    """Each call of the function is answered with what `lie` makes of its true answer."""
+    def mark(function):
+        called = []
+        def now(header, tensors):
+            if "value" in header and called:
+                called.clear()
+                return lie(header, tensors)
+        def marked(*args):
+            called.append(1)
+            return function(*args)
+        forge(now)
+        return marked
+    return mark
+
 def safetensors_of(listed, body=b""):
     import struct
     listed = listed if isinstance(listed, bytes) else _json.dumps(listed).encode()

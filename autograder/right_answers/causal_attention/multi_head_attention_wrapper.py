@@ -32,8 +32,11 @@ class StackedThenFlattened(nn.Module):
 
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
-        make = lambda: CausalAttention(d_in, d_out, context_length, dropout, qkv_bias)  # noqa: E731
-        self.heads = nn.ModuleList(make() for _ in range(num_heads))
+
+        def head():
+            return CausalAttention(d_in, d_out, context_length, dropout, qkv_bias)
+
+        self.heads = nn.ModuleList(head() for _ in range(num_heads))
 
     def forward(self, x):
         return torch.stack([head(x) for head in self.heads], dim=-2).flatten(start_dim=-2)
