@@ -6,6 +6,7 @@ An input is JSON: the exercise, which of its calls are twisted (a number, or all
 import contextlib
 import json
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -13,10 +14,12 @@ import torch
 from hypothesis import strategies as st
 
 from autograder import course
+from autograder.diagnosis.fingerprint import Fingerprint, same
+from autograder.grading import marking
 from autograder.grading.examiner import Examiner, candidate_bench
 from autograder.grading.redaction import redact
 from autograder.grading.session import Session, run_session
-from autograder.grading.submission import Desk
+from autograder.report import Report
 from autograder.sandbox.inside import protocol, worker
 from autograder.student.sandboxed import SandboxedNotebook
 
@@ -73,19 +76,24 @@ def check(data: bytes) -> None:
         return _twisted(header, payload, spec["twist"], spec["with"]) if twisted else _frame(header, payload)
 
     parent: Any = HostileParent(answer)
-    desk = Desk(_examiner(_session), parent, [], "cpu")
+    examiner = Examiner(_session)
     with contextlib.closing(SandboxedNotebook(parent, [], "cpu")) as code:
-        exercise = desk._mark_exercise(unit.name, unit.exercise(spec["exercise"]), code, None)
+        finding = examiner.examine(unit.name, spec["exercise"], code)
+    same(_right(unit.name, spec["exercise"]), finding.fingerprint)  # as with each misconception's
+    exercise = marking.mark(
+        unit.exercise(spec["exercise"]), finding.verdicts, library_calls=finding.library_calls, cell=None
+    )
     errors = [f"{test.name}: {test.message}" for test in exercise.tests if test.outcome == "grader_error"]
     assert not errors, errors
     assert exercise.status != "grader_error"
-    msgspec.json.encode(redact(desk._report("a", unit, [exercise], [])))
+    report = Report("a", unit.name, "graded", "none", "cpu", exercise.score, exercise.max_score, [exercise])
+    msgspec.json.encode(redact(report))
 
 
-def _examiner(session: Session, kept: list[Examiner] = []) -> Examiner:  # noqa: B006  one knows the misconceptions
-    if not kept:
-        kept.append(Examiner(session))
-    return kept[0]
+@cache
+def _right(unit: str, exercise: str) -> Fingerprint:
+    assert _session is not None
+    return Examiner(_session).examine(unit, exercise, candidate_bench(unit, None)).fingerprint
 
 
 def _frame(header: dict[str, Any], payload: protocol.Tensors, **how: Any) -> bytes:
@@ -191,10 +199,13 @@ inputs = _specs()
 
 
 def large() -> Iterator[bytes]:
-    """Every exercise with every type, shape and filling, which chance would take long to meet."""
+    """Types, shapes and fillings, of which each exercise has every eighth: chance would take long to meet them."""
+    twists = [("dtype", [*WIDTHS]), ("shape", SHAPES), ("byte", FILLINGS), ("wrap", WRAPS)]
+    every = [(twist, parameter) for twist, parameters in twists for parameter in parameters]
+    number = 0
     for name in course.unit_names():
         for exercise in course.unit(name).exercises:
-            for twist, parameters in (("dtype", [*WIDTHS]), ("shape", SHAPES), ("byte", FILLINGS), ("wrap", WRAPS)):
-                for parameter in parameters:
-                    spec = {"unit": name, "exercise": exercise.name, "which": "all", "twist": twist, "with": parameter}
-                    yield json.dumps(spec).encode()
+            number += 1
+            for twist, parameter in every[number % 8 :: 8]:
+                spec = {"unit": name, "exercise": exercise.name, "which": "all", "twist": twist, "with": parameter}
+                yield json.dumps(spec).encode()
