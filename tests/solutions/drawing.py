@@ -1,6 +1,6 @@
 """Shapes, types and numbers to try the solutions with, and how close a result has to come.
 
-Tolerances are in units of the type's own precision (eps), measured with `--hypothesis-profile=search`.
+A tolerance is a few of the type's own precisions (eps), times the size of the numbers from which a result is made.
 """
 
 from dataclasses import dataclass
@@ -72,8 +72,8 @@ def array(tensor: torch.Tensor) -> np.ndarray:
     return tensor.detach().double().numpy()
 
 
-EPS_ALLOWED = 64
-largest: dict[torch.dtype, float] = {}
+PRECISIONS_ALLOWED = 4
+"""Measured, at most, in all these tests: 0.33 in float64, 0.41 in float32, 0.30 in float16, 0.29 in bfloat16."""
 
 
 def assert_close(actual: torch.Tensor, expected: object, dtype: torch.dtype, *, scale: float = 1.0) -> None:
@@ -88,5 +88,4 @@ def assert_close(actual: torch.Tensor, expected: object, dtype: torch.dtype, *, 
     error = (actual.detach().double() - right).abs() / (1 + right.abs())
     error = torch.where(actual.double() == right, 0.0, error)  # infinities
     worst = float(error.max()) / unit if error.numel() else 0.0
-    largest[dtype] = max(largest.get(dtype, 0.0), worst)
-    assert worst <= EPS_ALLOWED, f"{worst:.0f} times the precision of {dtype}"
+    assert worst <= PRECISIONS_ALLOWED, f"{worst:.0f} times the precision of {dtype}"
