@@ -5,8 +5,8 @@ import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -15,11 +15,25 @@ from . import course
 MAX_BYTES = 16 << 20
 MAX_CHARACTERS = 200_000
 """Of a cell that is run, or searched for what it defines."""
+MAX_CELLS = 2_000
 _MAX_NAME = 100
+
+# No \s: it takes in line ends too, and a cell of empty lines would be searched for hours.
+_DEFINITION = re.compile(r"^[ \t]*(?:async def|def|class)[ \t]+(\w+)", re.M)
 
 
 class Damaged(Exception):
     """The file cannot be marked; `str()` is a sentence that says why and what to do."""
+
+
+class RawMetadata(msgspec.Struct):
+    """What a cell says of itself. Only the name that nbgrader gave it is looked at, so the rest takes no memory."""
+
+    nbgrader: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Named(msgspec.Struct):
+    grade_id: msgspec.Raw
 
 
 class RawCell(msgspec.Struct):
@@ -27,7 +41,7 @@ class RawCell(msgspec.Struct):
 
     cell_type: str
     source: str | list[str] | None = ""
-    metadata: dict[str, Any] | None = None
+    metadata: RawMetadata | None = None
 
     @property
     def text(self) -> str:
@@ -36,9 +50,11 @@ class RawCell(msgspec.Struct):
     @property
     def grade_id(self) -> str:
         """nbgrader's name of the cell, or an empty string."""
-        nbgrader = (self.metadata or {}).get("nbgrader")
-        name = nbgrader.get("grade_id") if isinstance(nbgrader, dict) else None
-        return name if isinstance(name, str) else ""
+        try:
+            named = msgspec.json.decode((self.metadata or RawMetadata()).nbgrader, type=_Named)
+            return msgspec.json.decode(named.grade_id, type=str)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return ""
 
 
 class RawNotebook(msgspec.Struct):
@@ -59,12 +75,11 @@ class CodeCell:
 
     def defines(self, name: str) -> bool:
         """Whether the text of the cell defines this function or class, or means to."""
-        if self.exercise == name:
-            return True
-        # No \s: it takes in line ends too, and a cell of empty lines would be searched for hours.
-        return (
-            re.search(rf"^[ \t]*(?:async def|def|class)[ \t]+{name}\b", self.source[:MAX_CHARACTERS], re.M) is not None
-        )
+        return self.exercise == name or name in self._defined
+
+    @cached_property
+    def _defined(self) -> frozenset[str]:
+        return frozenset(_DEFINITION.findall(self.source[:MAX_CHARACTERS]))
 
 
 def read(path: Path) -> bytes:
@@ -94,9 +109,15 @@ def parse(content: bytes) -> RawNotebook:
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise Damaged("The file is not a notebook: its content is not JSON. Save it from Jupyter again.") from None
     if notebook.nbformat != 4:
-        raise Damaged(f"The notebook has format {notebook.nbformat}; format 4 is needed. Save it from Jupyter again.")
+        raise Damaged(
+            f"The notebook has format {str(notebook.nbformat)[:9]}; format 4 is needed. Save it from Jupyter again."
+        )
     if not notebook.cells:
         raise Damaged("The notebook has no cells.")
+    if len(notebook.cells) > MAX_CELLS:
+        raise Damaged(
+            f"The notebook has {len(notebook.cells)} cells, more than {MAX_CELLS}. Delete those that you do not need."
+        )
     return notebook
 
 
@@ -128,9 +149,14 @@ def filled_in(unit: str, answers: Mapping[str, str]) -> bytes:
     return msgspec.json.format(msgspec.json.encode(released), indent=1) + b"\n"
 
 
-def cell_name(number: int, cell: RawCell) -> str:
+def cell_name(number: int, grade_id: str) -> str:
     """What a cell is called in reports: its grade_id, or its place in the notebook counted from 1."""
-    return cell.grade_id[:_MAX_NAME] or f"number {number}"
+    return printable(grade_id[:_MAX_NAME]) or f"number {number}"
+
+
+def printable(name: str) -> str:
+    """A stranger's name for something, which may hold a terminal's control codes or be no text at all."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in name)
 
 
 def code_cells(notebook: RawNotebook, unit: course.Unit) -> list[CodeCell]:
@@ -147,7 +173,7 @@ def code_cells(notebook: RawNotebook, unit: course.Unit) -> list[CodeCell]:
         if cell.cell_type != "code" or grade_id in checks:
             continue
         source = unit.instructor_cells.get(grade_id, cell.text)
-        cells.append(CodeCell(cell_name(number, cell), source, grade_id if grade_id in exercises else None))
+        cells.append(CodeCell(cell_name(number, grade_id), source, grade_id if grade_id in exercises else None))
     present = {cell.name for cell in cells}
     deleted = [
         CodeCell(grade_id, source, None)

@@ -44,7 +44,7 @@ def load(path: Path = FILE) -> Settings:
         settings = msgspec.convert(tomllib.loads(path.read_text()), Settings)
     except OSError as error:
         raise BadSettings(f"The settings {path} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:  # of numbers and lists without end too
         raise BadSettings(f"The settings {path} cannot be used: {error}.") from None
     for name, value in msgspec.structs.asdict(settings.limits).items():
         least = _LEAST.get(name, 1)

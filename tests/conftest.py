@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from autograder import catalogue
 from autograder.course import REPOSITORY
@@ -14,6 +15,11 @@ from autograder.notebook import filled_in
 from autograder.report import Report
 
 UNIT = "self_attention"
+
+# The same examples in each run. `pytest --hypothesis-profile=search` looks for others, and for longer.
+settings.register_profile("repeat", derandomize=True, deadline=None, max_examples=25)
+settings.register_profile("search", deadline=None, max_examples=2000)
+settings.load_profile("repeat")
 
 
 @pytest.fixture(scope="session")

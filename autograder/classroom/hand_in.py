@@ -55,9 +55,11 @@ def _hand_in(student: str, folder: Path, unit: str) -> HandIn:
     recognised = [path for path in others if _belongs_to(path, unit)]
     if recognised:
         newest = max(recognised, key=lambda path: path.stat().st_mtime)
-        return HandIn(student, newest, f"Marked from `{newest.name}`; the notebook is called `{unit}.ipynb`.")
+        name = notebook.printable(newest.name)
+        return HandIn(student, newest, f"Marked from `{name}`; the notebook is called `{unit}.ipynb`.")
     if others:
-        return HandIn(student, others[0], f"There is no `{unit}.ipynb`; `{others[0].name}` was looked at.")
+        name = notebook.printable(others[0].name)
+        return HandIn(student, others[0], f"There is no `{unit}.ipynb`; `{name}` was looked at.")
     return HandIn(student, None, "Nothing was handed in.")
 
 

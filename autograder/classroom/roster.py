@@ -1,9 +1,12 @@
 """Who is in the class: a CSV file, or the students in the gradebook."""
 
 import csv
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+_LONGEST_NAME = 255  # bytes, on Linux and macOS
 
 
 class BadRoster(Exception):
@@ -35,13 +38,17 @@ def read(path: Path) -> list[Student]:
     students = [_student(row) for row in rows if (row.get("id") or "").strip()]
     if not students:
         raise BadRoster(f"The roster {path} names nobody: it needs a header with a column `id`, and a line a student.")
-    repeated = {student.id for student in students if [s.id for s in students].count(student.id) > 1}
+    repeated = [name for name, count in Counter(student.id for student in students).items() if count > 1]
     if repeated:
         raise BadRoster(f"The roster {path} has {', '.join(sorted(repeated))} more than once.")
-    unsafe = [student.id for student in students if "/" in student.id or student.id.startswith(".")]
+    unsafe = [ascii(student.id)[1:-1] for student in students if not _names_a_folder(student.id)]
     if unsafe:
         raise BadRoster(f"The roster {path} has ids that cannot name a folder: {', '.join(unsafe)}.")
     return students
+
+
+def _names_a_folder(name: str) -> bool:
+    return "/" not in name and not name.startswith(".") and name.isprintable() and len(name.encode()) <= _LONGEST_NAME
 
 
 def _student(row: Mapping[str, str | None]) -> Student:

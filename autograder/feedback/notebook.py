@@ -6,7 +6,7 @@ from typing import Any
 from nbformat.v4 import new_markdown_cell, new_output
 
 from .. import course
-from ..notebook import RawCell, cell_name
+from ..notebook import cell_name
 from ..report import CellReport, Report
 from . import grade_cell
 
@@ -18,7 +18,7 @@ def write(notebook: Any, report: Report) -> None:
     for number, cell in enumerate(notebook.cells, start=1):
         if cell.cell_type != "code":
             continue
-        name = cell_name(number, RawCell("code", metadata=cell.metadata))
+        name = cell_name(number, cell.metadata.get("nbgrader", {}).get("grade_id", ""))
         if name in exercises:
             cell.outputs = grade_cell.outputs(exercises[name])
         elif cell.metadata.get("nbgrader", {}).get("grade"):

@@ -233,6 +233,10 @@ def _observation(answer: _Answer, payload: protocol.Tensors, arity: int, differe
         isinstance(gradients, list)
         and len(gradients) == (arity if differentiated else 0)
         and isinstance(parameter_gradients, dict)
+        and all(
+            gradient is None or isinstance(gradient, torch.Tensor | protocol.Opaque)
+            for gradient in (*gradients, *parameter_gradients.values())
+        )
         and all(0 <= position < arity for position in answer.changed)
         and len(set(answer.changed)) == len(answer.changed)
         and len(answer.devices) <= MAX_NAMES

@@ -60,8 +60,9 @@ class TestAttentionDropout:
             seen = student.attention_dropout.observe(weights, P, cotangent=torch.ones(60, 60))
             (gradient, *_) = seen.gradients
             result, _ = dropped_and_repeated(seen.value, weights, P)
-            arrives = gradient is not None
-            fits = arrives and torch.allclose(gradient * weights, seen.value, rtol=1e-4)
+            arrives = isinstance(gradient, torch.Tensor)
+            fits = arrives and gradient.shape == weights.shape
+            fits = fits and torch.allclose(gradient.double() * weights, seen.value.double(), rtol=1e-4)
             note((result, arrives, fits))
         if not arrives:
             raise Mismatch("No gradient arrives at the weights: is the result detached from them somewhere?")

@@ -1,0 +1,74 @@
+"""Gradients against finite differences, in float64."""
+
+import pytest
+import torch
+
+from autograder import course
+from solutions import causal_attention as unit3
+from solutions import dot_product_attention as unit1
+from solutions import multi_head_attention as unit4
+from solutions import self_attention as unit2
+
+FUNCTIONS = {
+    unit1.dot_product_scores: [(3,), (4, 3)],
+    unit1.softmax: [(3, 4)],
+    unit1.context_vector: [(4,), (4, 3)],
+    unit1.pairwise_scores: [(4, 3)],
+    unit1.simple_self_attention: [(4, 3)],
+    unit2.project_qkv: [(4, 3), (3, 2), (3, 2), (3, 5)],
+    unit2.linear_projection: [(2, 4, 3), (5, 3)],
+    unit2.attention_scores: [(2, 4, 3), (2, 5, 3)],
+    unit2.context_vectors: [(2, 4, 5), (2, 5, 3)],
+    unit2.single_query_attention: [(3,), (4, 3), (4, 2)],
+    unit2.scaled_dot_product_attention: [(2, 4, 3), (2, 5, 3), (2, 5, 2)],
+    unit2.score_variance: [(4, 3), (5, 3)],
+    unit3.causal_head: [(2, 4, 3)] * 3,
+    unit4.stacked_heads_attention: [(4, 3), (2, 2, 3), (2, 2, 3), (2, 5, 3)],
+    unit4.multi_head_scores: [(1, 2, 4, 3)] * 2,
+    unit4.merge_heads: [(1, 2, 4, 3)],
+}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_of_functions(function):
+    generator = torch.Generator().manual_seed(0)
+    inputs = [torch.randn(s, generator=generator, dtype=torch.float64, requires_grad=True) for s in FUNCTIONS[function]]
+    assert torch.autograd.gradcheck(function, inputs)
+
+
+@pytest.mark.parametrize("d_k", [1, 3])
+@pytest.mark.parametrize("function", [unit2.scaled_softmax, unit3.causal_softmax])
+def test_of_scaled_weights(function, d_k):
+    scores = torch.randn(2, 4, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda s: function(s, d_k), [scores])
+
+
+MODULES = {
+    "SelfAttention_v1": lambda: unit2.SelfAttention_v1(4, 2),
+    "SelfAttention_v2": lambda: unit2.SelfAttention_v2(4, 2, True),
+    "CausalAttention": lambda: unit3.CausalAttention(4, 2, 5, 0.0, True),
+    "MultiHeadAttentionWrapper": lambda: unit3.MultiHeadAttentionWrapper(4, 2, 5, 0.0, 2, True),
+    "MultiHeadAttention": lambda: unit4.MultiHeadAttention(4, 6, 5, 0.0, 2, True),
+    "OptimizedMultiHeadAttention": lambda: unit4.OptimizedMultiHeadAttention(4, 4, 5, 0.0, 2, True),
+    "EfficientMultiHeadAttention": lambda: unit4.EfficientMultiHeadAttention(4, 4, 5, 0.0, 2, True),
+}
+
+
+def test_every_class_is_here():
+    names = {e.name for unit in course.unit_names() for e in course.unit(unit).exercises}
+    assert {name for name in names if name[0].isupper()} <= set(MODULES)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_of_modules(name):
+    """Of the input and of every parameter."""
+    torch.manual_seed(0)
+    module = MODULES[name]().double()
+    shape = (3, 4) if name.startswith("SelfAttention") else (2, 3, 4)
+    x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
+    names, values = zip(*module.named_parameters(), strict=True)
+
+    def call(x, *values):
+        return torch.func.functional_call(module, dict(zip(names, values, strict=True)), (x,))
+
+    assert torch.autograd.gradcheck(call, (x, *(value.detach().requires_grad_() for value in values)))
