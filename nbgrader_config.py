@@ -7,6 +7,9 @@ c = get_config()  # noqa: F821  (nbgrader provides it)
 c.CourseDirectory.course_id = "attention"
 c.CourseDirectory.root = str(Path(__file__).resolve().parent)
 
+# Where assignments are released to and collected from: put it where students' accounts can read and write.
+c.Exchange.root = str(Path(__file__).resolve().parent / "exchange")
+
 # Beside each mark lies the whole report, for the instructor; feedback pages go to students without it.
 c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", "report.json"]
 
