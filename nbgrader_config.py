@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from autograder.nbgrader_plugin import pages
+
 c = get_config()  # noqa: F821  (nbgrader provides it)
 
 c.CourseDirectory.course_id = "attention"
@@ -28,3 +30,7 @@ c.Autograde.autograde_preprocessors = [
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 c.OverwriteCells.add_missing_cells = True
+
+# Formgrader and feedback pages: what a student wrote is text there, and nothing is loaded from another machine.
+c.HTMLExporter.filters = {"markdown2html": pages.markdown2html}
+c.HTMLExporter.extra_template_basedirs = pages.templates()
