@@ -1,10 +1,15 @@
 # make        sets up .venv/, builds source/ and release/, and grades the sample class in demo/
 # make test   sets up .venv/ and passes the tests
+# make lab    sets up .venv/ and opens the course in JupyterLab with nbgrader's formgrader, assignment list and validate
 #
 # TORCH=cuda  takes the CUDA build of torch (gigabytes) in place of the CPU build
+# COURSE=demo the folder that `make lab` opens: the sample class, or any folder with an nbgrader_config.py
+# LAB=...     options for `jupyter lab`
 
 PYTHON ?= python3
 TORCH ?= cpu
+COURSE ?= .
+LAB ?=
 
 BIN := .venv/bin
 TORCH_VERSION := $(shell sed -n 's/.*"torch==\([0-9.]*\)".*/\1/p' pyproject.toml)
@@ -20,7 +25,7 @@ else
 $(error TORCH is "$(TORCH)"; it can be cpu or cuda)
 endif
 
-.PHONY: demo build test lint clean
+.PHONY: demo build test lab lint clean
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -34,6 +39,11 @@ test: .venv/ready-test-$(TORCH) lint
 	$(BIN)/autograder build --check
 	$(BIN)/python demo/sample_class.py --check
 	$(BIN)/pytest
+
+# nbgrader calls `alembic` by its bare name, and wants an exchange that everyone can write to.
+lab: .venv/ready-$(TORCH)
+	@mkdir -p -m 777 $(COURSE)/exchange
+	@cd $(COURSE) && export PATH="$(abspath $(BIN)):$$PATH" JUPYTER_CONFIG_PATH="$(CURDIR)/lab" && exec jupyter lab $(LAB)
 
 lint: .venv/ready-test-$(TORCH)
 	$(BIN)/ruff check .

@@ -2,10 +2,15 @@
 
 from pathlib import Path
 
+from autograder.nbgrader_plugin import pages
+
 c = get_config()  # noqa: F821  (nbgrader provides it)
 
 c.CourseDirectory.course_id = "attention"
 c.CourseDirectory.root = str(Path(__file__).resolve().parent)
+
+# Where assignments are released to and collected from: put it where students' accounts can read and write.
+c.Exchange.root = str(Path(__file__).resolve().parent / "exchange")
 
 # Beside each mark lies the whole report, for the instructor; feedback pages go to students without it.
 c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", "report.json"]
@@ -25,3 +30,7 @@ c.Autograde.autograde_preprocessors = [
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 c.OverwriteCells.add_missing_cells = True
+
+# Formgrader and feedback pages: what a student wrote is text there, and nothing is loaded from another machine.
+c.HTMLExporter.filters = {"markdown2html": pages.markdown2html}
+c.HTMLExporter.extra_template_basedirs = pages.templates()

@@ -1,5 +1,6 @@
 """What stands below an exercise's check once it is marked: the score, the mistake by name, and each test."""
 
+import re
 from html import escape
 from typing import Any
 
@@ -34,7 +35,7 @@ def as_html(exercise: ExerciseReport) -> str:
     """The feedback as HTML that needs no style sheet; everything in it is escaped."""
     notes = "".join(
         f'<p style="margin:.4em 0;padding:.4em .7em;border-left:4px solid #9a6700;background:#fff8c5;color:#24292f">'
-        f"{escape(note)}</p>"
+        f"{_prose(note)}</p>"
         for note in _notes(exercise)
     )
     tests = "".join(
@@ -44,6 +45,11 @@ def as_html(exercise: ExerciseReport) -> str:
         if test.outcome != "not_run"
     )
     return f'<p><b>{escape(_headline(exercise))}</b></p>{notes}<ul style="padding-left:.3em">{tests}</ul>'
+
+
+def _prose(sentence: str) -> str:
+    """What stands between backticks is code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(sentence))
 
 
 def _headline(exercise: ExerciseReport) -> str:

@@ -1,0 +1,164 @@
+"""A course with the sample class, opened by `make lab`, and a Chromium in front of it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+import psutil
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
+
+from autograder.course import REPOSITORY
+
+UNIT = "self_attention"
+ATTACK = "<img src=x onerror=\"document.title='taken'\">"
+BIN = Path(sys.executable).parent
+SCREENSHOTS = REPOSITORY / "artifacts" / "screenshots"
+MINUTES = 3 * 60_000  # until something is given up that takes seconds: the machine may be busy
+
+
+@dataclass(frozen=True)
+class Lab:
+    """JupyterLab as it runs."""
+
+    course: Path
+    address: str
+    token: str
+    server: psutil.Process
+
+
+@pytest.fixture(scope="package")
+def lab(tmp_path_factory) -> Iterator[Lab]:
+    """`make lab` on a course of its own, in a home with nothing in it."""
+    folder = tmp_path_factory.mktemp("lab")
+    course, home = folder / "course", folder / "home"
+    home.mkdir()
+    shutil.copytree(REPOSITORY / "source", course / "source")
+    shutil.copytree(REPOSITORY / "release", course / "release")
+    shutil.copytree(REPOSITORY / "demo" / "submitted", course / "submitted")
+    write_answer(course / "submitted" / "jonas" / UNIT / f"{UNIT}.ipynb", ATTACK)
+    shutil.copy(REPOSITORY / "nbgrader_config.py", course)
+    theirs = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "MAKE", "MFLAGS"))}
+    environment = {**theirs, "HOME": str(home), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    subprocess.run(
+        [BIN / "nbgrader", "db", "student", "import", REPOSITORY / "demo" / "roster.csv"],
+        cwd=course,
+        env=environment,
+        check=True,
+        capture_output=True,
+    )
+    # This environment is the one that make would set up.
+    make = ["make", f"--directory={REPOSITORY}", "--old-file=.venv/ready-cpu", "TORCH=cpu", f"BIN={BIN}"]
+    command = [*make, "lab", f"COURSE={course}", "LAB=--no-browser --port=0"]
+    with subprocess.Popen(
+        command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as process:
+        said = []
+        for line in process.stdout:
+            said.append(line)
+            if found := re.search(r"(http://\S+/)lab\?token=(\w+)", line):
+                break
+        else:
+            pytest.fail("make lab ended: " + "".join(said))
+        rest = threading.Thread(target=process.stdout.read)  # or the pipe would fill
+        rest.start()
+        (server,) = psutil.Process(process.pid).children()
+        try:
+            yield Lab(course, *found.groups(), server)
+        finally:
+            family = [server, *server.children(recursive=True)]
+            server.terminate()
+            _, left = psutil.wait_procs(family, timeout=60)
+            for one in left:
+                one.kill()
+            rest.join()
+    assert not left, "processes outlived JupyterLab"
+
+
+def write_answer(file: Path, text: str) -> None:
+    """Puts a text of one's own under the written question."""
+    notebook = nbformat.read(file, as_version=4)
+    next(cell for cell in notebook.cells if cell.id == "why_scale").source = text
+    nbformat.write(notebook, file)
+
+
+@pytest.fixture(scope="package")
+def signed_in(lab) -> Iterator[BrowserContext]:
+    """Chromium, with a token accepted by JupyterLab."""
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        pytest.fail("These tests need Chromium: apt install chromium")
+    expect.set_options(timeout=MINUTES)
+    with sync_playwright() as playwright:
+        # Chromium's own sandbox does not work for root, and for nobody else is it switched off.
+        browser = playwright.chromium.launch(executable_path=chromium, chromium_sandbox=os.geteuid() != 0)
+        context = browser.new_context(base_url=lab.address, viewport={"width": 1600, "height": 1000})
+        context.set_default_timeout(MINUTES)
+        context.request.get("lab", params={"token": lab.token})
+        yield context
+        browser.close()
+
+
+@pytest.fixture(scope="package")
+def new_page(lab, signed_in):
+    """Opens a page which has to work without an error, and without anything from another machine."""
+
+    @contextmanager
+    def new_page(picture: str) -> Iterator[Page]:
+        page = signed_in.new_page()
+        wrong = []
+        own = (lab.address, "data:", "blob:", "file:")
+        page.on("request", lambda request: None if request.url.startswith(own) else wrong.append(request.url))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        try:
+            yield page
+        finally:
+            page.screenshot(path=SCREENSHOTS / f"{picture}.png")
+            page.close()
+        assert not wrong
+
+    return new_page
+
+
+@pytest.fixture
+def page(new_page, request) -> Iterator[Page]:
+    """A page; what it shows at the test's end becomes a picture of this name."""
+    with new_page(request.node.name.removeprefix("test_")) as page:
+        yield page
+
+
+@pytest.fixture
+def picture(page):
+    """Keeps what the page shows now as a picture of its own."""
+    return lambda name: page.screenshot(path=SCREENSHOTS / f"{name}.png")
+
+
+@pytest.fixture(scope="package")
+def released(new_page):
+    """The unit is in the gradebook and in the exchange: formgrader's Generate and Release were pressed."""
+    with new_page("formgrader_released") as page:
+        page.goto("formgrader/manage_assignments")
+        press(page, UNIT, "assign")
+        press(page, UNIT, "release")
+
+
+def row(page, name):
+    """The table's row with a cell that says this name."""
+    return page.get_by_role("row").filter(has=page.get_by_role("gridcell", name=name, exact=True))
+
+
+def press(page, name, button):
+    """Presses a button in a row of formgrader, waits until that is done, and closes what it says."""
+    row(page, name).locator(f".{button}").get_by_role("link").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("heading")).to_have_text("Success")
+    dialog.get_by_role("button", name="OK").click()
+    expect(dialog).to_be_hidden()
