@@ -17,6 +17,7 @@ from .multi_head_attention import (
     DropoutNotRescaled,
     DropoutOfAHalf,
     DropoutOnNumbers,
+    DropoutOnTheMaskedScores,
     DropoutOnTheResultToo,
     DropoutOnTheScores,
     DropoutOnTheValues,
@@ -82,6 +83,7 @@ from .multi_head_attention import (
     SoftmaxOverTheQueries,
     SplitAndMergedWithoutSwapping,
     SplitWithoutSwapping,
+    WeightsAveraged,
     WeightsReturned,
     WeightsScaled,
     WeightsTransposed,
@@ -356,6 +358,16 @@ class EfficientWeightsReturned(WeightsReturned, RightEfficient):
 
 @misconception("EfficientMultiHeadAttention", kind="contract", caught_by="test_context_vectors")
 class EfficientInputAdded(InputAdded, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
+class EfficientDropoutOnTheMaskedScores(DropoutOnTheMaskedScores, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
+class EfficientWeightsAveraged(WeightsAveraged, RightEfficient):
     pass
 
 

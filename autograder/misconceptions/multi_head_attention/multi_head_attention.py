@@ -593,7 +593,7 @@ class WeightsTransposed(RightHeads):
     """The weights are transposed before they meet the values; each row already belongs to one query."""
 
     def attend(self, queries, keys, values):
-        return self.weigh(self.hide(queries @ keys.mT)).mT @ values
+        return self.dropout(self.weigh(self.hide(queries @ keys.mT))).mT @ values
 
 
 @misconception("MultiHeadAttention", kind="initialisation", caught_by="test_seed_123")
@@ -1025,8 +1025,8 @@ class KeysDetached(RightHeads):
 
 @misconception("MultiHeadAttention", kind="dtype", caught_by="test_float64_stays_exact")
 class FailsInFloat64(RightHeads):
-    """Something is turned to float32 (`.float()`, dtype=torch.float32), which a float64 module cannot go on with;
-    leave the dtype alone."""
+    """Something is float32 whatever the input is (`.float()`, zeros without dtype), which float64 numbers cannot meet;
+    keep x's dtype."""
 
     def forward(self, x):
         return super().forward(x.float())
@@ -1064,3 +1064,48 @@ class FirstCallRemembered(RightHeads):
     def attend(self, queries, keys, values):
         kept = self.__dict__.setdefault("kept", {})
         return super().attend(queries, keys, kept.setdefault(values.shape, values))
+
+
+@misconception("MultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
+class DropoutOnTheMaskedScores(RightHeads):
+    """Scores are dropped, after masking: 0 times -inf is NaN, and a score of 0 gets weight; drop the weights, after
+    the softmax."""
+
+    def attend(self, queries, keys, values):
+        return self.weigh(self.dropout(self.hide(queries @ keys.mT))) @ values
+
+
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
+class WeightsAveraged(RightHeads):
+    """The weights are averaged over the heads, so that all attend alike; each head keeps its own: (b, h, T, T)."""
+
+    def attend(self, queries, keys, values):
+        return self.dropout(self.weigh(self.hide(queries @ keys.mT)).mean(dim=1, keepdim=True)) @ values
+
+
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
+class SplitInterleaved(RightHeads):
+    """The heads take the numbers in turn, (b, T, hd, h), and are merged in pieces; cut into (b, T, h, hd), then
+    swap."""
+
+    def split(self, x):
+        return x.unflatten(-1, (self.head_dim, self.num_heads)).permute(0, 3, 1, 2)
+
+
+@misconception("MultiHeadAttention", kind="initialisation", caught_by="test_parameters")
+class WrapperOfSingleHeads(RightHeads):
+    """`heads` is a list of modules with layers of their own; here all heads share W_query, W_key, W_value, and get a
+    piece of each."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__(d_in, d_out, context_length, dropout, num_heads, qkv_bias)
+        out_proj = self.out_proj
+        del self.W_query, self.W_key, self.W_value, self.out_proj
+        self.heads = nn.ModuleList(
+            nn.ModuleDict({name: nn.Linear(d_in, self.head_dim, bias=qkv_bias) for name in self.projections})
+            for _ in range(num_heads)
+        )
+        self.out_proj = out_proj
+
+    def project(self, x):
+        return [torch.cat([head[name](x) for head in self.heads], dim=-1) for name in self.projections]

@@ -16,6 +16,7 @@ from .multi_head_attention import (
     DropoutNotRescaled,
     DropoutOfAHalf,
     DropoutOnNumbers,
+    DropoutOnTheMaskedScores,
     DropoutOnTheResultToo,
     DropoutOnTheScores,
     DropoutOnTheValues,
@@ -82,6 +83,7 @@ from .multi_head_attention import (
     SoftmaxOverTheQueries,
     SplitAndMergedWithoutSwapping,
     SplitWithoutSwapping,
+    WeightsAveraged,
     WeightsReturned,
     WeightsScaled,
     WeightsTransposed,
@@ -355,6 +357,16 @@ class OptimizedWeightsReturned(WeightsReturned, RightOptimized):
 
 @misconception("OptimizedMultiHeadAttention", kind="contract", caught_by="test_context_vectors")
 class OptimizedInputAdded(InputAdded, RightOptimized):
+    pass
+
+
+@misconception("OptimizedMultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
+class OptimizedDropoutOnTheMaskedScores(DropoutOnTheMaskedScores, RightOptimized):
+    pass
+
+
+@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
+class OptimizedWeightsAveraged(WeightsAveraged, RightOptimized):
     pass
 
 
