@@ -83,7 +83,6 @@ from .multi_head_attention import (
     SoftmaxOverTheQueries,
     SplitAndMergedWithoutSwapping,
     SplitWithoutSwapping,
-    WeightsAveraged,
     WeightsReturned,
     WeightsScaled,
     WeightsTransposed,
@@ -366,11 +365,6 @@ class OptimizedDropoutOnTheMaskedScores(DropoutOnTheMaskedScores, RightOptimized
 
 
 @misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
-class OptimizedWeightsAveraged(WeightsAveraged, RightOptimized):
-    pass
-
-
-@misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedSplitAndMergedWithoutSwapping(SplitAndMergedWithoutSwapping, RightOptimized):
     pass
 
@@ -565,7 +559,8 @@ class OptimizedInputAsKeys(RightOptimized):
 
 @misconception("OptimizedMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class OptimizedValuesNotSplit(RightOptimized):
-    """Every head gets the whole input as its values, and the heads are averaged; split the input like the queries."""
+    """The heads are averaged, so that one set of weights falls on the whole input; each head weighs its own piece of
+    it."""
 
     def forward(self, x):
         queries, keys = self.split(self.W_query(x)), self.split(self.W_key(x))
