@@ -1,4 +1,4 @@
-"""Attention with several heads, beyond the catalogue."""
+"""Attention with several heads, beyond the catalogue. Classes have names, by which their source is found."""
 
 import math
 
@@ -184,7 +184,7 @@ def _(x):
 
 
 @rewritten("DropoutOnTheResultToo")
-class _(nn.Module):
+class DropsTwiceLikeMinGPT(nn.Module):
     """As minGPT has it: dropout on the weights, and again after the last layer."""
 
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
@@ -211,7 +211,7 @@ class _(nn.Module):
 
 
 @rewritten("FiniteFillLeaks")
-class _(nn.Module):
+class MasksWithTenThousand(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
         assert d_out % num_heads == 0, "d_out must be divisible by num_heads"
@@ -230,7 +230,7 @@ class _(nn.Module):
 
 
 @unlisted("MultiHeadAttention")
-class _(nn.Module):
+class AlwaysTwoHeads(nn.Module):
     """Two heads whatever was asked for: an accident of shapes, and no matter of contiguous memory."""
 
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
@@ -249,7 +249,7 @@ class _(nn.Module):
 
 
 @unlisted("MultiHeadAttention")
-class _(nn.Module):
+class UnscaledWithAPlainMask(nn.Module):
     """Two mistakes: no scaling, and the mask is no buffer."""
 
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
@@ -271,7 +271,7 @@ class _(nn.Module):
 
 
 @right("MultiHeadAttention")
-class _(nn.Module):
+class HeadByHead(nn.Module):
     """Head by head, on pieces of one projection."""
 
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
@@ -295,7 +295,7 @@ class _(nn.Module):
 
 
 @rewritten("OptimizedDividedByHeadDim")
-class _(nn.Module):
+class ScaledBeforeTheLibrary(nn.Module):
     """The queries are scaled before the library does it again."""
 
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
@@ -314,7 +314,7 @@ class _(nn.Module):
 
 
 @rewritten("EfficientDropoutAlwaysOn")
-class _(nn.Module):
+class LibraryDropoutAlwaysOn(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
         assert d_out % num_heads == 0
@@ -329,7 +329,7 @@ class _(nn.Module):
 
 
 @unlisted("EfficientMultiHeadAttention")
-class _(nn.Module):
+class WindowOfThree(nn.Module):
     """Every token sees three tokens only: itself and the two before it."""
 
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
