@@ -5,7 +5,7 @@ identity) and out_proj changes nothing, each head's context is [weights weights]
 dropped from both halves, and what is dropped anywhere else is not.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from .dropout import Dropped, assert_dropped, assert_not_dropped, dropped
 
 _SHARPER = 30.0
 """Stretches the queries, so that the weights of a row differ."""
+DIMENSIONS = ("sequence", "head", "query", "key")
 
 
 def identities(num_tokens: int, num_heads: int) -> torch.Tensor:
@@ -37,43 +38,55 @@ def parameters_that_show_weights(parameters: dict[str, torch.Tensor]) -> dict[st
 class DroppedInHeads:
     """What dropout did, and to what."""
 
-    place: str
-    """`weights`, `weights of all heads alike`, or `single numbers` where the halves of a head differ."""
-    of_weights: Dropped | None
+    of_weights: Dropped
+    halves_agree: bool
+    """Whether both halves of each head are without the same numbers; where not, it is not weights alone that are."""
+    repeats: frozenset[str]
+    """The dimensions along which the same is dropped everywhere."""
 
 
 def dropped_in_heads(result: Any, right: torch.Tensor, num_heads: int, p: float) -> DroppedInHeads:
     """What became of the weights that `right`, the output without dropout, shows."""
     if not isinstance(result, torch.Tensor) or result.shape != right.shape:
         raise Mismatch(f"The result is {describe(result)}; {describe(right)} is expected.")
-    shown, weights = _visible(result.detach(), num_heads), _visible(right, num_heads)  # (b, h, 2, entries)
-    seen = dropped(shown[:, :, 0], weights[:, :, 0], p)
-    gone = shown == 0
-    if "changed" not in seen.outcomes and bool((gone[:, :, 0] != gone[:, :, 1]).any()):
-        return DroppedInHeads("single numbers", None)
-    alike = seen.share not in ("none", "all") and bool((gone == gone[:, :1]).all())
-    return DroppedInHeads("weights of all heads alike" if alike else "weights", seen)
+    shown, weights = _by_head(result.detach(), num_heads), _by_head(right, num_heads)  # (b, h, 2, T, T)
+    visible = torch.ones(weights.shape[-2:], dtype=torch.bool).tril()
+    seen = dropped(shown[:, :, 0, visible], weights[:, :, 0, visible], p)
+    gone = (shown == 0) & visible
+    repeated = _repeats(gone[:, :, 0], visible) if seen.share not in ("none", "all") else frozenset[str]()
+    # Where one draw decides over many entries, the share that is dropped is chance and says nothing against p.
+    seen = replace(seen, share="p") if repeated else seen
+    return DroppedInHeads(seen, torch.equal(gone[:, :, 0], gone[:, :, 1]), repeated)
 
 
 def assert_dropped_in_heads(seen: DroppedInHeads) -> None:
     """Each weight of each head is dropped with probability p, and what is kept is divided by 1-p."""
-    if seen.of_weights is None:
+    if not seen.halves_agree:
         raise Mismatch("Numbers of the values or of the context vectors are dropped; it is weights that should be.")
     assert_dropped(seen.of_weights)
-    if seen.place != "weights":
-        raise Mismatch("All heads drop the same weights; each head's are dropped on their own.")
+    for name in DIMENSIONS:
+        if name in seen.repeats:
+            raise Mismatch(f"Every {name} has the same places dropped; each weight is dropped on its own.")
 
 
 def assert_nothing_dropped_in_heads(seen: DroppedInHeads) -> None:
     """The weights are as they were."""
-    if seen.of_weights is None:
+    if not seen.halves_agree:
         raise Mismatch("Numbers of the output are dropped; outside of training dropout does nothing.")
     assert_not_dropped(seen.of_weights)
 
 
-def _visible(output: torch.Tensor, num_heads: int) -> torch.Tensor:
-    """The weights that a causal mask leaves, by row of the batch, head and half."""
+def _by_head(output: torch.Tensor, num_heads: int) -> torch.Tensor:
+    """The weights, by row of the batch, head and half: (b, h, 2, T, T)."""
     b, num_tokens, _ = output.shape
-    by_head = output.view(b, num_tokens, num_heads, 2, num_tokens).permute(0, 2, 3, 1, 4)  # (b, h, 2, T, T)
-    rows, columns = torch.tril_indices(num_tokens, num_tokens)
-    return by_head[..., rows, columns]
+    return output.view(b, num_tokens, num_heads, 2, num_tokens).permute(0, 2, 3, 1, 4)
+
+
+def _repeats(gone: torch.Tensor, visible: torch.Tensor) -> frozenset[str]:
+    """Along which dimensions of (b, h, T, T) the same entries are gone everywhere, looking at visible ones."""
+    visible = visible.expand_as(gone)
+    return frozenset(
+        name
+        for dim, name in enumerate(DIMENSIONS)
+        if bool(((gone == gone.roll(1, dim)) | ~(visible & visible.roll(1, dim))).all())
+    )

@@ -10,6 +10,8 @@ from ..sandbox.inside import device_probe
 from ..sandbox.inside.faults import Raised
 from ..student.face import Callee, Cotangent, Instance, ReferenceCallee, Student
 
+REFUSALS = frozenset({"ValueError", "AssertionError"})
+
 
 def transplant(reference: Any, student: Instance) -> Any:
     """Gives the student's instance the reference's parameters; returns the reference."""
@@ -66,12 +68,13 @@ def assert_raises(type_name: str, student: Callee, *args: Any) -> None:
         raise Mismatch(f"It returns {describe(value)} and raises nothing.")
 
 
-def assert_refuses(ask: Callable[..., Any], *args: Any) -> None:
+def assert_refuses(student: Student, ask: Callable[..., Any], *args: Any) -> None:
     """A ValueError or AssertionError, as `raise` and `assert` give; other exceptions are accidents, not refusals."""
     try:
-        ask(*args)
+        with student.refusing(REFUSALS):
+            ask(*args)
     except Raised as raised:
-        if not {"ValueError", "AssertionError"} & set(raised.kinds):
+        if not REFUSALS & set(raised.kinds):
             raise
     else:
         raise Mismatch("It raises nothing.")

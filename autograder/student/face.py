@@ -7,7 +7,7 @@ float64, with `Expected` values that know how close a right answer comes.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ import torch
 from ..compare import TOLERANCE, Expected
 from ..sandbox.inside.arguments import Arguments
 from ..sandbox.inside.bench import Bench, Kind, Observation, Target
-from ..sandbox.inside.faults import Unusable
+from ..sandbox.inside.faults import Raised, Unusable
 from .backend import Backend
 from .recording import Event, Recording
 
@@ -104,6 +104,16 @@ class Student:
         finally:
             drawn = recording.events[before:]
             recording.events[before:] = [event for event in drawn if not isinstance(event.shown, Observation)] + notes
+
+    @contextmanager
+    def refusing(self, errors: frozenset[str]) -> Iterator[None]:
+        """For a call that one of these errors should end: the fingerprint keeps that one did, not which."""
+        try:
+            yield
+        except Raised as raised:
+            if errors & set(raised.kinds) and isinstance(self._backend, Recording):
+                self._backend.events[-1] = replace(self._backend.events[-1], shown="refused")
+            raise
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -55,7 +55,7 @@ class TestSplitHeads:
     def test_refuses_what_cannot_be_split(self, student, rng):
         """Where the width is not divisible by the number of heads it raises ValueError or AssertionError."""
         for d, h in [(6, 4), (3, 2), (2, 4)]:
-            assert_refuses(student.split_heads, rng.randn(2, 8, d), h)
+            assert_refuses(student, student.split_heads, rng.randn(2, 8, d), h)
 
     @pytest.mark.property
     @pytest.mark.points(1)

@@ -24,7 +24,6 @@ class TestStackedHeadsAttention:
             rng.randn(h, d_v, d_in, scale=0.5, dtype=dtype),
         )
 
-    @pytest.mark.public
     @pytest.mark.points(2)
     def test_shapes_of_the_worked_example(self, student, reference, rng):
         """Three heads with keys of width 24 and values of width 28 turn (6, 16) into (3, 6, 28)."""
@@ -66,7 +65,7 @@ class TestStackedHeadsAttention:
     @pytest.mark.points(1)
     def test_float64_stays_exact(self, student, reference, rng):
         """The result for float64 inputs is as exact as float64 is."""
-        arguments = self.arguments(rng, 3, 5, 4, 2, 6, dtype=torch.float64)
+        arguments = self.arguments(rng, 3, 5, 2, 4, 6, dtype=torch.float64)
         assert_close(student.stacked_heads_attention(*arguments), reference.stacked_heads_attention(*arguments))
 
     @pytest.mark.property

@@ -9,24 +9,40 @@ from .multi_head_attention import (
     ContextDetached,
     ContextLengthForTokens,
     DimensionsSqueezed,
+    DividedByDOut,
     DividedByHeadDim,
     DropoutAlwaysOn,
     DropoutIgnored,
     DropoutKeepsP,
     DropoutNotRescaled,
+    DropoutOfAHalf,
     DropoutOnNumbers,
+    DropoutOnTheResultToo,
     DropoutOnTheScores,
+    DropoutOnTheValues,
+    DropoutRenormalised,
+    DropoutSharedByHeads,
+    DropoutSharedByTheBatch,
     DroppedTwice,
     EveryHthNumber,
     ExponentialsOverflow,
+    FailsInFloat64,
     FiniteFillLeaks,
+    FinitePenaltyLeaks,
+    FirstCallRemembered,
     FirstSequenceOnly,
     ForwardWithoutGraph,
+    HalfPrecisionInside,
     Head0Repeated,
+    HeadsAndTokensNotSwapped,
     HeadsAndWidthExchanged,
     HeadsNotScaled,
+    HeadsReturnedApart,
     InputAdded,
+    LastRowsOfTheMask,
+    LayersStartedAnew,
     MaskAfterSoftmax,
+    MaskAfterSoftmaxRenormalised,
     MaskedInTrainingOnly,
     MaskedWithZeros,
     MaskHidesEarlierTokens,
@@ -39,25 +55,37 @@ from .multi_head_attention import (
     MergedInterleaved,
     MergedOutOfOrder,
     MergedWithoutSwapping,
+    MultipliedByTheRoot,
     NothingRefused,
+    NothingReturned,
     OneWideHead,
+    OneWideHeadScaledByHeadDim,
+    OutProjBiasLikeTheOthers,
     OutProjForgotten,
     OutProjNotMade,
     OutProjWithoutBias,
     QkvBiasAlwaysOn,
     QkvBiasIgnored,
+    RefusedByATypeError,
+    ResultInATuple,
+    ResultInFloat32,
     ResultInFloat64,
     RightHeads,
     ScaledByTheRootOfDOut,
+    ScaledByTheRootOfHeads,
     ScaledByTheRootOfTokens,
     ScoresInFloat32,
     SeedSetInForward,
     SeedSetWhenBuilt,
+    SoftmaxOverTheBatch,
     SoftmaxOverTheHeads,
     SoftmaxOverTheQueries,
+    SplitAndMergedWithoutSwapping,
     SplitWithoutSwapping,
     WeightsReturned,
+    WeightsScaled,
     WeightsTransposed,
+    ZeroTimesInfinity,
 )
 from .optimized_multi_head_attention import RightOptimized
 
@@ -111,7 +139,7 @@ class EfficientHead0Repeated(Head0Repeated, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="edge", caught_by="test_context_vectors")
 class EfficientFirstSequenceOnly(FirstSequenceOnly, RightEfficient):
     pass
 
@@ -151,7 +179,7 @@ class EfficientExponentialsOverflow(ExponentialsOverflow, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="mask", caught_by="test_context_vectors")
 class EfficientMaskMissing(MaskMissing, RightEfficient):
     pass
 
@@ -176,17 +204,17 @@ class EfficientMaskTurnedRound(MaskTurnedRound, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="mask", caught_by="test_context_vectors")
 class EfficientMaskAfterSoftmax(MaskAfterSoftmax, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="mask", caught_by="test_context_vectors")
 class EfficientMaskedWithZeros(MaskedWithZeros, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", kind="edge", caught_by="test_large_scores_do_not_overflow")
+@misconception("EfficientMultiHeadAttention", kind="mask", caught_by="test_large_scores_do_not_overflow")
 class EfficientFiniteFillLeaks(FiniteFillLeaks, RightEfficient):
     pass
 
@@ -206,7 +234,7 @@ class EfficientMaskIsAParameter(MaskIsAParameter, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", kind="dropout", caught_by="test_no_dropout_in_evaluation")
+@misconception("EfficientMultiHeadAttention", kind="mask", caught_by="test_no_dropout_in_evaluation")
 class EfficientMaskedInTrainingOnly(MaskedInTrainingOnly, RightEfficient):
     pass
 
@@ -316,18 +344,158 @@ class EfficientResultInFloat64(ResultInFloat64, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="edge", caught_by="test_context_vectors")
 class EfficientDimensionsSqueezed(DimensionsSqueezed, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="contract", caught_by="test_context_vectors")
 class EfficientWeightsReturned(WeightsReturned, RightEfficient):
     pass
 
 
-@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
+@misconception("EfficientMultiHeadAttention", kind="contract", caught_by="test_context_vectors")
 class EfficientInputAdded(InputAdded, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
+class EfficientSplitAndMergedWithoutSwapping(SplitAndMergedWithoutSwapping, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
+class EfficientOneWideHeadScaledByHeadDim(OneWideHeadScaledByHeadDim, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
+class EfficientMultipliedByTheRoot(MultipliedByTheRoot, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
+class EfficientWeightsScaled(WeightsScaled, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
+class EfficientSoftmaxOverTheBatch(SoftmaxOverTheBatch, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="mask", caught_by="test_large_scores_do_not_overflow")
+class EfficientMaskAfterSoftmaxRenormalised(MaskAfterSoftmaxRenormalised, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="mask", caught_by="test_large_scores_do_not_overflow")
+class EfficientFinitePenaltyLeaks(FinitePenaltyLeaks, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="mask", caught_by="test_context_vectors")
+class EfficientZeroTimesInfinity(ZeroTimesInfinity, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
+class EfficientDropoutOnTheValues(DropoutOnTheValues, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
+class EfficientDropoutOnTheResultToo(DropoutOnTheResultToo, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
+class EfficientDropoutSharedByTheBatch(DropoutSharedByTheBatch, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
+class EfficientDropoutOfAHalf(DropoutOfAHalf, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
+class EfficientDropoutRenormalised(DropoutRenormalised, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
+class EfficientDropoutSharedByHeads(DropoutSharedByHeads, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
+class EfficientScaledByTheRootOfHeads(ScaledByTheRootOfHeads, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
+class EfficientDividedByDOut(DividedByDOut, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
+class EfficientHeadsAndTokensNotSwapped(HeadsAndTokensNotSwapped, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="dtype", caught_by="test_float64_stays_exact")
+class EfficientFailsInFloat64(FailsInFloat64, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="dtype", caught_by="test_float64_stays_exact")
+class EfficientResultInFloat32(ResultInFloat32, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="contract", caught_by="test_context_vectors")
+class EfficientNothingReturned(NothingReturned, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="contract", caught_by="test_context_vectors")
+class EfficientResultInATuple(ResultInATuple, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="contract", caught_by="test_context_vectors")
+class EfficientHeadsReturnedApart(HeadsReturnedApart, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="dtype", caught_by="test_context_vectors")
+class EfficientHalfPrecisionInside(HalfPrecisionInside, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="initialisation", caught_by="test_parameters")
+class EfficientOutProjBiasLikeTheOthers(OutProjBiasLikeTheOthers, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="initialisation", caught_by="test_seed_123")
+class EfficientLayersStartedAnew(LayersStartedAnew, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="contract", caught_by="test_refuses_what_cannot_be_split")
+class EfficientRefusedByATypeError(RefusedByATypeError, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="mask", caught_by="test_shorter_sequences")
+class EfficientLastRowsOfTheMask(LastRowsOfTheMask, RightEfficient):
+    pass
+
+
+@misconception("EfficientMultiHeadAttention", kind="side effect", caught_by="test_shorter_sequences")
+class EfficientFirstCallRemembered(FirstCallRemembered, RightEfficient):
     pass
 
 
@@ -404,7 +572,8 @@ class EfficientInputOutOfOrder(RightEfficient):
 
 @misconception("EfficientMultiHeadAttention", kind="value", caught_by="test_context_vectors")
 class EfficientValuesNotSplit(RightEfficient):
-    """Every head gets the whole input as its values, and the heads are averaged; split the input like the queries."""
+    """The heads are averaged, so that one set of weights falls on the whole input; each head weighs its own piece of
+    it."""
 
     def forward(self, x):
         queries, keys = self.split(self.W_query(x)), self.split(x)

@@ -237,14 +237,14 @@ class NoSoftmax(RightHeads):
 
 @misconception("MultiHeadAttention", kind="edge", caught_by="test_large_scores_do_not_overflow")
 class ExponentialsOverflow(RightHeads):
-    """exp overflows for large scores: subtract each row's maximum first (the weights stay the same), or use softmax."""
+    """Large scores give NaN, as exp of them is infinite or 0: subtract each row's own maximum first, or use softmax."""
 
     def weigh(self, scores):
         exponentials = torch.exp(scores / self.head_dim**0.5)
         return exponentials / exponentials.sum(dim=-1, keepdim=True)
 
 
-@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="mask", caught_by="test_context_vectors")
 class MaskMissing(RightHeads):
     """Tokens see later ones: before the softmax, replace the scores of later keys by -inf."""
 
@@ -286,7 +286,7 @@ class MaskTurnedRound(RightHeads):
         return scores.masked_fill(~self.mask[: scores.shape[-2], : scores.shape[-1]], -torch.inf)
 
 
-@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="mask", caught_by="test_context_vectors")
 class MaskAfterSoftmax(RightHeads):
     """Weights of later keys are set to 0 after the softmax, so rows no longer sum to 1; put -inf into the scores."""
 
@@ -297,7 +297,7 @@ class MaskAfterSoftmax(RightHeads):
         return super().weigh(scores).masked_fill(self.mask[: scores.shape[-2], : scores.shape[-1]], 0.0)
 
 
-@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="mask", caught_by="test_context_vectors")
 class MaskedWithZeros(RightHeads):
     """Scores of later keys become 0, which softmax still gives weight; replace them by -inf."""
 
@@ -313,9 +313,9 @@ class MaskedWithMinusOne(RightHeads):
         return scores - self.mask[: scores.shape[-2], : scores.shape[-1]].to(scores.dtype)
 
 
-@misconception("MultiHeadAttention", kind="edge", caught_by="test_large_scores_do_not_overflow")
+@misconception("MultiHeadAttention", kind="mask", caught_by="test_large_scores_do_not_overflow")
 class FiniteFillLeaks(RightHeads):
-    """Later keys get a score like -100, which large scores fall below, and are then seen; use -inf."""
+    """Later keys get a finite score, such as -100 or -1e4; where all others fall below it, they are seen: use -inf."""
 
     def hide(self, scores):
         return scores.masked_fill(self.mask[: scores.shape[-2], : scores.shape[-1]], -100.0)
@@ -357,7 +357,7 @@ class MaskIsAParameter(RightHeads):
         self.mask = nn.Parameter(torch.ones(context_length, context_length).triu(1).bool(), requires_grad=False)
 
 
-@misconception("MultiHeadAttention", kind="dropout", caught_by="test_no_dropout_in_evaluation")
+@misconception("MultiHeadAttention", kind="mask", caught_by="test_no_dropout_in_evaluation")
 class MaskedInTrainingOnly(RightHeads):
     """Later tokens are hidden in training only; the mask belongs to the model, so it stays in evaluation."""
 
@@ -446,7 +446,7 @@ class DropoutOnTheScores(RightHeads):
 
 @misconception("MultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutOnNumbers(RightHeads):
-    """Dropout falls on the values, the context vectors or the output; it belongs on the weights, after the softmax."""
+    """Dropout falls on the context vectors or the output; it belongs on the weights, after the softmax."""
 
     def attend(self, queries, keys, values):
         return self.dropout(self.weigh(self.hide(queries @ keys.mT)) @ values)
@@ -454,7 +454,7 @@ class DropoutOnNumbers(RightHeads):
 
 @misconception("MultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutSharedByHeads(RightHeads):
-    """All heads drop the same weights, by one mask of (T, T); apply dropout to all the weights, (b, h, T, T)."""
+    """All heads of all sequences drop the same weights, by one mask of (T, T); drop from all the weights."""
 
     def attend(self, queries, keys, values):
         weights = self.weigh(self.hide(queries @ keys.mT))
@@ -556,7 +556,7 @@ class QkvBiasAlwaysOn(RightHeads):
         super().__init__(d_in, d_out, context_length, dropout, num_heads, True)
 
 
-@misconception("MultiHeadAttention", kind="initialisation", caught_by="test_bias")
+@misconception("MultiHeadAttention", kind="value", caught_by="test_bias")
 class QkvBiasNotUsed(RightHeads):
     """Only the projections' weights are used, without their bias; call the layers: self.W_query(x)."""
 
@@ -593,7 +593,7 @@ class WeightsTransposed(RightHeads):
     """The weights are transposed before they meet the values; each row already belongs to one query."""
 
     def attend(self, queries, keys, values):
-        return self.weigh(self.hide(queries @ keys.mT)).mT @ values
+        return self.dropout(self.weigh(self.hide(queries @ keys.mT))).mT @ values
 
 
 @misconception("MultiHeadAttention", kind="initialisation", caught_by="test_seed_123")
@@ -757,7 +757,7 @@ class RefusedByATypeError(RightHeads):
         super().__init__(d_in, d_out, context_length, dropout, num_heads, qkv_bias)
 
 
-@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="contract", caught_by="test_context_vectors")
 class DInMustBeDivisible(RightHeads):
     """d_in is checked for divisibility; it is d_out that is split into heads, and d_in may be any width."""
 
@@ -774,7 +774,7 @@ class ScoresInFloat32(RightHeads):
         return super().weigh(scores.float()).to(scores.dtype)
 
 
-@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="dtype", caught_by="test_context_vectors")
 class HalfPrecisionInside(RightHeads):
     """The weights are computed in half precision, which has three digits; leave the dtype alone."""
 
@@ -798,7 +798,7 @@ class DimensionsSqueezed(RightHeads):
         return super().forward(x).squeeze()
 
 
-@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="contract", caught_by="test_context_vectors")
 class HeadsReturnedApart(RightHeads):
     """The heads are returned apart, (b, h, T, hd); merge them, (b, T, d_out), and apply out_proj."""
 
@@ -807,7 +807,7 @@ class HeadsReturnedApart(RightHeads):
         return self.attend(queries, keys, values)
 
 
-@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="contract", caught_by="test_context_vectors")
 class WeightsReturned(RightHeads):
     """The attention weights are returned; multiply them with the values, merge the heads, apply out_proj."""
 
@@ -821,10 +821,12 @@ class ResultInATuple(RightHeads):
     """The result is a tuple, of context vectors and weights; return the context vectors alone."""
 
     def forward(self, x):
-        return super().forward(x), None
+        queries, keys, values = (self.split(projected) for projected in self.project(x))
+        weights = self.dropout(self.weigh(self.hide(queries @ keys.mT)))
+        return self.out_proj(self.merge(weights @ values)), weights
 
 
-@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="contract", caught_by="test_context_vectors")
 class InputAdded(RightHeads):
     """The input is added to the result (a residual connection); that belongs to the block around this module."""
 
@@ -843,7 +845,7 @@ class InputOverwritten(RightHeads):
         return result
 
 
-@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
+@misconception("MultiHeadAttention", kind="initialisation", caught_by="test_context_vectors")
 class LayersMadeInForward(RightHeads):
     """The projections are made anew in forward, with new random weights each time; make them once, in __init__."""
 
@@ -867,3 +869,243 @@ class WorkedExampleTypedIn(RightHeads):
             [0.2575, 0.4028],
         ]
         return torch.tensor([rows, rows])
+
+
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
+class SplitAndMergedWithoutSwapping(RightHeads):
+    """The heads are counted off in memory order and put back the same way, which mixes tokens; transpose(1, 2) after
+    cutting, and before merging."""
+
+    def split(self, x):
+        return x.reshape(x.shape[0], self.num_heads, x.shape[1], self.head_dim)
+
+    def merge(self, context):
+        return context.reshape(context.shape[0], context.shape[2], -1)
+
+
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
+class OneWideHeadScaledByHeadDim(RightHeads):
+    """The vectors are never split, though the scores are scaled as for heads; split queries, keys and values into
+    num_heads."""
+
+    def split(self, x):
+        return x.unsqueeze(1)
+
+
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
+class MultipliedByTheRoot(RightHeads):
+    """The scores are multiplied by the square root of head_dim; divide by it."""
+
+    def weigh(self, scores):
+        return torch.softmax(scores * self.head_dim**0.5, dim=-1)
+
+
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
+class ScaledByTheRootOfDIn(RightHeads):
+    """The scores are scaled by the root of d_in, the input's width; scale by that of head_dim, the width of one
+    head."""
+
+    def weigh(self, scores):
+        return torch.softmax(scores / self.W_query.in_features**0.5, dim=-1)
+
+
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
+class WeightsScaled(RightHeads):
+    """The weights are scaled after the softmax, so rows no longer sum to 1; divide the scores before it."""
+
+    def weigh(self, scores):
+        return torch.softmax(scores, dim=-1) / self.head_dim**0.5
+
+
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
+class SoftmaxOverTheBatch(RightHeads):
+    """The softmax runs over the batch (dim=0), and mixes the sequences; over the keys, dim=-1, each row sums to 1."""
+
+    def weigh(self, scores):
+        return torch.softmax(scores / self.head_dim**0.5, dim=0)
+
+
+@misconception("MultiHeadAttention", kind="mask", caught_by="test_large_scores_do_not_overflow")
+class MaskAfterSoftmaxRenormalised(RightHeads):
+    """Later keys take part in the softmax and are taken out after it; where they had all the weight, 0 / 0 is left:
+    put -inf into the scores."""
+
+    def hide(self, scores):
+        return scores
+
+    def weigh(self, scores):
+        weights = super().weigh(scores).masked_fill(self.mask[: scores.shape[-2], : scores.shape[-1]], 0.0)
+        return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@misconception("MultiHeadAttention", kind="mask", caught_by="test_large_scores_do_not_overflow")
+class FinitePenaltyLeaks(RightHeads):
+    """A finite number such as -1e4 is added to the scores of later keys, which large scores outweigh; use -inf."""
+
+    def hide(self, scores):
+        return scores + -1e4 * self.mask[: scores.shape[-2], : scores.shape[-1]].to(scores.dtype)
+
+
+@misconception("MultiHeadAttention", kind="mask", caught_by="test_context_vectors")
+class ZeroTimesInfinity(RightHeads):
+    """The mask is multiplied by -inf, and 0 times infinity is NaN; use masked_fill(mask, -torch.inf)."""
+
+    def hide(self, scores):
+        return scores + self.mask[: scores.shape[-2], : scores.shape[-1]].to(scores.dtype) * -torch.inf
+
+
+@misconception("MultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
+class DropoutOnTheValues(RightHeads):
+    """Numbers of the values are dropped; dropout belongs on the weights, after the softmax."""
+
+    def attend(self, queries, keys, values):
+        return self.weigh(self.hide(queries @ keys.mT)) @ self.dropout(values)
+
+
+@misconception("MultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
+class DropoutOnTheResultToo(RightHeads):
+    """Dropout falls on the weights and again on the context vectors or the output; here it belongs on the weights
+    alone."""
+
+    def forward(self, x):
+        return self.dropout(super().forward(x))
+
+
+@misconception("MultiHeadAttention", kind="dropout", caught_by="test_no_dropout_in_evaluation")
+class DropoutScaledInEvaluation(RightHeads):
+    """Kept weights are not divided by 1 - p in training, and all are multiplied by it in evaluation; nn.Dropout
+    divides in training."""
+
+    def attend(self, queries, keys, values):
+        weights, p = self.weigh(self.hide(queries @ keys.mT)), self.dropout.p
+        return (weights * (torch.rand_like(weights) >= p) if self.training else weights * (1 - p)) @ values
+
+
+@misconception("MultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
+class DropoutSharedByTheBatch(RightHeads):
+    """All sequences of the batch drop the same weights; apply dropout to all the weights, (b, h, T, T)."""
+
+    def attend(self, queries, keys, values):
+        weights = self.weigh(self.hide(queries @ keys.mT))
+        return weights * self.dropout(torch.ones_like(weights[:1])) @ values
+
+
+@misconception("MultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
+class DropoutOfOneHeadForAll(RightHeads):
+    """The heads of a sequence drop the same weights; apply dropout to all the weights, (b, h, T, T)."""
+
+    def attend(self, queries, keys, values):
+        weights = self.weigh(self.hide(queries @ keys.mT))
+        return weights * self.dropout(torch.ones_like(weights[:, :1])) @ values
+
+
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
+class QueriesUsedAsValues(RightHeads):
+    """The weights are applied to the queries; they belong to the values, W_value(x)."""
+
+    def project(self, x):
+        return self.W_query(x), self.W_key(x), self.W_query(x)
+
+
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
+class KeysAndValuesExchanged(RightHeads):
+    """W_key makes the values and W_value the keys; it is the other way round."""
+
+    def project(self, x):
+        return self.W_query(x), self.W_value(x), self.W_key(x)
+
+
+@misconception("MultiHeadAttention", kind="gradient", caught_by="test_gradients_reach_every_weight")
+class KeysDetached(RightHeads):
+    """The keys are detached (`.detach()`, `.data`), so no gradient reaches W_key."""
+
+    def project(self, x):
+        return self.W_query(x), self.W_key(x).detach(), self.W_value(x)
+
+
+@misconception("MultiHeadAttention", kind="dtype", caught_by="test_float64_stays_exact")
+class FailsInFloat64(RightHeads):
+    """Something is float32 whatever the input is (`.float()`, zeros without dtype), which float64 numbers cannot meet;
+    keep x's dtype."""
+
+    def forward(self, x):
+        return super().forward(x.float())
+
+
+@misconception("MultiHeadAttention", kind="dtype", caught_by="test_float64_stays_exact")
+class ResultInFloat32(RightHeads):
+    """The result is float32 whatever the input is, so float64 loses digits; keep the input's dtype."""
+
+    def forward(self, x):
+        return super().forward(x).float()
+
+
+@misconception("MultiHeadAttention", kind="contract", caught_by="test_context_vectors")
+class NothingReturned(RightHeads):
+    """forward returns None; it should end with `return` and the result of out_proj."""
+
+    def forward(self, x):
+        super().forward(x)
+
+
+@misconception("MultiHeadAttention", kind="mask", caught_by="test_context_vectors")
+class MaskOfHead0(RightHeads):
+    """Later tokens are hidden in the first head only; the mask holds for every head."""
+
+    def hide(self, scores):
+        hidden = self.mask[: scores.shape[-2], : scores.shape[-1]]
+        return torch.cat([scores[:, :1].masked_fill(hidden, -torch.inf), scores[:, 1:]], dim=1)
+
+
+@misconception("MultiHeadAttention", kind="side effect", caught_by="test_shorter_sequences")
+class FirstCallRemembered(RightHeads):
+    """What one call computed is used again by a later one; a call depends on its own input alone."""
+
+    def attend(self, queries, keys, values):
+        kept = self.__dict__.setdefault("kept", {})
+        return super().attend(queries, keys, kept.setdefault(values.shape, values))
+
+
+@misconception("MultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
+class DropoutOnTheMaskedScores(RightHeads):
+    """Scores are dropped, after masking: 0 times -inf is NaN, and a score of 0 gets weight; drop the weights, after
+    the softmax."""
+
+    def attend(self, queries, keys, values):
+        return self.weigh(self.dropout(self.hide(queries @ keys.mT))) @ values
+
+
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
+class WeightsAveraged(RightHeads):
+    """The weights are averaged over the heads, so that all attend alike; each head keeps its own: (b, h, T, T)."""
+
+    def attend(self, queries, keys, values):
+        return self.dropout(self.weigh(self.hide(queries @ keys.mT)).mean(dim=1, keepdim=True)) @ values
+
+
+@misconception("MultiHeadAttention", kind="value", caught_by="test_context_vectors")
+class SplitInterleaved(RightHeads):
+    """The heads take the numbers in turn, (b, T, hd, h), and are merged in pieces; cut into (b, T, h, hd), then
+    swap."""
+
+    def split(self, x):
+        return x.unflatten(-1, (self.head_dim, self.num_heads)).permute(0, 3, 1, 2)
+
+
+@misconception("MultiHeadAttention", kind="initialisation", caught_by="test_parameters")
+class WrapperOfSingleHeads(RightHeads):
+    """`heads` is a list of modules with layers of their own; here all heads share W_query, W_key, W_value, and get a
+    piece of each."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__(d_in, d_out, context_length, dropout, num_heads, qkv_bias)
+        out_proj = self.out_proj
+        del self.W_query, self.W_key, self.W_value, self.out_proj
+        self.heads = nn.ModuleList(
+            nn.ModuleDict({name: nn.Linear(d_in, self.head_dim, bias=qkv_bias) for name in self.projections})
+            for _ in range(num_heads)
+        )
+        self.out_proj = out_proj
+
+    def project(self, x):
+        return [torch.cat([head[name](x) for head in self.heads], dim=-1) for name in self.projections]

@@ -67,7 +67,7 @@ def keys_reshaped(queries, keys):
     return queries @ keys.reshape(b, h, head_dim, num_tokens)
 
 
-@misconception("multi_head_scores", kind="side effect", caught_by="test_other_shapes")
+@misconception("multi_head_scores", kind="value", caught_by="test_other_shapes")
 def queries_transposed_instead(queries, keys):
     """The queries are transposed in place of the keys, which gives (hd, hd) a head; scores are (T, T)."""
     return queries.mT @ keys
@@ -111,7 +111,7 @@ def keys_of_the_first_sequence(queries, keys):
 
 @misconception("multi_head_scores", kind="edge", caught_by="test_equal_sizes")
 def head_scores_squeezed(queries, keys):
-    """`squeeze()` drops every dimension of size 1, also a batch, head or token of one; leave it out."""
+    """`squeeze` drops a dimension of size 1, such as a batch of one; leave it out."""
     return (queries @ keys.mT).squeeze()
 
 
@@ -147,9 +147,102 @@ def head_keys_transposed_in_place(queries, keys):
 
 @misconception("multi_head_scores", kind="device", caught_by="test_follows_device")
 def head_scores_on_the_cpu(queries, keys):
-    """The scores are collected in a tensor on the CPU (torch.zeros without a device); one product makes them all."""
+    """The scores are on the CPU wherever the inputs are (`.cpu()`, torch.zeros without a device); one product makes
+    them all."""
     b, h, num_tokens, _ = queries.shape
     scores = torch.zeros(b, h, num_tokens, num_tokens, dtype=queries.dtype)
     for head in range(h):
         scores[:, head] = queries[:, head] @ keys[:, head].mT
     return scores
+
+
+@misconception("multi_head_scores", kind="value", caught_by="test_other_shapes")
+def head_scores_divided_by_the_width(queries, keys):
+    """The scores are divided by the width of a head; here they are the plain dot products."""
+    return queries @ keys.mT / keys.shape[-1]
+
+
+@misconception("multi_head_scores", kind="value", caught_by="test_other_shapes")
+def head_queries_scored_against_themselves(queries, keys):
+    """The queries are scored against themselves; the second factor is the keys."""
+    return queries @ queries.mT
+
+
+@misconception("multi_head_scores", kind="value", caught_by="test_other_shapes")
+def head_keys_scored_against_themselves(queries, keys):
+    """The keys are scored against themselves; the first factor is the queries."""
+    return keys @ keys.mT
+
+
+@misconception("multi_head_scores", kind="value", caught_by="test_other_shapes")
+def products_not_summed(queries, keys):
+    """Queries and keys are multiplied number by number, (b, h, T, hd); a dot product of every pair needs `@`."""
+    return queries * keys
+
+
+@misconception("multi_head_scores", kind="value", caught_by="test_other_shapes")
+def heads_scored_within_a_token(queries, keys):
+    """Heads meet heads within a token, (b, T, h, h); tokens meet tokens within a head: (b, h, T, T)."""
+    return queries.transpose(1, 2) @ keys.permute(0, 2, 3, 1)
+
+
+@misconception("multi_head_scores", kind="value", caught_by="test_other_shapes")
+def keys_of_all_heads_summed(queries, keys):
+    """A query meets the sum of all heads' keys; it meets those of its own head alone."""
+    return queries @ keys.sum(dim=1, keepdim=True).mT
+
+
+@misconception("multi_head_scores", kind="value", caught_by="test_other_shapes")
+def keys_of_all_sequences_summed(queries, keys):
+    """A query meets the sum of all sequences' keys; it meets those of its own sequence alone."""
+    return queries @ keys.sum(dim=0, keepdim=True).mT
+
+
+@misconception("multi_head_scores", kind="edge", caught_by="test_other_shapes")
+def first_sequence_scored(queries, keys):
+    """Only the first sequence of the batch is scored; keep the batch as the first dimension."""
+    return queries[:1] @ keys[:1].mT
+
+
+@misconception("multi_head_scores", kind="value", caught_by="test_other_shapes")
+def batch_and_heads_flattened(queries, keys):
+    """Batch and heads are one dimension, (b * h, T, T); they stay apart: (b, h, T, T)."""
+    return (queries @ keys.mT).flatten(0, 1)
+
+
+@misconception("multi_head_scores", kind="value", caught_by="test_other_shapes")
+def cosines_for_scores(queries, keys):
+    """The vectors are normalised, which gives cosines; scores are the plain dot products."""
+    return torch.cosine_similarity(queries.unsqueeze(-2), keys.unsqueeze(-3), dim=-1)
+
+
+@misconception("multi_head_scores", kind="gradient", caught_by="test_gradients")
+def head_scores_through_numpy(queries, keys):
+    """The numbers go through NumPy or Python, which takes them out of the graph; multiply the tensors themselves."""
+    return torch.from_numpy(queries.detach().numpy() @ keys.detach().numpy().swapaxes(2, 3))
+
+
+@misconception("multi_head_scores", kind="dtype", caught_by="test_float64_stays_exact")
+def head_scores_in_plain_zeros(queries, keys):
+    """The scores are collected in torch.zeros without dtype and device, float32 on the CPU; one product keeps both."""
+    b, h, num_tokens, _ = queries.shape
+    scores = torch.zeros(b, h, num_tokens, num_tokens)
+    for head in range(h):
+        scores[:, head] = queries[:, head] @ keys[:, head].mT
+    return scores
+
+
+@misconception("multi_head_scores", kind="contract", caught_by="test_other_shapes")
+def head_scores_not_returned(queries, keys):
+    """Nothing is returned (None); end with `return` and the scores."""
+    queries @ keys.mT
+
+
+@misconception("multi_head_scores", kind="hard-coded output", caught_by="test_other_shapes")
+def head_scores_typed_in(queries, keys):
+    """The worked example's scores are returned whatever the inputs are; compute them."""
+    heads = [
+        [[-0.1297, 0.0669, -0.0021], [-0.0261, 0.0528, 0.0082], [-0.2096, 0.0390, -0.0267]],
+        [[0.3337, 0.1287, 0.1743], [0.1751, 0.1163, 0.2615], [0.4345, 0.1396, 0.1754]],
+    ]
+    return torch.tensor([heads, heads])

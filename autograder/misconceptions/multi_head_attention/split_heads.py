@@ -29,7 +29,7 @@ def heads_not_moved(x, num_heads):
     return x.reshape(b, num_tokens, num_heads, d // num_heads)
 
 
-@misconception("split_heads", kind="edge", caught_by="test_other_shapes")
+@misconception("split_heads", kind="value", caught_by="test_other_shapes")
 def heads_before_the_batch(x, num_heads):
     """The heads come before the batch, (h, b, T, hd); the batch comes first: (b, h, T, hd)."""
     b, num_tokens, d = x.shape
@@ -45,7 +45,7 @@ def widths_before_tokens(x, num_heads):
     return x.reshape(b, num_tokens, num_heads, d // num_heads).permute(0, 2, 3, 1)
 
 
-@misconception("split_heads", kind="edge", caught_by="test_other_shapes")
+@misconception("split_heads", kind="value", caught_by="test_other_shapes")
 def heads_folded_into_the_batch(x, num_heads):
     """Heads and batch are one dimension, (b * h, T, hd); they stay apart: (b, h, T, hd)."""
     b, num_tokens, d = x.shape
@@ -55,7 +55,7 @@ def heads_folded_into_the_batch(x, num_heads):
 
 @misconception("split_heads", kind="contract", caught_by="test_other_shapes")
 def heads_in_a_tuple(x, num_heads):
-    """The heads are in a tuple or list (chunk, split); stack them along dimension 1 into one tensor (b, h, T, hd)."""
+    """The heads are in a tuple (chunk, split); stack them along dimension 1 into one tensor (b, h, T, hd)."""
     assert x.shape[-1] % num_heads == 0
     return x.chunk(num_heads, dim=-1)
 
@@ -75,7 +75,7 @@ def num_heads_taken_for_the_width(x, num_heads):
     return x.reshape(b, num_tokens, d // num_heads, num_heads).transpose(1, 2)
 
 
-@misconception("split_heads", kind="value", caught_by="test_other_shapes")
+@misconception("split_heads", kind="hard-coded output", caught_by="test_other_shapes")
 def always_two_heads(x, num_heads):
     """The vectors are always cut in two, as in the example; cut them into num_heads pieces."""
     b, num_tokens, d = x.shape
@@ -109,7 +109,8 @@ def split_and_squeezed(x, num_heads):
 
 @misconception("split_heads", kind="contract", caught_by="test_refuses_what_cannot_be_split")
 def refusal_left_to_reshape(x, num_heads):
-    """An indivisible width ends in an accidental RuntimeError; check first, and raise ValueError (or use assert)."""
+    """An indivisible width ends in a RuntimeError (reshape alone gives one); check first, and raise ValueError or use
+    assert."""
     b, num_tokens, d = x.shape
     return x.reshape(b, num_tokens, num_heads, d // num_heads).transpose(1, 2)
 
@@ -167,10 +168,122 @@ def split_in_float32(x, num_heads):
 
 @misconception("split_heads", kind="device", caught_by="test_follows_device")
 def split_on_the_cpu(x, num_heads):
-    """The pieces are copied into a tensor on the CPU (torch.zeros without a device); reshape the input itself."""
+    """The pieces are on the CPU wherever the input is (`.cpu()`, torch.zeros without a device); reshape the input
+    itself."""
     b, num_tokens, d = x.shape
     assert d % num_heads == 0
     pieces = torch.zeros(b, num_heads, num_tokens, d // num_heads, dtype=x.dtype)
     for head, piece in enumerate(x.chunk(num_heads, dim=-1)):
         pieces[:, head] = piece
+    return pieces
+
+
+@misconception("split_heads", kind="contract", caught_by="test_other_shapes")
+def heads_in_a_list(x, num_heads):
+    """The heads are in a list; torch.stack(heads, dim=1) makes one tensor of them, (b, h, T, hd)."""
+    assert x.shape[-1] % num_heads == 0
+    return list(x.split(x.shape[-1] // num_heads, dim=-1))
+
+
+@misconception("split_heads", kind="dtype", caught_by="test_dtype_is_kept")
+def split_in_float64(x, num_heads):
+    """The pieces are float64 whatever the input is; keep the input's dtype."""
+    b, num_tokens, d = x.shape
+    assert d % num_heads == 0
+    return x.double().reshape(b, num_tokens, num_heads, d // num_heads).transpose(1, 2)
+
+
+@misconception("split_heads", kind="gradient", caught_by="test_gradients")
+def split_through_numpy(x, num_heads):
+    """The numbers go through NumPy or Python, which takes them out of the graph; reshape the tensor itself."""
+    b, num_tokens, d = x.shape
+    assert d % num_heads == 0
+    pieces = x.detach().numpy().reshape(b, num_tokens, num_heads, d // num_heads)
+    return torch.from_numpy(pieces.swapaxes(1, 2))
+
+
+@misconception("split_heads", kind="dtype", caught_by="test_float64_stays_exact")
+def split_into_plain_zeros(x, num_heads):
+    """The pieces are copied into torch.zeros without dtype and device, float32 on the CPU; reshape the input itself."""
+    b, num_tokens, d = x.shape
+    assert d % num_heads == 0
+    pieces = torch.zeros(b, num_heads, num_tokens, d // num_heads)
+    for head, piece in enumerate(x.chunk(num_heads, dim=-1)):
+        pieces[:, head] = piece
+    return pieces
+
+
+@misconception("split_heads", kind="value", caught_by="test_other_shapes")
+def split_scaled_too(x, num_heads):
+    """The pieces are divided by the root of their width too; splitting changes no number, scaling comes later."""
+    b, num_tokens, d = x.shape
+    assert d % num_heads == 0
+    return x.reshape(b, num_tokens, num_heads, -1).transpose(1, 2) / (d // num_heads) ** 0.5
+
+
+@misconception("split_heads", kind="value", caught_by="test_other_shapes")
+def split_in_reverse(x, num_heads):
+    """The heads stand in reverse order; head 0 has the first piece of every token."""
+    b, num_tokens, d = x.shape
+    assert d % num_heads == 0
+    return x.reshape(b, num_tokens, num_heads, -1).transpose(1, 2).flip(1)
+
+
+@misconception("split_heads", kind="value", caught_by="test_other_shapes")
+def tokens_swapped_with_the_batch(x, num_heads):
+    """transpose(0, 1) swaps batch and tokens; it is tokens and heads, transpose(1, 2), that change places."""
+    b, num_tokens, d = x.shape
+    assert d % num_heads == 0
+    return x.reshape(b, num_tokens, num_heads, -1).transpose(0, 1)
+
+
+@misconception("split_heads", kind="value", caught_by="test_other_shapes")
+def heads_behind_each_other_when_split(x, num_heads):
+    """The pieces are put behind each other along the tokens (cat), (b, h * T, hd); torch.stack gives heads a
+    dimension."""
+    assert x.shape[-1] % num_heads == 0
+    return torch.cat(x.chunk(num_heads, dim=-1), dim=1)
+
+
+@misconception("split_heads", kind="value", caught_by="test_other_shapes")
+def whole_vectors_for_every_head(x, num_heads):
+    """Every head gets the whole vectors, (b, h, T, d); cut each vector into num_heads pieces."""
+    assert x.shape[-1] % num_heads == 0
+    return x.unsqueeze(1).repeat(1, num_heads, 1, 1)
+
+
+@misconception("split_heads", kind="contract", caught_by="test_refuses_what_cannot_be_split")
+def refusal_left_to_chunk(x, num_heads):
+    """Where the width is not divisible fewer or narrower heads come out, and nothing is raised; raise ValueError."""
+    heads = x.chunk(num_heads, dim=-1)
+    return torch.stack([head for head in heads if head.shape == heads[0].shape], dim=1)
+
+
+@misconception("split_heads", kind="contract", caught_by="test_other_shapes")
+def split_not_returned(x, num_heads):
+    """Nothing is returned (None); end with `return` and the split tensor."""
+    b, num_tokens, d = x.shape
+    assert d % num_heads == 0
+    x.reshape(b, num_tokens, num_heads, -1).transpose(1, 2)
+
+
+@misconception("split_heads", kind="hard-coded output", caught_by="test_other_shapes")
+def split_worked_example_typed_in(x, num_heads):
+    """The worked example's numbers are returned whatever the input is; cut the input's vectors."""
+    assert x.shape[-1] % num_heads == 0
+    heads = [
+        [[-0.2077, 0.0027, 0.3938], [-0.0103, 0.0498, 0.2366], [-0.3723, -0.0854, 0.3992]],
+        [[0.3667, -0.3282, 0.4679], [0.4801, -0.8703, 0.1963], [0.4328, -0.6178, 0.7257]],
+    ]
+    return torch.tensor([heads, heads])
+
+
+@misconception("split_heads", kind="side effect", caught_by="test_input_is_unchanged")
+def input_overwritten_when_split(x, num_heads):
+    """The input is written into (`x.data`, `x[...] =`, a method ending in `_`), which is the caller's; make a new
+    tensor."""
+    b, num_tokens, d = x.shape
+    assert d % num_heads == 0
+    pieces = x.reshape(b, num_tokens, num_heads, d // num_heads).transpose(1, 2).clone()
+    x.data.zero_()
     return pieces

@@ -172,7 +172,7 @@ def stacked_weights_returned(inputs, W_query, W_key, W_value):
 
 @misconception("stacked_heads_attention", kind="edge", caught_by="test_large_scores_do_not_overflow")
 def stacked_overflow(inputs, W_query, W_key, W_value):
-    """exp overflows for large scores: subtract each row's maximum first (the weights stay the same), or use softmax."""
+    """Large scores give NaN, as exp of them is infinite or 0: subtract each row's own maximum first, or use softmax."""
     queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
     exponentials = torch.exp(queries @ keys.mT / keys.shape[-1] ** 0.5)
     return exponentials / exponentials.sum(dim=-1, keepdim=True) @ values
@@ -209,7 +209,8 @@ def stacked_in_float64(inputs, W_query, W_key, W_value):
 
 @misconception("stacked_heads_attention", kind="device", caught_by="test_follows_device")
 def stacked_left_on_the_cpu(inputs, W_query, W_key, W_value):
-    """The heads are collected in a tensor on the CPU (torch.zeros without a device); use torch.stack, or x's device."""
+    """The result is on the CPU wherever the inputs are (`.cpu()`, torch.zeros without a device); keep to their
+    device."""
     context = torch.zeros(len(W_query), len(inputs), W_value.shape[1], dtype=inputs.dtype)
     for head in range(len(W_query)):
         queries, keys, values = inputs @ W_query[head].T, inputs @ W_key[head].T, inputs @ W_value[head].T
@@ -230,3 +231,158 @@ def stacked_key_weights_changed(inputs, W_query, W_key, W_value):
 def stacked_by_the_library(inputs, W_query, W_key, W_value):
     """The library's attention is called; write the steps yourself."""
     return F.scaled_dot_product_attention(inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT)
+
+
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
+def stacked_multiplied_by_the_root(inputs, W_query, W_key, W_value):
+    """The scores are multiplied by the square root of d_k; divide by it."""
+    queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
+    return torch.softmax(queries @ keys.mT * keys.shape[-1] ** 0.5, dim=-1) @ values
+
+
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
+def stacked_weights_scaled(inputs, W_query, W_key, W_value):
+    """The weights are scaled after the softmax, so rows no longer sum to 1; divide the scores before it."""
+    queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
+    return torch.softmax(queries @ keys.mT, dim=-1) / keys.shape[-1] ** 0.5 @ values
+
+
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
+def stacked_scaled_by_tokens(inputs, W_query, W_key, W_value):
+    """The scores are scaled by the root of the number of tokens; scale by that of d_k, the keys' width."""
+    queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
+    return torch.softmax(queries @ keys.mT / len(inputs) ** 0.5, dim=-1) @ values
+
+
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
+def stacked_scaled_by_heads(inputs, W_query, W_key, W_value):
+    """The scores are scaled by the root of the number of heads; scale by that of d_k, the keys' width."""
+    queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
+    return torch.softmax(queries @ keys.mT / len(W_key) ** 0.5, dim=-1) @ values
+
+
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
+def stacked_weights_transposed(inputs, W_query, W_key, W_value):
+    """The attention weights are transposed before they meet the values; each row already belongs to one query."""
+    queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
+    return torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1).mT @ values
+
+
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
+def stacked_queries_as_keys(inputs, W_query, W_key, W_value):
+    """The queries are scored against themselves; score them against the keys, which W_key makes."""
+    queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
+    return torch.softmax(queries @ queries.mT / keys.shape[-1] ** 0.5, dim=-1) @ values
+
+
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
+def stacked_values_unweighted(inputs, W_query, W_key, W_value):
+    """The values are returned as they are; each token's result is their sum, weighted by its attention weights."""
+    return inputs @ W_value.mT
+
+
+@misconception("stacked_heads_attention", kind="contract", caught_by="test_other_widths")
+def stacked_result_in_a_tuple(inputs, W_query, W_key, W_value):
+    """The result is a tuple, of context vectors and weights; return the context vectors alone."""
+    queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
+    weights = torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1)
+    return weights @ values, weights
+
+
+@misconception("stacked_heads_attention", kind="contract", caught_by="test_other_widths")
+def stacked_heads_in_a_list(inputs, W_query, W_key, W_value):
+    """The heads' context vectors are in a list; torch.stack makes one tensor of them, (h, T, d_v)."""
+    queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
+    return list(torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1) @ values)
+
+
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
+def stacked_heads_behind_each_other(inputs, W_query, W_key, W_value):
+    """The heads are put behind each other (cat), (h * T, d_v); torch.stack gives them a dimension: (h, T, d_v)."""
+    queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
+    return (torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1) @ values).flatten(0, 1)
+
+
+@misconception("stacked_heads_attention", kind="contract", caught_by="test_other_widths")
+def stacked_not_returned(inputs, W_query, W_key, W_value):
+    """Nothing is returned (None); end with `return` and the context vectors."""
+    queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
+    torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1) @ values
+
+
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
+def stacked_counted_off(inputs, W_query, W_key, W_value):
+    """One wide projection is viewed as (h, T, d), which mixes tokens and heads; view it as (T, h, d), then swap."""
+    queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
+    queries, keys, values = (t.transpose(0, 1).reshape(t.shape) for t in (queries, keys, values))
+    return torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1) @ values
+
+
+@misconception("stacked_heads_attention", kind="value", caught_by="test_other_widths")
+def stacked_scores_of_all_heads(inputs, W_query, W_key, W_value):
+    """The scores of all heads are summed before the softmax, so that all attend alike; each head has its own."""
+    queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
+    scores = (queries @ keys.mT).sum(dim=0)
+    return torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1) @ values
+
+
+@misconception("stacked_heads_attention", kind="dtype", caught_by="test_float64_stays_exact")
+def stacked_result_in_plain_zeros(inputs, W_query, W_key, W_value):
+    """The heads are collected in torch.zeros without dtype and device, float32 on the CPU; torch.stack keeps both."""
+    queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
+    context = torch.zeros(len(W_query), len(inputs), W_value.shape[1])
+    for head, found in enumerate(torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1) @ values):
+        context[head] = found
+    return context
+
+
+@misconception("stacked_heads_attention", kind="dtype", caught_by="test_dtype_is_kept")
+def stacked_result_turned_to_float64(inputs, W_query, W_key, W_value):
+    """The result is turned to float64 at the end; return it in the inputs' dtype."""
+    queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
+    return (torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1) @ values).double()
+
+
+@misconception("stacked_heads_attention", kind="gradient", caught_by="test_gradients")
+def stacked_keys_detached(inputs, W_query, W_key, W_value):
+    """The keys are detached (`.detach()`, `.data`), so no gradient reaches W_key."""
+    queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
+    return torch.softmax(queries @ keys.detach().mT / keys.shape[-1] ** 0.5, dim=-1) @ values
+
+
+@misconception("stacked_heads_attention", kind="gradient", caught_by="test_gradients")
+def stacked_values_detached(inputs, W_query, W_key, W_value):
+    """The values are detached (`.detach()`, `.data`), so no gradient reaches W_value."""
+    queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
+    return torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1) @ values.detach()
+
+
+@misconception("stacked_heads_attention", kind="gradient", caught_by="test_gradients")
+def stacked_inputs_detached(inputs, W_query, W_key, W_value):
+    """The inputs are detached or copied (`.detach()`, torch.tensor), so that no layer before could learn."""
+    x = inputs.detach()
+    queries, keys, values = x @ W_query.mT, x @ W_key.mT, x @ W_value.mT
+    return torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1) @ values
+
+
+@misconception("stacked_heads_attention", kind="gradient", caught_by="test_gradients")
+def stacked_weight_matrices_detached(inputs, W_query, W_key, W_value):
+    """The weight matrices are detached or copied (`.data`, nn.Parameter), so that they cannot learn; use them as they
+    are."""
+    queries, keys, values = (inputs @ W.detach().mT for W in (W_query, W_key, W_value))
+    return torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1) @ values
+
+
+@misconception("stacked_heads_attention", kind="gradient", caught_by="test_gradients")
+def stacked_through_numpy(inputs, W_query, W_key, W_value):
+    """The numbers go through NumPy or Python, which takes them out of the graph; multiply the tensors themselves."""
+    queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
+    weights = torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1)
+    return torch.from_numpy(weights.detach().numpy() @ values.detach().numpy())
+
+
+@misconception("stacked_heads_attention", kind="hard-coded output", caught_by="test_other_widths")
+def stacked_with_a_fixed_scale(inputs, W_query, W_key, W_value):
+    """The scores are divided by a fixed number, the root of the example's 24; divide by that of d_k, whatever it is."""
+    queries, keys, values = inputs @ W_query.mT, inputs @ W_key.mT, inputs @ W_value.mT
+    return torch.softmax(queries @ keys.mT / 24**0.5, dim=-1) @ values
