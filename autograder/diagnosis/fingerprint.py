@@ -4,7 +4,9 @@
 parameters and device verdicts all belong to it. Two answers with equal fingerprints cannot be told apart.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import starmap, zip_longest
 from typing import Any
 
 import torch
@@ -27,12 +29,29 @@ class Trace:
 Fingerprint = tuple[Trace, ...]
 
 
-def same(one: Fingerprint, other: Fingerprint) -> bool:
-    """Whether two answers behave alike wherever the graders looked."""
-    return len(one) == len(other) and all(
-        a.grader == b.grader and a.outcome == b.outcome and _same_events(a.events, b.events)
-        for a, b in zip(one, other, strict=True)
-    )
+class Known:
+    """A known misconception's fingerprint, taken no further than it is looked at: mostly the first grader tells."""
+
+    def __init__(self, traces: Iterator[Trace]) -> None:
+        """traces: what the graders see in it, each run when its trace is asked for."""
+        self._taken: list[Trace] = []
+        self._rest = traces
+
+    def is_that_of(self, other: Fingerprint) -> bool:
+        """Whether the two answers behave alike wherever the graders looked."""
+        return all(starmap(_same_trace, zip_longest(self, other)))
+
+    def __iter__(self) -> Iterator[Trace]:
+        yield from self._taken
+        for trace in self._rest:
+            self._taken.append(trace)
+            yield trace
+
+
+def _same_trace(one: Trace | None, other: Trace | None) -> bool:
+    if one is None or other is None:
+        return False
+    return one.grader == other.grader and one.outcome == other.outcome and _same_events(one.events, other.events)
 
 
 def _same_events(one: tuple[Event, ...], other: tuple[Event, ...]) -> bool:

@@ -1,10 +1,11 @@
 """Examines one answer to one exercise: runs its graders, keeps what they saw, and names the misconception."""
 
 import importlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .. import catalogue
-from ..diagnosis.fingerprint import Fingerprint, Trace, same
+from ..diagnosis.fingerprint import Fingerprint, Known, Trace
 from ..report import Diagnosis
 from ..sandbox.inside.bench import Bench
 from ..student.backend import Backend
@@ -27,38 +28,42 @@ class Examiner:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._known: dict[tuple[str, str], dict[str, Fingerprint]] = {}
+        self._known: dict[tuple[str, str], dict[str, Known]] = {}
 
     def examine(self, unit: str, exercise: str, backend: Backend) -> Finding:
         """What the exercise's graders find in the code behind this backend."""
         recording = Recording(backend)
-        student = Student(recording, {exercise: candidate_bench(unit, None).kind(exercise)})
-        traces: list[Trace] = []
-        verdicts: list[Verdict] = []
-        for verdict in self._session.run(student, self._session.graders[unit][exercise]):
-            verdicts.append(verdict)
-            traces.append(Trace(verdict.grader.name, verdict.outcome, tuple(recording.events)))
-            recording.events.clear()
-        return Finding(verdicts, tuple(traces), recording.library_calls)
+        verdicts, traces = zip(*self._seen(unit, exercise, recording), strict=True)
+        return Finding(list(verdicts), traces, recording.library_calls)
 
     def diagnose(self, unit: str, exercise: str, finding: Finding) -> Diagnosis | None:
         """The misconception that shows exactly this; None where none does: a wrong name is worse than no name."""
         if all(verdict.outcome == "passed" for verdict in finding.verdicts):
             return None
-        for name, fingerprint in self.fingerprints(unit, exercise).items():
-            if same(fingerprint, finding.fingerprint):
+        for name, known in self._misconceptions(unit, exercise).items():
+            if known.is_that_of(finding.fingerprint):
                 return Diagnosis(name, catalogue.misconceptions(unit)[name].sentence)
         return None
 
-    def fingerprints(self, unit: str, exercise: str) -> dict[str, Fingerprint]:
-        """The fingerprints of the exercise's misconceptions, by name."""
+    def _misconceptions(self, unit: str, exercise: str) -> dict[str, Known]:
         if (unit, exercise) not in self._known:
             self._known[unit, exercise] = {
-                entry.name: self.examine(unit, exercise, candidate_bench(unit, entry)).fingerprint
+                entry.name: Known(self._traces(unit, entry))
                 for entry in catalogue.misconceptions(unit).values()
                 if entry.exercise == exercise
             }
         return self._known[unit, exercise]
+
+    def _traces(self, unit: str, entry: catalogue.Candidate) -> Iterator[Trace]:
+        for _, trace in self._seen(unit, entry.exercise, Recording(candidate_bench(unit, entry))):
+            yield trace
+
+    def _seen(self, unit: str, exercise: str, recording: Recording) -> Iterator[tuple[Verdict, Trace]]:
+        """What one grader after another finds, and what was shown to it."""
+        student = Student(recording, {exercise: candidate_bench(unit, None).kind(exercise)})
+        for verdict in self._session.run(student, self._session.graders[unit][exercise]):
+            yield verdict, Trace(verdict.grader.name, verdict.outcome, tuple(recording.events))
+            recording.events.clear()
 
 
 def candidate_bench(unit: str, candidate: catalogue.Candidate | None) -> Bench:
