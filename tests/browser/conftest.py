@@ -22,7 +22,7 @@ UNIT = "self_attention"
 ATTACK = "<img src=x onerror=\"document.title='taken'\">"
 BIN = Path(sys.executable).parent
 SCREENSHOTS = REPOSITORY / "artifacts" / "screenshots"
-MINUTES = 1 * 60_000  # until something is given up that takes seconds: the machine may be busy
+MINUTES = 3 * 60_000  # until something is given up that takes seconds: the machine may be busy
 
 
 @dataclass(frozen=True)
