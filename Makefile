@@ -67,4 +67,4 @@ lint: .venv/ready-test-$(TORCH)
 
 # Keeps demo/submitted, which is part of the repository.
 clean:
-	rm -rf .venv demo/autograded demo/feedback demo/gradebook.db
+	rm -rf .venv artifacts demo/autograded demo/exchange demo/feedback demo/gradebook.db

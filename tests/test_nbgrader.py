@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from nbgrader.api import Gradebook
+from traitlets.config import PyFileConfigLoader
 
 from autograder import course
 from autograder.course import REPOSITORY
@@ -171,6 +172,15 @@ def test_plain_nbgrader_gives_the_same_scores(tmp_path, marks):
     others = {student: report for student, report in marks.items() if student != RENAMED}
     assert scores(tmp_path) == of_reports(others)
     assert "divide by its square root" in feedback(tmp_path, "chiara")
+
+
+def test_the_sample_class_has_the_settings_of_the_course_in_its_own_folder():
+    demo = REPOSITORY / "demo"
+    settings = PyFileConfigLoader("nbgrader_config.py", path=str(demo)).load_config()
+    of_course = PyFileConfigLoader("nbgrader_config.py", path=str(REPOSITORY)).load_config()
+    assert (settings.CourseDirectory.root, of_course.CourseDirectory.root) == (str(demo), str(REPOSITORY))
+    assert settings.Exchange.root == str(demo / "exchange")
+    assert settings.Autograde == of_course.Autograde
 
 
 def test_the_roster_is_in_the_gradebook(graded):

@@ -16,38 +16,38 @@ def choose(page, menu, item):
 
 @pytest.fixture
 def notebook(page):
-    """The released notebook, open, with a kernel."""
+    """The page with the released notebook open, and a kernel."""
     page.goto(f"lab/tree/release/{UNIT}/{UNIT}.ipynb?reset")
     expect(page.get_by_role("button", name="Python 3 (ipykernel) | Idle")).to_be_visible()
-    return page.get_by_role("region", name="notebook content")
+    return page
 
 
 def cell(notebook, text):
     return notebook.locator(".jp-CodeCell").filter(has_text=text)
 
 
-def try_out(page, notebook, answer):
+def try_out(notebook, answer):
     """Types the answer over what stands in its cell, and runs everything down to the check below it."""
     cell(notebook, "def scaled_softmax(").get_by_role("textbox").click()
-    page.keyboard.press("Control+A")
-    page.keyboard.insert_text(answer)
-    choose(page, "Run", "Run All Above Selected Cell")
-    page.keyboard.press("Shift+Enter")
-    page.keyboard.press("Shift+Enter")
+    notebook.keyboard.press("Control+A")
+    notebook.keyboard.insert_text(answer)
+    choose(notebook, "Run", "Run All Above Selected Cell")
+    notebook.keyboard.press("Shift+Enter")
+    notebook.keyboard.press("Shift+Enter")
 
 
-def test_an_answer_is_checked(page, notebook, picture):
+def test_an_answer_is_checked(notebook, picture):
     check = cell(notebook, 'check("scaled_softmax")')
-    try_out(page, notebook, WRONG)
+    try_out(notebook, WRONG)
     expect(check).to_contain_text("FAILED  The second word's weights are those of the worked example.")
     picture("a_wrong_answer_is_checked")
-    try_out(page, notebook, RIGHT)
+    try_out(notebook, RIGHT)
     expect(check).to_contain_text("scaled_softmax passes on the public examples.")
 
 
-def test_validate_runs_the_notebook_and_says_what_fails(page, notebook):
-    page.get_by_role("button", name="Validate").click()
-    dialog = page.get_by_role("dialog")
+def test_validate_runs_the_notebook_and_says_what_fails(notebook):
+    notebook.get_by_role("button", name="Validate").click()
+    dialog = notebook.get_by_role("dialog")
     expect(dialog).to_contain_text("Validation Results")
     expect(dialog).to_contain_text('check("SelfAttention_v2")')
 
