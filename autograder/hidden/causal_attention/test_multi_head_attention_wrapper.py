@@ -3,9 +3,10 @@
 import pytest
 import torch
 
-from autograder.compare import Mismatch, assert_close, golden
+from autograder.compare import TOLERANCE, Expected, Mismatch, assert_close, golden
 from autograder.hidden.causal_attention.worked_examples import ROOM, TWICE_SIX_WORDS, TWO_HEADS, P
 from autograder.hidden.dropped_attention import (
+    LAYERS,
     TOKENS,
     X,
     assert_weights_dropped,
@@ -41,12 +42,30 @@ class TestMultiHeadAttentionWrapper:
             (3, 3, 4, 4, 2),
             (1, 5, 3, 2, 4),
             (2, 4, 6, 3, 1),
+            (2, 4, 6, 3, 2),
         ]:
             arguments = d_in, d_out, num_tokens, 0.0, num_heads
             attention = student.MultiHeadAttentionWrapper(*arguments)
             right = transplant(reference.MultiHeadAttentionWrapper(*arguments), attention)
             x = rng.randn(b, num_tokens, d_in, scale=3.0)
             assert_close(attention(x), right(x))
+
+    @pytest.mark.points(1)
+    def test_own_heads_side_by_side(self, student, rng):
+        """The result is what your CausalAttention gives with each head's weights, side by side."""
+        attention, x = student.MultiHeadAttentionWrapper(5, 4, 6, 0.0, 3), rng.randn(2, 6, 5, scale=3.0)
+        heads = [{name: rng.randn(4, 5) for name in LAYERS} for _ in range(3)]
+        attention.load_parameters({f"heads.{i}.{name}": w for i, head in enumerate(heads) for name, w in head.items()})
+        results = []
+        for head in heads:
+            own = student.CausalAttention(5, 4, 6, 0.0)
+            own.load_parameters(head)
+            results.append(own(x))
+        if not all(isinstance(result, torch.Tensor) and result.shape == (2, 6, 4) for result in results):
+            raise Mismatch("Your CausalAttention does not give tensors of shape (b, T, d_out) yet.")
+        if torch.equal(results[0], results[1]):
+            raise Mismatch("Your CausalAttention gives the same with other weights.")
+        assert_close(attention(x), Expected(torch.cat(results, dim=-1), TOLERANCE[torch.float32]))
 
     @pytest.mark.points(1)
     def test_fewer_tokens_than_context_length(self, student, reference, rng):
