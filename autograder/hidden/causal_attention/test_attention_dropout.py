@@ -92,7 +92,6 @@ class TestAttentionDropout:
             assert_not_dropped(seen)
 
     @pytest.mark.property
-    @pytest.mark.public
     @pytest.mark.points(1)
     def test_nothing_to_drop(self, student, rng):
         """With p = 0 nothing is dropped."""

@@ -396,7 +396,7 @@ class ResultInNewZeros(RightHeads):
 
 @misconception("MultiHeadAttentionWrapper", kind="dropout", caught_by="test_after_eval")
 class AlwaysTraining(RightHeads):
-    """forward switches the heads to train(), so that they drop after eval() too; leave that to the caller."""
+    """The heads drop after eval() too; what drops has to follow train() and eval(), and nothing else may call them."""
 
     def forward(self, x):
         self.heads.train()
@@ -432,7 +432,7 @@ class InputChangedInPlace(RightHeads):
 
 @misconception("MultiHeadAttentionWrapper", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutOnTheResultOnly(SideBySide):
-    """Dropout is on the heads' results and not on their weights; pass dropout on to each CausalAttention."""
+    """Dropout is on the heads' results; it belongs on the weights within each CausalAttention."""
 
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
