@@ -250,7 +250,7 @@ def _(queries, keys, values):
 
 
 @rewritten("NotMasked")
-class _(nn.Module):
+class MaskedCopyThrownAway(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
         super().__init__()
         self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in range(3))
@@ -266,7 +266,7 @@ class _(nn.Module):
 
 
 @rewritten("DropoutAfterEvalToo")
-class _(nn.Module):
+class LibraryDropsAlways(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
         super().__init__()
         self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in range(3))
@@ -280,7 +280,7 @@ class _(nn.Module):
 
 
 @rewritten("MaskIsNoBuffer")
-class _(nn.Module):
+class MaskOfEachCall(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
         super().__init__()
         self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in range(3))
@@ -295,7 +295,7 @@ class _(nn.Module):
 
 
 @rewritten("KeysUsedAsValues")
-class _(nn.Module):
+class KeyLayerTwice(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
         super().__init__()
         self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in range(3))
@@ -309,7 +309,7 @@ class _(nn.Module):
 
 
 @rewritten("DropoutInPlace")
-class _(nn.Module):
+class InPlaceModule(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
         super().__init__()
         self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in range(3))
@@ -324,7 +324,7 @@ class _(nn.Module):
 
 
 @unlisted("CausalAttention")
-class _(nn.Module):
+class NeitherMaskedNorScaled(nn.Module):
     """Two mistakes: not masked, and not scaled."""
 
     def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
@@ -339,7 +339,7 @@ class _(nn.Module):
 
 
 @unlisted("CausalAttention")
-class _(nn.Module):
+class ValuesOnceMore(nn.Module):
     """The values are added once more."""
 
     def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
@@ -355,7 +355,7 @@ class _(nn.Module):
 
 
 @unlisted("CausalAttention")
-class _(nn.Module):
+class TransposedWeight(nn.Module):
     """A layer is called as if its weight were (d_in, d_out)."""
 
     def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
@@ -371,7 +371,7 @@ class _(nn.Module):
 
 
 @right("CausalAttention")
-class _(nn.Module):
+class LibraryHead(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
         super().__init__()
         self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in range(3))
@@ -385,7 +385,7 @@ class _(nn.Module):
 
 
 @right("CausalAttention")
-class _(nn.Module):
+class SequenceAfterSequence(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
         super().__init__()
         self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in range(3))
@@ -405,7 +405,7 @@ class _(nn.Module):
 
 
 @rewritten("HeadsInTheBatch")
-class _(nn.Module):
+class JoinedInTheBatch(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
         self.heads = nn.ModuleList()
@@ -417,7 +417,7 @@ class _(nn.Module):
 
 
 @rewritten("HeadsOneAfterTheOther")
-class _(nn.Module):
+class Chained(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
         self.heads = nn.ModuleList()
@@ -429,7 +429,7 @@ class _(nn.Module):
 
 
 @unlisted("MultiHeadAttentionWrapper")
-class _(nn.Module):
+class ReversedAndDetached(nn.Module):
     """Two mistakes: in reverse order, and detached."""
 
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
@@ -443,7 +443,7 @@ class _(nn.Module):
 
 
 @unlisted("MultiHeadAttentionWrapper")
-class _(nn.Module):
+class LargestNumbers(nn.Module):
     """The heads' largest numbers."""
 
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
@@ -457,7 +457,7 @@ class _(nn.Module):
 
 
 @right("MultiHeadAttentionWrapper")
-class _(nn.Module):
+class StackedAndFlattened(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
         self.heads = nn.ModuleList()
@@ -469,7 +469,7 @@ class _(nn.Module):
 
 
 @right("MultiHeadAttentionWrapper")
-class _(nn.Module):
+class FilledIn(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
         self.heads = nn.ModuleList()

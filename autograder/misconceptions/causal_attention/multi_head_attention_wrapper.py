@@ -350,7 +350,7 @@ class FirstSequencesOfHeads(RightHeads):
 
 @misconception("MultiHeadAttentionWrapper", kind="edge", caught_by="test_heads_side_by_side")
 class ResultSqueezed(RightHeads):
-    """`squeeze()` drops every dimension of size 1, a batch of one too; leave it out."""
+    """`squeeze` takes the batch dimension from a batch of one; leave it out."""
 
     def forward(self, x):
         return torch.cat([head(x) for head in self.heads], dim=-1).squeeze()
@@ -367,7 +367,7 @@ class InputAddedWhereItFits(RightHeads):
 
 @misconception("MultiHeadAttentionWrapper", kind="gradient", caught_by="test_gradients_reach_every_head")
 class HeadsThroughNumpy(RightHeads):
-    """The results are joined in NumPy, where no gradient follows; torch.cat does the same."""
+    """The results are computed or joined in NumPy, where no gradient follows; stay with tensors."""
 
     def forward(self, x):
         return torch.from_numpy(torch.cat([head(x) for head in self.heads], dim=-1).detach().numpy())
@@ -375,7 +375,7 @@ class HeadsThroughNumpy(RightHeads):
 
 @misconception("MultiHeadAttentionWrapper", kind="dtype", caught_by="test_float64_stays_exact")
 class ResultInFloat32(RightHeads):
-    """The result is turned to float32, so that a float64 module loses digits; leave the dtype alone."""
+    """Something is turned to float32 in forward, so that a float64 module loses digits; leave the dtype alone."""
 
     def forward(self, x):
         return torch.cat([head(x) for head in self.heads], dim=-1).float()
@@ -543,7 +543,7 @@ class DropoutAndContextLengthSwapped(SideBySide):
 
 @misconception("MultiHeadAttentionWrapper", kind="contract", caught_by="test_heads_side_by_side")
 class HeadsWidthsSwapped(SideBySide):
-    """d_in and d_out are swapped where the heads are built: CausalAttention(d_in, d_out, ...)."""
+    """d_in and d_out are swapped on the way to the heads' layers: CausalAttention(d_in, d_out), nn.Linear(d_in, d_out)."""
 
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
