@@ -543,7 +543,7 @@ class DropoutAndContextLengthSwapped(SideBySide):
 
 @misconception("MultiHeadAttentionWrapper", kind="contract", caught_by="test_heads_side_by_side")
 class HeadsWidthsSwapped(SideBySide):
-    """d_in and d_out are swapped on the way to the heads' layers: CausalAttention(d_in, d_out), nn.Linear(d_in, d_out)."""
+    """d_in and d_out are swapped on the way to the heads' layers: d_in comes first, in nn.Linear too."""
 
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
