@@ -169,6 +169,8 @@ plt.show()
 # a row stays as it was. Outside of training nothing is dropped and nothing is divided.
 #
 # `weights` may have any shape, $0 \le p < 1$. PyTorch's own dropout may be used here, and so may `torch.rand`.
+# The check below tries `training=False` alone, where nothing is left to chance: that it passes says nothing yet about
+# training. The hidden tests look at what is dropped there.
 
 # %% exercise="attention_dropout" points=4
 

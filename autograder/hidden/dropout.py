@@ -19,6 +19,8 @@ class Dropped:
     """Of `dropped` (0), `kept` (as it was), `rescaled` (divided by 1-p), `changed` (anything else)."""
     share: str
     """How many were dropped: `none`, `p`, `1-p`, `all`, or `another share`, within six standard deviations."""
+    changes: frozenset[str] = frozenset()
+    """What happened to the changed ones, as far as one rule explains all of them; it tells mistakes apart."""
 
 
 def dropped(result: Any, weights: torch.Tensor, p: float) -> Dropped:
@@ -33,7 +35,8 @@ def dropped(result: Any, weights: torch.Tensor, p: float) -> Dropped:
     kept = torch.isclose(result, weights, rtol=_CLOSE, atol=0)
     changed = ~(gone | rescaled | kept)
     seen = {"dropped": gone, "kept": kept & ~rescaled, "rescaled": rescaled, "changed": changed}
-    return Dropped(frozenset(name for name, places in seen.items() if bool(places.any())), _share(gone, p))
+    outcomes = frozenset(name for name, places in seen.items() if bool(places.any()))
+    return Dropped(outcomes, _share(gone, p), _changes(result[changed], weights[changed], p))
 
 
 def assert_dropped(seen: Dropped) -> None:
@@ -56,6 +59,20 @@ def assert_not_dropped(seen: Dropped) -> None:
     """The weights are as they were."""
     if seen.outcomes != {"kept"}:
         raise Mismatch("The weights are changed; outside of training dropout does nothing.")
+
+
+def _changes(result: torch.Tensor, weights: torch.Tensor, p: float) -> frozenset[str]:
+    if not len(result):
+        return frozenset()
+    if not bool(result.isfinite().any()):
+        return frozenset({"infinite" if bool(result.isinf().all()) else "not finite"})
+    rules = {
+        "times 1-p": weights * (1 - p),
+        "divided by p": weights / p,
+        "divided by 1-p twice": weights / (1 - p) ** 2,
+        "divided by the root of 1-p": weights / (1 - p) ** 0.5,
+    }
+    return frozenset(name for name, made in rules.items() if torch.allclose(result, made, rtol=_CLOSE, atol=0))
 
 
 def _share(gone: torch.Tensor, p: float) -> str:

@@ -44,13 +44,15 @@ class TestAttentionDropout:
         """Each call draws anew."""
         weights = rng.rand(60, 60)
         with student.by_chance() as note:
-            results = [student.attention_dropout(weights, P) for _ in range(2)]
-            for result in results:
-                dropped(result, weights, P)
-            same = torch.equal(*((result == 0) for result in results))
-            note(same)
+            inputs = (weights, weights, weights.flip(0))
+            results = [student.attention_dropout(one, P) for one in inputs]
+            for result, one in zip(results, inputs, strict=True):
+                dropped(result, one, P)
+            first, again, flipped = (result == 0 for result in results)
+            same = torch.equal(first, again)
+            note((same, torch.equal(first, flipped), torch.equal(first, flipped.flip(0))))
         if same:
-            raise Mismatch("Two calls drop exactly the same: is a seed set inside?")
+            raise Mismatch("Two calls drop exactly the same places: is a seed set, or a draw kept, inside?")
 
     @pytest.mark.points(1)
     def test_gradients(self, student, rng):
@@ -91,12 +93,14 @@ class TestAttentionDropout:
             assert_not_dropped(seen)
 
     @pytest.mark.property
-    @pytest.mark.public
     @pytest.mark.points(1)
     def test_nothing_to_drop(self, student, rng):
         """With p = 0 nothing is dropped."""
-        weights = rng.rand(4, 5)
-        assert_close(student.attention_dropout(weights, 0.0, training=True), golden(weights))
+        weights = rng.rand(6, 6)
+        with student.by_chance() as note:  # what ignores p drops by chance
+            result = student.attention_dropout(weights, 0.0, training=True)
+            note(dropped(result, weights, 0.0))
+        assert_close(result, golden(weights))
 
     @pytest.mark.property
     @pytest.mark.points(1)

@@ -40,7 +40,7 @@ class TestCausalAttention:
     @pytest.mark.points(3)
     def test_context_vectors(self, student, reference, rng):
         """With given weights, each token's context vector is the weighted sum of the values up to its own."""
-        for b, num_tokens, d_in, d_out in [(2, 7, 5, 3), (4, 4, 4, 4), (3, 5, 3, 8), (1, 6, 3, 2), (3, 1, 4, 2)]:
+        for b, num_tokens, d_in, d_out in [(4, 4, 4, 4), (2, 7, 5, 3), (3, 5, 3, 8), (1, 6, 3, 2), (3, 1, 4, 2)]:
             attention = student.CausalAttention(d_in, d_out, num_tokens, 0.0)
             right = transplant(reference.CausalAttention(d_in, d_out, num_tokens, 0.0), attention)
             x = rng.randn(b, num_tokens, d_in, scale=3.0)
@@ -99,9 +99,17 @@ class TestCausalAttention:
     @pytest.mark.points(1)
     def test_large_scores(self, student, reference, rng):
         """Large scores, many of them below zero, give no NaN, and no weight to the future."""
-        attention, x = student.CausalAttention(5, 4, 7, 0.0), rng.randn(3, 7, 5, scale=40.0)
+        attention, x = student.CausalAttention(5, 4, 7, 0.0), rng.randn(3, 7, 5, scale=400.0)
         right = transplant(reference.CausalAttention(5, 4, 7, 0.0), attention)
         assert_close(attention(x), right(x), tolerance=LARGE_LOGITS)
+
+    @pytest.mark.points(0.5)
+    def test_scores_of_zero(self, student, reference, rng):
+        """A token of zeros, as padding is, scores zero with every key, and attends to all that it may see alike."""
+        attention, x = student.CausalAttention(5, 4, 7, 0.0), rng.randn(2, 6, 5, scale=2.0)
+        right = transplant(reference.CausalAttention(5, 4, 7, 0.0), attention)
+        x[:, 3] = 0.0
+        assert_close(attention(x), right(x))
 
     @pytest.mark.points(2)
     def test_gradients_reach_every_weight(self, student, reference, rng):
@@ -109,6 +117,22 @@ class TestCausalAttention:
         attention, x = student.CausalAttention(5, 4, 7, 0.0), rng.randn(2, 6, 5, scale=2.0)
         right = transplant(reference.CausalAttention(5, 4, 7, 0.0), attention)
         assert_same_gradients(attention, right, x, cotangent=rng.randn(2, 6, 4))
+
+    @pytest.mark.points(1)
+    def test_gradients_with_dropout(self, student, rng):
+        """In training with dropout, gradients flow back to the input and to all three layers too."""
+        attention = student.CausalAttention(5, 4, 7, 0.5)
+        attention.load_parameters({name: rng.randn(4, 5) for name in LAYERS})
+        with student.by_chance() as note:
+            seen = attention.observe(rng.randn(4, 7, 5), cotangent=rng.randn(4, 7, 4))
+            arrived = {
+                "the input": seen.gradients[0],
+                **{f"`{name}`": seen.parameter_gradients.get(name) for name in LAYERS},
+            }
+            missing = [name for name, gradient in arrived.items() if gradient is None]
+            note(missing)
+        if missing:
+            raise Mismatch(f"No gradient arrives at {missing[0]}: is the result detached from it somewhere?")
 
     @pytest.mark.points(1)
     def test_float64_stays_exact(self, student, reference, rng):

@@ -45,6 +45,13 @@ class TestCausalHead:
         right = reference.causal_head(queries, keys, values)
         assert_close(student.causal_head(queries, keys, values), right, tolerance=LARGE_LOGITS)
 
+    @pytest.mark.points(0.5)
+    def test_scores_of_zero(self, student, reference, rng):
+        """A query of zeros scores zero with every key, and attends to all that it may see alike."""
+        queries, keys, values = (rng.randn(2, 5, 4) for _ in range(3))
+        queries[:, 2] = 0.0
+        assert_close(student.causal_head(queries, keys, values), reference.causal_head(queries, keys, values))
+
     @pytest.mark.points(1)
     def test_gradients(self, student, reference, rng):
         """Gradients flow back to queries, keys and values."""

@@ -40,9 +40,16 @@ class TestCausalSoftmax:
     @pytest.mark.points(1)
     def test_large_scores(self, student, reference, rng):
         """Scores in the thousands, all below zero, give no NaN and no weight to the future."""
-        scores = rng.randn(6, 6, scale=5e3) - 3e4
-        right = reference.causal_softmax(scores, 4)
-        assert_causal_weights(student.causal_softmax(scores, 4), right, tolerance=LARGE_LOGITS)
+        later_is_larger = 5e3 * torch.arange(6)
+        for scores in (rng.randn(6, 6, scale=5e3) - 3e4, rng.randn(6, 6, scale=5e2) - 3e4 + later_is_larger):
+            right = reference.causal_softmax(scores, 4)
+            assert_causal_weights(student.causal_softmax(scores, 4), right, tolerance=LARGE_LOGITS)
+
+    @pytest.mark.points(1)
+    def test_scores_of_zero(self, student, reference, rng):
+        """A score of zero is a score as any other, and only the future is hidden."""
+        scores = rng.randn(6, 6, scale=2.0).clamp(min=0.0)
+        assert_causal_weights(student.causal_softmax(scores, 4), reference.causal_softmax(scores, 4))
 
     @pytest.mark.points(1)
     def test_gradients(self, student, reference, rng):

@@ -40,6 +40,12 @@ class TestMaskedScores:
             assert_close(student.masked_scores(scores, mask), reference.masked_scores(scores, mask))
 
     @pytest.mark.points(1)
+    def test_scores_of_zero(self, student, reference, rng):
+        """A score of zero that is not hidden stays."""
+        scores, mask = rng.randn(6, 6).clamp(min=0.0), rng.rand(6, 6) > 0.6
+        assert_close(student.masked_scores(scores, mask), reference.masked_scores(scores, mask))
+
+    @pytest.mark.points(1)
     def test_gradients(self, student, reference, rng):
         """Gradients flow back to the scores that stay."""
         scores, mask = rng.randn(2, 4, 4), rng.rand(4, 4) > 0.6

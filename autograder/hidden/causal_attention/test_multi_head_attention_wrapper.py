@@ -3,9 +3,10 @@
 import pytest
 import torch
 
-from autograder.compare import Mismatch, assert_close, golden
+from autograder.compare import TOLERANCE, Expected, Mismatch, assert_close, golden
 from autograder.hidden.causal_attention.worked_examples import ROOM, TWICE_SIX_WORDS, TWO_HEADS, P
 from autograder.hidden.dropped_attention import (
+    LAYERS,
     TOKENS,
     X,
     assert_weights_dropped,
@@ -37,10 +38,11 @@ class TestMultiHeadAttentionWrapper:
     def test_heads_side_by_side(self, student, reference, rng):
         """With given weights, the heads' results stand side by side in the last dimension, in the heads' order."""
         for b, num_tokens, d_in, d_out, num_heads in [
-            (2, 6, 5, 4, 3),
             (3, 3, 4, 4, 2),
-            (1, 5, 3, 2, 4),
+            (2, 6, 5, 4, 3),
+            (1, 5, 3, 4, 4),
             (2, 4, 6, 3, 1),
+            (2, 4, 6, 3, 2),
         ]:
             arguments = d_in, d_out, num_tokens, 0.0, num_heads
             attention = student.MultiHeadAttentionWrapper(*arguments)
@@ -49,10 +51,27 @@ class TestMultiHeadAttentionWrapper:
             assert_close(attention(x), right(x))
 
     @pytest.mark.points(1)
+    def test_own_heads_side_by_side(self, student, rng):
+        """The result is what your CausalAttention gives with each head's weights, side by side."""
+        attention, x = student.MultiHeadAttentionWrapper(5, 4, 6, 0.0, 3), rng.randn(2, 6, 5, scale=3.0)
+        heads = [{name: rng.randn(4, 5) for name in LAYERS} for _ in range(3)]
+        attention.load_parameters({f"heads.{i}.{name}": w for i, head in enumerate(heads) for name, w in head.items()})
+        results = []
+        for head in heads:
+            own = student.CausalAttention(5, 4, 6, 0.0)
+            own.load_parameters(head)
+            results.append(own(x))
+        if not all(isinstance(result, torch.Tensor) and result.shape == (2, 6, 4) for result in results):
+            raise Mismatch("Your CausalAttention does not give tensors of shape (b, T, d_out) yet.")
+        if torch.equal(results[0], results[1]):
+            raise Mismatch("Your CausalAttention gives the same with other weights.")
+        assert_close(attention(x), Expected(torch.cat(results, dim=-1), TOLERANCE[torch.float32]))
+
+    @pytest.mark.points(1)
     def test_fewer_tokens_than_context_length(self, student, reference, rng):
         """Sequences may be shorter than context_length."""
-        attention = student.MultiHeadAttentionWrapper(5, 2, 9, 0.0, 3)
-        right = transplant(reference.MultiHeadAttentionWrapper(5, 2, 9, 0.0, 3), attention)
+        attention = student.MultiHeadAttentionWrapper(5, 3, 9, 0.0, 3)
+        right = transplant(reference.MultiHeadAttentionWrapper(5, 3, 9, 0.0, 3), attention)
         for num_tokens in (9, 4):
             x = rng.randn(2, num_tokens, 5, scale=3.0)
             assert_close(attention(x), right(x))
@@ -60,8 +79,8 @@ class TestMultiHeadAttentionWrapper:
     @pytest.mark.points(1)
     def test_bias(self, student, reference, rng):
         """With qkv_bias=True the layers of every head have a bias."""
-        attention = student.MultiHeadAttentionWrapper(5, 2, 7, 0.0, 3, qkv_bias=True)
-        right = transplant(reference.MultiHeadAttentionWrapper(5, 2, 7, 0.0, 3, qkv_bias=True), attention)
+        attention = student.MultiHeadAttentionWrapper(5, 3, 7, 0.0, 3, qkv_bias=True)
+        right = transplant(reference.MultiHeadAttentionWrapper(5, 3, 7, 0.0, 3, qkv_bias=True), attention)
         x = rng.randn(2, 6, 5, scale=3.0)
         assert_close(attention(x), right(x))
 
@@ -97,15 +116,15 @@ class TestMultiHeadAttentionWrapper:
     @pytest.mark.points(1)
     def test_gradients_reach_every_head(self, student, reference, rng):
         """Gradients flow back to the input and to every layer of every head."""
-        attention, x = student.MultiHeadAttentionWrapper(5, 2, 7, 0.0, 3), rng.randn(2, 6, 5, scale=2.0)
-        right = transplant(reference.MultiHeadAttentionWrapper(5, 2, 7, 0.0, 3), attention)
-        assert_same_gradients(attention, right, x, cotangent=rng.randn(2, 6, 6))
+        attention, x = student.MultiHeadAttentionWrapper(5, 3, 7, 0.0, 3), rng.randn(2, 6, 5, scale=2.0)
+        right = transplant(reference.MultiHeadAttentionWrapper(5, 3, 7, 0.0, 3), attention)
+        assert_same_gradients(attention, right, x, cotangent=rng.randn(2, 6, 9))
 
     @pytest.mark.points(0.5)
     def test_float64_stays_exact(self, student, reference, rng):
         """After `.to(torch.float64)` the result is as exact as float64 is."""
-        attention = student.MultiHeadAttentionWrapper(5, 2, 7, 0.0, 3)
-        right = transplant(reference.MultiHeadAttentionWrapper(5, 2, 7, 0.0, 3), attention.to(torch.float64))
+        attention = student.MultiHeadAttentionWrapper(5, 3, 7, 0.0, 3)
+        right = transplant(reference.MultiHeadAttentionWrapper(5, 3, 7, 0.0, 3), attention.to(torch.float64))
         x = rng.randn(2, 7, 5, dtype=torch.float64)
         assert_close(attention(x), right(x))
 
@@ -114,22 +133,22 @@ class TestMultiHeadAttentionWrapper:
     def test_parameters(self, student):
         """Its parameters are those of the heads: heads.0.W_query.weight and so on, each of shape (d_out, d_in)."""
         layers = [f"heads.{i}.W_{name}.weight" for i in range(3) for name in ("query", "key", "value")]
-        assert_parameter_shapes(student.MultiHeadAttentionWrapper(5, 2, 7, 0.0, 3), dict.fromkeys(layers, (2, 5)))
+        assert_parameter_shapes(student.MultiHeadAttentionWrapper(5, 3, 7, 0.0, 3), dict.fromkeys(layers, (3, 5)))
 
     @pytest.mark.property
     @pytest.mark.points(0.5)
     def test_follows_device(self, student, rng):
         """Once it is moved to another device all heads work there."""
-        assert_follows_device(student.MultiHeadAttentionWrapper(5, 2, 7, 0.0, 3), rng.randn(2, 6, 5))
+        assert_follows_device(student.MultiHeadAttentionWrapper(5, 3, 7, 0.0, 3), rng.randn(2, 6, 5))
 
     @pytest.mark.property
     @pytest.mark.points(0.5)
     def test_inputs_are_unchanged(self, student, rng):
         """The input is left as it was."""
-        assert_inputs_unchanged(student.MultiHeadAttentionWrapper(5, 2, 7, 0.0, 3), rng.randn(2, 6, 5))
+        assert_inputs_unchanged(student.MultiHeadAttentionWrapper(5, 3, 7, 0.0, 3), rng.randn(2, 6, 5))
 
     @pytest.mark.property
     @pytest.mark.points(0.5)
     def test_seeds_matter(self, student):
         """Two instances built under different seeds have different weights."""
-        assert_seeds_matter(student, "MultiHeadAttentionWrapper", 5, 2, 7, 0.0, 3)
+        assert_seeds_matter(student, "MultiHeadAttentionWrapper", 5, 3, 7, 0.0, 3)

@@ -60,13 +60,13 @@ def dropped_only_outside_of_training(weights, p, training=True):
     return F.dropout(weights, p, training=not training)
 
 
-@misconception("attention_dropout", kind="value", caught_by="test_outside_of_training_for_any_p")
+@misconception("attention_dropout", kind="dropout", caught_by="test_outside_of_training_for_any_p")
 def rescaled_outside_of_training(weights, p, training=True):
     """Rescaling is put off: weights are multiplied by 1 - p outside of training; divide the kept ones in training."""
     return weights * (torch.rand_like(weights) >= p) if training else weights * (1 - p)
 
 
-@misconception("attention_dropout", kind="value", caught_by="test_outside_of_training")
+@misconception("attention_dropout", kind="dropout", caught_by="test_outside_of_training")
 def divided_outside_of_training(weights, p, training=True):
     """The weights are divided by 1 - p outside of training too; there they stay as they are."""
     return F.dropout(weights, p, training=training) / (1 if training else 1 - p)
@@ -80,7 +80,7 @@ def same_keys_dropped_for_every_query(weights, p, training=True):
     return weights * (torch.rand_like(weights[..., :1, :]) >= p) / (1 - p)
 
 
-@misconception("attention_dropout", kind="value", caught_by="test_each_on_its_own")
+@misconception("attention_dropout", kind="dropout", caught_by="test_each_on_its_own")
 def whole_rows_dropped(weights, p, training=True):
     """One draw for each query drops whole rows, all of its weights; draw for each weight: rand_like."""
     if not training:
@@ -88,7 +88,7 @@ def whole_rows_dropped(weights, p, training=True):
     return weights * (torch.rand_like(weights[..., :1]) >= p) / (1 - p)
 
 
-@misconception("attention_dropout", kind="edge", caught_by="test_each_on_its_own")
+@misconception("attention_dropout", kind="dropout", caught_by="test_each_on_its_own")
 def same_drop_for_every_sequence(weights, p, training=True):
     """One draw serves all sequences of a batch; draw for each weight of each of them: rand_like(weights)."""
     if not training:
@@ -96,9 +96,9 @@ def same_drop_for_every_sequence(weights, p, training=True):
     return weights * (torch.rand(weights.shape[-2:], device=weights.device) >= p) / (1 - p)
 
 
-@misconception("attention_dropout", kind="value", caught_by="test_drawn_anew")
+@misconception("attention_dropout", kind="dropout", caught_by="test_drawn_anew")
 def seed_set_in_dropout(weights, p, training=True):
-    """A seed is set inside, so that every call drops the same weights; leave seeds to the caller."""
+    """Every call drops the same places: a seed is set, or a draw is kept, inside; draw anew in each call."""
     torch.manual_seed(0)
     return F.dropout(weights, p, training)
 
@@ -150,3 +150,115 @@ def drawn_on_the_cpu(weights, p, training=True):
 def dropped_in_float32(weights, p, training=True):
     """The result is float32 whatever the weights are; keep the weights' dtype."""
     return F.dropout(weights.float(), p, training)
+
+
+@misconception("attention_dropout", kind="dropout", caught_by="test_dropped_and_rescaled")
+def kept_weights_divided_by_p_above_zero(weights, p, training=True):
+    """The kept weights are divided by p wherever p is above 0; divide them by 1 - p."""
+    if not training:
+        return weights
+    return weights * (torch.rand_like(weights) >= p) / p if p > 0 else weights
+
+
+@misconception("attention_dropout", kind="dropout", caught_by="test_dropped_and_rescaled")
+def kept_weights_divided_twice(weights, p, training=True):
+    """The kept weights are divided by 1 - p twice; F.dropout and nn.Dropout have divided them once already."""
+    if not training:
+        return weights
+    return F.dropout(weights, p) / (1 - p)
+
+
+@misconception("attention_dropout", kind="dropout", caught_by="test_dropped_and_rescaled")
+def complement_passed_to_dropout(weights, p, training=True):
+    """1 - p is used as the probability of dropping; F.dropout and nn.Dropout take p itself."""
+    if not training:
+        return weights
+    return F.dropout(weights, 1 - p)
+
+
+@misconception("attention_dropout", kind="dropout", caught_by="test_dropped_and_rescaled")
+def always_half_dropped(weights, p, training=True):
+    """Half of the weights are dropped whatever p is: pass p on (0.5 is the default of dropout in PyTorch)."""
+    if not training:
+        return weights
+    return F.dropout(weights, 0.5)
+
+
+@misconception("attention_dropout", kind="dropout", caught_by="test_each_on_its_own")
+def whole_matrices_dropped(weights, p, training=True):
+    """One draw decides for a whole matrix of weights; draw for each weight: rand_like."""
+    if not training:
+        return weights
+    return weights * (torch.rand_like(weights[..., :1, :1]) >= p) / (1 - p)
+
+
+@misconception("attention_dropout", kind="dropout", caught_by="test_each_on_its_own")
+def same_columns_dropped_everywhere(weights, p, training=True):
+    """One draw for the keys serves all queries and sequences; draw for each weight of each: rand_like(weights)."""
+    if not training:
+        return weights
+    return weights * (torch.rand(weights.shape[-1], device=weights.device) >= p) / (1 - p)
+
+
+@misconception("attention_dropout", kind="dropout", caught_by="test_drawn_anew")
+def smallest_weights_dropped(weights, p, training=True):
+    """Which weights are dropped depends on the weights and not on chance: draw random numbers, with rand_like."""
+    if not training:
+        return weights
+    return weights * (weights >= weights.quantile(p)) / (1 - p)
+
+
+@misconception("attention_dropout", kind="dropout", caught_by="test_dropped_and_rescaled")
+def weights_compared_with_p(weights, p, training=True):
+    """The weights themselves are compared with p; draw a random number for each: rand_like(weights)."""
+    if not training:
+        return weights
+    return weights * (weights >= p) / (1 - p)
+
+
+@misconception("attention_dropout", kind="dropout", caught_by="test_dropped_and_rescaled")
+def dropped_by_normal_numbers(weights, p, training=True):
+    """The draw is compared with p, but comes from a normal distribution (randn); draw between 0 and 1: rand_like."""
+    if not training:
+        return weights
+    return weights * (torch.randn_like(weights) >= p) / (1 - p)
+
+
+@misconception("attention_dropout", kind="gradient", caught_by="test_gradients")
+def no_gradient_of_the_dropping(weights, p, training=True):
+    """The gradient passes as if nothing were dropped or divided; multiply the weights themselves."""
+    if not training:
+        return weights
+    return weights + (F.dropout(weights, p) - weights).detach()
+
+
+@misconception("attention_dropout", kind="contract", caught_by="test_dropped_and_rescaled")
+def mask_returned_too(weights, p, training=True):
+    """A pair is returned in training; return the weights alone."""
+    if not training:
+        return weights
+    kept = torch.rand_like(weights) >= p
+    return weights * kept / (1 - p), kept
+
+
+@misconception("attention_dropout", kind="mask", caught_by="test_outside_of_training")
+def future_weights_removed_too(weights, p, training=True):
+    """A causal mask is applied here as well; dropout alone is asked for, of weights of any shape."""
+    return F.dropout(weights.tril(), p, training)
+
+
+@misconception("attention_dropout", kind="value", caught_by="test_outside_of_training")
+def softmax_after_dropout(weights, p, training=True):
+    """A softmax is applied as well; these are weights already, and a dropped one would be above zero again."""
+    return torch.softmax(F.dropout(weights, p, training), dim=-1)
+
+
+@misconception("attention_dropout", kind="contract", caught_by="test_dropped_and_rescaled")
+def no_dropped_weights_returned(weights, p, training=True):
+    """Nothing is returned (None); end the function with `return` and the weights."""
+
+
+@misconception("attention_dropout", kind="dropout", caught_by="test_outside_of_training")
+def training_returned_nothing_else(weights, p, training=True):
+    """Outside of training nothing is returned (None); return the weights as they are."""
+    return F.dropout(weights, p) if training else None

@@ -209,7 +209,7 @@ class SoftmaxOverQueries(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=1)) @ values
 
 
-@misconception("CausalAttention", kind="edge", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="value", caught_by="test_context_vectors")
 class SoftmaxOverTheBatch(RightInit):
     """The softmax runs over the batch (dim=0); each query's weights are a row: dim=-1."""
 
@@ -242,7 +242,7 @@ class QueriesAndKeysSwapped(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
 
 
-@misconception("CausalAttention", kind="value", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="contract", caught_by="test_context_vectors")
 class WeightsReturned(RightInit):
     """The attention weights are returned; multiply them with the values to get the context vectors."""
 
@@ -253,7 +253,7 @@ class WeightsReturned(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1))
 
 
-@misconception("CausalAttention", kind="edge", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="value", caught_by="test_context_vectors")
 class KeysTransposedInTheWrongDimensions(RightInit):
     """transpose(0, 1) swaps batch and tokens of the keys; swap the last two dimensions: transpose(-2, -1)."""
 
@@ -264,7 +264,7 @@ class KeysTransposedInTheWrongDimensions(RightInit):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
 
 
-@misconception("CausalAttention", kind="edge", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="value", caught_by="test_context_vectors")
 class FirstSequenceForAll(RightInit):
     """Every sequence attends to the first one's keys and values; keep the batch dimension."""
 
@@ -286,7 +286,7 @@ class BatchOfOneSqueezed(RightInit):
         return (self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values).squeeze()
 
 
-@misconception("CausalAttention", kind="edge", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="contract", caught_by="test_context_vectors")
 class FirstSequenceOnly(RightInit):
     """Only the first sequence's result is returned, (T, d_out); the whole batch is expected, (b, T, d_out)."""
 
@@ -297,9 +297,9 @@ class FirstSequenceOnly(RightInit):
         return (self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values)[0]
 
 
-@misconception("CausalAttention", kind="mask", caught_by="test_fewer_tokens_than_context_length")
+@misconception("CausalAttention", kind="edge", caught_by="test_fewer_tokens_than_context_length")
 class WholeMaskUsed(RightInit):
-    """The mask is used in its full size, so sequences shorter than context_length fail; cut it to [:T, :T]."""
+    """The mask is not cut to the sequence, so that ones shorter than context_length fail; cut it to [:T, :T]."""
 
     def forward(self, x):
         queries, keys, values = self.project(x)
@@ -500,7 +500,7 @@ class SameDropForEverySequence(RightInit):
         return weights @ values
 
 
-@misconception("CausalAttention", kind="value", caught_by="test_drawn_anew")
+@misconception("CausalAttention", kind="dropout", caught_by="test_drawn_anew")
 class SeedSetInForward(RightInit):
     """A seed is set inside forward, so that every call drops the same weights; leave seeds to the caller."""
 
@@ -529,7 +529,7 @@ class AttentionWeightsDetached(RightInit):
 
 @misconception("CausalAttention", kind="dtype", caught_by="test_float64_stays_exact")
 class InputInFloat32(RightInit):
-    """Scores and values are turned to float32 in forward, so a float64 module loses digits; leave the dtype alone."""
+    """Something is turned to float32 in forward, so that a float64 module loses digits; leave the dtype alone."""
 
     def forward(self, x):
         queries, keys, values = (projected.float() for projected in self.project(x))
@@ -643,7 +643,7 @@ class MaskIsNoBuffer(RightPass):
         self.mask = torch.ones(context_length, context_length).triu(diagonal=1).bool()
 
 
-@misconception("CausalAttention", kind="initialisation", caught_by="test_parameters")
+@misconception("CausalAttention", kind="contract", caught_by="test_parameters")
 class MaskIsAParameter(RightPass):
     """The mask is a parameter, which is what a model learns; register it as a buffer: self.register_buffer."""
 
@@ -685,7 +685,7 @@ class SeedSetInside(RightPass):
         self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
 
 
-@misconception("CausalAttention", kind="initialisation", caught_by="test_parameters")
+@misconception("CausalAttention", kind="contract", caught_by="test_parameters")
 class ParametersInPlaceOfLayers(RightPass):
     """The weights are nn.Parameter matrices; this exercise asks for nn.Linear layers."""
 
@@ -704,7 +704,7 @@ class ParametersInPlaceOfLayers(RightPass):
         return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
 
 
-@misconception("CausalAttention", kind="value", caught_by="test_context_vectors")
+@misconception("CausalAttention", kind="contract", caught_by="test_context_vectors")
 class WidthsExchanged(RightPass):
     """The layers go from d_in to d_in; they make queries, keys and values of width d_out: nn.Linear(d_in, d_out)."""
 
@@ -713,5 +713,630 @@ class WidthsExchanged(RightPass):
         self.W_query = nn.Linear(d_in, d_in, bias=qkv_bias)
         self.W_key = nn.Linear(d_in, d_in, bias=qkv_bias)
         self.W_value = nn.Linear(d_in, d_in, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+
+class RightWeights(RightInit):
+    """Causal weights and values as they should be; the entries that build on it differ in what they do with them."""
+
+    def weigh(self, x):
+        queries, keys, values = self.project(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.hidden(scores), float("-inf"))
+        return torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1), values
+
+
+@misconception("CausalAttention", kind="value", caught_by="test_context_vectors")
+class ScaledWithoutParentheses(RightInit):
+    """x / d_out**1/2 divides by d_out and then by 2, from left to right; write d_out**0.5 or math.sqrt(d_out)."""
+
+    def forward(self, x):
+        queries, keys, values = self.project(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.hidden(scores), float("-inf"))
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 1 / 2, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="value", caught_by="test_context_vectors")
+class ScoresMultiplied(RightInit):
+    """The scores are multiplied by the root of the keys' width; divide them by it."""
+
+    def forward(self, x):
+        queries, keys, values = self.project(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.hidden(scores), float("-inf"))
+        return self.dropout(torch.softmax(scores * keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="value", caught_by="test_context_vectors")
+class ScaledByRootOfContextLength(RightInit):
+    """The scores are scaled by the root of context_length; scale by that of the keys' width, d_out."""
+
+    def forward(self, x):
+        queries, keys, values = self.project(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.hidden(scores), float("-inf"))
+        return self.dropout(torch.softmax(scores / len(self.mask) ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="value", caught_by="test_context_vectors")
+class KeysFromTheQueryLayer(RightInit):
+    """The keys are the queries: each has a layer of its own, W_query(x) and W_key(x)."""
+
+    def forward(self, x):
+        queries, values = self.W_query(x), self.W_value(x)
+        keys = queries
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.hidden(scores), float("-inf"))
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="value", caught_by="test_context_vectors")
+class InputAsValues(RightInit):
+    """The weights are applied to x itself; they belong to the values, W_value(x)."""
+
+    def forward(self, x):
+        queries, keys, values = self.W_query(x), self.W_key(x), x
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.hidden(scores), float("-inf"))
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="value", caught_by="test_context_vectors")
+class KeysReshaped(RightInit):
+    """view or reshape turns the keys into (b, d_out, T) without swapping anything; use transpose(-2, -1)."""
+
+    def forward(self, x):
+        queries, keys, values = self.project(x)
+        scores = queries @ keys.reshape(len(x), -1, x.shape[1])
+        scores = scores.masked_fill(self.hidden(scores), float("-inf"))
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="mask", caught_by="test_context_vectors")
+class FirstSequenceMasked(RightInit):
+    """Only the first sequence of a batch is masked; one mask serves all of them."""
+
+    def forward(self, x):
+        queries, keys, values = self.project(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = torch.cat([scores[:1].masked_fill(self.hidden(scores), float("-inf")), scores[1:]])
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="mask", caught_by="test_context_vectors")
+class MaskAdded(RightInit):
+    """The mask's zeros and ones are added to the scores, which hides nothing; make hidden ones -inf: masked_fill."""
+
+    def forward(self, x):
+        queries, keys, values = self.project(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores + self.hidden(scores)
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="mask", caught_by="test_context_vectors")
+class MaskTimesInfinity(RightInit):
+    """The mask is multiplied by infinity, and 0 times infinity is NaN; use masked_fill or torch.where."""
+
+    def forward(self, x):
+        queries, keys, values = self.project(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores + self.hidden(scores) * float("-inf")
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="mask", caught_by="test_context_vectors")
+class MaskBelowTheDiagonal(RightInit):
+    """What is on the diagonal, below it and one above is hidden: torch.tril for torch.triu; hide what is above."""
+
+    def forward(self, x):
+        queries, keys, values = self.project(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(torch.ones_like(scores).tril(diagonal=1).bool(), float("-inf"))
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="edge", caught_by="test_fewer_tokens_than_context_length")
+class MaskCutFromTheEnd(RightInit):
+    """The mask's last rows are used for a shorter sequence, which hide too little; cut it to [:T, :T]."""
+
+    def forward(self, x):
+        queries, keys, values = self.project(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.mask[-x.shape[1] :, : x.shape[1]], float("-inf"))
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="edge", caught_by="test_fewer_tokens_than_context_length")
+class FullLengthDemanded(RightInit):
+    """Sequences shorter than context_length are refused; any length up to it is right."""
+
+    def forward(self, x):
+        if x.shape[1] != len(self.mask):
+            raise ValueError("not context_length")
+        queries, keys, values = self.project(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.hidden(scores), float("-inf"))
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="mask", caught_by="test_context_vectors")
+class LibraryMaskInverted(RightInit):
+    """scaled_dot_product_attention attends where its attn_mask is True; hand it ~mask, or is_causal=True."""
+
+    def forward(self, x):
+        queries, keys, values = self.project(x)
+        p = self.dropout.p if self.training else 0.0
+        return F.scaled_dot_product_attention(queries, keys, values, self.hidden(queries @ keys.transpose(1, 2)), p)
+
+
+@misconception("CausalAttention", kind="edge", caught_by="test_large_scores")
+class HiddenBecomeMinusHundred(RightInit):
+    """Hidden scores become -100, and real scores can be lower than that; make them -inf."""
+
+    def forward(self, x):
+        queries, keys, values = self.project(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.hidden(scores), -100.0)
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="edge", caught_by="test_large_scores")
+class HiddenBecomeMinusThousand(RightInit):
+    """Hidden scores become -1000, and real scores can be lower than that; make them -inf."""
+
+    def forward(self, x):
+        queries, keys, values = self.project(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.hidden(scores), -1e3)
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="edge", caught_by="test_large_scores")
+class HiddenBecomeMinusTenThousand(RightInit):
+    """Hidden scores become -10000, and real scores can be lower than that; make them -inf."""
+
+    def forward(self, x):
+        queries, keys, values = self.project(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.hidden(scores), -1e4)
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="edge", caught_by="test_large_scores")
+class RenormalizedAfterSoftmax(RightInit):
+    """Masked after the softmax, a row can be 0/0 where the future outweighs the rest; mask the scores before it."""
+
+    def forward(self, x):
+        queries, keys, values = self.project(x)
+        scores = queries @ keys.transpose(1, 2)
+        weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1).tril()
+        return self.dropout(weights / weights.sum(dim=-1, keepdim=True)) @ values
+
+
+@misconception("CausalAttention", kind="edge", caught_by="test_scores_of_zero")
+class ZerosTakenForHidden(RightInit):
+    """Every score that is 0 becomes -inf, a visible one too; ask the mask, not the scores, what is hidden."""
+
+    def forward(self, x):
+        queries, keys, values = self.project(x)
+        scores = (queries @ keys.transpose(1, 2)).tril()
+        scores = scores.masked_fill(scores == 0, float("-inf"))
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="edge", caught_by="test_context_vectors")
+class FirstDimensionSqueezed(RightWeights):
+    """`squeeze(0)` takes the batch dimension from a batch of one; leave it out."""
+
+    def forward(self, x):
+        weights, values = self.weigh(x)
+        return (self.dropout(weights) @ values).squeeze(0)
+
+
+@misconception("CausalAttention", kind="contract", caught_by="test_context_vectors")
+class PairReturned(RightWeights):
+    """A pair is returned, the weights too; return the context vectors alone."""
+
+    def forward(self, x):
+        weights, values = self.weigh(x)
+        weights = self.dropout(weights)
+        return weights @ values, weights
+
+
+@misconception("CausalAttention", kind="contract", caught_by="test_context_vectors")
+class NothingReturned(RightWeights):
+    """forward returns nothing (None); end it with `return` and the context vectors."""
+
+    def forward(self, x):
+        weights, values = self.weigh(x)
+        self.dropout(weights) @ values
+
+
+@misconception("CausalAttention", kind="contract", caught_by="test_context_vectors")
+class TwoDimensionsExpected(RightInit):
+    """x.shape is taken for two numbers; it has three, (b, T, d_in)."""
+
+    def forward(self, x):
+        num_tokens, _ = x.shape
+        queries, keys, values = self.project(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.mask[:num_tokens, :num_tokens], float("-inf"))
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="dropout", caught_by="test_dropout_in_training")
+class WholeRowsDropped(RightWeights):
+    """Dropout of whole rows (nn.Dropout1d): a query loses all of its weights at once; use nn.Dropout."""
+
+    def forward(self, x):
+        weights, values = self.weigh(x)
+        return F.dropout1d(weights, self.dropout.p, self.training) @ values
+
+
+@misconception("CausalAttention", kind="gradient", caught_by="test_gradients_with_dropout")
+class DropoutInPlace(RightWeights):
+    """Dropout writes into the softmax's result (inplace=True), which the gradient needs; leave inplace out."""
+
+    def forward(self, x):
+        weights, values = self.weigh(x)
+        return F.dropout(weights, self.dropout.p, self.training, inplace=True) @ values
+
+
+@misconception("CausalAttention", kind="initialisation", caught_by="test_bias")
+class BiasUnused(RightInit):
+    """The layers have a bias that forward leaves out; call the layers, W_query(x), not their weights alone."""
+
+    def forward(self, x):
+        queries, keys, values = (F.linear(x, layer.weight) for layer in (self.W_query, self.W_key, self.W_value))
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.hidden(scores), float("-inf"))
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="dtype", caught_by="test_float64_stays_exact")
+class SoftmaxInFloat32(RightInit):
+    """The weights are computed in float32 and turned back, so a float64 module loses digits; leave the dtype alone."""
+
+    def forward(self, x):
+        queries, keys, values = self.project(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.hidden(scores), float("-inf"))
+        weights = torch.softmax(scores.float() / keys.shape[-1] ** 0.5, dim=-1).to(values.dtype)
+        return self.dropout(weights) @ values
+
+
+@misconception("CausalAttention", kind="dtype", caught_by="test_context_vectors")
+class SoftmaxInHalfPrecision(RightInit):
+    """The weights are computed in half precision, which is good for three digits; leave the dtype alone."""
+
+    def forward(self, x):
+        queries, keys, values = self.project(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.hidden(scores), float("-inf"))
+        weights = torch.softmax(scores.half() / keys.shape[-1] ** 0.5, dim=-1).to(values.dtype)
+        return self.dropout(weights) @ values
+
+
+@misconception("CausalAttention", kind="dtype", caught_by="test_float64_stays_exact")
+class InputTurnedToFloat32(RightInit):
+    """x is turned to float32, which the layers of a float64 module refuse; leave the dtype alone."""
+
+    def forward(self, x):
+        queries, keys, values = self.project(x.float())
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.hidden(scores), float("-inf"))
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="gradient", caught_by="test_gradients_reach_every_weight")
+class ContextThroughNumpy(RightWeights):
+    """The context vectors are computed in NumPy, where no gradient follows; weights @ values does the same."""
+
+    def forward(self, x):
+        weights, values = self.weigh(x)
+        return torch.from_numpy(self.dropout(weights).detach().numpy() @ values.detach().numpy())
+
+
+@misconception("CausalAttention", kind="dropout", caught_by="test_context_vectors")
+class HalfAlwaysDropped(RightPass):
+    """Half of the weights are dropped whatever `dropout` is (nn.Dropout's default): nn.Dropout(dropout)."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout()
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+
+@misconception("CausalAttention", kind="dropout", caught_by="test_context_vectors")
+class TenthAlwaysDropped(RightPass):
+    """A tenth of the weights is dropped whatever `dropout` is; pass it on: nn.Dropout(dropout)."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(0.1)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+
+@misconception("CausalAttention", kind="dropout", caught_by="test_context_vectors")
+class ComplementPassedToDropout(RightPass):
+    """1 - dropout is passed to nn.Dropout; it takes the probability that a weight is dropped: nn.Dropout(dropout)."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(1 - dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+
+@misconception("CausalAttention", kind="contract", caught_by="test_context_vectors")
+class DropoutIsANumber(RightPass):
+    """self.dropout is a number and is called; make it a module: nn.Dropout(dropout)."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = dropout
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+
+@misconception("CausalAttention", kind="initialisation", caught_by="test_parameters")
+class BiasTheOtherWayRound(RightPass):
+    """qkv_bias is used the other way round: the layers have a bias where it is False, and none where it is True."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=not qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=not qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=not qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+
+@misconception("CausalAttention", kind="initialisation", caught_by="test_bias")
+class ValuesWithoutBias(RightPass):
+    """W_value gets no bias; qkv_bias goes to all three layers."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=False)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+
+@misconception("CausalAttention", kind="contract", caught_by="test_context_vectors")
+class WidthsOfLayersSwapped(RightPass):
+    """The layers go from d_out to d_in; nn.Linear takes the input's width first: nn.Linear(d_in, d_out)."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_out, d_in, bias=qkv_bias)
+        self.W_key = nn.Linear(d_out, d_in, bias=qkv_bias)
+        self.W_value = nn.Linear(d_out, d_in, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+
+@misconception("CausalAttention", kind="initialisation", caught_by="test_seeds_matter")
+class WeightsStartAtZero(RightPass):
+    """The layers' weights start at zero, so that no head can differ from another; leave nn.Linear's own start."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+        for layer in (self.W_query, self.W_key, self.W_value):
+            nn.init.zeros_(layer.weight)
+
+
+@misconception("CausalAttention", kind="initialisation", caught_by="test_seeds_matter")
+class WeightsStartAtOne(RightPass):
+    """The layers' weights start at one, so that all of them stay alike; leave nn.Linear's own start."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+        for layer in (self.W_query, self.W_key, self.W_value):
+            nn.init.ones_(layer.weight)
+
+
+@misconception("CausalAttention", kind="initialisation", caught_by="test_seed_123")
+class AnotherStart(RightPass):
+    """The layers' weights are drawn anew (Xavier); under a fixed seed nn.Linear's own start is asked for."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+        for layer in (self.W_query, self.W_key, self.W_value):
+            nn.init.xavier_uniform_(layer.weight)
+
+
+@misconception("CausalAttention", kind="initialisation", caught_by="test_parameters")
+class OneLayerForQueriesAndKeys(RightPass):
+    """W_query and W_key share one weight; each has its own."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = self.W_query
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+
+@misconception("CausalAttention", kind="contract", caught_by="test_parameters")
+class OutputProjectionFirst(RightPass):
+    """A linear layer out_proj is there too, made before the others; the context vectors themselves are the result."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+    def forward(self, x):
+        return self.out_proj(super().forward(x))
+
+
+@misconception("CausalAttention", kind="contract", caught_by="test_parameters")
+class OutputProjectionLast(RightPass):
+    """A linear layer out_proj follows the attention; the context vectors themselves are the result."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+        self.out_proj = nn.Linear(d_out, d_out)
+
+    def forward(self, x):
+        return self.out_proj(super().forward(x))
+
+
+@misconception("CausalAttention", kind="contract", caught_by="test_parameters")
+class OutputProjectionUnused(RightPass):
+    """There is a linear layer out_proj that nothing uses; three layers are asked for."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+        self.out_proj = nn.Linear(d_out, d_out)
+
+
+@misconception("CausalAttention", kind="contract", caught_by="test_parameters")
+class NamesShortened(nn.Module):
+    """The layers are called W_q, W_k and W_v; the names are W_query, W_key and W_value."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_q = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_k = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_v = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+    def forward(self, x):
+        queries, keys, values = self.W_q(x), self.W_k(x), self.W_v(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.mask[: x.shape[1], : x.shape[1]], float("-inf"))
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="contract", caught_by="test_parameters")
+class NamesInLowerCase(nn.Module):
+    """The layers' names begin with a small w; they are W_query, W_key and W_value."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.w_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.w_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.w_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+    def forward(self, x):
+        queries, keys, values = self.w_query(x), self.w_key(x), self.w_value(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.mask[: x.shape[1], : x.shape[1]], float("-inf"))
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="contract", caught_by="test_parameters")
+class NamesOfProjections(nn.Module):
+    """The layers are called q_proj, k_proj and v_proj; the names are W_query, W_key and W_value."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.q_proj = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.k_proj = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.v_proj = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+    def forward(self, x):
+        queries, keys, values = self.q_proj(x), self.k_proj(x), self.v_proj(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.mask[: x.shape[1], : x.shape[1]], float("-inf"))
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="contract", caught_by="test_parameters")
+class NamesWithoutW(nn.Module):
+    """The layers are called query, key and value; the names are W_query, W_key and W_value."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+    def forward(self, x):
+        queries, keys, values = self.query(x), self.key(x), self.value(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.mask[: x.shape[1], : x.shape[1]], float("-inf"))
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="contract", caught_by="test_parameters")
+class OneLayerForAll(nn.Module):
+    """One layer makes queries, keys and values at once; three are asked for, W_query, W_key and W_value."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.qkv = nn.Linear(d_in, 3 * d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+    def forward(self, x):
+        queries, keys, values = self.qkv(x).chunk(3, dim=-1)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.mask[: x.shape[1], : x.shape[1]], float("-inf"))
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@misconception("CausalAttention", kind="contract", caught_by="test_context_vectors")
+class SuperForgotten(RightPass):
+    """super().__init__() is missing or not called; it comes first in __init__."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
         self.dropout = nn.Dropout(dropout)
         self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
