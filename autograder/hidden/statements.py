@@ -1,13 +1,13 @@
 """Statements that graders of many exercises make, each as one function that raises Mismatch where it is not so."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 
 from ..compare import ORDINALS, Expected, Mismatch, assert_close, describe
 from ..sandbox.inside import device_probe
-from ..sandbox.inside.faults import Raised
+from ..sandbox.inside.faults import Raised, StudentFault
 from ..student.face import Callee, Cotangent, Instance, ReferenceCallee, Student
 
 
@@ -15,6 +15,23 @@ def transplant(reference: Any, student: Instance) -> Any:
     """Gives the student's instance the reference's parameters; returns the reference."""
     student.load_parameters(reference.named_parameters())
     return reference
+
+
+def assert_close_in_each(
+    student: Callee, reference: ReferenceCallee, cases: Iterable[tuple[Any, ...]], *, tolerance: float | None = None
+) -> None:
+    """The result is the reference's in every case, each a tuple of arguments.
+
+    All cases are tried before one is complained of: two mistakes may look alike in the first and differ in the next.
+    """
+    faults: list[Mismatch | StudentFault] = []
+    for case in cases:
+        try:
+            assert_close(student(*case), reference(*case), tolerance=tolerance)
+        except (Mismatch, StudentFault) as fault:
+            faults.append(fault)
+    if faults:
+        raise faults[0]
 
 
 def assert_same_gradients(student: Callee, reference: ReferenceCallee, *args: Any, cotangent: Cotangent) -> None:
