@@ -1,7 +1,7 @@
 """Statements that graders of many exercises make, each as one function that raises Mismatch where it is not so."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -9,6 +9,8 @@ from ..compare import ORDINALS, Expected, Mismatch, assert_close, describe
 from ..sandbox.inside import device_probe
 from ..sandbox.inside.faults import Raised, StudentFault
 from ..student.face import Callee, Cotangent, Instance, ReferenceCallee, Student
+
+T = TypeVar("T")
 
 
 def transplant(reference: Any, student: Instance) -> Any:
@@ -20,14 +22,19 @@ def transplant(reference: Any, student: Instance) -> Any:
 def assert_close_in_each(
     student: Callee, reference: ReferenceCallee, cases: Iterable[tuple[Any, ...]], *, tolerance: float | None = None
 ) -> None:
-    """The result is the reference's in every case, each a tuple of arguments.
+    """The result is the reference's in every case, each a tuple of arguments."""
+    in_each(cases, lambda case: assert_close(student(*case), reference(*case), tolerance=tolerance))
+
+
+def in_each(cases: Iterable[T], check: Callable[[T], None]) -> None:
+    """What is checked holds in every case.
 
     All cases are tried before one is complained of: two mistakes may look alike in the first and differ in the next.
     """
     faults: list[Mismatch | StudentFault] = []
     for case in cases:
         try:
-            assert_close(student(*case), reference(*case), tolerance=tolerance)
+            check(case)
         except (Mismatch, StudentFault) as fault:
             faults.append(fault)
     if faults:
