@@ -199,7 +199,7 @@ class LayersWeightsReturned(RightLayers):
     """The attention weights are returned; multiply them with the values to get the context vectors."""
 
     def forward(self, x):
-        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        queries, keys = self.W_query(x), self.W_key(x)
         return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1)
 
 
@@ -369,7 +369,7 @@ class LayersQueriesUsedAsValues(RightLayers):
     """The weights are applied to the queries; they belong to the values."""
 
     def forward(self, x):
-        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        queries, keys = self.W_query(x), self.W_key(x)
         return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1) @ queries
 
 
@@ -378,7 +378,7 @@ class LayersInputUsedAsValues(RightLayers):
     """The weights are applied to the input itself; they belong to the values, made with W_value."""
 
     def forward(self, x):
-        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        queries, keys = self.W_query(x), self.W_key(x)
         return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1) @ x
 
 
@@ -387,7 +387,7 @@ class LayersKeysAgainstThemselves(RightLayers):
     """The keys are scored against themselves, or the queries made with W_key; the queries are W_query(x)."""
 
     def forward(self, x):
-        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        keys, values = self.W_key(x), self.W_value(x)
         return torch.softmax(keys @ keys.T / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 
