@@ -222,8 +222,8 @@ def maximum_added(scores, dim=-1):
 
 @misconception("softmax", kind="edge", caught_by="test_large_scores_do_not_overflow")
 def maximum_of_everything_when_large(scores, dim=-1):
-    """The maximum of the whole tensor is subtracted, and only where it is large: rows apart from it become NaN. Take
-    it along dim.
+    """The maximum of the whole tensor is subtracted where scores are large: rows far below it become NaN. Take it
+    along dim.
     """
     if scores.max() > 80:
         scores = scores - scores.max()
@@ -282,7 +282,7 @@ def logarithm_of_the_weights(scores, dim=-1):
 
 @misconception("softmax", kind="value", caught_by="test_six_words")
 def exponentials_not_normalised(scores, dim=-1):
-    """The exponentials are returned as they are; divide them by their sum along dim."""
+    """The exponentials are not divided by their sum along dim, so the weights do not sum to 1."""
     return torch.exp(scores - scores.amax(dim=dim, keepdim=True))
 
 
