@@ -24,7 +24,7 @@ def weights_ignored(weights, inputs):
     return inputs.mean(dim=0)
 
 
-@misconception("context_vector", kind="edge", caught_by="test_other_weights")
+@misconception("context_vector", kind="value", caught_by="test_other_weights")
 def heaviest_token_only(weights, inputs):
     """Only the token with the largest weight is returned; every token contributes by its weight."""
     return inputs[weights.argmax()]

@@ -31,7 +31,7 @@ def summed_over_the_tokens(query, inputs):
     return (inputs * query).sum(dim=0)
 
 
-@misconception("dot_product_scores", kind="value", caught_by="test_other_queries")
+@misconception("dot_product_scores", kind="contract", caught_by="test_other_queries")
 def second_token_is_always_the_query(query, inputs):
     """The second token is always used as the query; use the query that is passed in."""
     return inputs @ inputs[1]

@@ -6,19 +6,19 @@ import torch.nn.functional as F
 from ...catalogue import misconception
 
 
-@misconception("normalize_by_sum", kind="value", caught_by="test_leading_dimensions")
+@misconception("normalize_by_sum", kind="edge", caught_by="test_leading_dimensions")
 def divided_by_the_sum_of_everything(scores):
     """Everything is divided by the sum of the whole tensor; each row should sum to 1: sum over dim=-1, keepdim=True."""
     return scores / scores.sum()
 
 
-@misconception("normalize_by_sum", kind="value", caught_by="test_leading_dimensions")
+@misconception("normalize_by_sum", kind="edge", caught_by="test_leading_dimensions")
 def sum_without_keepdim(scores):
     """The sum loses its dimension, so it meets the wrong numbers in a matrix; pass keepdim=True."""
     return scores / scores.sum(dim=-1)
 
 
-@misconception("normalize_by_sum", kind="value", caught_by="test_leading_dimensions")
+@misconception("normalize_by_sum", kind="edge", caught_by="test_leading_dimensions")
 def summed_over_dim_0(scores):
     """The sum runs over dim=0, which is the last dimension of a vector only; use dim=-1."""
     return scores / scores.sum(dim=0, keepdim=True)
@@ -42,7 +42,7 @@ def divided_by_the_maximum(scores):
     return scores / scores.max(dim=-1, keepdim=True).values
 
 
-@misconception("normalize_by_sum", kind="value", caught_by="test_negative_scores")
+@misconception("normalize_by_sum", kind="edge", caught_by="test_negative_scores")
 def divided_by_absolute_values(scores):
     """The scores are divided by the sum of their absolute values; divide by the plain sum."""
     return scores / scores.abs().sum(dim=-1, keepdim=True)

@@ -26,7 +26,7 @@ def no_score_with_itself(inputs):
     return scores - torch.diag(scores.diagonal())
 
 
-@misconception("pairwise_scores", kind="value", caught_by="test_other_tokens")
+@misconception("pairwise_scores", kind="mask", caught_by="test_other_tokens")
 def upper_half_only(inputs):
     """Only one half of the matrix is filled; every token meets every token, in both orders."""
     return torch.triu(inputs @ inputs.T)

@@ -31,7 +31,7 @@ def attention_by_plain_sums(inputs):
     return scores / scores.sum(dim=-1, keepdim=True) @ inputs
 
 
-@misconception("simple_self_attention", kind="value", caught_by="test_other_tokens")
+@misconception("simple_self_attention", kind="contract", caught_by="test_other_tokens")
 def attention_weights_returned(inputs):
     """The attention weights are returned; multiply them with the inputs to get the context vectors."""
     return torch.softmax(inputs @ inputs.T, dim=-1)

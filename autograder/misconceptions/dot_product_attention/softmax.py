@@ -12,7 +12,7 @@ def naive_exponentials(scores, dim=-1):
     return exponentials / exponentials.sum(dim=dim, keepdim=True)
 
 
-@misconception("softmax", kind="value", caught_by="test_any_dimension")
+@misconception("softmax", kind="edge", caught_by="test_any_dimension")
 def always_the_last_dimension(scores, dim=-1):
     """The argument dim is ignored: maximum and sum always run over the last dimension."""
     exponentials = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
@@ -33,7 +33,7 @@ def softmax_without_keepdim(scores, dim=-1):
     return exponentials / exponentials.sum(dim=dim)
 
 
-@misconception("softmax", kind="value", caught_by="test_rows_far_apart")
+@misconception("softmax", kind="edge", caught_by="test_rows_far_apart")
 def maximum_of_everything(scores, dim=-1):
     """The maximum of the whole tensor is subtracted: rows far below it underflow to 0/0. Take it along dim."""
     exponentials = torch.exp(scores - scores.max())

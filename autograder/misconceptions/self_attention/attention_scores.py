@@ -24,7 +24,7 @@ def scores_already_softmaxed(queries, keys):
     return torch.softmax(queries @ keys.transpose(-2, -1), dim=-1)
 
 
-@misconception("attention_scores", kind="value", caught_by="test_any_leading_dimensions")
+@misconception("attention_scores", kind="edge", caught_by="test_any_leading_dimensions")
 def transposed_with_t(queries, keys):
     """`.T` reverses all dimensions, so it is right in 2-D only; swap just the last two with transpose(-2, -1)."""
     return queries @ keys.permute(*range(keys.dim() - 1, -1, -1))
@@ -36,7 +36,7 @@ def transposed_the_first_two(queries, keys):
     return queries @ keys.transpose(0, 1)
 
 
-@misconception("attention_scores", kind="value", caught_by="test_any_leading_dimensions")
+@misconception("attention_scores", kind="edge", caught_by="test_any_leading_dimensions")
 def batch_mixed_into_tokens(queries, keys):
     """The leading dimensions are flattened into the tokens, so that tokens of one sequence meet those of another."""
     return queries.flatten(0, -2) @ keys.flatten(0, -2).T

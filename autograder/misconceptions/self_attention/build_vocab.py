@@ -5,7 +5,7 @@ import torch
 from ...catalogue import misconception
 
 
-@misconception("build_vocab", kind="value", caught_by="test_repeated_words")
+@misconception("build_vocab", kind="edge", caught_by="test_repeated_words")
 def repeated_words_counted_twice(sentence):
     """A word that stands twice takes two numbers, and one is lost; number the distinct words: sorted(set(words))."""
     return {word: index for index, word in enumerate(sorted(sentence.replace(",", "").split()))}
@@ -23,7 +23,7 @@ def commas_kept(sentence):
     return {word: index for index, word in enumerate(sorted(set(sentence.split())))}
 
 
-@misconception("build_vocab", kind="dropout", caught_by="test_commas_and_spaces")
+@misconception("build_vocab", kind="edge", caught_by="test_commas_and_spaces")
 def commas_become_spaces(sentence):
     """Commas are replaced by spaces, which splits `Yes,no` in two; they are dropped: replace(",", "")."""
     return {word: index for index, word in enumerate(sorted(set(sentence.replace(",", " ").split())))}
@@ -35,13 +35,13 @@ def split_at_single_spaces(sentence):
     return {word: index for index, word in enumerate(sorted(set(sentence.replace(",", "").split(" "))))}
 
 
-@misconception("build_vocab", kind="value", caught_by="test_worked_example")
+@misconception("build_vocab", kind="edge", caught_by="test_worked_example")
 def words_lowered(sentence):
     """The words are turned to lower case; they are kept as they are, and capitals sort first."""
     return {word: index for index, word in enumerate(sorted(set(sentence.lower().replace(",", "").split())))}
 
 
-@misconception("build_vocab", kind="value", caught_by="test_worked_example")
+@misconception("build_vocab", kind="edge", caught_by="test_worked_example")
 def sorted_without_case(sentence):
     """The sort ignores case; Python's plain sorted() puts capitals first."""
     words = sorted(set(sentence.replace(",", "").split()), key=str.lower)

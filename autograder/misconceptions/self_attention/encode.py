@@ -19,7 +19,7 @@ def tokens_sorted(sentence, vocab):
     return torch.tensor(sorted(vocab[word] for word in sentence.replace(",", "").split()))
 
 
-@misconception("encode", kind="value", caught_by="test_given_vocabulary")
+@misconception("encode", kind="edge", caught_by="test_given_vocabulary")
 def each_word_once(sentence, vocab):
     """A word that stands twice is encoded once; every word of the sentence gives a token."""
     return torch.tensor([vocab[word] for word in dict.fromkeys(sentence.replace(",", "").split())])

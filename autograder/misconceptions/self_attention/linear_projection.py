@@ -12,13 +12,13 @@ def weight_not_transposed(inputs, weight):
     return inputs @ weight
 
 
-@misconception("linear_projection", kind="value", caught_by="test_square_weight")
+@misconception("linear_projection", kind="edge", caught_by="test_square_weight")
 def transposed_only_where_it_must_be(inputs, weight):
     """The weight is transposed only where shapes force it; it is stored (d_out, d_in), so transpose it always."""
     return inputs @ (weight if weight.shape[0] == inputs.shape[-1] else weight.T)
 
 
-@misconception("linear_projection", kind="value", caught_by="test_any_leading_dimensions")
+@misconception("linear_projection", kind="edge", caught_by="test_any_leading_dimensions")
 def weight_times_transposed_inputs(inputs, weight):
     """`(weight @ inputs.T).T` reverses all dimensions, right in 2-D only; `inputs @ weight.T` fits any shape."""
     return (weight @ inputs.permute(*range(inputs.dim() - 1, -1, -1))).permute(*range(inputs.dim() - 1, -1, -1))

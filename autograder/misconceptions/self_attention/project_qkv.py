@@ -6,13 +6,13 @@ from ...catalogue import misconception
 from ..six_words import X
 
 
-@misconception("project_qkv", kind="value", caught_by="test_second_word")
+@misconception("project_qkv", kind="contract", caught_by="test_second_word")
 def values_come_first(inputs, W_query, W_key, W_value):
     """The results are in another order; return queries, keys, values."""
     return inputs @ W_value, inputs @ W_key, inputs @ W_query
 
 
-@misconception("project_qkv", kind="value", caught_by="test_second_word")
+@misconception("project_qkv", kind="contract", caught_by="test_second_word")
 def queries_and_keys_exchanged(inputs, W_query, W_key, W_value):
     """Queries and keys are exchanged; return queries, keys, values."""
     return inputs @ W_key, inputs @ W_query, inputs @ W_value
@@ -24,7 +24,7 @@ def key_weights_used_for_values(inputs, W_query, W_key, W_value):
     return inputs @ W_query, inputs @ W_key, inputs @ W_key
 
 
-@misconception("project_qkv", kind="value", caught_by="test_square_weights")
+@misconception("project_qkv", kind="edge", caught_by="test_square_weights")
 def weights_transposed_to_fit(inputs, W_query, W_key, W_value):
     """The weights are transposed; here they are (d_in, d_out) and are used as they are."""
     fits = W_query.shape[0] != W_query.shape[1]

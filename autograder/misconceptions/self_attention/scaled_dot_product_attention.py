@@ -36,13 +36,13 @@ def attention_over_the_queries(queries, keys, values):
     return torch.softmax(queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5, dim=-2) @ values
 
 
-@misconception("scaled_dot_product_attention", kind="value", caught_by="test_any_leading_dimensions")
+@misconception("scaled_dot_product_attention", kind="edge", caught_by="test_any_leading_dimensions")
 def attention_over_dim_1(queries, keys, values):
     """The softmax runs over dim=1, which is the keys in 2-D only; dim=-1 is the last dimension for every shape."""
     return torch.softmax(queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5, dim=1) @ values
 
 
-@misconception("scaled_dot_product_attention", kind="value", caught_by="test_any_leading_dimensions")
+@misconception("scaled_dot_product_attention", kind="edge", caught_by="test_any_leading_dimensions")
 def attention_keys_reversed(queries, keys, values):
     """`.T` reverses all dimensions of the keys, right in 2-D only; swap the last two with transpose(-2, -1)."""
     reversed_keys = keys.permute(*range(keys.dim() - 1, -1, -1))

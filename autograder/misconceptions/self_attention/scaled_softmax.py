@@ -47,7 +47,7 @@ def softmax_over_dim_0(scores, d_k):
     return torch.softmax(scores / d_k**0.5, dim=0)
 
 
-@misconception("scaled_softmax", kind="value", caught_by="test_softmax_runs_over_the_keys")
+@misconception("scaled_softmax", kind="edge", caught_by="test_softmax_runs_over_the_keys")
 def softmax_over_dim_1(scores, d_k):
     """The softmax runs over dim=1, which is the keys in 2-D only; dim=-1 is the last dimension for every shape."""
     return torch.softmax(scores / d_k**0.5, dim=1)

@@ -49,7 +49,7 @@ def scaled_variance_first(queries, keys):
     return (scores / keys.shape[-1] ** 0.5).var(), scores.var()
 
 
-@misconception("score_variance", kind="value", caught_by="test_worked_example")
+@misconception("score_variance", kind="contract", caught_by="test_worked_example")
 def variance_as_numbers(queries, keys):
     """The results are Python numbers (`.item()`); return the 0-d tensors."""
     scores = queries @ keys.transpose(-2, -1)

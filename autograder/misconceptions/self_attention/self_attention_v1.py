@@ -140,7 +140,7 @@ class CreatedInAnotherOrder(RightForward):
         self.W_value = nn.Parameter(torch.rand(d_in, d_out))
 
 
-@misconception("SelfAttention_v1", kind="value", caught_by="test_context_vectors")
+@misconception("SelfAttention_v1", kind="contract", caught_by="test_context_vectors")
 class LinearLayers(nn.Module):
     """nn.Linear layers are used; this version asks for nn.Parameter(torch.rand(d_in, d_out)), v2 for nn.Linear."""
 
@@ -202,7 +202,7 @@ class WorkedExampleTypedIn(RightParameters):
         return torch.tensor(rows)
 
 
-@misconception("SelfAttention_v1", kind="value", caught_by="test_context_vectors")
+@misconception("SelfAttention_v1", kind="contract", caught_by="test_context_vectors")
 class WeightsReturned(RightParameters):
     """The attention weights are returned; multiply them with the values to get the context vectors."""
 

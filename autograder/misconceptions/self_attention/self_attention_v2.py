@@ -70,7 +70,7 @@ class LayersKeysUsedAsValues(RightLayers):
         return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1) @ keys
 
 
-@misconception("SelfAttention_v2", kind="initialisation", caught_by="test_bias")
+@misconception("SelfAttention_v2", kind="contract", caught_by="test_bias")
 class BiasIgnored(RightPass):
     """qkv_bias is ignored: the layers never have a bias; pass bias=qkv_bias to each."""
 
@@ -81,7 +81,7 @@ class BiasIgnored(RightPass):
         self.W_value = nn.Linear(d_in, d_out, bias=False)
 
 
-@misconception("SelfAttention_v2", kind="initialisation", caught_by="test_parameters")
+@misconception("SelfAttention_v2", kind="contract", caught_by="test_parameters")
 class BiasAlwaysOn(RightPass):
     """The layers have a bias that was not asked for: qkv_bias is False by default, and goes to each layer as bias."""
 
@@ -92,7 +92,7 @@ class BiasAlwaysOn(RightPass):
         self.W_value = nn.Linear(d_in, d_out)
 
 
-@misconception("SelfAttention_v2", kind="initialisation", caught_by="test_bias")
+@misconception("SelfAttention_v2", kind="value", caught_by="test_bias")
 class BiasNotUsed(RightLayers):
     """Only the layers' weights are used, without their bias; call the layers: self.W_query(x)."""
 
@@ -112,7 +112,7 @@ class LayersInAnotherOrder(RightPass):
         self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
 
 
-@misconception("SelfAttention_v2", kind="initialisation", caught_by="test_parameters")
+@misconception("SelfAttention_v2", kind="contract", caught_by="test_parameters")
 class ParametersAsInV1(nn.Module):
     """The weights are nn.Parameter matrices as in v1; v2 uses nn.Linear layers."""
 
@@ -136,7 +136,7 @@ class LayersDetached(RightLayers):
         return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1).detach() @ values
 
 
-@misconception("SelfAttention_v2", kind="value", caught_by="test_context_vectors")
+@misconception("SelfAttention_v2", kind="initialisation", caught_by="test_context_vectors")
 class LayersMadeInForward(nn.Module):
     """The layers are made anew in forward, with new random weights each time; make them once, in __init__."""
 

@@ -35,7 +35,7 @@ def single_query_without_softmax(query, keys, values):
     return (keys @ query / query.shape[-1] ** 0.5) @ values
 
 
-@misconception("single_query_attention", kind="value", caught_by="test_second_word")
+@misconception("single_query_attention", kind="contract", caught_by="test_second_word")
 def single_query_weights_returned(query, keys, values):
     """The attention weights are returned; multiply them with the values to get the context vector."""
     return torch.softmax(keys @ query / query.shape[-1] ** 0.5, dim=-1)
@@ -47,7 +47,7 @@ def keys_blended(query, keys, values):
     return torch.softmax(keys @ query / query.shape[-1] ** 0.5, dim=-1) @ keys
 
 
-@misconception("single_query_attention", kind="value", caught_by="test_second_word")
+@misconception("single_query_attention", kind="contract", caught_by="test_second_word")
 def single_query_result_as_a_matrix(query, keys, values):
     """The result has a dimension too many, (1, d_v); one query gives one vector, (d_v,)."""
     return torch.softmax(query[None] @ keys.T / query.shape[-1] ** 0.5, dim=-1) @ values
