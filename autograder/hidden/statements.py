@@ -1,22 +1,46 @@
 """Statements that graders of many exercises make, each as one function that raises Mismatch where it is not so."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import torch
 
 from ..compare import ORDINALS, Expected, Mismatch, assert_close, describe
 from ..sandbox.inside import device_probe
-from ..sandbox.inside.faults import Raised
+from ..sandbox.inside.faults import Raised, StudentFault
 from ..student.face import Callee, Cotangent, Instance, ReferenceCallee, Student
 
 REFUSALS = frozenset({"ValueError", "AssertionError"})
+
+T = TypeVar("T")
 
 
 def transplant(reference: Any, student: Instance) -> Any:
     """Gives the student's instance the reference's parameters; returns the reference."""
     student.load_parameters(reference.named_parameters())
     return reference
+
+
+def assert_close_in_each(
+    student: Callee, reference: ReferenceCallee, cases: Iterable[tuple[Any, ...]], *, tolerance: float | None = None
+) -> None:
+    """The result is the reference's in every case, each a tuple of arguments."""
+    in_each(cases, lambda case: assert_close(student(*case), reference(*case), tolerance=tolerance))
+
+
+def in_each(cases: Iterable[T], check: Callable[[T], None]) -> None:
+    """What is checked holds in every case.
+
+    All cases are tried before one is complained of: two mistakes may look alike in the first and differ in the next.
+    """
+    faults: list[Mismatch | StudentFault] = []
+    for case in cases:
+        try:
+            check(case)
+        except (Mismatch, StudentFault) as fault:
+            faults.append(fault)
+    if faults:
+        raise faults[0]
 
 
 def assert_same_gradients(student: Callee, reference: ReferenceCallee, *args: Any, cotangent: Cotangent) -> None:

@@ -7,6 +7,7 @@ from autograder.compare import assert_close, golden
 from autograder.hidden.cases import SIX_WORDS
 from autograder.hidden.dot_product_attention.worked_examples import WEIGHTS
 from autograder.hidden.statements import (
+    assert_close_in_each,
     assert_dtype_kept,
     assert_follows_device,
     assert_inputs_unchanged,
@@ -27,9 +28,11 @@ class TestContextVector:
     @pytest.mark.points(2)
     def test_other_weights(self, student, reference, rng):
         """Every token contributes by its weight, for any number and width of tokens."""
-        for T, d in [(5, 3), (3, 5), (4, 4)]:
-            weights, inputs = torch.softmax(rng.randn(T).double(), dim=-1).float(), rng.randn(T, d)
-            assert_close(student.context_vector(weights, inputs), reference.context_vector(weights, inputs))
+        cases = [
+            (torch.softmax(rng.randn(T).double(), dim=-1).float(), rng.randn(T, d))
+            for T, d in [(5, 3), (3, 5), (4, 4), (8, 2), (1, 3), (3, 1)]
+        ]
+        assert_close_in_each(student.context_vector, reference.context_vector, cases)
 
     @pytest.mark.points(1)
     def test_gradients(self, student, reference, rng):
@@ -40,7 +43,7 @@ class TestContextVector:
     @pytest.mark.points(1)
     def test_float64_stays_exact(self, student, reference, rng):
         """The context vector of float64 inputs is as exact as float64 is."""
-        weights, inputs = rng.rand(5, dtype=torch.float64), rng.randn(5, 3, dtype=torch.float64)
+        weights, inputs = rng.randn(5, dtype=torch.float64), rng.randn(5, 3, dtype=torch.float64)
         assert_close(student.context_vector(weights, inputs), reference.context_vector(weights, inputs))
 
     @pytest.mark.property

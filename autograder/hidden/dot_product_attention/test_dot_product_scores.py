@@ -7,6 +7,7 @@ from autograder.compare import assert_close, golden
 from autograder.hidden.cases import SIX_WORDS
 from autograder.hidden.dot_product_attention.worked_examples import SCORES
 from autograder.hidden.statements import (
+    assert_close_in_each,
     assert_dtype_kept,
     assert_follows_device,
     assert_inputs_unchanged,
@@ -28,9 +29,9 @@ class TestDotProductScores:
     @pytest.mark.points(2)
     def test_other_queries(self, student, reference, rng):
         """The query need not be one of the tokens, and tokens may have any width."""
-        for T, d in [(7, 4), (4, 7), (1, 3)]:
-            query, inputs = rng.randn(d), rng.randn(T, d)
-            assert_close(student.dot_product_scores(query, inputs), reference.dot_product_scores(query, inputs))
+        # A square matrix, and the worked example's width, let mistakes through that other shapes stop with an error.
+        cases = [(rng.randn(d), rng.randn(T, d)) for T, d in [(7, 4), (4, 4), (5, 3), (1, 3), (4, 1)]]
+        assert_close_in_each(student.dot_product_scores, reference.dot_product_scores, cases)
 
     @pytest.mark.points(1)
     def test_gradients(self, student, reference, rng):

@@ -6,6 +6,7 @@ import torch
 from autograder.compare import assert_close, golden, row
 from autograder.hidden.self_attention.worked_examples import projections
 from autograder.hidden.statements import (
+    assert_close_in_each,
     assert_dtype_kept,
     assert_follows_device,
     assert_inputs_unchanged,
@@ -28,15 +29,17 @@ class TestAttentionScores:
     @pytest.mark.points(2)
     def test_every_query_meets_every_key(self, student, reference, rng):
         """Every query is scored against every key, also where there are more keys than queries."""
-        queries, keys = rng.randn(5, 4), rng.randn(7, 4)
-        assert_close(student.attention_scores(queries, keys), reference.attention_scores(queries, keys))
+        cases = [
+            (rng.randn(Tq, d_k), rng.randn(Tk, d_k)) for Tq, Tk, d_k in [(5, 7, 4), (4, 4, 4), (1, 3, 2), (3, 1, 1)]
+        ]
+        assert_close_in_each(student.attention_scores, reference.attention_scores, cases)
 
     @pytest.mark.points(2)
     def test_any_leading_dimensions(self, student, reference, rng):
         """Leading dimensions, such as batch and heads, stay apart."""
-        for *leading, Tq, Tk, d_k in [(4, 4, 4, 4), (3, 5, 7, 4), (2, 3, 5, 7, 4), (1, 1, 7, 4), (2, 1, 2, 1, 3, 2)]:
-            queries, keys = rng.randn(*leading, Tq, d_k), rng.randn(*leading, Tk, d_k)
-            assert_close(student.attention_scores(queries, keys), reference.attention_scores(queries, keys))
+        shapes = [(3, 5, 7, 4), (4, 4, 4, 4), (2, 3, 5, 7, 4), (3, 3, 3, 3, 3), (1, 1, 7, 4), (2, 1, 2, 1, 3, 2)]
+        cases = [(rng.randn(*leading, Tq, d_k), rng.randn(*leading, Tk, d_k)) for *leading, Tq, Tk, d_k in shapes]
+        assert_close_in_each(student.attention_scores, reference.attention_scores, cases)
 
     @pytest.mark.points(1)
     def test_gradients_reach_queries_and_keys(self, student, reference, rng):

@@ -33,6 +33,11 @@ class TestEncode:
         tokens = student.encode(" Yes,no  don't,\tend. ", {"Yesno": 4, "don't": 2, "end.": 3})
         assert_close(tokens, golden([4, 2, 3]))
 
+    @pytest.mark.points(1)
+    def test_one_word(self, student):
+        """One word gives a tensor of one token, of shape (1,)."""
+        assert_close(student.encode("b", {"a": 2, "b": 5}), golden([5]))
+
     @pytest.mark.property
     @pytest.mark.points(1)
     def test_int64(self, student):

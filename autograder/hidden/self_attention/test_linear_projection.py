@@ -5,6 +5,7 @@ import torch
 
 from autograder.compare import assert_close
 from autograder.hidden.statements import (
+    assert_close_in_each,
     assert_dtype_kept,
     assert_follows_device,
     assert_inputs_unchanged,
@@ -34,9 +35,8 @@ class TestLinearProjection:
     def test_any_leading_dimensions(self, student, reference, rng):
         """One token, a sequence or a batch of sequences: only the last dimension changes."""
         weight = rng.randn(3, 4)
-        for leading in [(), (5,), (2, 5), (2, 3, 5), (4, 3, 4)]:
-            inputs = rng.randn(*leading, 4)
-            assert_close(student.linear_projection(inputs, weight), reference.linear_projection(inputs, weight))
+        cases = [(rng.randn(*leading, 4), weight) for leading in [(), (5,), (1,), (2, 5), (2, 3, 5), (4, 3, 4)]]
+        assert_close_in_each(student.linear_projection, reference.linear_projection, cases)
 
     @pytest.mark.points(1)
     def test_gradients(self, student, reference, rng):

@@ -7,6 +7,7 @@ from autograder.compare import assert_close, golden, rows
 from autograder.hidden.cases import SIX_WORDS
 from autograder.hidden.self_attention.worked_examples import seed_123_weights
 from autograder.hidden.statements import (
+    assert_close_in_each,
     assert_dtype_kept,
     assert_follows_device,
     assert_inputs_unchanged,
@@ -29,8 +30,11 @@ class TestProjectQKV:
     @pytest.mark.points(2)
     def test_other_widths(self, student, reference, rng):
         """Values may be wider or narrower than queries and keys."""
-        arguments = rng.randn(5, 3), rng.randn(3, 4), rng.randn(3, 4), rng.randn(3, 2)
-        assert_close(student.project_qkv(*arguments), reference.project_qkv(*arguments))
+        cases = [
+            (rng.randn(T, d_in), rng.randn(d_in, d_k), rng.randn(d_in, d_k), rng.randn(d_in, d_v))
+            for T, d_in, d_k, d_v in [(5, 3, 4, 2), (4, 3, 2, 5), (1, 4, 3, 1)]
+        ]
+        assert_close_in_each(student.project_qkv, reference.project_qkv, cases)
 
     @pytest.mark.points(1)
     def test_square_weights(self, student, reference, rng):

@@ -6,6 +6,7 @@ import torch
 from autograder.compare import LARGE_LOGITS, assert_close, golden, row
 from autograder.hidden.self_attention.worked_examples import projections
 from autograder.hidden.statements import (
+    assert_close_in_each,
     assert_dtype_kept,
     assert_follows_device,
     assert_inputs_unchanged,
@@ -28,18 +29,21 @@ class TestScaledDotProductAttention:
     @pytest.mark.points(2)
     def test_other_widths(self, student, reference, rng):
         """Queries and keys may differ in number, keys and values in width."""
-        for Tq, Tk, d_k, d_v in [(5, 7, 5, 3), (5, 5, 8, 8)]:
-            arguments = rng.randn(Tq, d_k, scale=2.0), rng.randn(Tk, d_k), rng.randn(Tk, d_v)
-            right = reference.scaled_dot_product_attention(*arguments)
-            assert_close(student.scaled_dot_product_attention(*arguments), right)
+        cases = [
+            (rng.randn(Tq, d_k, scale=2.0), rng.randn(Tk, d_k), rng.randn(Tk, d_v))
+            for Tq, Tk, d_k, d_v in [(5, 7, 5, 3), (5, 5, 8, 8), (4, 4, 3, 3), (1, 3, 2, 1)]
+        ]
+        assert_close_in_each(student.scaled_dot_product_attention, reference.scaled_dot_product_attention, cases)
 
     @pytest.mark.points(2)
     def test_any_leading_dimensions(self, student, reference, rng):
         """Leading dimensions, such as batch and heads, stay apart."""
-        for *leading, Tq, Tk, d_k, d_v in [(4, 4, 4, 4, 4), (3, 5, 7, 3, 2), (2, 3, 5, 7, 5, 2), (2, 1, 2, 1, 3, 5, 1)]:
-            arguments = rng.randn(*leading, Tq, d_k), rng.randn(*leading, Tk, d_k), rng.randn(*leading, Tk, d_v)
-            right = reference.scaled_dot_product_attention(*arguments)
-            assert_close(student.scaled_dot_product_attention(*arguments), right)
+        shapes = [(3, 5, 7, 3, 2), (3, 3, 3, 3, 3), (2, 3, 5, 7, 5, 2), (3, 3, 3, 3, 3, 3), (2, 1, 2, 1, 3, 5, 1)]
+        cases = [
+            (rng.randn(*leading, Tq, d_k), rng.randn(*leading, Tk, d_k), rng.randn(*leading, Tk, d_v))
+            for *leading, Tq, Tk, d_k, d_v in shapes
+        ]
+        assert_close_in_each(student.scaled_dot_product_attention, reference.scaled_dot_product_attention, cases)
 
     @pytest.mark.points(1)
     def test_large_scores_do_not_overflow(self, student, reference, rng):

@@ -6,6 +6,7 @@ import torch
 from autograder.compare import assert_close, golden
 from autograder.hidden.self_attention.worked_examples import unit_gaussians
 from autograder.hidden.statements import (
+    assert_close_in_each,
     assert_dtype_kept,
     assert_follows_device,
     assert_inputs_unchanged,
@@ -26,9 +27,9 @@ class TestScoreVariance:
     @pytest.mark.points(2)
     def test_other_shapes(self, student, reference, rng):
         """It is the variance of all scores together, for any leading dimensions."""
-        for *leading, Tq, Tk, d_k in [(3, 4, 5), (2, 3, 3, 4), (2, 2, 3, 4, 9)]:
-            queries, keys = rng.randn(*leading, Tq, d_k), rng.randn(*leading, Tk, d_k)
-            assert_close(student.score_variance(queries, keys), reference.score_variance(queries, keys))
+        shapes = [(3, 4, 5), (2, 3, 3, 4), (3, 3, 3, 3), (2, 2, 3, 4, 9)]
+        cases = [(rng.randn(*leading, Tq, d_k), rng.randn(*leading, Tk, d_k)) for *leading, Tq, Tk, d_k in shapes]
+        assert_close_in_each(student.score_variance, reference.score_variance, cases)
 
     @pytest.mark.points(1)
     def test_gradients(self, student, reference, rng):

@@ -3,15 +3,17 @@
 import pytest
 import torch
 
-from autograder.compare import assert_close, golden
+from autograder.compare import LARGE_LOGITS, assert_close, golden
 from autograder.hidden.cases import SIX_WORDS
 from autograder.hidden.statements import (
+    assert_close_in_each,
     assert_dtype,
     assert_follows_device,
     assert_inputs_unchanged,
     assert_parameter_shapes,
     assert_same_gradients,
     assert_seeds_matter,
+    in_each,
     transplant,
 )
 
@@ -39,10 +41,29 @@ class TestSelfAttentionV1:
     @pytest.mark.points(3)
     def test_context_vectors(self, student, reference, rng):
         """With given weights, each token's context vector is the weighted sum of the values."""
-        for d_in, d_out, num_tokens in [(5, 3, 7), (3, 8, 4), (4, 1, 3), (3, 5, 1)]:
-            attention, x = student.SelfAttention_v1(d_in, d_out), rng.randn(num_tokens, d_in)
+
+        def check(case):
+            d_in, d_out, num_tokens = case
+            x = rng.randn(num_tokens, d_in)  # before anything can go wrong: the next case draws the same then
+            attention = student.SelfAttention_v1(d_in, d_out)
             right = transplant(reference.SelfAttention_v1(d_in, d_out), attention)
             assert_close(attention(x), right(x))
+
+        in_each([(5, 3, 7), (3, 8, 4), (4, 4, 4), (4, 1, 3), (3, 5, 1)], check)
+
+    @pytest.mark.points(1)
+    def test_called_again(self, student, reference, rng):
+        """An instance can be called again, with another sequence of another length."""
+        attention = student.SelfAttention_v1(5, 4)
+        right = transplant(reference.SelfAttention_v1(5, 4), attention)
+        assert_close_in_each(attention, right, [(rng.randn(num_tokens, 5),) for num_tokens in (7, 7, 3)])
+
+    @pytest.mark.points(1)
+    def test_large_scores_do_not_overflow(self, student, reference, rng):
+        """Scores in the thousands give context vectors, not NaN."""
+        attention, x = student.SelfAttention_v1(5, 4), rng.randn(7, 5, scale=30.0)
+        right = transplant(reference.SelfAttention_v1(5, 4), attention)
+        assert_close(attention(x), right(x), tolerance=LARGE_LOGITS)
 
     @pytest.mark.points(2)
     def test_gradients_reach_every_weight(self, student, reference, rng):

@@ -6,6 +6,7 @@ import torch
 from autograder.compare import LARGE_LOGITS, assert_close, golden
 from autograder.hidden.self_attention.worked_examples import LIFE_IS_SHORT_CONTEXT, life_is_short
 from autograder.hidden.statements import (
+    assert_close_in_each,
     assert_dtype_kept,
     assert_follows_device,
     assert_inputs_unchanged,
@@ -27,10 +28,11 @@ class TestSingleQueryAttention:
     @pytest.mark.points(2)
     def test_other_widths(self, student, reference, rng):
         """Values may be wider or narrower than keys."""
-        for T, d_k, d_v in [(7, 5, 3), (3, 8, 9), (5, 5, 5)]:
-            query, keys, values = rng.randn(d_k, scale=2.0), rng.randn(T, d_k), rng.randn(T, d_v)
-            right = reference.single_query_attention(query, keys, values)
-            assert_close(student.single_query_attention(query, keys, values), right)
+        cases = [
+            (rng.randn(d_k, scale=2.0), rng.randn(T, d_k), rng.randn(T, d_v))
+            for T, d_k, d_v in [(7, 5, 3), (3, 8, 9), (5, 5, 5), (4, 6, 1)]
+        ]
+        assert_close_in_each(student.single_query_attention, reference.single_query_attention, cases)
 
     @pytest.mark.points(1)
     def test_large_scores_do_not_overflow(self, student, reference, rng):
