@@ -118,6 +118,8 @@ def _definitions(module: str) -> dict[str | int, ast.FunctionDef | ast.ClassDef]
     """A module's functions and classes by name, and by the line where their decorators begin."""
     found: dict[str | int, ast.FunctionDef | ast.ClassDef] = {}
     for node in ast.parse(inspect.getsource(sys.modules[module])).body:
+        if isinstance(node, ast.ClassDef) and node.name in found:
+            raise ValueError(f"{module}: two classes are called `{node.name}`, and the text of one would be lost.")
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             found[node.name] = found[min(one.lineno for one in [node, *node.decorator_list])] = node
     return found

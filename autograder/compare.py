@@ -109,7 +109,8 @@ def _difference(actual: Any, expected: torch.Tensor, tolerance: float) -> str | 
     close = torch.isclose(actual, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
     if bool(close.all()):
         return None
-    if bool((broken := ~actual.isfinite() & expected.isfinite()).any()):
+    broken = ~actual.isfinite() & expected.isfinite() | actual.isnan() & ~expected.isnan()
+    if bool(broken.any()):
         values = "NaN" if bool(actual.isnan().any()) else "infinite values"
         return f"has {values} in {int(broken.sum())} of {broken.numel()} places{_first(broken)}."
     if bool((left := actual.isfinite() & expected.isinf()).any()):

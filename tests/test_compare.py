@@ -21,6 +21,7 @@ SEEN = {
     "in a batch": (WEIGHTS.repeat(2, 1, 1) * 0.9, WEIGHTS.repeat(2, 1, 1), "Row [0, 0] sums to 0.9; weights sum to 1."),
     "weights, but others": (WEIGHTS.flip(-1), WEIGHTS, "by up to 0.84 at [1, 0]."),
     "a score left": (SCORES, MASKED, "is finite in 3 of 9 places where it should be infinite, first at [0, 1]."),
+    "NaN where infinite": (MASKED - MASKED, MASKED, "has NaN in 3 of 9 places, first at [0, 1]."),
     "NaN": (SCORES / 0 * 0, SCORES, "has NaN in 9 of 9 places, first at [0, 0]."),
     "scores": (SCORES + 1, SCORES, "differs in 9 of 9 places, by up to 1 at"),
 }

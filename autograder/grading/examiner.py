@@ -4,14 +4,21 @@ import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import torch
+
 from .. import catalogue
 from ..diagnosis.fingerprint import Fingerprint, Known, Trace
 from ..report import Diagnosis
-from ..sandbox.inside.bench import Bench
+from ..sandbox.inside.arguments import Arguments
+from ..sandbox.inside.bench import Bench, Observation, Target
+from ..sandbox.inside.protocol import as_it_arrives
 from ..student.backend import Backend
 from ..student.face import Student
 from ..student.recording import Recording
 from .session import Session, Verdict
+
+DEVICE_GRADER = "test_follows_device"
+"""What the grader that probes another device is called in every exercise."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +47,16 @@ class Examiner:
         """The misconception that shows exactly this; None where none does: a wrong name is worse than no name."""
         if all(verdict.outcome == "passed" for verdict in finding.verdicts):
             return None
-        for name, known in self._misconceptions(unit, exercise).items():
-            if known.is_that_of(finding.fingerprint):
+        known = self._misconceptions(unit, exercise)
+        for name, one in known.items():
+            if one.is_that_of(finding.fingerprint):
                 return Diagnosis(name, catalogue.misconceptions(unit)[name].sentence)
+        # A tensor left on the CPU is so common beside another mistake that it should not hide its name.
+        for name, one in known.items():
+            entry = catalogue.misconceptions(unit)[name]
+            about_devices = entry.kind == "device" or entry.caught_by == DEVICE_GRADER
+            if not about_devices and one.is_that_of(finding.fingerprint, but_for=DEVICE_GRADER):
+                return Diagnosis(name, entry.sentence)
         return None
 
     def _misconceptions(self, unit: str, exercise: str) -> dict[str, Known]:
@@ -66,9 +80,20 @@ class Examiner:
             recording.events.clear()
 
 
+class _Beside(Bench):
+    """A bench in this process whose values are what they would be if they came from another one."""
+
+    def call(
+        self, target: Target, arguments: Arguments, cotangents: tuple[torch.Tensor, ...] | None = None
+    ) -> Observation:
+        observation = super().call(target, arguments, cotangents)
+        observation.value = as_it_arrives(observation.value)
+        return observation
+
+
 def candidate_bench(unit: str, candidate: catalogue.Candidate | None) -> Bench:
     """A bench in this process with the solutions, and the candidate in the place of one of them."""
     names = dict(vars(importlib.import_module(f"solutions.{unit}")))
     if candidate is not None:
         names[candidate.exercise] = candidate.answer
-    return Bench(names)
+    return _Beside(names)

@@ -248,7 +248,7 @@ class AlwaysTwoHeads(nn.Module):
         return self.out_proj(y.transpose(1, 2).reshape(b, t, -1))
 
 
-@unlisted("MultiHeadAttention")
+@unlisted("MultiHeadAttention", "HeadsNotScaled")
 class UnscaledWithAPlainMask(nn.Module):
     """Two mistakes: no scaling, and the mask is no buffer."""
 

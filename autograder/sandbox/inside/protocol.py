@@ -108,6 +108,12 @@ def type_name(value: object) -> str:
     return (name if module in ("builtins", "__main__") else f"{module}.{name}")[:100]
 
 
+def as_it_arrives(value: Any) -> Any:
+    """What the other side would have of a value."""
+    tensors: Tensors = {}
+    return unpack(pack(value, tensors), tensors)
+
+
 def unpack(packed: Any, tensors: Tensors, depth: int = 0) -> Any:
     """The value that `pack` was given; raises ProtocolError where the JSON is not of its making.
 
