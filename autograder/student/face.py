@@ -96,7 +96,10 @@ class Student:
 
         with student.by_chance() as note:
             note(structure(student.attention_dropout(weights, 0.5)))
+
+        It begins at the same place each time, whatever the notebook drew before.
         """
+        self.manual_seed(0)
         recording = self._backend if isinstance(self._backend, Recording) else Recording(self._backend)
         before, notes = len(recording.events), list[Event]()
         try:

@@ -62,8 +62,9 @@ class Bench:
         raise Unusable(f"`{name}` is not a function or a class but {type(thing).__name__}.")
 
     def manual_seed(self, seed: int) -> None:
-        """The seed for the next instance, as a notebook sets it before it builds a module; otherwise it is 0."""
+        """The seed for what comes next; an instance that is built without one gets 0."""
         self._seed = seed
+        self._seed_generators()
 
     def build(self, name: str, arguments: Arguments) -> int:
         """Builds an instance on the CPU, where seeds mean the same everywhere, then moves it to the device."""
