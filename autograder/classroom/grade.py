@@ -48,12 +48,14 @@ def grade(
     settings: Settings,
     workers: int,
     regrade: bool = False,
+    marking: Callable[..., MarkingAhead] = MarkingAhead,
     on_start: Callable[[int], None] = lambda total: None,
     on_row: Callable[[Row], None] = lambda row: None,
 ) -> ClassResult:
     """Grades everyone into the gradebook; who handed in what is graded already is left alone, unless `regrade`.
 
-    May be interrupted at any moment and run again. Raises GraderRefused and GradebookProblem.
+    May be interrupted at any moment and run again. marking: what gives the reports on those who are to be marked.
+    Raises GraderRefused and GradebookProblem.
     """
     rows: dict[str, Row] = {}
 
@@ -80,11 +82,9 @@ def grade(
             else:
                 finished(Row(hand_in.student, _brief(kept), is_new=False))
         if todo:
-            marking = open_things.enter_context(
-                MarkingAhead(work, todo, device=device, settings=settings, workers=workers)
-            )
-            terms = marking.start()
-            for marked in marking.marked():
+            desks = open_things.enter_context(marking(work, todo, device=device, settings=settings, workers=workers))
+            terms = desks.start()
+            for marked in desks.marked():
                 with said_in_a_sentence(work.root):
                     problem = recording.record(marked)
                 finished(Row(marked.hand_in.student, _brief(marked.report), problem))

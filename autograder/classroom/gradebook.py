@@ -1,5 +1,6 @@
 """The class in nbgrader's gradebook, through one session for the whole batch."""
 
+import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,7 @@ from .provenance import Provenance
 from .roster import Student
 
 FILE = "gradebook.db"
+_MAKING = ".gradebook-"
 
 
 class GradebookProblem(Exception):
@@ -176,6 +178,8 @@ class ClassGradebook:
 
 def _make(root: Path, course_id: str) -> None:
     """Makes an empty gradebook elsewhere and puts it in place whole: nbgrader makes one in many steps."""
-    with tempfile.TemporaryDirectory(dir=root, prefix=".gradebook-") as folder:
+    for left_over in root.glob(f"{_MAKING}*"):  # by a run that was killed
+        shutil.rmtree(left_over)
+    with tempfile.TemporaryDirectory(dir=root, prefix=_MAKING) as folder:
         Gradebook(f"sqlite:///{folder}/{FILE}", course_id).close()
         (Path(folder) / FILE).rename(root / FILE)
