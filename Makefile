@@ -1,4 +1,5 @@
 # make        sets up .venv/, builds source/ and release/, and grades the sample class in demo/
+# make bench  measures a class of 100 beside stock nbgrader (an hour); the figures go into docs/figures/
 # make test   sets up .venv/ and passes the tests
 #
 # TORCH=cuda  takes the CUDA build of torch (gigabytes) in place of the CPU build
@@ -20,7 +21,7 @@ else
 $(error TORCH is "$(TORCH)"; it can be cpu or cuda)
 endif
 
-.PHONY: demo build test lint clean
+.PHONY: demo build test lint bench clean
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -54,6 +55,9 @@ lint: .venv/ready-test-$(TORCH)
 .venv/ready-test-$(TORCH): .venv/ready-$(TORCH)
 	@$(BIN)/pip install -qq -e '.[test]'
 	@touch $@
+
+bench: build
+	$(BIN)/python -m benchmarks.class_of_100
 
 # Keeps demo/submitted, which is part of the repository.
 clean:
