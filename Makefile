@@ -61,4 +61,4 @@ bench: build
 
 # Keeps demo/submitted, which is part of the repository.
 clean:
-	rm -rf .venv demo/autograded demo/feedback demo/gradebook.db
+	rm -rf .venv demo/autograded demo/feedback demo/gradebook.db demo/.grading.lock
