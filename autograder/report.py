@@ -75,6 +75,14 @@ class Report(msgspec.Struct):
     """What the isolation consisted of, in words."""
     version: str = __version__
     """Of the kit that gave the mark."""
+    submission: str = ""
+    """SHA-256 of the file that was handed in; empty where there is none."""
+    kit: str = ""
+    """SHA-256 of all that decides a mark in this unit: see `autograder.kit`."""
+    torch: str = ""
+    """The version of torch that the graders computed with."""
+    cases: str = ""
+    """What the graders' cases are drawn from."""
 
     def exercise(self, name: str) -> ExerciseReport:
         """The report on one exercise; KeyError where the unit has none of this name."""

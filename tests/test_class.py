@@ -121,13 +121,15 @@ def test_links_and_empty_folders_have_a_row_with_a_reason(graded):
     assert ".ipynb_checkpoints" not in rows
 
 
-def test_a_name_that_nbgrader_cannot_use_is_said(tmp_path):
+def test_a_name_that_nbgrader_takes_for_a_pattern_is_a_name(tmp_path):
     folder = tmp_path / "submitted" / "c [1]" / UNIT
     folder.mkdir(parents=True)
     (folder / f"{UNIT}.ipynb").write_bytes(notebook())
     result = grade(tmp_path)
-    assert result.returncode == 1
-    assert "NOT RECORDED: nbgrader takes a name with [ ] * or ? for a pattern" in result.stdout
+    assert result.returncode == 0, result.stderr
+    with Gradebook(f"sqlite:///{tmp_path}/gradebook.db", "attention") as gradebook:
+        assert gradebook.find_submission(UNIT, "c [1]").score == FULL
+    assert (tmp_path / "feedback" / "c [1]" / UNIT / f"{UNIT}.html").is_file()
 
 
 def test_new_points_reach_a_gradebook_that_has_marks(graded, tmp_path):

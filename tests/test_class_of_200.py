@@ -51,11 +51,13 @@ def test_everyone_gets_what_is_theirs(tmp_path, honest):
             file.write_bytes(content)
             expected[student] = ("graded", None, score)
     work = assignment(UNIT, tmp_path, None, None)
-    with MarkingAhead(work, device="cpu", settings=settings("best"), workers=2) as marking:
+    with MarkingAhead(work, work.hand_ins, device="cpu", settings=settings("best"), workers=2) as marking:
         marking.start()
-        for student, (status, lost, score) in expected.items():
-            report = marking.report_of(student)
+        for marked in marking.marked():
+            student, report = marked.hand_in.student, marked.report
+            status, lost, score = expected.pop(student)
             found = {e.name: e.status for e in report.exercises if e.status != "passed"}
             assert (student, report.status) == (student, status)
             assert found == lost if score is None else report.score == pytest.approx(score, abs=0.011), student
+    assert not expected
     assert secret.read_text() == "as it was"

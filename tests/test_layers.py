@@ -17,7 +17,7 @@ FLOORS = [
     {"diagnosis", "hidden"},
     {"misconceptions", "right_answers"},
     {"catalogue", "feedback", "student"},
-    {"compare", "notebook", "settings"},
+    {"compare", "kit", "notebook", "settings"},
     {"course", "report", "sandbox", "handout"},
 ]
 HEIGHT = {room: -floor for floor, rooms in enumerate(FLOORS) for room in rooms}

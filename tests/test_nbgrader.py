@@ -5,14 +5,17 @@ import os
 import shutil
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from bs4 import BeautifulSoup
 from nbgrader.api import Gradebook
 from traitlets.config import PyFileConfigLoader
 
-from autograder import course
+from autograder import course, kit
 from autograder.course import REPOSITORY
+from autograder.nbgrader_plugin.clean_notebook import PUT_BACK
 
 UNIT = "self_attention"
 CLASS = REPOSITORY / "demo" / "submitted"
@@ -141,6 +144,10 @@ def test_the_whole_report_lies_beside_the_mark(graded, marks):
     report = json.loads((root / "autograded" / "chiara" / UNIT / "report.json").read_text())
     assert report["score"] == marks["chiara"].score
     assert (report["isolation"], report["device"]) == ("A", "cpu")
+    assert report["submission"] == sha256((CLASS / "chiara" / UNIT / f"{UNIT}.ipynb").read_bytes()).hexdigest()
+    assert report["kit"] == kit.digest(UNIT)
+    assert report["torch"].startswith("2.")
+    assert "CRC-32 of the grader's name" in report["cases"]
     assert report["notebook"] == f"chiara/{UNIT}/{UNIT}.ipynb"
 
 
@@ -149,8 +156,11 @@ def test_submissions_are_left_as_they_were_handed_in():
     assert check.returncode == 0, check.stdout
 
 
-def test_plain_nbgrader_gives_the_same_scores(tmp_path, marks):
+def test_plain_nbgrader_gives_the_same(graded, tmp_path, marks):
     """nbgrader's own commands, with this repository's settings and nothing of ours on the command line.
+
+    Scores, marked notebooks and pages are those of `autograder grade`. But for a check that was deleted: nbgrader
+    takes the line out that says that it was put back.
 
     nbgrader itself does not look at a renamed notebook, so there is none here.
     """
@@ -171,7 +181,13 @@ def test_plain_nbgrader_gives_the_same_scores(tmp_path, marks):
     nbgrader("generate_feedback", UNIT)
     others = {student: report for student, report in marks.items() if student != RENAMED}
     assert scores(tmp_path) == of_reports(others)
-    assert "divide by its square root" in feedback(tmp_path, "chiara")
+    for student in others:
+        about = f"{student}/{UNIT}/{UNIT}"
+        ours = (graded[0] / "autograded" / f"{about}.ipynb").read_text()
+        theirs = (tmp_path / "autograded" / f"{about}.ipynb").read_text()
+        assert ours.replace(json.dumps(PUT_BACK) + ",", "").split() == theirs.split()
+        page = feedback(graded[0], student).replace(f'<span class="c1">{PUT_BACK.strip()}</span>\n', "")
+        assert str(BeautifulSoup(page, "html.parser")) == feedback(tmp_path, student)
 
 
 def test_the_sample_class_has_the_settings_of_the_course_in_its_own_folder():
@@ -215,7 +231,9 @@ def test_manual_scores_survive_a_regrade_and_a_preview_tells_what_would_change(g
     assert "the marks of 1 students would change" in told
     assert "chiara scaled_softmax 4 -> 1.09" in told
     assert scores(root) == before
-    assert grade(root).returncode == 0
+    again = grade(root)
+    assert again.returncode == 0
+    assert "left alone: 14" in again.stdout
     assert scores(root)["chiara"]["test_scaled_softmax"] == (1.09, 4.0)
     assert "no mark would change" in grade(root, "--dry-run").stdout
     with Gradebook(url, "attention") as gradebook:

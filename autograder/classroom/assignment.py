@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import course
-from . import roster
+from . import gradebook, roster
 from .hand_in import HandIn, hand_ins, who_handed_in
 
 ROSTER = "roster.csv"
@@ -36,8 +36,8 @@ class Assignment:
 def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: Path | None) -> Assignment:
     """Who is in the class and what they handed in.
 
-    Without a roster (a file, ROOT/roster.csv, or the gradebook's students) the class is those who handed in.
-    Raises UnknownUnit, NothingToGrade and BadRoster.
+    The roster is a file, else ROOT/roster.csv, else the gradebook's students; who handed in belongs to the class too.
+    Raises UnknownUnit, NothingToGrade, BadRoster and GradebookProblem.
     """
     unit = course.unit(unit_name)
     if not (course.RELEASE / unit_name / f"{unit_name}.ipynb").is_file():
@@ -47,7 +47,7 @@ def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: 
         raise NothingToGrade(f"The course folder {root} is not there.")
     submitted = (submitted or root / "submitted").resolve()
     roster_file = roster_file or (root / ROSTER if (root / ROSTER).exists() else None)
-    students = roster.read(roster_file) if roster_file else []
+    students = roster.read(roster_file) if roster_file else gradebook.students(root)
     known = {student.id for student in students}
     students += [roster.Student(name) for name in who_handed_in(submitted, unit_name) if name not in known]
     if not students:

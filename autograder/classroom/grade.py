@@ -1,18 +1,20 @@
-"""`autograder grade`: a class through the sandbox and nbgrader into the gradebook, one row for everyone."""
+"""`autograder grade`: a class through the sandbox into the gradebook, one row for everyone on the roster."""
 
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from ..grading.requests import Device, Ready
-from ..nbgrader_plugin.preprocessor import marks_from
 from ..report import Report
 from ..settings import Settings
 from .assignment import Assignment
-from .gradebook import ClassGradebook
-from .hand_in import stage
+from .gradebook import FILE, ClassGradebook, said_in_a_sentence
 from .marking_ahead import MarkingAhead
+from .one_run import one_run
+from .recording import Recording
 
 
 @dataclass(frozen=True)
@@ -21,8 +23,11 @@ class Row:
 
     student: str
     report: Report
+    """Without what passed and without the tests: a class of any size is held in memory."""
     problem: str = ""
-    """What nbgrader said where it could not record the mark; empty where it did."""
+    """Why the mark could not be recorded; empty where it was."""
+    is_new: bool = True
+    """Whether it was marked in this run."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,8 @@ class ClassResult:
     """Where things are once a class is graded."""
 
     rows: list[Row]
-    terms: Ready
+    terms: Ready | None
+    """On what terms submissions were marked; None where none had to be."""
     feedback: Path
     gradebook: Path
 
@@ -41,30 +47,56 @@ def grade(
     device: Device,
     settings: Settings,
     workers: int,
+    regrade: bool = False,
+    marking: Callable[..., MarkingAhead] = MarkingAhead,
     on_start: Callable[[int], None] = lambda total: None,
     on_row: Callable[[Row], None] = lambda row: None,
 ) -> ClassResult:
-    """Grades everyone into the gradebook. Raises GraderRefused and GradebookProblem before anything is recorded."""
-    with tempfile.TemporaryDirectory(prefix="staging-") as folder:
-        staging = Path(folder)
-        with MarkingAhead(work, device=device, settings=settings, workers=workers) as marking:
-            gradebook = ClassGradebook(work.root, work.unit.name, staging)
+    """Grades everyone into the gradebook; who handed in what is graded already is left alone, unless `regrade`.
+
+    May be interrupted at any moment and run again. marking: what gives the reports on those who are to be marked.
+    Raises GraderRefused and GradebookProblem.
+    """
+    rows: dict[str, Row] = {}
+
+    def finished(row: Row) -> None:
+        rows[row.student] = row
+        on_row(row)
+
+    terms = None
+    with one_run(work.root), ExitStack() as open_things:
+        with said_in_a_sentence(work.root):
+            gradebook = open_things.enter_context(ClassGradebook(work.root, work.unit.name))
             gradebook.enrol(work.students)
-            terms = marking.start()
-            on_start(len(work.students))
-            rows = []
-            with marks_from(marking):
-                for row in _recorded(work, marking, gradebook, staging):
-                    rows.append(row)
-                    on_row(row)
-    return ClassResult(rows, terms, work.feedback, work.root / "gradebook.db")
+            recording = Recording(work, gradebook)
+        on_start(len(work.hand_ins))
+        todo = []
+        for hand_in in work.hand_ins:
+            if hand_in.notebook is None:
+                finished(Row(hand_in.student, _nothing_handed_in(work, hand_in.note)))
+                continue
+            with said_in_a_sentence(work.root):
+                kept = None if regrade else recording.left_alone(hand_in, device, settings)
+            if kept is None:
+                todo.append(hand_in)
+            else:
+                finished(Row(hand_in.student, _brief(kept), is_new=False))
+        if todo:
+            desks = open_things.enter_context(marking(work, todo, device=device, settings=settings, workers=workers))
+            terms = desks.start()
+            for marked in desks.marked():
+                with said_in_a_sentence(work.root):
+                    problem = recording.record(marked)
+                finished(Row(marked.hand_in.student, _brief(marked.report), problem))
+    in_order = [rows[hand_in.student] for hand_in in work.hand_ins]
+    return ClassResult(in_order, terms, work.feedback, work.root / FILE)
 
 
-def _recorded(work: Assignment, marking: MarkingAhead, gradebook: ClassGradebook, staging: Path) -> Iterator[Row]:
-    """Each student's row, once nbgrader has recorded it and written the feedback page."""
-    for hand_in in work.hand_ins:
-        problem = ""
-        if hand_in.notebook is not None:
-            stage(hand_in, work.unit.name, staging)
-            problem = gradebook.record(hand_in.student)
-        yield Row(hand_in.student, marking.report_of(hand_in.student), problem)
+def _nothing_handed_in(work: Assignment, note: str) -> Report:
+    return Report("", work.unit.name, "not_submitted", "", "", 0.0, work.unit.max_score, [], note)
+
+
+def _brief(report: Report) -> Report:
+    """What the table tells of a report."""
+    wrong = [msgspec.structs.replace(e, tests=[]) for e in report.exercises if e.status != "passed"]
+    return msgspec.structs.replace(report, exercises=wrong, cells=[])

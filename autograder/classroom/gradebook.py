@@ -1,97 +1,185 @@
-"""The class in nbgrader's gradebook: the unit, the students, and one writer that records their marks."""
+"""The class in nbgrader's gradebook, through one session for the whole batch."""
 
-import re
+import shutil
+import sqlite3
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Student as NbgraderStudent
+from nbgrader.preprocessors import AssignLatePenalties
+from sqlalchemy import create_engine
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from .. import course
-from ..nbgrader_plugin.course_directory import nbgrader_api
+from ..nbgrader_plugin.clean_notebook import released
+from ..nbgrader_plugin.course_directory import course_directory, first_error, nbgrader_api, nbgrader_settings
+from . import entry, provenance
+from .entry import Cells, Entry
+from .provenance import Provenance
 from .roster import Student
+
+FILE = "gradebook.db"
+_MAKING = ".gradebook-"
 
 
 class GradebookProblem(Exception):
-    """The gradebook cannot be used; `str()` says why and what to do."""
+    """The gradebook, or what belongs beside it, cannot be read or written; `str()` says why and what to do."""
+
+
+@contextmanager
+def said_in_a_sentence(root: Path) -> Iterator[None]:
+    """Within the block a locked or damaged database, a full disk and their kin are a GradebookProblem."""
+    try:
+        yield
+    except (SQLAlchemyError, sqlite3.Error, OSError) as error:
+        reason = getattr(error, "orig", None) or error
+        raise GradebookProblem(
+            f"The gradebook {root / FILE} or a file beside it cannot be opened and written: {reason}. Is the folder "
+            "there and yours, the disk not full, and no other program writing to it? What was recorded is kept; run "
+            "the same command again for the rest."
+        ) from error
+
+
+@contextmanager
+def reading(root: Path) -> Iterator[Session]:
+    """A session that cannot write. Raises GradebookProblem."""
+    uri = f"{(root / FILE).resolve().as_uri()}?mode=ro"
+    engine = create_engine("sqlite://", creator=lambda: sqlite3.connect(uri, uri=True))
+    try:
+        with said_in_a_sentence(root), Session(engine) as session:
+            yield session
+    finally:
+        engine.dispose()
+
+
+def students(root: Path) -> list[Student]:
+    """Everyone in the course's gradebook; nobody where there is none. Raises GradebookProblem."""
+    if not (root / FILE).is_file():
+        return []
+    with reading(root) as session:
+        return [Student(s.id, s.first_name, s.last_name, s.email) for s in entry.students(session)]
 
 
 class ClassGradebook:
-    """The gradebook of the course in a folder, for one unit whose submissions are staged in another."""
+    """The gradebook of the course in a folder, for marks of one unit."""
 
-    def __init__(self, root: Path, unit: str, staging: Path) -> None:
-        """Raises GradebookProblem."""
+    def __init__(self, root: Path, unit: str) -> None:
+        """Opens the gradebook, making it where there is none, and puts the unit as it is now into it.
+
+        Raises GradebookProblem.
+        """
         self._root = root
         self._unit = unit
-        self._api = nbgrader_api(root, source=course.SOURCE, submitted=staging)
-        try:
-            if self._points_held() != course.points(unit):
-                self._put_unit()
-        except (SQLAlchemyError, OSError) as error:
-            reason = getattr(error, "orig", None) or error
-            raise GradebookProblem(
-                f"The gradebook {root / 'gradebook.db'} cannot be opened and written: {reason}. "
-                "Is the folder there and yours, and no other program writing to it?"
-            ) from None
-
-    def students(self) -> list[Student]:
-        """Everyone in the gradebook."""
-        with self._api.gradebook as gradebook:
-            return [Student(s.id, s.first_name, s.last_name, s.email) for s in gradebook.students]
+        directory = course_directory(root)
+        if not (root / FILE).exists():
+            _make(root, directory.course_id)
+        self._gradebook = Gradebook(f"sqlite:///{root / FILE}", directory.course_id)
+        self._session: Session = self._gradebook.db()
+        penalties = AssignLatePenalties(config=nbgrader_settings())
+        self._late_penalties = penalties.plugin_class(parent=penalties)
+        provenance.make_table(self._gradebook.engine)
+        if not self._holds_the_unit():
+            self._put_unit()
+        self._cells: Cells = entry.cells(self._session, unit)
 
     def enrol(self, students: Sequence[Student]) -> None:
         """Adds students, or updates what the gradebook knows of them."""
-        with self._api.gradebook as gradebook:
-            for student in students:
-                named = {"first_name": student.first_name, "last_name": student.last_name, "email": student.email}
-                gradebook.update_or_create_student(student.id, **{k: v for k, v in named.items() if v is not None})
+        known = {student.id: student for student in self._session.query(NbgraderStudent)}
+        for student in students:
+            told = {"first_name": student.first_name, "last_name": student.last_name, "email": student.email}
+            if student.id not in known:
+                self._session.add(NbgraderStudent(id=student.id, **told))
+                continue
+            for field, value in told.items():
+                if value is not None:
+                    setattr(known[student.id], field, value)
+        self.commit()
 
-    def record(self, student: str) -> str:
-        """Has nbgrader autograde the staged submission and write its feedback page; what went wrong, or nothing."""
-        if set("[]*?") & set(student):
-            return "nbgrader takes a name with [ ] * or ? for a pattern: rename the folder."
-        result = self._api.autograde(self._unit, student, force=True, create=True)
-        if result["success"]:
-            result = self._api.generate_feedback(self._unit, student, force=True)
-        return "" if result["success"] else _cause(result)
+    def entry(self, student: str) -> Entry | None:
+        """The student's entry for the unit, if there is one."""
+        return entry.find(self._session, self._cells, student)
 
-    def scores(self, student: str) -> dict[str, float]:
-        """The automatic scores that the gradebook holds, by exercise; empty where there is no submission."""
-        with self._api.gradebook as gradebook:
-            names = {submission.student.id for submission in gradebook.assignment_submissions(self._unit)}
-            if student not in names:
-                return {}
-            grades = gradebook.find_submission_notebook(self._unit, self._unit, student).grades
-            return {
-                grade.name.removeprefix(course.CHECK_PREFIX): float(grade.auto_score or 0.0)
-                for grade in grades
-                if grade.name.startswith(course.CHECK_PREFIX)
-            }
+    def new_entry(self, student: str) -> Entry:
+        """An empty entry, for the unit's cells, in place of none."""
+        self._gradebook.add_submission(self._unit, student)
+        found = self.entry(student)
+        assert found is not None
+        return found
 
-    def _points_held(self) -> dict[str, float]:
-        """The points of each grade cell as the gradebook has them; empty where it does not know the unit."""
-        with self._api.gradebook as gradebook:
-            if self._unit not in {assignment.name for assignment in gradebook.assignments}:
-                return {}
-            notebooks = gradebook.find_assignment(self._unit).notebooks
-            return {cell.name: cell.max_score for notebook in notebooks for cell in notebook.grade_cells}
+    def penalise(self, entry: Entry) -> None:
+        """Sets the penalty for handing in late, by nbgrader's plugin for it."""
+        entry.penalise(self._late_penalties)
+
+    def provenance(self, entry: Entry) -> Provenance | None:
+        """What is kept of the mark in an entry; None where `autograder grade` did not give it."""
+        return provenance.find(self._session, entry.id)
+
+    def keep(self, entry: Entry, kept: Provenance) -> None:
+        """Records what the mark in an entry rests on."""
+        provenance.put(self._session, entry.id, kept)
+
+    def commit(self) -> None:
+        """Makes everything since the last commit last, all of it or nothing, and lets go of it in memory."""
+        self._session.commit()
+        self._session.expunge_all()
+
+    def rollback(self) -> None:
+        """Takes everything since the last commit back."""
+        self._session.rollback()
+        self._session.expunge_all()
+
+    def close(self) -> None:
+        """Ends the session; what was not committed is gone."""
+        self._gradebook.close()
+
+    def _holds_the_unit(self) -> bool:
+        """Whether the gradebook has the unit's cells as they are released: points, texts, all of them."""
+        try:
+            held = self._gradebook.find_notebook(self._unit, self._unit)
+        except MissingEntry:
+            return False
+        wanted = {
+            cell.metadata["nbgrader"]["grade_id"]: cell
+            for cell in released(self._unit).cells
+            if "nbgrader" in cell.metadata
+        }
+        about = {name: cell.metadata["nbgrader"] for name, cell in wanted.items()}
+        return (
+            {cell.name: cell.max_score for cell in held.grade_cells} == course.points(self._unit)
+            and {cell.name for cell in held.solution_cells} == {name for name in about if about[name]["solution"]}
+            and {cell.name: (cell.cell_type, cell.source, cell.checksum) for cell in held.source_cells}
+            == {name: (cell.cell_type, cell.source, about[name]["checksum"]) for name, cell in wanted.items()}
+        )
 
     def _put_unit(self) -> None:
         """Tells the gradebook of the unit's cells and points; of new points too, once there are submissions."""
+        self.commit()
         with tempfile.TemporaryDirectory() as folder:  # release/ is made by `build`; here only the gradebook is
             api: Any = nbgrader_api(self._root, source=course.SOURCE, release=Path(folder))
             result = api.generate_assignment(self._unit, force=True, create=True)
         if not result["success"]:
             raise GradebookProblem(
-                f"nbgrader could not put {self._unit} as it is now into the gradebook: {_cause(result)} "
+                f"nbgrader could not put {self._unit} as it is now into the gradebook: {first_error(result)} "
                 "Exercises can be added or taken away only before anything is graded; keep this gradebook for the "
                 "old version and start a new one."
             )
 
+    def __enter__(self) -> "ClassGradebook":
+        return self
 
-def _cause(result: Any) -> str:
-    """What went wrong, out of everything that nbgrader logged."""
-    said = ((result.get("error") or "") + "\n" + (result.get("log") or "")).splitlines()
-    errors = [line.strip() for line in said if re.match(r"\s*[\w.]*(Error|Exception|MissingEntry)\b.*:", line)]
-    return (errors or [line.strip() for line in said if line.strip()] or ["it did not say why."])[0]
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def _make(root: Path, course_id: str) -> None:
+    """Makes an empty gradebook elsewhere and puts it in place whole: nbgrader makes one in many steps."""
+    for left_over in root.glob(f"{_MAKING}*"):  # by a run that was killed
+        shutil.rmtree(left_over)
+    with tempfile.TemporaryDirectory(dir=root, prefix=_MAKING) as folder:
+        Gradebook(f"sqlite:///{folder}/{FILE}", course_id).close()
+        (Path(folder) / FILE).rename(root / FILE)

@@ -1,8 +1,11 @@
-"""What each student handed in: which file of theirs is the notebook, and a clean folder of it for nbgrader."""
+"""What each student handed in: which file of theirs is the notebook, and when it came."""
 
-import shutil
+import hashlib
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+
+from nbgrader.utils import parse_utc
 
 from .. import notebook
 
@@ -29,22 +32,30 @@ def who_handed_in(submitted: Path, unit: str) -> list[str]:
     return sorted(folder.parent.name for folder in submitted.glob(f"[!.]*/{unit}") if folder.is_dir())
 
 
-def stage(hand_in: HandIn, unit: str, staging: Path) -> None:
-    """Puts the notebook under the name that nbgrader wants into staging/<student>/<unit>/, with its timestamp.
-
-    Nothing else that stands in the student's folder is needed; the student's own files are left alone.
-    """
-    assert hand_in.notebook is not None
-    folder = staging / hand_in.student / unit
-    folder.mkdir(parents=True)
+def digest(file: Path) -> str | None:
+    """SHA-256 of a notebook file; None where it is none that could be marked."""
     try:
-        content = notebook.read(hand_in.notebook)
+        return hashlib.sha256(notebook.read(file)).hexdigest()
     except notebook.Damaged:
-        content = b""  # the report says why; nbgrader needs a file to record it
-    (folder / f"{unit}.ipynb").write_bytes(content)
-    timestamp = hand_in.notebook.with_name(TIMESTAMP)
-    if timestamp.is_file() and not timestamp.is_symlink():
-        shutil.copyfile(timestamp, folder / TIMESTAMP)
+        return None
+
+
+def timestamp(hand_in: HandIn) -> bytes | None:
+    """What nbgrader's `collect` wrote beside the notebook of when it was handed in; None where there is nothing."""
+    assert hand_in.notebook is not None
+    file = hand_in.notebook.with_name(TIMESTAMP)
+    try:
+        return file.read_bytes() if file.is_file() and not file.is_symlink() else None
+    except OSError:
+        return None
+
+
+def time_in(stamp: bytes | None) -> datetime | None:
+    """The time that a timestamp says, in UTC; None where it says none."""
+    try:
+        return parse_utc((stamp or b"").decode().strip()) if stamp and stamp.strip() else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _hand_in(student: str, folder: Path, unit: str) -> HandIn:

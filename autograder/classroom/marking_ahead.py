@@ -1,10 +1,14 @@
-"""Marks a class with several grader processes, ahead of the one writer that puts the reports into the gradebook."""
+"""Marks a class with several grader processes, a little ahead of the one writer that records the reports."""
 
-from concurrent.futures import Future, ThreadPoolExecutor
-from queue import SimpleQueue
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from queue import Full, Queue
 from types import TracebackType
-from typing import Any
 
+from .. import notebook
 from ..grading.client import Grader, GraderStopped
 from ..grading.requests import Device, Ready
 from ..report import Report
@@ -12,65 +16,113 @@ from ..settings import Settings
 from .assignment import Assignment
 from .hand_in import HandIn
 
+_AHEAD = 4
+"""Reports for each grader that may wait for the writer: a class of any size takes the same memory."""
+_LOOK_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A submission and the report on it."""
+
+    hand_in: HandIn
+    content: bytes | notebook.Damaged
+    """The bytes that were marked, or why there are none."""
+    report: Report
+
 
 class MarkingAhead:
-    """Reports on a class's submissions, by student, each ready when it is asked for."""
+    """Reports on submissions, in the order in which they are ready."""
 
-    def __init__(self, work: Assignment, *, device: Device, settings: Settings, workers: int) -> None:
-        self._hand_ins = work.hand_ins
+    def __init__(
+        self,
+        work: Assignment,
+        hand_ins: Sequence[HandIn],
+        *,
+        device: Device,
+        settings: Settings,
+        workers: int,
+    ) -> None:
+        """hand_ins: those to mark; where there is no notebook there is no report."""
+        self._hand_ins = [hand_in for hand_in in hand_ins if hand_in.notebook is not None]
         self._unit = work.unit.name
         self._new_grader = lambda: Grader(device, settings, private=(work.root, work.submitted))
-        count = max(1, min(workers, len(work.hand_ins)))
+        count = max(1, min(workers, len(self._hand_ins)))
         self._graders = [self._new_grader() for _ in range(count)]
-        self._idle: SimpleQueue[Grader] = SimpleQueue()
-        self._threads = ThreadPoolExecutor(count)
-        self._reports: dict[str, Future[Report]] = {}
+        self._todo = iter(self._hand_ins)
+        self._taking = threading.Lock()
+        self._done: Queue[Marked | BaseException] = Queue(_AHEAD * count)
+        self._closing = threading.Event()
+        self._threads: list[threading.Thread] = []
 
     def start(self) -> Ready:
         """Waits for the graders, raising GraderRefused, and sets them to work."""
         (ready, *_) = [grader.ready for grader in self._graders]
-        for grader in self._graders:
-            self._idle.put(grader)
-        self._reports = {hand_in.student: self._threads.submit(self._mark, hand_in) for hand_in in self._hand_ins}
+        for number in range(len(self._graders)):
+            self._threads.append(threading.Thread(target=self._work, args=(number,), daemon=True))
+            self._threads[-1].start()
         return ready
 
-    def report(self, student: str, unit: str, node: Any) -> Report:
-        """The report on one student's notebook. `node` is the same notebook on its way through nbgrader."""
-        return self.report_of(student)
+    def marked(self) -> Iterator[Marked]:
+        """Every submission once, as it is marked."""
+        for _ in self._hand_ins:
+            done = self._done.get()
+            if isinstance(done, BaseException):
+                raise done
+            yield done
 
-    def report_of(self, student: str) -> Report:
-        """The report on what one student handed in."""
-        return self._reports[student].result()
+    def _work(self, number: int) -> None:
+        """One grader's thread."""
+        while not self._closing.is_set():
+            with self._taking:
+                hand_in = next(self._todo, None)
+            if hand_in is None:
+                return
+            try:
+                done: Marked | BaseException = self._mark(number, hand_in)
+            except BaseException as error:
+                done = error
+            self._hand_over(done)
 
-    def _mark(self, hand_in: HandIn) -> Report:
-        grader = self._idle.get()
+    def _hand_over(self, done: "Marked | BaseException") -> None:
+        while not self._closing.is_set():
+            with contextlib.suppress(Full):
+                self._done.put(done, timeout=_LOOK_SECONDS)
+                return
+
+    def _mark(self, number: int, hand_in: HandIn) -> Marked:
+        assert hand_in.notebook is not None
+        grader = self._graders[number]
+        name = f"{hand_in.student}/{self._unit}/{hand_in.notebook.name}"
         try:
-            report = self._report(grader, hand_in)
+            content: bytes | notebook.Damaged = notebook.read(hand_in.notebook)
+        except notebook.Damaged as damaged:
+            content = damaged
+        try:
+            if isinstance(content, notebook.Damaged):
+                report = grader.without_marks(name, "damaged", str(content))
+            else:
+                report = grader.mark(name, content, self._unit)
         except GraderStopped as stopped:
-            grader = self._replaced(grader)
-            report = grader.without_marks(hand_in.student, "grader_error", str(stopped))
-        finally:
-            self._idle.put(grader)
+            if self._closing.is_set():
+                raise
+            grader = self._replaced(number)
+            report = grader.without_marks(name, "grader_error", str(stopped))
         report.message = " ".join(filter(None, [hand_in.note, report.message]))
-        return report
+        return Marked(hand_in, content, report)
 
-    def _report(self, grader: Grader, hand_in: HandIn) -> Report:
-        folder = f"{hand_in.student}/{self._unit}"
-        if hand_in.notebook is None:
-            return grader.without_marks(folder, "not_submitted", "")
-        return grader.mark_file(hand_in.notebook, self._unit, name=f"{folder}/{hand_in.notebook.name}")
-
-    def _replaced(self, stopped: Grader) -> Grader:
+    def _replaced(self, number: int) -> Grader:
         """A new grader in the place of one that has stopped."""
-        stopped.close()
-        grader = self._new_grader()
-        self._graders[self._graders.index(stopped)] = grader
-        return grader
+        self._graders[number].close()
+        self._graders[number] = self._new_grader()
+        return self._graders[number]
 
     def __enter__(self) -> "MarkingAhead":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._threads.shutdown(cancel_futures=True)
-        for grader in self._graders:
-            grader.close()
+        self._closing.set()
+        with ThreadPoolExecutor(len(self._graders)) as closing:  # each may be in the middle of a submission
+            list(closing.map(Grader.close, self._graders))
+        for thread in self._threads:
+            thread.join()

@@ -11,7 +11,8 @@ from ..nbgrader_plugin.preprocessor import REPORT_FILE
 from ..report import Report
 from ..settings import Settings
 from .assignment import Assignment, NothingToGrade
-from .gradebook import ClassGradebook
+from .entry import automatic_scores
+from .gradebook import FILE, reading
 from .marking_ahead import MarkingAhead
 
 
@@ -31,18 +32,17 @@ def preview(work: Assignment, *, device: Device, settings: Settings, workers: in
 
     Raises NothingToGrade, GraderRefused and GradebookProblem.
     """
-    if not (work.root / "gradebook.db").is_file():
-        raise NothingToGrade(f"There are no marks to compare with yet: {work.root / 'gradebook.db'} is not there.")
-    gradebook = ClassGradebook(work.root, work.unit.name, work.submitted)
-    changes: list[Change] = []
-    with MarkingAhead(work, device=device, settings=settings, workers=workers) as marking:
+    if not (work.root / FILE).is_file():
+        raise NothingToGrade(f"There are no marks to compare with yet: {work.root / FILE} is not there.")
+    with reading(work.root) as session:
+        before = automatic_scores(session, work.unit.name)
+    changes: dict[str, list[Change]] = {}
+    with MarkingAhead(work, work.hand_ins, device=device, settings=settings, workers=workers) as marking:
         marking.start()
-        for hand_in in work.hand_ins:
-            if hand_in.notebook is not None:
-                before = gradebook.scores(hand_in.student)
-                report = marking.report_of(hand_in.student)
-                changes += _changes(work, hand_in.student, before, report)
-    return changes
+        for marked in marking.marked():
+            student = marked.hand_in.student
+            changes[student] = list(_changes(work, student, before.get(student, {}), marked.report))
+    return [change for hand_in in work.hand_ins for change in changes.get(hand_in.student, [])]
 
 
 def _changes(work: Assignment, student: str, before: dict[str, float], report: Report) -> Iterator[Change]:

@@ -20,12 +20,12 @@ _STATUS = {
     "grader_error": "grader error",
 }
 
+_ISOLATION = {"none": "none: NOT ISOLATED"}
+
 
 def class_table(unit: str, result: ClassResult) -> Table:
     """Students, statuses, scores, and for each exercise that is not right the name of the mistake."""
-    isolation = "none: NOT ISOLATED" if result.terms.isolation == "none" else result.terms.isolation
-    terms = f"device {result.terms.device}, isolation {isolation}"
-    table = Table(title=f"{unit}: {len(result.rows)} students ({terms})", title_justify="left")
+    table = Table(title=f"{unit}: {len(result.rows)} students{_terms(result)}", title_justify="left")
     table.add_column("student")
     table.add_column("status", no_wrap=True)
     table.add_column("score", justify="right", no_wrap=True)
@@ -34,6 +34,13 @@ def class_table(unit: str, result: ClassResult) -> Table:
         score = f"{row.report.score:g} / {course.unit(unit).max_score:g}"
         table.add_row(escape(row.student), _STATUS[row.report.status], score, escape(_notes(row)))
     return table
+
+
+def _terms(result: ClassResult) -> str:
+    """On what terms the marks in the table were given; said where a mark was given at all."""
+    given = sorted({(row.report.device, row.report.isolation) for row in result.rows if row.report.isolation})
+    told = [f"device {device}, isolation {_ISOLATION.get(level, level)}" for device, level in given]
+    return f" ({'; '.join(told)})" if told else ""
 
 
 def changes_table(unit: str, changes: Sequence[Change]) -> Table | str:

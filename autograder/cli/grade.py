@@ -25,6 +25,9 @@ def grade(
     workers: Annotated[int, typer.Option(min=1, help="Grader processes side by side.")] = os.cpu_count() or 1,
     device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say whose marks would change.")] = False,
+    regrade: Annotated[
+        bool, typer.Option("--regrade", help="Mark everyone again, also who handed in what is graded already.")
+    ] = False,
     course_folder: Annotated[
         Path, typer.Option("--course", help="The nbgrader course with the gradebook.")
     ] = course.REPOSITORY,
@@ -54,6 +57,7 @@ def grade(
                 device=device,
                 settings=settings,
                 workers=workers,
+                regrade=regrade,
                 on_start=lambda total: progress.update(task, total=total, description=unit),
                 on_row=lambda row: progress.advance(task),
             )
@@ -64,7 +68,10 @@ def grade(
     except KeyboardInterrupt:
         refuse("Interrupted. What was graded so far is in the gradebook; run the same command again for the rest.")
     console.print(class_table(unit, result))
-    console.print(f"Isolation {result.terms.isolation}: {', '.join(result.terms.enforced)}.", highlight=False)
+    if result.terms:
+        console.print(f"Isolation {result.terms.isolation}: {', '.join(result.terms.enforced)}.", highlight=False)
+    if alone := sum(not row.is_new for row in result.rows):
+        console.print(f"Unchanged since they were graded, and left alone: {alone}. `--regrade` marks them again.")
     console.print(f"Gradebook: {_short(result.gradebook)}", highlight=False, markup=False, soft_wrap=True)
     pages = f"{_short(result.feedback)}/<student>/{unit}/{unit}.html"
     console.print(f"Feedback pages: {pages}", highlight=False, markup=False, soft_wrap=True)

@@ -27,6 +27,7 @@ def write(notebook: Any, report: Report) -> None:
             cell.outputs = _outputs(ran[name]) if name in ran else []
     if report.message:
         note = new_markdown_cell(f"> **{_TITLES[report.status]}** {escape(report.message)}")
+        note.id = "autograder-note"  # nbformat's own would be another each time
         notebook.cells.insert(0, note)
 
 

@@ -4,7 +4,10 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .. import catalogue, course, notebook
+import torch
+
+from .. import catalogue, course, kit, notebook
+from ..hidden import cases
 from ..report import CellReport, ExerciseReport, Report, SubmissionStatus, without_marks
 from ..sandbox.server import WarmParent
 from ..student.backend import Backend
@@ -84,6 +87,9 @@ class Desk:
             message=f"Cells that did not run to their end: {', '.join(failed)}." if failed else "",
             cells=cells,
             enforced=self.enforced,
+            kit=kit.digest(unit.name),
+            torch=str(torch.__version__),
+            cases=cases.DRAWN_FROM,
         )
 
 

@@ -5,6 +5,7 @@ import zlib
 import torch
 
 DIGITS = 3
+DRAWN_FROM = f"torch.Generator on the CPU, seeded with the CRC-32 of the grader's name; {DIGITS} decimals"
 
 # "Your journey starts with one step", one word a row: the tokens of the source documents' worked examples.
 SIX_WORDS = torch.tensor(

@@ -4,20 +4,43 @@ nbgrader trusts a submission's metadata: a duplicated grade_id, changed points o
 a score. So of a student's notebook only the cells' texts are taken; everything that nbgrader reads is the release's.
 """
 
+from copy import deepcopy
+from functools import cache
 from typing import Any
 
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_raw_cell
 
 from .. import course
-from ..notebook import RawCell, RawNotebook
+from ..notebook import Damaged, RawCell, RawNotebook
 
 PUT_BACK = "# This cell was missing from the notebook that was handed in, and has been put back.\n"
 
 
+DAMAGED = "damaged"
+
+
 def released(unit: str) -> Any:
-    """The notebook as it was released; FileNotFoundError where it was not."""
+    """A copy of the notebook as it was released; FileNotFoundError where it was not."""
+    return deepcopy(_released(unit))
+
+
+@cache
+def _released(unit: str) -> Any:
     return nbformat.read(course.RELEASE / unit / f"{unit}.ipynb", as_version=4)
+
+
+def stand_in(unit: str, reason: Damaged) -> Any:
+    """What stands in the place of a damaged notebook: the released one, with the reason in its metadata."""
+    notebook = released(unit)
+    notebook.metadata["autograder"] = {DAMAGED: str(reason)}
+    return notebook
+
+
+def damage(node: Any) -> str | None:
+    """Why the file that this notebook stands in for could not be read; None for a notebook of the student's own."""
+    found = node.metadata.get("autograder", {}).get(DAMAGED)
+    return found if isinstance(found, str) else None
 
 
 def clean(submission: RawNotebook, unit: str) -> Any:

@@ -2,12 +2,12 @@
 
 import logging
 import os
+import re
 import sys
 import warnings
 from pathlib import Path
 from typing import Any
 
-from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
 from sqlalchemy.exc import SAWarning
 from traitlets.config import Config, PyFileConfigLoader
@@ -17,27 +17,40 @@ from .. import course
 SETTINGS = course.REPOSITORY / "nbgrader_config.py"
 
 
-def nbgrader_api(root: Path, **folders: Path) -> Any:
-    """nbgrader's API on the course in `root`, with this repository's settings.
+def course_directory(root: Path, **folders: Path) -> Any:
+    """The course in `root`, with this repository's settings.
 
-    folders: any of `source`, `release`, `submitted` that is not where nbgrader looks for it. What nbgrader would
-    print is in the `log` of each of its answers.
+    folders: any of `source`, `release`, `submitted` that is not where nbgrader looks for it.
     """
     # nbgrader calls `alembic`, which is beside this Python, by its bare name.
     tools = str(Path(sys.executable).parent)
     if tools not in os.environ["PATH"].split(os.pathsep):
         os.environ["PATH"] = tools + os.pathsep + os.environ["PATH"]
+    # nbgrader's own use of SQLAlchemy, each time a submission is created.
+    warnings.filterwarnings("ignore", category=SAWarning, message="Object of type <Submitted")
     config = nbgrader_settings()
     config.CourseDirectory.root = str(root)
     for name, folder in folders.items():
         config.CourseDirectory[f"{name}_directory"] = str(folder)
-    directory = CourseDirectory(config=config)
-    # nbgrader's own use of SQLAlchemy, each time a submission is created.
-    warnings.filterwarnings("ignore", category=SAWarning, message="Object of type <Submitted")
+    return CourseDirectory(config=config)
+
+
+def nbgrader_api(root: Path, **folders: Path) -> Any:
+    """nbgrader's API on the course in `root`; what nbgrader would print is in the `log` of each of its answers."""
+    from nbgrader.apps.api import NbGraderAPI  # a second of imports that most commands do without
+
     log = logging.getLogger("autograder.nbgrader")
     log.propagate = False
     log.addHandler(logging.NullHandler())
-    return NbGraderAPI(directory, config=config, log=log)
+    directory = course_directory(root, **folders)
+    return NbGraderAPI(directory, config=directory.config, log=log)
+
+
+def first_error(result: Any) -> str:
+    """What went wrong, out of everything that nbgrader logged in one of its API's answers."""
+    said = ((result.get("error") or "") + "\n" + (result.get("log") or "")).splitlines()
+    errors = [line.strip() for line in said if re.match(r"\s*[\w.]*(Error|Exception|MissingEntry)\b.*:", line)]
+    return (errors or [line.strip() for line in said if line.strip()] or ["it did not say why."])[0]
 
 
 def nbgrader_settings() -> Config:

@@ -8,9 +8,7 @@ import nbformat
 from nbconvert.exporters import NotebookExporter
 
 from .. import notebook
-from .clean_notebook import clean, released
-
-DAMAGED = "damaged"
+from .clean_notebook import clean, stand_in
 
 
 class SubmissionExporter(NotebookExporter):
@@ -31,16 +29,8 @@ class SubmissionExporter(NotebookExporter):
         return self.from_file(io.StringIO(nbformat.writes(node)), resources=resources, **kw)
 
 
-def damage(node: Any) -> str | None:
-    """Why the file that this notebook stands in for could not be read; None for a notebook of the student's own."""
-    found = node.metadata.get("autograder", {}).get(DAMAGED)
-    return found if isinstance(found, str) else None
-
-
 def _handed_in(path: Path, unit: str) -> Any:
     try:
         return clean(notebook.parse(notebook.read(path)), unit)
     except notebook.Damaged as reason:
-        stand_in = released(unit)
-        stand_in.metadata["autograder"] = {DAMAGED: str(reason)}
-        return stand_in
+        return stand_in(unit, reason)

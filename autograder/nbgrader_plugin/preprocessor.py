@@ -1,28 +1,22 @@
 """The preprocessor that takes the place of nbgrader's `Execute`: the sandbox runs the cells, the graders mark them."""
 
 import atexit
-from collections.abc import Iterator
-from contextlib import contextmanager
+import hashlib
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import nbformat
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Enum
 
+from .. import notebook
 from ..feedback.notebook import write
 from ..grading.client import Grader, GraderRefused, GraderStopped
 from ..report import Report
-from .exporter import damage
+from .clean_notebook import damage
 
 REPORT_FILE = "report.json"
-
-
-class Marker(Protocol):
-    """What gives the report on one student's notebook."""
-
-    def report(self, student: str, unit: str, node: Any) -> Report: ...
 
 
 class MarkExercises(NbGraderPreprocessor):
@@ -32,14 +26,16 @@ class MarkExercises(NbGraderPreprocessor):
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         about = resources["nbgrader"]
-        marker = _marker or _own_marker(self.device, self.parent.parent.coursedir.root)
-        report = marker.report(about["student"], about["assignment"], nb)
+        directory = self.parent.parent.coursedir
+        report = _marker(self.device, directory.root).report(about["assignment"], nb)
+        handed_in = directory.format_path(directory.submitted_directory, about["student"], about["assignment"])
+        report.submission = _digest(Path(handed_in) / f"{about['notebook']}.ipynb")
         write(nb, report)
         resources.setdefault("outputs", {})[REPORT_FILE] = msgspec.json.format(msgspec.json.encode(report))
         return nb, resources
 
 
-class _OwnMarker:
+class _Marker:
     """A grader process for plain `nbgrader autograde` and formgrader, kept for as long as this process lives."""
 
     def __init__(self, device: Any, course_folder: str) -> None:
@@ -48,7 +44,7 @@ class _OwnMarker:
         self._grader = Grader(device, private=self._private)
         atexit.register(lambda: self._grader.close())
 
-    def report(self, student: str, unit: str, node: Any) -> Report:
+    def report(self, unit: str, node: Any) -> Report:
         name = f"{unit}.ipynb"
         reason = damage(node)
         if reason is not None:
@@ -67,22 +63,18 @@ class _OwnMarker:
         self._grader = Grader(self._device, private=self._private)
 
 
-_marker: Marker | None = None
-_own: dict[tuple[str, str], _OwnMarker] = {}
+_markers: dict[tuple[str, str], _Marker] = {}
 
 
-def _own_marker(device: str, course_folder: str) -> _OwnMarker:
-    if (device, course_folder) not in _own:
-        _own[device, course_folder] = _OwnMarker(device, course_folder)
-    return _own[device, course_folder]
+def _marker(device: str, course_folder: str) -> _Marker:
+    if (device, course_folder) not in _markers:
+        _markers[device, course_folder] = _Marker(device, course_folder)
+    return _markers[device, course_folder]
 
 
-@contextmanager
-def marks_from(marker: Marker) -> Iterator[None]:
-    """Within the block reports come from this marker: `autograder grade` marks ahead, several at a time."""
-    global _marker
-    _marker = marker
+def _digest(file: Path) -> str:
+    """SHA-256 of what was handed in; empty where it cannot be read."""
     try:
-        yield
-    finally:
-        _marker = None
+        return hashlib.sha256(notebook.read(file)).hexdigest()
+    except notebook.Damaged:
+        return ""

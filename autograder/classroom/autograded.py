@@ -1,0 +1,74 @@
+"""A student's marked notebook, as nbgrader's autograde would write it: the feedback in its cells, the report beside."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import nbformat
+from nbgrader.converters import Autograde
+from nbgrader.preprocessors import LimitOutput
+
+from .. import course, notebook
+from ..feedback.notebook import write
+from ..nbgrader_plugin.clean_notebook import clean, stand_in
+from ..nbgrader_plugin.course_directory import course_directory
+from ..nbgrader_plugin.preprocessor import REPORT_FILE
+from ..report import Report
+from . import whole_files
+from .hand_in import TIMESTAMP
+
+
+class Autograded:
+    """The folders `autograded/<student>/<unit>/`, which formgrader and nbgrader's own commands read."""
+
+    def __init__(self, root: Path, unit: str) -> None:
+        self._unit = unit
+        self._directory = course_directory(root)
+        config = self._directory.config
+        self._mode = int(str(Autograde(coursedir=self._directory, config=config).permissions), 8)
+        self._limit_output = LimitOutput(config=config)
+        # What stands beside the source notebook: the check that the notebook's cells import, and its examples.
+        self._beside = {
+            path.name: path.read_bytes()
+            for path in sorted((course.SOURCE / unit).iterdir())
+            if path.is_file() and path.suffix != ".ipynb"
+        }
+
+    def folder(self, student: str) -> Path:
+        """Where the student's marked notebook lies."""
+        return Path(self._directory.format_path(self._directory.autograded_directory, student, self._unit))
+
+    def marked(self, content: bytes | notebook.Damaged, report: Report) -> Any:
+        """The student's notebook with what the report says in its cells."""
+        try:
+            if isinstance(content, notebook.Damaged):
+                raise content
+            node = clean(notebook.parse(content), self._unit)
+        except notebook.Damaged as reason:
+            node = stand_in(self._unit, reason)
+        write(node, report)
+        return self._limit_output.preprocess(node, {})[0]
+
+    def put(self, student: str, node: Any, report: Report, timestamp: bytes | None) -> None:
+        """Writes the student's folder; raises OSError."""
+        files: Mapping[str, bytes] = {
+            **self._beside,
+            **({} if timestamp is None else {TIMESTAMP: timestamp}),
+            f"{self._unit}.ipynb": (nbformat.v4.writes(node) + "\n").encode(),
+            REPORT_FILE: msgspec.json.format(msgspec.json.encode(report)),
+        }
+        whole_files.fill(self.folder(student), files, self._mode)
+
+    def report(self, student: str) -> Report | None:
+        """The report of the last marking, where the notebook that it is about lies beside it."""
+        folder = self.folder(student)
+        try:
+            report = msgspec.json.decode((folder / REPORT_FILE).read_bytes(), type=Report)
+        except (OSError, msgspec.DecodeError):
+            return None
+        return report if (folder / f"{self._unit}.ipynb").is_file() else None
+
+    def notebook(self, student: str) -> Any:
+        """The marked notebook as it lies there."""
+        return nbformat.v4.reads((self.folder(student) / f"{self._unit}.ipynb").read_text())

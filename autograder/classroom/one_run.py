@@ -1,0 +1,37 @@
+"""One `autograder grade` at a time writes to a course: a second is refused before it has done anything."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .gradebook import GradebookProblem
+
+LOCK = ".grading.lock"
+
+
+@contextmanager
+def one_run(root: Path) -> Iterator[None]:
+    """Holds the course for this process; the system lets go of it however the process ends.
+
+    Raises GradebookProblem where another process holds it, or nothing can be written there.
+    """
+    try:
+        file = os.open(root / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise GradebookProblem(
+            f"The gradebook {root / 'gradebook.db'} cannot be opened and written: {error.strerror}. "
+            "Is the folder there and yours?"
+        ) from None
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise GradebookProblem(
+                f"Another `autograder grade` is writing to {root / 'gradebook.db'} already. "
+                "Nothing was done; run this again when that one is done."
+            ) from None
+        yield
+    finally:
+        os.close(file)

@@ -1,0 +1,78 @@
+"""What each mark rests on, kept in the gradebook beside it, in a table of our own that nbgrader does not look at."""
+
+from dataclasses import asdict, dataclass
+
+from sqlalchemy import Column, MetaData, String, Table, Text
+from sqlalchemy.engine import Engine
+from sqlalchemy.orm import Session
+
+from ..report import Report
+
+_METADATA = MetaData()
+TABLE = Table(
+    "autograder_mark",
+    _METADATA,
+    Column("submitted_notebook_id", String(32), primary_key=True),
+    Column("submission", String(64), nullable=False),
+    Column("status", String(32), nullable=False),
+    Column("version", String(32), nullable=False),
+    Column("kit", String(64), nullable=False),
+    Column("torch", String(64), nullable=False),
+    Column("device", String(32), nullable=False),
+    Column("isolation", String(16), nullable=False),
+    Column("enforced", Text, nullable=False),
+    Column("cases", Text, nullable=False),
+    Column("page", String(64), nullable=False),
+)
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Enough to explain a mark a year later. The fields that `Report` has too mean the same."""
+
+    submission: str
+    status: str
+    version: str
+    kit: str
+    torch: str
+    device: str
+    isolation: str
+    enforced: str
+    cases: str
+    page: str
+    """A digest of what the feedback page shows: where scores or comments changed since, it is written anew."""
+
+
+def of(report: Report, page: str) -> Provenance:
+    """The provenance of the mark in a report."""
+    return Provenance(
+        report.submission,
+        report.status,
+        report.version,
+        report.kit,
+        report.torch,
+        report.device,
+        report.isolation,
+        ", ".join(report.enforced),
+        report.cases,
+        page,
+    )
+
+
+def make_table(engine: Engine) -> None:
+    """Makes the table where it is not there."""
+    _METADATA.create_all(engine)
+
+
+def find(session: Session, submitted_notebook: str) -> Provenance | None:
+    """What is kept of a mark, if anything."""
+    columns = [column for column in TABLE.columns if not column.primary_key]
+    mine = TABLE.c.submitted_notebook_id == submitted_notebook
+    row = session.execute(TABLE.select().with_only_columns(*columns).where(mine)).one_or_none()
+    return Provenance(*row) if row else None
+
+
+def put(session: Session, submitted_notebook: str, provenance: Provenance) -> None:
+    """Keeps it in the place of what was kept."""
+    session.execute(TABLE.delete().where(TABLE.c.submitted_notebook_id == submitted_notebook))
+    session.execute(TABLE.insert().values(submitted_notebook_id=submitted_notebook, **asdict(provenance)))

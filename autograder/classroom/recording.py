@@ -1,0 +1,96 @@
+"""Records marks: the marked notebook, the feedback page, then the gradebook, whose commit makes the mark count.
+
+A run that ends in the middle leaves a student's folders newer than the gradebook or as they were. The gradebook keeps
+what each mark rests on (`provenance`), so the next run sees which is which, and marks what does not agree again.
+"""
+
+import traceback
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from .. import kit
+from ..grading.requests import Device
+from ..report import Report
+from ..settings import Settings
+from . import provenance
+from .assignment import Assignment
+from .autograded import Autograded
+from .entry import Entry
+from .feedback_page import FeedbackPages
+from .gradebook import ClassGradebook
+from .hand_in import HandIn, digest, time_in, timestamp
+from .marking_ahead import Marked
+
+
+class Recording:
+    """The one writer of a batch."""
+
+    def __init__(self, work: Assignment, gradebook: ClassGradebook) -> None:
+        self._unit = work.unit
+        self._gradebook = gradebook
+        self._kit = kit.digest(work.unit.name)
+        self._autograded = Autograded(work.root, work.unit.name)
+        self._pages = FeedbackPages(work.root, work.unit.name)
+
+    def left_alone(self, hand_in: HandIn, device: Device, settings: Settings) -> Report | None:
+        """The report on a submission whose mark stands, nothing that decides it having changed; None where it has to
+        be marked. Scores and comments that people gave since are brought into the feedback page.
+        """
+        entry = self._gradebook.entry(hand_in.student)
+        report = self._autograded.report(hand_in.student)
+        if entry is None or report is None or not self._stands(hand_in, entry, report, device, settings):
+            return None
+        kept = self._gradebook.provenance(entry)
+        shown = entry.shown()
+        if kept is None or kept.page != shown.digest or not self._pages.path(hand_in.student).is_file():
+            self._pages.put(hand_in.student, self._autograded.notebook(hand_in.student), shown)
+            self._gradebook.keep(entry, provenance.of(report, shown.digest))
+            self._gradebook.commit()
+        return report
+
+    def record(self, marked: Marked) -> str:
+        """Records one mark; what went wrong, or nothing. A disk or a gradebook that cannot be written is raised."""
+        try:
+            self._record(marked)
+        except (SQLAlchemyError, OSError):
+            self._gradebook.rollback()
+            raise
+        except Exception as error:
+            self._gradebook.rollback()
+            traceback.print_exc()
+            return f"our fault, not the student's: {type(error).__name__}. What was printed says more."
+        return ""
+
+    def _record(self, marked: Marked) -> None:
+        student, report = marked.hand_in.student, marked.report
+        report.kit = self._kit
+        stamp = timestamp(marked.hand_in)
+        node = self._autograded.marked(marked.content, report)
+        entry = self._gradebook.entry(student) or self._gradebook.new_entry(student)
+        entry.put(node, report, time_in(stamp))
+        self._gradebook.penalise(entry)
+        shown = entry.shown()
+        self._autograded.put(student, node, report, stamp)
+        self._pages.put(student, node, shown)
+        self._gradebook.keep(entry, provenance.of(report, shown.digest))
+        self._gradebook.commit()
+
+    def _stands(self, hand_in: HandIn, entry: Entry, report: Report, device: Device, settings: Settings) -> bool:
+        assert hand_in.notebook is not None
+        kept = self._gradebook.provenance(entry)
+        handed_in = digest(hand_in.notebook)
+        required = settings.isolation.require
+        marks = {exercise.name: exercise.score for exercise in report.exercises}
+        held = entry.automatic_scores()
+        return (
+            kept is not None
+            and handed_in is not None
+            and kept.submission == report.submission == handed_in
+            and kept.kit == report.kit == self._kit
+            and report.status != "grader_error"
+            and report.notebook == f"{hand_in.student}/{self._unit.name}/{hand_in.notebook.name}"
+            and (required not in ("A", "B") or kept.isolation == required)
+            and (device == "auto" or kept.device == device)
+            and time_in(timestamp(hand_in)) in (None, entry.timestamp)
+            and all(held[exercise.check] == marks.get(exercise.name, 0.0) for exercise in self._unit.exercises)
+        )

@@ -1,0 +1,72 @@
+"""What processes hold in memory while a class is graded, from the kernel's smaps_rollup."""
+
+import os
+import threading
+from pathlib import Path
+from types import TracebackType
+
+_SECONDS = 0.1
+ROLES = ("coordinator", "grader", "warm parent", "worker")
+
+
+class Watching:
+    """Within the block: the most that each kind of process held, in MB: (resident, private)."""
+
+    def __init__(self) -> None:
+        self.most: dict[str, tuple[float, float]] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def _watch(self) -> None:
+        while not self._over.wait(_SECONDS):
+            for pid, role in _roles(os.getpid()).items():
+                held = _held(pid)
+                if held:
+                    before = self.most.get(role, (0.0, 0.0))
+                    self.most[role] = (max(before[0], held[0]), max(before[1], held[1]))
+
+    def __enter__(self) -> "Watching":
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+def _roles(root: int) -> dict[int, str]:
+    """Each process of a batch and what it is: the tree is coordinator, grader, (bwrap,) warm parent, worker."""
+    roles, waiting = {root: ROLES[0]}, [(root, 0)]
+    while waiting:
+        pid, depth = waiting.pop()
+        for child in _children(pid):
+            if _name(child) == "bwrap":
+                waiting.append((child, depth))
+            elif depth + 1 < len(ROLES):
+                roles[child] = ROLES[depth + 1]
+                waiting.append((child, depth + 1))
+    return roles
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())  # a grader is started by whichever thread needs one
+        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    except OSError:
+        return []
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _held(pid: int) -> tuple[float, float] | None:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
+    except OSError:
+        return None
+    sizes = {name: int(rest.split()[0]) / 1024 for name, rest in (line.split(":") for line in lines)}
+    return sizes["Rss"], sizes["Private_Clean"] + sizes["Private_Dirty"]

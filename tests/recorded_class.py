@@ -1,0 +1,110 @@
+"""A small class with the reports that a real grader gave, for tests of what is done with reports."""
+
+import shutil
+import sqlite3
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from autograder import settings
+from autograder.classroom.assignment import assignment
+from autograder.classroom.grade import ClassResult, grade
+from autograder.classroom.hand_in import HandIn
+from autograder.classroom.marking_ahead import Marked
+from autograder.grading.client import Grader
+from autograder.grading.requests import Ready
+
+UNIT = "dot_product_attention"
+
+
+@dataclass
+class RecordedClass:
+    """Hands out reports made before, in the place of the grader processes of a batch."""
+
+    grader: Grader
+    known: dict[bytes, Marked]
+    asked: list[str]
+    """Who was to be marked in the last run."""
+
+    def marked(self, hand_in: HandIn) -> Marked:
+        """The real grader's report on these bytes, made once."""
+        content = hand_in.notebook.read_bytes()
+        name = f"{hand_in.student}/{UNIT}/{hand_in.notebook.name}"
+        key = name.encode() + content
+        if key not in self.known:
+            self.known[key] = Marked(hand_in, content, self.grader.mark(name, content, UNIT))
+        return replace(self.known[key], hand_in=hand_in)
+
+    def grade(self, root: Path, *, regrade: bool = False) -> ClassResult:
+        """What `autograder grade` does with a course folder."""
+        self.asked = []
+        return grade(
+            assignment(UNIT, root, None, None),
+            device="auto",
+            settings=settings.load(),
+            workers=1,
+            regrade=regrade,
+            marking=self._desks,
+        )
+
+    def _desks(self, work, hand_ins, **terms):
+        return _Desks(self, hand_ins)
+
+
+class _Desks:
+    def __init__(self, recorded: RecordedClass, hand_ins: list[HandIn]) -> None:
+        recorded.asked = [hand_in.student for hand_in in hand_ins]
+        self._marked = [recorded.marked(hand_in) for hand_in in hand_ins if hand_in.notebook]
+
+    def start(self) -> Ready:
+        return Ready("cpu", "A", [])
+
+    def marked(self):
+        return iter(self._marked)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+
+def hand_in(root: Path, student: str, content: bytes, timestamp: str | None = None) -> None:
+    """Puts a notebook where `nbgrader collect` puts one."""
+    folder = root / "submitted" / student / UNIT
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / f"{UNIT}.ipynb").write_bytes(content)
+    if timestamp:
+        (folder / "timestamp.txt").write_text(timestamp)
+
+
+def everything(root: Path) -> tuple[dict[str, list], dict[str, tuple[int, bytes]]]:
+    """All that a course folder holds, but for the gradebook's own ids: the database's rows, and the files."""
+    queries = {
+        "students": "select id, first_name, last_name, email from student",
+        "grades": """select s.student_id, c.name, g.auto_score, g.manual_score, g.extra_credit, g.needs_manual_grade
+            from grade g join base_cell c on c.id = g.cell_id join submitted_notebook n on n.id = g.notebook_id
+            join submitted_assignment s on s.id = n.assignment_id""",
+        "comments": """select s.student_id, c.name, m.auto_comment, m.manual_comment
+            from comment m join base_cell c on c.id = m.cell_id join submitted_notebook n on n.id = m.notebook_id
+            join submitted_assignment s on s.id = n.assignment_id""",
+        "submissions": """select s.student_id, s.timestamp, n.late_submission_penalty
+            from submitted_assignment s join submitted_notebook n on n.assignment_id = s.id""",
+        "marks": """select s.student_id, m.submission, m.status, m.version, m.kit, m.torch, m.device, m.isolation,
+            m.enforced, m.cases, m.page from autograder_mark m
+            join submitted_notebook n on n.id = m.submitted_notebook_id
+            join submitted_assignment s on s.id = n.assignment_id""",
+        "cells": "select name, type from base_cell",
+        "points": "select b.name, g.max_score, g.cell_type from grade_cells g join base_cell b on b.id = g.id",
+        "texts": "select name, cell_type, locked, source, checksum from source_cell",
+        "schema": "select version_num from alembic_version",
+    }
+    database = sqlite3.connect(root / "gradebook.db")
+    rows = {name: sorted(database.execute(query), key=repr) for name, query in queries.items()}
+    database.close()
+    files = {
+        str(path.relative_to(root)): (path.stat().st_mode, path.read_bytes())
+        for path in root.rglob("*")
+        if path.is_file() and path.name != "gradebook.db"
+    }
+    return rows, files

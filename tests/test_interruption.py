@@ -1,0 +1,221 @@
+"""A batch that is stopped, at whatever moment and by whatever, and run again ends as one that was not stopped."""
+
+import os
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder import catalogue
+from autograder.classroom.gradebook import GradebookProblem
+from autograder.classroom.one_run import one_run
+from autograder.notebook import filled_in
+
+from .recorded_class import UNIT, RecordedClass, everything, hand_in
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning"),
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
+]
+
+FROM_NOTHING, WITH_MARKS = 8, 34
+"""How many moments of a run are tried: one that makes the gradebook, and one on a gradebook that has marks."""
+
+
+def notebook(**answers):
+    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    return filled_in(UNIT, {**right, **answers})
+
+
+@pytest.fixture(scope="module")
+def recorded(grader):
+    return RecordedClass(grader, {}, [])
+
+
+@pytest.fixture(scope="module")
+def new(tmp_path_factory):
+    """A course that has not been graded."""
+    root = tmp_path_factory.mktemp("new")
+    (root / "roster.csv").write_text("id,first_name\nada,Ada\nbo,Bo\ncy,Cy\nnobody,No\n")
+    wrong = catalogue.misconceptions(UNIT)["naive_exponentials"].source()
+    hand_in(root, "ada", notebook(softmax=wrong, why_softmax="First answer."), "2026-01-02 03:04:05 UTC")
+    hand_in(root, "bo", notebook())
+    return root
+
+
+@pytest.fixture(scope="module")
+def begun(new, recorded, tmp_path_factory):
+    """The course once graded, marked by hand too, and handed in to again."""
+    root = tmp_path_factory.mktemp("begun") / "course"
+    shutil.copytree(new, root)
+    recorded.grade(root)
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        question = gradebook.find_grade("why_softmax", UNIT, UNIT, "ada")
+        question.manual_score, question.needs_manual_grade = 1.5, False
+        gradebook.find_comment("why_softmax", UNIT, UNIT, "ada").manual_comment = "Say why the shares are positive."
+        gradebook.db.commit()
+    hand_in(root, "ada", notebook(why_softmax="Second answer."), "2026-01-03 03:04:05 UTC")
+    hand_in(root, "cy", b"no notebook")
+    return root
+
+
+@pytest.fixture(params=["from nothing", "with marks"])
+def course(request, new, begun, recorded, tmp_path):
+    """A course to grade, how many moments to try, and how it is once it is graded without a stop."""
+    base, moments = (new, FROM_NOTHING) if request.param == "from nothing" else (begun, WITH_MARKS)
+    expected = tmp_path / "expected"
+    shutil.copytree(base, expected)
+    recorded.grade(expected)  # the first time here: the reports are made, and modules are imported, before any fork
+    return base, moments, everything(expected)
+
+
+def in_a_fork(do):
+    """Runs it in a process of its own; how that ended, and what it said."""
+    near, far = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            os.write(far, str(do()).encode())
+            os._exit(0)
+        except GradebookProblem as problem:
+            os.write(far, str(problem).encode())
+            os._exit(2)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    os.close(far)
+    with os.fdopen(near, "rb") as pipe:
+        said = pipe.read().decode()
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said
+
+
+def counting(do, stop_at=None):
+    """Does it, and dies in the middle at this call of a function; how many there were in all."""
+    calls = 0
+
+    def count(frame, event, argument):
+        nonlocal calls
+        if event in ("call", "c_call"):
+            calls += 1
+            if calls == stop_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.setprofile(count)
+    do()
+    sys.setprofile(None)
+    return calls
+
+
+def test_killed_at_any_moment_and_run_again(course, recorded, tmp_path):
+    base, moments, expected = course
+    root = tmp_path / "course"
+    shutil.copytree(base, root)
+    ended, calls = in_a_fork(lambda: counting(lambda: recorded.grade(root)))
+    assert ended == 0
+    unfinished = 0
+    for moment in range(moments):
+        shutil.rmtree(root)
+        shutil.copytree(base, root)
+        stop_at = int(calls) * (2 * moment + 1) // (2 * moments)
+        ended, _ = in_a_fork(lambda stop_at=stop_at: counting(lambda: recorded.grade(root), stop_at))
+        assert ended == -signal.SIGKILL
+        unfinished += not (root / "gradebook.db").exists() or everything_or_nothing(root) != expected
+        recorded.grade(root)
+        assert everything(root) == expected, f"killed at call {stop_at} of {calls}"
+        assert not [path.name for path in root.iterdir() if path.name.startswith(".gradebook-")]
+    assert unfinished > moments / 2
+
+
+def everything_or_nothing(root):
+    try:
+        return everything(root)
+    except sqlite3.Error:
+        return None
+
+
+def test_what_a_person_gave_is_kept(begun, recorded, tmp_path):
+    root = tmp_path / "course"
+    shutil.copytree(begun, root)
+    recorded.grade(root)
+    rows, files = everything(root)
+    assert ("ada", "why_softmax", None, 1.5, None, 1) in rows["grades"]
+    assert ("ada", "why_softmax", None, "Say why the shares are positive.") in rows["comments"]
+    assert b"Say why the shares are positive." in files[f"feedback/ada/{UNIT}/{UNIT}.html"][1]
+    assert b"Second answer." in files[f"feedback/ada/{UNIT}/{UNIT}.html"][1]
+
+
+@pytest.mark.parametrize("has_marks", [False, True], ids=["no room for a gradebook", "no room for a notebook"])
+def test_a_full_disk_is_a_sentence_and_nothing_is_lost(new, begun, recorded, tmp_path, has_marks):
+    expected, root = tmp_path / "expected", tmp_path / "course"
+    for folder in (expected, root):
+        shutil.copytree(begun if has_marks else new, folder)
+    recorded.grade(expected)
+    before = everything(root) if has_marks else None
+
+    def grade_with_little_room():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
+        recorded.grade(root)
+
+    ended, said = in_a_fork(grade_with_little_room)
+    assert ended == 2
+    assert "the disk not full" in said
+    assert before is None or everything(root)[0] == before[0]
+    recorded.grade(root)
+    assert everything(root) == everything(expected)
+
+
+def test_a_locked_gradebook_is_a_sentence_and_nothing_is_lost(begun, recorded, tmp_path):
+    expected, root = tmp_path / "expected", tmp_path / "course"
+    shutil.copytree(begun, expected)
+    shutil.copytree(begun, root)
+    recorded.grade(expected)
+    other = sqlite3.connect(root / "gradebook.db", isolation_level=None)
+    other.execute("begin immediate")
+    ended, said = in_a_fork(lambda: recorded.grade(root))
+    other.close()
+    assert ended == 2
+    assert "database is locked" in said
+    recorded.grade(root)
+    assert everything(root) == everything(expected)
+
+
+COMMAND = [Path(sys.executable).with_name("autograder"), "grade", UNIT, "--course"]
+
+
+def test_two_runs_at_once_are_refused(begun, tmp_path):
+    root = tmp_path / "course"
+    shutil.copytree(begun, root)
+    before = everything(root)
+    with one_run(root):
+        result = subprocess.run([*COMMAND, root], capture_output=True, text=True)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "Another `autograder grade` is writing to" in result.stderr
+    assert everything(root)[0] == before[0]
+
+
+def test_interrupted_by_hand_and_run_again(begun, tmp_path):
+    """The command itself, with its graders."""
+    root, expected = tmp_path / "course", tmp_path / "expected"
+    for folder in (root, expected):
+        shutil.copytree(begun, folder)
+        for number in range(6):
+            hand_in(folder, f"late-{number}", notebook(why_softmax=f"Answer {number}."))
+    page = root / "feedback" / "late-0" / UNIT / f"{UNIT}.html"
+    run = subprocess.Popen([*COMMAND, root, "--workers", "1"], stderr=subprocess.PIPE, text=True)
+    while run.poll() is None and not page.exists():
+        time.sleep(0.01)
+    run.send_signal(signal.SIGINT)
+    _, said = run.communicate()
+    assert run.returncode == 2
+    assert "Interrupted." in said
+    for folder in (root, expected):
+        assert subprocess.run([*COMMAND, folder], capture_output=True).returncode == 0
+    assert everything(root) == everything(expected)

@@ -1,0 +1,147 @@
+"""Who is marked again and who is left alone when a class is graded again, and what is kept of each mark."""
+
+import shutil
+from dataclasses import replace
+
+import msgspec
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder import catalogue
+from autograder.notebook import filled_in
+
+from .recorded_class import UNIT, RecordedClass, everything, hand_in
+
+pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
+
+
+def notebook(**answers):
+    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    return filled_in(UNIT, {**right, **answers})
+
+
+@pytest.fixture(scope="module")
+def recorded(grader):
+    return RecordedClass(grader, {}, [])
+
+
+@pytest.fixture(scope="module")
+def once(recorded, tmp_path_factory):
+    """A course graded once."""
+    root = tmp_path_factory.mktemp("once") / "course"
+    hand_in(root, "ada", notebook(), "2026-01-02 03:04:05 UTC")
+    hand_in(root, "bo", notebook(softmax="def softmax(scores): return scores"))
+    hand_in(root, "cy", b"no notebook")
+    recorded.grade(root)
+    assert recorded.asked == ["ada", "bo", "cy"]
+    return root
+
+
+@pytest.fixture
+def root(once, tmp_path):
+    shutil.copytree(once, tmp_path / "course")
+    return tmp_path / "course"
+
+
+def gradebook(root):
+    return Gradebook(f"sqlite:///{root}/gradebook.db", "attention")
+
+
+def test_nothing_changed(root, recorded):
+    before = everything(root)
+    result = recorded.grade(root)
+    assert recorded.asked == []
+    assert [(row.student, row.report.status, row.is_new) for row in result.rows] == [
+        ("ada", "graded", False),
+        ("bo", "graded", False),
+        ("cy", "damaged", False),
+    ]
+    assert everything(root) == before
+    recorded.grade(root, regrade=True)
+    assert recorded.asked == ["ada", "bo", "cy"]
+    assert everything(root) == before
+
+
+def forget_the_report(root):
+    (root / "autograded" / "bo" / UNIT / "report.json").unlink()
+
+
+def forget_the_notebook(root):
+    (root / "autograded" / "bo" / UNIT / f"{UNIT}.ipynb").unlink()
+
+
+def change_the_score(root):
+    with gradebook(root) as opened:
+        opened.find_grade("test_softmax", UNIT, UNIT, "bo").auto_score = 3.5
+        opened.db.commit()
+
+
+def another_kit(root):
+    with gradebook(root) as opened:
+        opened.db.connection().exec_driver_sql("update autograder_mark set kit = 'another' where status = 'graded'")
+        opened.db.commit()
+
+
+@pytest.mark.parametrize(
+    ("change", "again"),
+    [
+        (lambda root: hand_in(root, "bo", notebook()), ["bo"]),
+        (lambda root: hand_in(root, "ada", notebook(), "2026-01-02 03:04:06 UTC"), ["ada"]),
+        (forget_the_report, ["bo"]),
+        (forget_the_notebook, ["bo"]),
+        (change_the_score, ["bo"]),
+        (another_kit, ["ada", "bo"]),
+    ],
+    ids=["another notebook", "another time", "no report", "no notebook", "another score", "another kit"],
+)
+def test_what_changed_is_marked_again(root, recorded, change, again):
+    change(root)
+    recorded.grade(root)
+    assert recorded.asked == again
+    recorded.grade(root)
+    assert recorded.asked == []
+
+
+def test_what_a_person_wrote_reaches_the_page_of_a_notebook_that_is_left_alone(root, recorded):
+    with gradebook(root) as opened:
+        opened.find_comment("softmax", UNIT, UNIT, "bo").manual_comment = "Look at the exponentials."
+        opened.db.commit()
+    recorded.grade(root)
+    assert recorded.asked == []
+    assert "Look at the exponentials." in (root / "feedback" / "bo" / UNIT / f"{UNIT}.html").read_text()
+
+
+def test_what_a_mark_rests_on_is_in_the_gradebook(root, recorded):
+    report = msgspec.json.decode((root / "autograded" / "bo" / UNIT / "report.json").read_bytes())
+    (mark,) = [row for row in everything(root)[0]["marks"] if row[0] == "bo"]
+    assert mark[1:] == (
+        *(report[field] for field in ("submission", "status", "version", "kit", "torch", "device", "isolation")),
+        ", ".join(report["enforced"]),
+        report["cases"],
+        mark[-1],
+    )
+    assert all(mark)
+
+
+def test_our_own_fault_is_no_zero_and_is_tried_again(root, recorded):
+    """A grader that fails is told apart from a student who does: no score, and a person is asked to look."""
+    hand_in(root, "bo", notebook(why_softmax="Changed."))
+    key = f"bo/{UNIT}/{UNIT}.ipynb".encode() + notebook(why_softmax="Changed.")
+    (bo,) = [found for found in recorded.known.values() if found.hand_in.student == "bo"][:1]
+    exercises = [
+        msgspec.structs.replace(e, status="grader_error", score=0.0) if e.name == "softmax" else e
+        for e in bo.report.exercises
+    ]
+    recorded.known[key] = replace(
+        bo, content=notebook(), report=msgspec.structs.replace(bo.report, status="grader_error", exercises=exercises)
+    )
+    recorded.grade(root)
+    del recorded.known[key]
+    with gradebook(root) as opened:
+        softmax = opened.find_grade("test_softmax", UNIT, UNIT, "bo")
+        assert (softmax.auto_score, softmax.needs_manual_grade) == (None, True)
+    recorded.grade(root)
+    assert recorded.asked == ["bo"]
+    with gradebook(root) as opened:
+        softmax = opened.find_grade("test_softmax", UNIT, UNIT, "bo")
+        assert (softmax.auto_score, softmax.needs_manual_grade) == (4.0, False)
