@@ -47,6 +47,8 @@ class Unit:
     exercises: tuple[Exercise, ...]
     instructor_cells: dict[str, str]
     """The source of the code cells that belong to the instructor, by grade_id."""
+    showing_cells: frozenset[str]
+    """The source of the other code cells, which are no exercises: they show what the exercises make."""
 
     @property
     def max_score(self) -> float:
@@ -72,6 +74,7 @@ def unit(name: str) -> Unit:
     if name not in unit_names():
         raise UnknownUnit(name)
     marked = _nbgrader_cells(name)
+    code = (cell for cell in _cells(name) if cell["cell_type"] == "code")
     return Unit(
         name,
         tuple(
@@ -84,6 +87,7 @@ def unit(name: str) -> Unit:
             for cell, meta in marked
             if meta["locked"] and not meta["grade"] and cell["cell_type"] == "code"
         },
+        frozenset(joined(cell["source"]) for cell in code if "nbgrader" not in cell["metadata"]),
     )
 
 
@@ -94,8 +98,12 @@ def points(unit_name: str) -> dict[str, float]:
 
 def _nbgrader_cells(unit_name: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """The cells that nbgrader knows, each with what it knows of it."""
-    cells = msgspec.json.decode((SOURCE / unit_name / f"{unit_name}.ipynb").read_bytes())["cells"]
-    return [(cell, cell["metadata"]["nbgrader"]) for cell in cells if "nbgrader" in cell["metadata"]]
+    return [(cell, cell["metadata"]["nbgrader"]) for cell in _cells(unit_name) if "nbgrader" in cell["metadata"]]
+
+
+def _cells(unit_name: str) -> list[dict[str, Any]]:
+    cells: list[dict[str, Any]] = msgspec.json.decode((SOURCE / unit_name / f"{unit_name}.ipynb").read_bytes())["cells"]
+    return cells
 
 
 def joined(source: Any) -> str:

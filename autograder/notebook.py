@@ -72,6 +72,8 @@ class CodeCell:
     source: str
     exercise: str | None
     """The exercise whose solution cell this is."""
+    only_shows: bool = False
+    """Whether it stands as it was released, and only shows what other cells made."""
 
     def defines(self, name: str) -> bool:
         """Whether the text of the cell defines this function or class, or means to."""
@@ -173,7 +175,8 @@ def code_cells(notebook: RawNotebook, unit: course.Unit) -> list[CodeCell]:
         if cell.cell_type != "code" or grade_id in checks:
             continue
         source = unit.instructor_cells.get(grade_id, cell.text)
-        cells.append(CodeCell(cell_name(number, grade_id), source, grade_id if grade_id in exercises else None))
+        exercise = grade_id if grade_id in exercises else None
+        cells.append(CodeCell(cell_name(number, grade_id), source, exercise, cell.text in unit.showing_cells))
     present = {cell.name for cell in cells}
     deleted = [
         CodeCell(grade_id, source, None)

@@ -53,9 +53,15 @@ class CellReport(msgspec.Struct):
     """What one of the notebook's own cells did when it was run."""
 
     cell: str
-    status: Literal["ran", "failed", "timeout", "crashed"]
+    status: Literal["ran", "set_aside", "failed", "timeout", "crashed"]
+    """set_aside: it only shows what others made, and was run only if another uses what it defines."""
     message: str
     printed: str
+
+    @property
+    def troubled(self) -> bool:
+        """Whether it was to run to its end and did not."""
+        return self.status in ("failed", "timeout", "crashed")
 
 
 class Report(msgspec.Struct):

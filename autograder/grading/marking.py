@@ -98,7 +98,7 @@ def _message(name: str, status: ExerciseStatus, forbidden: Sequence[str], cell: 
             return f"It calls {' and '.join(forbidden)}; this exercise asks you to write that step yourself."
         case "missing":
             return str(Missing(name)) + " Was its cell deleted or the name changed?"
-        case "error" | "timeout" | "crashed" if cell is not None and cell.status != "ran":
+        case "error" | "timeout" | "crashed" if cell is not None and cell.troubled:
             return f"Its cell could not be run. {cell.message}"
         case "timeout":
             return "It did not come back in time; the rest of its tests was not run."

@@ -46,7 +46,9 @@ def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched, device: str
 
         def with_graders(session: Session) -> None:
             if session.problems:
-                _say(answers, Refused("The hidden graders cannot be collected. " + " ".join(session.problems)))
+                first = " ".join(session.problems[:3])
+                more = f" And {len(session.problems) - 3} more." if len(session.problems) > 3 else ""
+                _say(answers, Refused(f"The hidden graders cannot be collected. {first}{more}"))
                 return
             try:
                 ready = Ready(device, sandbox.isolation, sandbox.enforced)

@@ -1,20 +1,28 @@
 """One pytest session for a whole class: the graders are collected once and run for one student after another."""
 
+import importlib
+import inspect
 import os
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ..compare import Mismatch
+from ..hidden.cases import Cases
 from ..report import TestOutcome
 from ..sandbox.inside.faults import Missing, StudentFault
 from ..sandbox.server import Crashed, TimedOut
-from ..student.face import STUDENT, Student
+from ..student.face import Reference, Student
 from ..student.sandboxed import OutOfBudget
 
+GIVEN = {"student", "reference", "rng"}
+"""What a grader may ask for: see `hidden.conftest`."""
 HIDDEN = Path(__file__).resolve().parents[1] / "hidden"
 
 
@@ -22,7 +30,7 @@ HIDDEN = Path(__file__).resolve().parents[1] / "hidden"
 class Grader:
     """One hidden grader, as its markers describe it."""
 
-    item: pytest.Item
+    item: pytest.Function
     unit: str
     exercise: str
     forbids: tuple[str, ...]
@@ -34,6 +42,23 @@ class Grader:
     @property
     def name(self) -> str:
         return self.item.name
+
+    def ask(self, student: Student) -> None:
+        """Runs it on one student's code; raises what it finds."""
+        given: dict[str, Any] = {"student": student}
+        if "reference" in self._asks_for:
+            given["reference"] = Reference(self._solutions)
+        if "rng" in self._asks_for:
+            given["rng"] = Cases(self.name)
+        self.item.function(self.item.cls(), **given)
+
+    @cached_property
+    def _asks_for(self) -> set[str]:
+        return _asks_for(self.item)
+
+    @cached_property
+    def _solutions(self) -> dict[str, Any]:
+        return vars(importlib.import_module(f"solutions.{self.unit}"))
 
 
 @dataclass
@@ -58,7 +83,6 @@ class Session:
     """By unit and exercise, in the order of the files."""
     problems: list[str] = field(default_factory=list)
     """Why some graders could not be collected."""
-    _call: pytest.CallInfo[None] | None = None
 
     def run(self, student: Student, graders: Sequence[Grader]) -> Iterator[Verdict]:
         """Runs the graders of one exercise on one student; after a hang or a crash the rest is not run."""
@@ -69,24 +93,22 @@ class Session:
             yield verdict
 
     def _run(self, student: Student, grader: Grader) -> Verdict:
-        item = grader.item
-        item.config.stash[STUDENT] = student
-        self._call = None
-        item.ihook.pytest_runtest_protocol(item=item, nextitem=None)  # None: nothing is left set up behind it
-        failed: pytest.CallInfo[None] | None = self._call
-        if failed is None or failed.excinfo is None:
-            return Verdict(grader, "passed")
-        match failed.excinfo.value:
-            case Mismatch() | StudentFault() as found:
-                return Verdict(grader, "failed", str(found), missing=isinstance(found, Missing))
-            case (TimedOut() | Crashed() | OutOfBudget()) as lost:
-                return Verdict(grader, "failed", _loss(lost), lost)
-            case error:
-                # Our own fault, never the student's: told in full on our side, in one word on theirs.
-                where = next((e for e in reversed(failed.excinfo.traceback) if HIDDEN in Path(e.path).parents), None)
-                line = f" (line {where.lineno + 1})" if where else ""
-                print(f"{grader.unit}: {grader.name}{line}: {failed.excinfo.exconly()}", file=sys.stderr)
-                return Verdict(grader, "grader_error", f"This grader itself failed ({type(error).__name__}).")
+        # Called directly: pytest's own way from a test to its report costs as much as what the test asks.
+        try:
+            grader.ask(student)
+        except (Mismatch, StudentFault) as found:
+            return Verdict(grader, "failed", str(found), missing=isinstance(found, Missing))
+        except (TimedOut, Crashed, OutOfBudget) as lost:
+            return Verdict(grader, "failed", _loss(lost), lost)
+        except Exception as error:
+            # Our own fault, never the student's: told in full on our side, in one word on theirs.
+            frames = traceback.extract_tb(error.__traceback__)
+            where = next((frame for frame in reversed(frames) if HIDDEN in Path(frame.filename).parents), None)
+            line = f" (line {where.lineno})" if where else ""
+            said = "".join(traceback.format_exception_only(error)).strip()
+            print(f"{grader.unit}: {grader.name}{line}: {said}", file=sys.stderr)
+            return Verdict(grader, "grader_error", f"This grader itself failed ({type(error).__name__}).")
+        return Verdict(grader, "passed")
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Keeps why a module of graders could not be collected."""
@@ -111,16 +133,6 @@ class Session:
         """Takes the place of pytest's own loop over all items."""
         self.serve(self)
         return True
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.TestReport:
-        """Keeps what a grader raised; a traceback is never rendered, which is most of a failing test's cost."""
-        if call.excinfo is not None and self._call is None:
-            self._call = call
-        assert call.when != "collect"
-        return pytest.TestReport(
-            item.nodeid, item.location, {}, "passed" if call.excinfo is None else "failed", None, call.when
-        )
 
 
 def run_session(serve: Callable[[Session], None]) -> int:
@@ -147,6 +159,10 @@ def _nothing() -> None:
 
 
 def _grader(item: pytest.Item) -> Grader:
+    if not isinstance(item, pytest.Function) or item.cls is None or _asks_for(item) - GIVEN:
+        raise ValueError(
+            f"{item.nodeid} must be a method of a class, and ask for no more than {', '.join(sorted(GIVEN))}."
+        )
     exercise = item.get_closest_marker("exercise")
     points = item.get_closest_marker("points")
     statement = getattr(getattr(item, "function", None), "__doc__", None)
@@ -162,6 +178,10 @@ def _grader(item: pytest.Item) -> Grader:
         item.get_closest_marker("public") is not None,
         " ".join(statement.split()),
     )
+
+
+def _asks_for(item: pytest.Function) -> set[str]:
+    return set(inspect.signature(item.function).parameters) - {"self"}
 
 
 def _loss(lost: Exception) -> str:

@@ -74,7 +74,7 @@ class Desk:
         )
 
     def _report(self, name: str, unit: course.Unit, exercises: list[ExerciseReport], cells: list[CellReport]) -> Report:
-        failed = [cell.cell for cell in cells if cell.status != "ran"]
+        failed = [cell.cell for cell in cells if cell.troubled]
         return Report(
             notebook=name,
             unit=unit.name,
@@ -99,5 +99,5 @@ def _troubled_cell(
     """The last cell that means to define the exercise, if it did not run to its end."""
     for cell, outcome in zip(reversed(cells), reversed(outcomes), strict=True):
         if cell.exercise == exercise or cell.defines(exercise):
-            return outcome if outcome.status != "ran" else None
+            return outcome if outcome.troubled else None
     return None

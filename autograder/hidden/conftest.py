@@ -1,7 +1,7 @@
 """What a grader is given: `student`, `reference` and `rng`.
 
-Inside a grading session `student` is the submission at hand. Outside, `pytest autograder/hidden` runs the graders
-on the solutions themselves, which must pass every one.
+`pytest autograder/hidden` runs the graders on the solutions, which must pass every one. A grading session calls them
+itself, with a submission as `student`.
 """
 
 import importlib
@@ -12,7 +12,7 @@ import pytest
 
 from autograder.hidden.cases import Cases
 from autograder.sandbox.inside.bench import Bench
-from autograder.student.face import STUDENT, Reference, Student
+from autograder.student.face import Reference, Student
 
 
 def _solutions(request: pytest.FixtureRequest) -> Mapping[str, Any]:
@@ -21,9 +21,8 @@ def _solutions(request: pytest.FixtureRequest) -> Mapping[str, Any]:
 
 @pytest.fixture
 def student(request: pytest.FixtureRequest) -> Student:
-    """The code being marked."""
-    seated = request.config.stash.get(STUDENT, None)
-    return seated or Student(Bench(_solutions(request)))
+    """The code being marked: here the solutions themselves."""
+    return Student(Bench(_solutions(request)))
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pytest
 import torch
 
 from ..compare import TOLERANCE, Expected
@@ -22,9 +21,6 @@ from .recording import Event, Recording
 
 Cotangent = torch.Tensor | tuple[torch.Tensor, ...]
 """The gradient of some loss with respect to an output; one for each where there are several."""
-
-STUDENT = pytest.StashKey["Student"]()
-"""Where a grading session keeps the student at hand, for the graders' fixture."""
 
 
 class Callee:

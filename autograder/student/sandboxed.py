@@ -172,7 +172,7 @@ class SandboxedNotebook:
         if len(cell.source) > MAX_CHARACTERS:
             message = f"The cell has {len(cell.source)} characters, more than {MAX_CHARACTERS}; it was not run."
             return CellReport(cell.name, "failed", message, "")
-        header = {"operation": "cell", "cell": cell.name, "source": cell.source}
+        header = {"operation": "cell", "cell": cell.name, "source": cell.source, "only_shows": cell.only_shows}
         try:
             answer, _ = self._request(header, {}, self._limits.cell_cpu_seconds)
         except TimedOut:
@@ -187,7 +187,7 @@ class SandboxedNotebook:
             return CellReport(cell.name, "crashed", message, "")
         if answer.fault:
             return CellReport(cell.name, "failed", str(answer.fault.raised()), answer.printed[:MAX_PRINTED])
-        return CellReport(cell.name, "ran", "", answer.printed[:MAX_PRINTED])
+        return CellReport(cell.name, "set_aside" if cell.only_shows else "ran", "", answer.printed[:MAX_PRINTED])
 
     def _ask(self, header: dict[str, Any], tensors: protocol.Tensors | None = None) -> tuple[_Answer, protocol.Tensors]:
         self._check_time()

@@ -16,6 +16,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from .bench import CELL_PREFIX, raised
 from .faults import Raised
+from .set_aside import SetAside
 
 MAX_OUTPUT = 10_000
 _CELL_MAGICS = ("time", "capture", "prun", "writefile")
@@ -124,6 +125,7 @@ class Notebook:
         sys.modules[CHECK_MODULE] = check
         self._shell = NotebookShell.instance()
         atexit.unregister(self._shell.atexit_operations)  # there is no history to put away
+        self._set_aside = SetAside(self._run)
 
     def settle(self) -> None:
         """Makes the event loop that `await` in a cell needs, in the process that is to use it."""
@@ -137,6 +139,14 @@ class Notebook:
 
     def run(self, cell: str, source: str) -> CellOutcome:
         """Runs one cell; an exception is part of the outcome, as it is in Jupyter."""
+        self._set_aside.make_way(source, self._shell.transform_cell)
+        return self._run(cell, source)
+
+    def set_aside(self, cell: str, source: str) -> None:
+        """Runs one cell of ours that only shows something, as soon as another uses what it defines."""
+        self._set_aside.put(cell, source)
+
+    def _run(self, cell: str, source: str) -> CellOutcome:
         self._shell.compile.cell = cell
         printed = CappedText()
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):

@@ -106,6 +106,9 @@ class _Service:
             return {"fault": _fault(raised(error))}, {}
 
     def _cell(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
+        if header.get("only_shows"):
+            self._notebook.set_aside(header["cell"], header["source"])
+            return {}, {}
         outcome = self._notebook.run(header["cell"], header["source"])
         return {"printed": outcome.printed, "fault": _fault(outcome.error) if outcome.error else None}, {}
 
