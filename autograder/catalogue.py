@@ -5,7 +5,8 @@
         \"\"\"The scores are divided by d_k; divide by its square root, so that their variance stays near 1.\"\"\"
         return torch.softmax(scores / d_k, dim=-1)
 
-The entries of an exercise stand in `misconceptions/<unit>/<exercise>.py` and `right_answers/<unit>/<exercise>.py`.
+The entries of an exercise stand in `misconceptions/<unit>/<exercise>.py` and `right_answers/<unit>/<exercise>.py`;
+where they are many, in a folder of that name with a module for each kind of mistake.
 """
 
 import ast
@@ -129,12 +130,12 @@ def _definitions(module: str) -> dict[str | int, ast.FunctionDef | ast.ClassDef]
 def _candidates(kind: str, unit: str) -> dict[str, Candidate]:
     folder = importlib.import_module(f"{__package__}.{kind}.{unit}")
     candidates: dict[str, Candidate] = {}
-    for found in pkgutil.iter_modules(folder.__path__):
-        module = importlib.import_module(f"{folder.__name__}.{found.name}")
+    for found in pkgutil.walk_packages(folder.__path__, f"{folder.__name__}."):
+        module = importlib.import_module(found.name)
         for name, answer in vars(module).items():
             if _ENTRY not in getattr(answer, "__dict__", {}) or answer.__module__ != module.__name__:
                 continue
-            where = f"{kind}/{unit}/{found.name}.py: `{name}`"
+            where = f"{found.name}: `{name}`"
             exercise, kind_of_mistake, caught_by = getattr(answer, _ENTRY)
             sentence = " ".join((inspect.getdoc(answer) or "").split())
             if not sentence:

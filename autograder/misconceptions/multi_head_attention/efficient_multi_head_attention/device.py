@@ -1,0 +1,10 @@
+"""Mistakes of the kind "device"."""
+
+from ....catalogue import misconception
+from ..multi_head_attention.device import MaskIsNoBuffer
+from .right import RightEfficient
+
+
+@misconception("EfficientMultiHeadAttention", kind="device", caught_by="test_follows_device")
+class EfficientMaskIsNoBuffer(MaskIsNoBuffer, RightEfficient):
+    pass

@@ -1,0 +1,16 @@
+"""Mistakes of the kind "device"."""
+
+import torch
+
+from ....catalogue import misconception
+from .right import RightHeads
+
+
+@misconception("MultiHeadAttention", kind="device", caught_by="test_follows_device")
+class MaskIsNoBuffer(RightHeads):
+    """A tensor that the module makes, such as its mask, stays on the CPU when it moves; register it as a buffer."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__(d_in, d_out, context_length, dropout, num_heads, qkv_bias)
+        del self.mask
+        self.mask = torch.ones(context_length, context_length).triu(diagonal=1).bool()
