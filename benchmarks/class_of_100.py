@@ -133,9 +133,9 @@ def as_markdown(figures: Mapping[str, Any]) -> str:
     lines += [
         f"| {workers} | {found['cpu']:.1f} | {found['wall']:.1f} |" for workers, found in figures["workers"].items()
     ]
-    lines += ["", "| class of | process | resident MB, at most | private MB, at most |", "|---|---|---|---|"]
+    lines += ["", "| class of | process | resident MB, at most | proportional | private |", "|---|---|---|---|---|"]
     for size, roles in figures["memory"].items():
-        lines += [f"| {size} | {role} | {held[0]:.0f} | {held[1]:.0f} |" for role, held in roles.items()]
+        lines += [f"| {size} | {role} | {' | '.join(f'{most:.0f}' for most in held)} |" for role, held in roles.items()]
     return "\n".join(lines) + "\n"
 
 

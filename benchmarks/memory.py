@@ -10,10 +10,13 @@ ROLES = ("coordinator", "grader", "warm parent", "worker")
 
 
 class Watching:
-    """Within the block: the most that each kind of process held, in MB: (resident, private)."""
+    """Within the block: the most that each kind of process held, in MB: (resident, proportional, private).
+
+    Proportional: what is shared with others counts in parts. As workers come and go theirs and their parent's changes.
+    """
 
     def __init__(self) -> None:
-        self.most: dict[str, tuple[float, float]] = {}
+        self.most: dict[str, tuple[float, ...]] = {}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -22,8 +25,7 @@ class Watching:
             for pid, role in _roles(os.getpid()).items():
                 held = _held(pid)
                 if held:
-                    before = self.most.get(role, (0.0, 0.0))
-                    self.most[role] = (max(before[0], held[0]), max(before[1], held[1]))
+                    self.most[role] = tuple(map(max, held, self.most.get(role, held)))
 
     def __enter__(self) -> "Watching":
         self._thread.start()
@@ -63,10 +65,10 @@ def _name(pid: int) -> str:
         return ""
 
 
-def _held(pid: int) -> tuple[float, float] | None:
+def _held(pid: int) -> tuple[float, ...] | None:
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
     except OSError:
         return None
     sizes = {name: int(rest.split()[0]) / 1024 for name, rest in (line.split(":") for line in lines)}
-    return sizes["Rss"], sizes["Private_Clean"] + sizes["Private_Dirty"]
+    return sizes["Rss"], sizes["Pss"], sizes["Private_Clean"] + sizes["Private_Dirty"]
