@@ -21,7 +21,7 @@ Rows = list[list[float]]
 
 def of_unit(unit: str, examples: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     """By exercise, what `attention_check` looks a student's numbers up in."""
-    known = catalogue.misconceptions(unit).values()
+    known = sorted(catalogue.misconceptions(unit).values(), key=lambda entry: entry.name)
     harmless = [*catalogue.solutions(unit).values(), *catalogue.right_answers(unit).values()]
     table: dict[str, list[Any]] = {}
     for exercise, its_examples in examples.items():

@@ -40,8 +40,9 @@ def check(data: bytes) -> None:
             msgspec.json.encode((one.student, one.note))
             assert one.note.isprintable()
             if one.notebook is not None:
-                hand_in.stage(one, UNIT, root / "staging")
-                _handed_in(root / "staging" / one.student / UNIT / f"{UNIT}.ipynb", UNIT)
+                hand_in.digest(one.notebook)
+                hand_in.time_in(hand_in.timestamp(one))
+                _handed_in(one.notebook, UNIT)
 
 
 def _lay_out(folder: Path, entries: list[list[Any]]) -> None:

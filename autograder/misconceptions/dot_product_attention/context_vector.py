@@ -60,7 +60,7 @@ def weights_along_the_width(weights, inputs):
 
 @misconception("context_vector", kind="value", caught_by="test_other_weights")
 def inputs_times_weights(weights, inputs):
-    """The order is inputs @ weights, which fits where T = d alone; it is weights @ inputs."""
+    """The order is inputs @ weights, which fits where T = d alone; the weights come first."""
     return inputs @ weights
 
 

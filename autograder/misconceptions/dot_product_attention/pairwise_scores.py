@@ -9,7 +9,9 @@ from ..six_words import X
 
 @misconception("pairwise_scores", kind="value", caught_by="test_other_tokens")
 def features_against_features(inputs):
-    """The columns meet each other (inputs.T @ inputs, a (d, d) matrix); tokens are rows: inputs @ inputs.T."""
+    """The columns meet each other (inputs.T @ inputs, a (d, d) matrix); tokens are rows, so transpose the second
+    factor.
+    """
     return inputs.T @ inputs
 
 
@@ -47,21 +49,21 @@ def pairwise_in_float32(inputs):
 
 @misconception("pairwise_scores", kind="value", caught_by="test_other_tokens")
 def tokens_not_transposed(inputs):
-    """The second factor is not transposed, which fails unless T = d: it is inputs @ inputs.T."""
+    """The second factor is not transposed, which fails unless T = d; rows should meet rows."""
     return inputs @ inputs
 
 
 @misconception("pairwise_scores", kind="value", caught_by="test_other_tokens")
 def products_of_equal_places(inputs):
-    """Numbers at the same place are multiplied (inputs * inputs); a score is a dot product of two rows: inputs @
-    inputs.T.
+    """Numbers at the same place are multiplied (inputs * inputs); a score is the dot product of two rows, a matrix
+    product.
     """
     return inputs * inputs
 
 
 @misconception("pairwise_scores", kind="value", caught_by="test_other_tokens")
 def scores_with_themselves_only(inputs):
-    """Each token is scored with itself alone; every token meets every token: inputs @ inputs.T."""
+    """Each token is scored with itself alone; every token meets every token."""
     return (inputs * inputs).sum(dim=-1)
 
 

@@ -152,7 +152,9 @@ def attention_added_to_the_inputs(inputs):
 
 @misconception("simple_self_attention", kind="value", caught_by="test_other_tokens")
 def attention_between_features(inputs):
-    """The columns attend to each other (inputs.T @ inputs, a (d, d) matrix); tokens are rows: inputs @ inputs.T."""
+    """The columns attend to each other (inputs.T @ inputs, a (d, d) matrix); tokens are rows, so transpose the second
+    factor.
+    """
     return inputs @ torch.softmax(inputs.T @ inputs, dim=-1)
 
 

@@ -104,7 +104,7 @@ def scores_left_on_the_cpu(queries, keys):
 
 @misconception("attention_scores", kind="value", caught_by="test_every_query_meets_every_key")
 def keys_not_transposed(queries, keys):
-    """The keys are not transposed, which fails unless Tk = d_k: it is queries @ keys.transpose(-2, -1)."""
+    """The keys are not transposed, which fails unless Tk = d_k; exchange the last two dimensions of the keys."""
     return queries @ keys
 
 

@@ -13,7 +13,7 @@ def context_weights_transposed(weights, values):
 
 @misconception("context_vectors", kind="value", caught_by="test_other_weights")
 def values_first(weights, values):
-    """The values come first in the product; the weights do: weights @ values."""
+    """The values come first in the product; the weights should."""
     return values @ weights
 
 
@@ -45,13 +45,13 @@ def context_weights_out_of_the_graph(weights, values):
 
 @misconception("context_vectors", kind="contract", caught_by="test_six_words")
 def weights_and_values_transposed(weights, values):
-    """The result stays transposed, (d_v, Tq); weights @ values has one row for each query."""
+    """The result stays transposed, (d_v, Tq); it should have one row for each query."""
     return values.transpose(-2, -1) @ weights.transpose(-2, -1)
 
 
 @misconception("context_vectors", kind="value", caught_by="test_six_words")
 def values_transposed_first(weights, values):
-    """The values are transposed and come first; it is weights @ values."""
+    """The values are transposed and come first; the weights come first, and nothing is transposed."""
     return values.transpose(-2, -1) @ weights
 
 
@@ -69,9 +69,7 @@ def context_scaled(weights, values):
 
 @misconception("context_vectors", kind="value", caught_by="test_six_words")
 def weights_times_values(weights, values):
-    """Weights and values are multiplied place by place, which mostly fails; blending is a matrix product: weights
-    @ values.
-    """
+    """Weights and values are multiplied place by place, which mostly fails; blending is a matrix product."""
     return weights * values
 
 
@@ -185,7 +183,7 @@ def context_vectors_in_float64(weights, values):
 
 @misconception("context_vectors", kind="device", caught_by="test_any_leading_dimensions")
 def context_of_matrices_in_float32_zeros(weights, values):
-    """Loops fill a float32 tensor on the CPU, for two matrices alone; weights @ values has any shape, dtype and
+    """Loops fill a float32 tensor on the CPU, for two matrices alone; a matrix product takes any shape, dtype and
     device.
     """
     context = torch.zeros(weights.shape[0], values.shape[1])

@@ -20,7 +20,7 @@ def transposed_only_where_it_must_be(inputs, weight):
 
 @misconception("linear_projection", kind="edge", caught_by="test_any_leading_dimensions")
 def weight_times_transposed_inputs(inputs, weight):
-    """`(weight @ inputs.T).T` reverses all dimensions, right in 2-D only; `inputs @ weight.T` fits any shape."""
+    """`(weight @ inputs.T).T` reverses all dimensions, right in 2-D only; transpose the weight alone."""
     return (weight @ inputs.permute(*range(inputs.dim() - 1, -1, -1))).permute(*range(inputs.dim() - 1, -1, -1))
 
 
@@ -39,13 +39,13 @@ def random_bias_added(inputs, weight):
 
 @misconception("linear_projection", kind="value", caught_by="test_shapes_of_the_worked_example")
 def weight_first(inputs, weight):
-    """The weight comes first in the product; it is inputs @ weight.T."""
+    """The weight comes first in the product; the inputs should."""
     return weight @ inputs
 
 
 @misconception("linear_projection", kind="contract", caught_by="test_shapes_of_the_worked_example")
 def weight_times_turned_inputs(inputs, weight):
-    """The result stays transposed, (d_out, T); inputs @ weight.T has one row for each token."""
+    """The result stays transposed, (d_out, T); it should have one row for each token."""
     return weight @ inputs.transpose(-2, -1)
 
 
@@ -153,8 +153,8 @@ def projection_in_float64(inputs, weight):
 
 @misconception("linear_projection", kind="device", caught_by="test_follows_device")
 def projection_filled_into_float32_zeros(inputs, weight):
-    """The result is filled into torch.zeros or torch.empty: float32 on the CPU. inputs @ weight.T has the right
-    dtype and device.
+    """The result is filled into torch.zeros or torch.empty: float32 on the CPU. A matrix product has the right dtype
+    and device.
     """
     result = torch.zeros(*inputs.shape[:-1], weight.shape[0])
     for number, row in enumerate(weight):

@@ -190,7 +190,7 @@ def attention_keys_reshaped(queries, keys, values):
 
 @misconception("scaled_dot_product_attention", kind="value", caught_by="test_six_words")
 def attention_keys_not_transposed(queries, keys, values):
-    """The keys are not transposed, which mostly fails: it is queries @ keys.transpose(-2, -1)."""
+    """The keys are not transposed, which mostly fails; exchange their last two dimensions."""
     return torch.softmax(queries @ keys / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 

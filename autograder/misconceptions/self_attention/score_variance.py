@@ -151,7 +151,7 @@ def scores_scaled_in_place_before_measuring(queries, keys):
 
 @misconception("score_variance", kind="value", caught_by="test_worked_example")
 def variance_of_products(queries, keys):
-    """Queries and keys are multiplied place by place; scores are a matrix product: queries @ keys.transpose(-2, -1)."""
+    """Queries and keys are multiplied place by place; scores are a matrix product, of queries and transposed keys."""
     scores = queries * keys
     return scores.var(), (scores / keys.shape[-1] ** 0.5).var()
 

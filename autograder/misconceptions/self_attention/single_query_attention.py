@@ -256,7 +256,7 @@ def single_query_scores_in_float32_zeros(query, keys, values):
 
 @misconception("single_query_attention", kind="device", caught_by="test_follows_device")
 def single_query_context_in_float32_zeros(query, keys, values):
-    """The sum is gathered in torch.zeros, float32 on the CPU; weights @ values has the right dtype and device."""
+    """The sum is gathered in torch.zeros, float32 on the CPU; a matrix product has the right dtype and device."""
     weights = torch.softmax(keys @ query / query.shape[-1] ** 0.5, dim=-1)
     context = torch.zeros(values.shape[1])
     for weight, value in zip(weights, values, strict=True):

@@ -27,8 +27,8 @@ class ResultLeftOnTheCpu(RightParameters):
 
 @misconception("SelfAttention_v1", kind="device", caught_by="test_follows_device")
 class FilledIntoFloat32Zeros(RightParameters):
-    """The result is filled into torch.zeros or torch.empty, float32 on the CPU; weights @ values has the right
-    dtype and device.
+    """The result is filled into torch.zeros or torch.empty, float32 on the CPU; a matrix product has the right dtype
+    and device.
     """
 
     def forward(self, x):

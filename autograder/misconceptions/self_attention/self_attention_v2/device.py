@@ -17,8 +17,8 @@ class LayersResultLeftOnTheCpu(RightLayers):
 
 @misconception("SelfAttention_v2", kind="device", caught_by="test_follows_device")
 class LayersFilledIntoFloat32Zeros(RightLayers):
-    """The result is filled into torch.zeros or torch.empty, float32 on the CPU; weights @ values has the right
-    dtype and device.
+    """The result is filled into torch.zeros or torch.empty, float32 on the CPU; a matrix product has the right dtype
+    and device.
     """
 
     def forward(self, x):
