@@ -17,7 +17,11 @@ def digest(unit: str) -> str:
     package = course.REPOSITORY / "autograder"
     files = [path for path in package.rglob("*.py") if not _of_another_unit(path.relative_to(package).parts, unit)]
     files += [*course.REPOSITORY.glob(f"solutions/{unit}.py"), *course.REPOSITORY.glob(f"solutions/{unit}/**/*.py")]
-    files += [course.SOURCE / unit / f"{unit}.ipynb", course.RELEASE / unit / f"{unit}.ipynb"]
+    files += [
+        course.REPOSITORY / "autograder.toml",
+        course.SOURCE / unit / f"{unit}.ipynb",
+        course.RELEASE / unit / f"{unit}.ipynb",
+    ]
     digested = hashlib.sha256()
     for path in sorted(files):
         content = path.read_bytes()

@@ -23,6 +23,8 @@ class Assignment:
     submitted: Path
     students: list[roster.Student]
     hand_ins: list[HandIn]
+    nameless: list[str]
+    """Folders of submissions whose names are no text that a gradebook could hold; nobody is graded for them."""
 
     @property
     def feedback(self) -> Path:
@@ -45,14 +47,19 @@ def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: 
     root = root.resolve()
     if not root.is_dir():
         raise NothingToGrade(f"The course folder {root} is not there.")
+    if submitted and not submitted.is_dir():
+        raise NothingToGrade(f"The folder of submissions {submitted} is not there.")
     submitted = (submitted or root / "submitted").resolve()
     roster_file = roster_file or (root / ROSTER if (root / ROSTER).exists() else None)
     students = roster.read(roster_file) if roster_file else gradebook.students(root)
     known = {student.id for student in students}
-    students += [roster.Student(name) for name in who_handed_in(submitted, unit_name) if name not in known]
+    new = [name for name in who_handed_in(submitted, unit_name) if name not in known]
+    students += [roster.Student(name) for name in new if roster.names_a_folder(name)]
+    nameless = [ascii(name)[1:-1] for name in new if not roster.names_a_folder(name)]
     if not students:
         raise NothingToGrade(
             f"Nobody has handed in `{unit_name}`: there is no {submitted}/<student>/{unit_name}/{unit_name}.ipynb, "
             f"and no roster in {root / ROSTER}."
         )
-    return Assignment(unit, root, submitted, students, hand_ins(submitted, unit_name, [s.id for s in students]))
+    handed_in = hand_ins(submitted, unit_name, [student.id for student in students])
+    return Assignment(unit, root, submitted, students, handed_in, nameless)

@@ -73,7 +73,9 @@ def grade(
         todo = []
         for hand_in in work.hand_ins:
             if hand_in.notebook is None:
-                finished(Row(hand_in.student, _nothing_handed_in(work, hand_in.note)))
+                earlier = gradebook.entry(hand_in.student)
+                stands = " The gradebook keeps the mark of what was handed in before." if earlier else ""
+                finished(Row(hand_in.student, _nothing_handed_in(work, hand_in.note + stands)))
                 continue
             with said_in_a_sentence(work.root):
                 kept = None if regrade else recording.left_alone(hand_in, device, settings)

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from .. import course
 from ..nbgrader_plugin.clean_notebook import released
-from ..nbgrader_plugin.course_directory import course_directory, first_error, nbgrader_api, nbgrader_settings
+from ..nbgrader_plugin.course_directory import course_directory, first_error, nbgrader_api
 from . import entry, provenance
 from .entry import Cells, Entry
 from .provenance import Provenance
@@ -80,7 +80,7 @@ class ClassGradebook:
             _make(root, directory.course_id)
         self._gradebook = Gradebook(f"sqlite:///{root / FILE}", directory.course_id)
         self._session: Session = self._gradebook.db()
-        penalties = AssignLatePenalties(config=nbgrader_settings())
+        penalties = AssignLatePenalties(config=directory.config)
         self._late_penalties = penalties.plugin_class(parent=penalties)
         provenance.make_table(self._gradebook.engine)
         if not self._holds_the_unit():

@@ -1,6 +1,7 @@
 """Who is in the class: a CSV file, or the students in the gradebook."""
 
 import csv
+import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,14 +42,17 @@ def read(path: Path) -> list[Student]:
     repeated = [name for name, count in Counter(student.id for student in students).items() if count > 1]
     if repeated:
         raise BadRoster(f"The roster {path} has {', '.join(sorted(repeated))} more than once.")
-    unsafe = [ascii(student.id)[1:-1] for student in students if not _names_a_folder(student.id)]
+    unsafe = [ascii(student.id)[1:-1] for student in students if not names_a_folder(student.id)]
     if unsafe:
         raise BadRoster(f"The roster {path} has ids that cannot name a folder: {', '.join(unsafe)}.")
     return students
 
 
-def _names_a_folder(name: str) -> bool:
-    return "/" not in name and not name.startswith(".") and name.isprintable() and len(name.encode()) <= _LONGEST_NAME
+def names_a_folder(name: str) -> bool:
+    """Whether a student's id can be a folder's name, and be written down."""
+    return (
+        "/" not in name and not name.startswith(".") and name.isprintable() and len(os.fsencode(name)) <= _LONGEST_NAME
+    )
 
 
 def _student(row: Mapping[str, str | None]) -> Student:

@@ -66,7 +66,10 @@ def grade(
     except (GraderRefused, GraderStopped) as reason:
         refuse(reason)
     except KeyboardInterrupt:
-        refuse("Interrupted. What was graded so far is in the gradebook; run the same command again for the rest.")
+        kept = (
+            "" if dry_run else " What was graded so far is in the gradebook; run the same command again for the rest."
+        )
+        refuse(f"Interrupted.{kept}")
     console.print(class_table(unit, result))
     if result.terms:
         console.print(f"Isolation {result.terms.isolation}: {', '.join(result.terms.enforced)}.", highlight=False)
@@ -75,7 +78,9 @@ def grade(
     console.print(f"Gradebook: {_short(result.gradebook)}", highlight=False, markup=False, soft_wrap=True)
     pages = f"{_short(result.feedback)}/<student>/{unit}/{unit}.html"
     console.print(f"Feedback pages: {pages}", highlight=False, markup=False, soft_wrap=True)
-    if any(row.problem or row.report.status == "grader_error" for row in result.rows):
+    for name in work.nameless:
+        aside.print(f"NOT GRADED: {name} is no name that a gradebook can hold; rename that folder.", markup=False)
+    if work.nameless or any(row.problem or row.report.status == "grader_error" for row in result.rows):
         raise typer.Exit(1)
 
 

@@ -37,9 +37,9 @@ class Examiner:
         self._session = session
         self._known: dict[tuple[str, str], dict[str, Known]] = {}
 
-    def examine(self, unit: str, exercise: str, backend: Backend) -> Finding:
-        """What the exercise's graders find in the code behind this backend."""
-        recording = Recording(backend)
+    def examine(self, unit: str, exercise: str, backend: Backend, entry: catalogue.Candidate | None = None) -> Finding:
+        """What the exercise's graders find in the code behind this backend; `entry` says which of ours it is."""
+        recording = _recording(backend, entry)
         verdicts, traces = zip(*self._seen(unit, exercise, recording), strict=True)
         return Finding(list(verdicts), traces, recording.library_calls)
 
@@ -69,7 +69,7 @@ class Examiner:
         return self._known[unit, exercise]
 
     def _traces(self, unit: str, entry: catalogue.Candidate) -> Iterator[Trace]:
-        for _, trace in self._seen(unit, entry.exercise, Recording(candidate_bench(unit, entry))):
+        for _, trace in self._seen(unit, entry.exercise, _recording(candidate_bench(unit, entry), entry)):
             yield trace
 
     def _seen(self, unit: str, exercise: str, recording: Recording) -> Iterator[tuple[Verdict, Trace]]:
@@ -78,6 +78,10 @@ class Examiner:
         for verdict in self._session.run(student, self._session.graders[unit][exercise]):
             yield verdict, Trace(verdict.grader.name, verdict.outcome, tuple(recording.events))
             recording.events.clear()
+
+
+def _recording(backend: Backend, entry: catalogue.Candidate | None) -> Recording:
+    return Recording(backend, entry.name, entry.exercise) if entry else Recording(backend)
 
 
 class _Beside(Bench):

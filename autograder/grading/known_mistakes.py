@@ -1,6 +1,6 @@
 """What the known mistakes show on the public examples, as numbers, for the check that students get.
 
-A mistake that shows nothing there, or no more than a right answer does, is left to the hidden graders.
+A mistake that shows nothing there but errors, or no more than a right answer does, is left to the hidden graders.
 """
 
 import importlib
@@ -13,7 +13,7 @@ import torch
 from .. import catalogue
 from ..handout.attention_check import alike, numbers
 
-MOST_SENTENCES = 2
+MOST_SENTENCES = 4
 """Mistakes that the public examples cannot tell apart are named together, up to so many."""
 
 Rows = list[list[float]]
@@ -31,7 +31,7 @@ def of_unit(unit: str, examples: Mapping[str, list[Any]]) -> dict[str, list[Any]
             if entry.exercise != exercise or entry.caught_by == catalogue.FORBIDDEN:
                 continue
             shows = _shows(unit, entry, its_examples)
-            if any(alike(shows, other) for other in right):
+            if any(alike(shows, other) for other in right) or not any(map(_tells_numbers, shows)):
                 continue
             same = next((mistake for mistake in mistakes if alike(shows, mistake["shows"])), None)
             if same is None:
@@ -48,6 +48,11 @@ def _shows(unit: str, entry: catalogue.Candidate, examples: list[Any]) -> Rows:
     with warnings.catch_warnings(action="ignore"):  # of what PyTorch warns of in a mistake
         rows, exact = numbers(names, examples), numbers(names, examples, torch.float64)
     return [_exact(row, other) for row, other in zip(rows, exact, strict=True)]
+
+
+def _tells_numbers(row: list[float]) -> bool:
+    """An error alone tells too little: many mistakes end in the same one."""
+    return any(isinstance(number, float) for number in row)
 
 
 def _exact(row: list[float], exact: list[float]) -> list[float]:

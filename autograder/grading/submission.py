@@ -58,13 +58,19 @@ class Desk:
     def mark_candidate(self, unit: course.Unit, candidate: catalogue.Candidate | None) -> Report:
         """The report on one entry of the catalogue, or on the solutions, run in this process: no secret is in it."""
         exercises = unit.exercises if candidate is None else (unit.exercise(candidate.exercise),)
-        reports = [self._mark_exercise(unit.name, e, candidate_bench(unit.name, candidate), None) for e in exercises]
+        bench = candidate_bench(unit.name, candidate)
+        reports = [self._mark_exercise(unit.name, exercise, bench, None, candidate) for exercise in exercises]
         return self._report(candidate.name if candidate else "solutions", unit, reports, [])
 
     def _mark_exercise(
-        self, unit: str, exercise: course.Exercise, backend: Backend, cell: CellReport | None
+        self,
+        unit: str,
+        exercise: course.Exercise,
+        backend: Backend,
+        cell: CellReport | None,
+        entry: catalogue.Candidate | None = None,
     ) -> ExerciseReport:
-        finding = self.examiner.examine(unit, exercise.name, backend)
+        finding = self.examiner.examine(unit, exercise.name, backend, entry)
         return marking.mark(
             exercise,
             finding.verdicts,

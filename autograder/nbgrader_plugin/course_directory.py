@@ -18,7 +18,7 @@ SETTINGS = course.REPOSITORY / "nbgrader_config.py"
 
 
 def course_directory(root: Path, **folders: Path) -> Any:
-    """The course in `root`, with this repository's settings.
+    """The course in `root`, with its settings.
 
     folders: any of `source`, `release`, `submitted` that is not where nbgrader looks for it.
     """
@@ -28,7 +28,7 @@ def course_directory(root: Path, **folders: Path) -> Any:
         os.environ["PATH"] = tools + os.pathsep + os.environ["PATH"]
     # nbgrader's own use of SQLAlchemy, each time a submission is created.
     warnings.filterwarnings("ignore", category=SAWarning, message="Object of type <Submitted")
-    config = nbgrader_settings()
+    config = nbgrader_settings(root)
     config.CourseDirectory.root = str(root)
     for name, folder in folders.items():
         config.CourseDirectory[f"{name}_directory"] = str(folder)
@@ -53,7 +53,9 @@ def first_error(result: Any) -> str:
     return (errors or [line.strip() for line in said if line.strip()] or ["it did not say why."])[0]
 
 
-def nbgrader_settings() -> Config:
-    """The settings in nbgrader_config.py."""
+def nbgrader_settings(root: Path) -> Config:
+    """This repository's settings, and over them those of the course in `root`, if it has its own."""
     config: Config = PyFileConfigLoader(SETTINGS.name, path=str(SETTINGS.parent)).load_config()
+    if (root / SETTINGS.name).is_file():
+        config.merge(PyFileConfigLoader(SETTINGS.name, path=str(root)).load_config())
     return config

@@ -26,6 +26,9 @@ class Recording:
     """Stands before another backend and keeps the events."""
 
     backend: Backend
+    called: str = ""
+    """What an entry of the catalogue is called; in the words of its errors its exercise stands for it."""
+    exercise: str = ""
     events: list[Event] = field(default_factory=list)
     library_calls: set[str] = field(default_factory=set)
 
@@ -79,17 +82,17 @@ class Recording:
         try:
             shown = do()
         except StudentFault as fault:
-            self.events.append(Event(operation, asked, fault_kind(fault)))
+            self.events.append(Event(operation, asked, self._in_words(fault)))
             raise
         self.events.append(Event(operation, asked, shown))
         return shown
 
-
-def fault_kind(fault: StudentFault) -> str:
-    """A fault without its words, which differ from one spelling of a mistake to another."""
-    match fault:
-        case Missing(name=name):
-            return f"missing {name}"
-        case Raised(type_name=type_name):
-            return f"raised {type_name}"
-    return str(fault)
+    def _in_words(self, fault: StudentFault) -> str:
+        """A fault without its place; with its words, for one kind of error comes of many mistakes."""
+        match fault:
+            case Missing(name=name):
+                return f"missing {name}"
+            case Raised(type_name=type_name, message=message):
+                words = message.strip().partition("\n")[0]
+                return f"raised {type_name}: {words.replace(self.called, self.exercise) if self.called else words}"
+        return str(fault)

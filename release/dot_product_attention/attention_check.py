@@ -25,15 +25,35 @@ def check(exercise: str | None = None) -> float | None:
     names = sys._getframe(1).f_globals
     exercises = _read("public_examples.json")
     if exercise is None:
-        _progress(names, exercises)
+        with _as_in_a_new_notebook():
+            _progress(names, exercises)
         return None
-    if exercise not in exercises:
-        print(f"There is no exercise {exercise!r} here. There are: {', '.join(exercises)}.")
+    if not isinstance(exercise, str) or exercise not in exercises:
+        print(f"The name of an exercise is wanted, as in check({next(iter(exercises))!r}). They are:")
+        print(", ".join(exercises))
         return None
+    with _as_in_a_new_notebook():
+        return _tried(names, exercise, exercises)
+
+
+@contextlib.contextmanager
+def _as_in_a_new_notebook() -> Iterator[None]:
+    """With torch's switches as the hidden tests have them, and the random state put back afterwards."""
+    state, dtype = torch.get_rng_state(), torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        with torch.inference_mode(mode=False), torch.enable_grad():
+            yield
+    finally:
+        torch.set_default_dtype(dtype)
+        torch.set_rng_state(state)
+
+
+def _tried(names: dict[str, Any], exercise: str, exercises: dict[str, Any]) -> float:
     examples, points = exercises[exercise]["examples"], float(exercises[exercise]["points"])
     problems = _problems(names, exercise, examples)
     if isinstance(problems, str):
-        print(f"{exercise} is {problems}.")
+        print(f"{exercise} is {problems}: {_WHAT_TO_DO[problems]}.")
         return 0.0
     for example, problem in zip(examples, problems, strict=True):
         print(f"{'FAILED' if problem else 'passed'}  {example['statement']}")
@@ -44,7 +64,8 @@ def check(exercise: str | None = None) -> float | None:
         print(f"{exercise} passes on the public examples.")
     mistakes = _mistakes(names, exercise, examples)
     if mistakes:
-        print("A common mistake does exactly this:" if any(problems) else "But so does a common mistake:")
+        which = "A common mistake" if len(mistakes) == 1 else "Each of these common mistakes"
+        print(f"{which} does exactly this:" if any(problems) else f"But so does {which.lower()}:")
         print("\n".join(f"        {sentence}" for sentence in mistakes))
     print(f"On the public examples that is {score:g} of {points:g} points:")
     return score
@@ -72,27 +93,36 @@ def _progress(names: dict[str, Any], exercises: dict[str, Any]) -> None:
 def _problems(names: dict[str, Any], exercise: str, examples: list[Any]) -> list[str | None] | str:
     """For each example what is wrong, None where nothing is; or why none can be tried."""
     if exercise not in names:
-        return "not defined yet: run its cell first"
+        return _NOT_DEFINED
     problems = [_problem(names, example["steps"]) for example in examples]
     if _NOT_WRITTEN in problems:
-        return "not written yet: its stub still raises NotImplementedError"
+        return _NOT_WRITTEN
     return problems
 
 
-_NOT_WRITTEN = "not written"
+_NOT_DEFINED, _NOT_WRITTEN = "not defined yet", "not written yet"
+_WHAT_TO_DO = {
+    _NOT_DEFINED: "run its cell first",
+    _NOT_WRITTEN: "its stub still raises NotImplementedError",
+}
+_LONGEST = 200
 
 
 def _problem(names: dict[str, Any], steps: list[Any]) -> str | None:
     """What is wrong with the example, in a sentence; None where nothing is."""
     try:
-        for step, function, args in _calls(names, steps):
-            difference = _difference(function(*args, **step.get("named", {})), _value(step["result"]))
-            if difference:
-                return difference
-    except NotImplementedError as error:
-        return f"It raised NotImplementedError: {error}" if str(error) else _NOT_WRITTEN
-    except Exception as error:
-        return f"It raised {type(error).__name__}: {error}"
+        with contextlib.redirect_stdout(io.StringIO()):
+            for step, function, args in _calls(names, steps):
+                difference = _difference(function(*args, **step.get("named", {})), _value(step["result"]))
+                if difference:
+                    return difference
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit too
+        if isinstance(error, NotImplementedError) and not str(error):
+            return _NOT_WRITTEN
+        first_line = str(error).strip().partition("\n")[0]
+        return f"It raised {type(error).__name__}: {first_line[:_LONGEST]}"
     return None
 
 
@@ -101,23 +131,19 @@ def _calls(
 ) -> Iterator[tuple[Any, Callable[..., Any], list[Any]]]:
     """The calls that an example makes, each with what is called and its arguments (floats in another dtype, if given).
 
-    Randomness starts at the same place each time, and the notebook's own goes on afterwards as if nothing had been.
+    Randomness starts at the same place each time.
     """
-    state = torch.get_rng_state()
     torch.manual_seed(0)
-    try:
-        called: Any = None
-        for step in steps:
-            args = [_in(_value(arg), dtype) for arg in step.get("args", ())]
-            if step["operation"] == "manual_seed":
-                torch.manual_seed(step["seed"])
-            elif step["operation"] == "build":
-                called = names[step["name"]](*args, **step.get("named", {}))
-                called = called if dtype is None else called.to(dtype)
-            else:
-                yield step, names[step["name"]] if "name" in step else called, args
-    finally:
-        torch.set_rng_state(state)
+    called: Any = None
+    for step in steps:
+        args = [_in(_value(arg), dtype) for arg in step.get("args", ())]
+        if step["operation"] == "manual_seed":
+            torch.manual_seed(step["seed"])
+        elif step["operation"] == "build":
+            called = names[step["name"]](*args, **step.get("named", {}))
+            called = called if dtype is None else called.to(dtype)
+        else:
+            yield step, names[step["name"]] if "name" in step else called, args
 
 
 def _mistakes(names: dict[str, Any], exercise: str, examples: list[Any]) -> list[str]:
@@ -142,7 +168,9 @@ def numbers(names: dict[str, Any], examples: list[Any], dtype: torch.dtype | Non
             with contextlib.redirect_stdout(io.StringIO()):
                 for step, function, args in _calls(names, example["steps"], dtype):
                     row += _observed(function, args, step.get("named", {}))
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             row.append(_checksum(type(error).__name__))
         rows.append([number if isinstance(number, int) else round(number, 5) for number in row])
     return rows
@@ -165,10 +193,11 @@ def _close(one: float, other: float) -> bool:
 def _observed(function: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> list[float]:
     """One call: its result, the arguments that it wrote into, its gradients, and its dtype for float64 arguments."""
     held = copy.deepcopy(args)
+    unused = copy.deepcopy(function)  # afterwards it may hold tensors that cannot be copied
     exact, sums = _described(function(*args, **named))
     changed = [not _same(before, after) for before, after in zip(held, args, strict=True)]
     wide = [_in(arg, torch.float64) for arg in copy.deepcopy(held)]
-    wider = _attempt(lambda: _described(_widened(function)(*wide, **named))[0])
+    wider = _attempt(lambda: _described(_widened(unused)(*wide, **named))[0])
     gradients = _attempt(lambda: _gradients(function, held, named))
     flows, flow_sums = gradients if isinstance(gradients, tuple) else (gradients, [])
     return [_checksum(repr((exact, changed, wider, flows))), *sums, *flow_sums]
@@ -223,7 +252,7 @@ def _attempt(do: Callable[[], Any]) -> Any:
 
 
 def _widened(function: Callable[..., Any]) -> Callable[..., Any]:
-    return copy.deepcopy(function).double() if isinstance(function, torch.nn.Module) else function
+    return function.double() if isinstance(function, torch.nn.Module) else function
 
 
 def _in(value: Any, dtype: torch.dtype | None) -> Any:
@@ -266,6 +295,8 @@ def _difference(actual: Any, expected: Any, what: str = "The result") -> str | N
         return f"{what} is {_called(actual)}; a tensor of shape {tuple(expected.shape)} is expected."
     if actual.shape != expected.shape:
         return f"{what} has shape {tuple(actual.shape)}; {tuple(expected.shape)} is expected."
+    if actual.is_complex():
+        return f"{what} is complex; real numbers are expected."
     actual = actual.detach().to("cpu", expected.dtype)
     close = torch.isclose(actual, expected, rtol=1e-4, atol=1e-4)
     if close.all():

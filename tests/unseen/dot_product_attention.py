@@ -100,7 +100,7 @@ def _(scores):
     return scores / scores.cumsum(dim=-1)
 
 
-@unlisted("normalize_by_sum")
+@unlisted("normalize_by_sum", "divided_by_the_sum_of_everything")
 def _(scores):
     """Two mistakes: absolute values, and over the whole tensor."""
     return scores.abs() / scores.abs().sum()

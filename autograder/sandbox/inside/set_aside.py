@@ -4,13 +4,15 @@ Nothing of them is marked, and most of a notebook's time goes into them.
 """
 
 import ast
+import dis
 import warnings
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-_ANY_NAME = {"globals", "vars", "exec", "run_line_magic", "run_cell_magic"}
+_ANY_NAME = {"globals", "locals", "vars", "dir", "exec", "eval", "get_ipython", "__import__", "sys"}
 """Code that says these may use any name."""
+_READS = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_CLASSDEREF"}
 
 
 class SetAside:
@@ -46,7 +48,9 @@ def _defined(source: str) -> set[str]:
     """The names that a cell of ours gives a value."""
     nodes = list(ast.walk(ast.parse(source)))
     assigned = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    return assigned | {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    made = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    imported = {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
+    return assigned | made | imported
 
 
 def _used(source: str, as_python: Callable[[str], str]) -> set[str]:
@@ -58,6 +62,6 @@ def _used(source: str, as_python: Callable[[str], str]) -> set[str]:
         return _ANY_NAME
     found, codes = set[str](), [code]
     for code in codes:
-        found.update(code.co_names)
+        found.update(step.argval for step in dis.get_instructions(code) if step.opname in _READS)
         codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     return found
