@@ -8,6 +8,8 @@ import json
 import pytest
 
 from autograder import catalogue, course
+from autograder.grading.known_mistakes import MOST_SENTENCES
+from autograder.misconceptions.six_words import X
 
 from .unseen import unseen
 
@@ -19,7 +21,7 @@ class Notebook:
 
     def __init__(self, unit, **typed):
         answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
-        self.names = {}
+        self.names = {"X": X}  # a locked cell of the notebook defines it
         for source in [HEADER, *{**answers, **typed}.values()]:
             exec(source, self.names)
         path = course.RELEASE / unit / "attention_check.py"
@@ -63,9 +65,9 @@ def test_every_listed_mistake_is_named(unit, exercise):
         printed, score = Notebook(unit, **{exercise: one.source()}).check(exercise)
         found = named(unit, exercise, printed)
         assert (name in found) == (name in table), printed
-        assert len(found) <= 2, printed
+        assert len(found) <= MOST_SENTENCES, printed
         if name in table and score == course.unit(unit).exercise(exercise).points:
-            assert "But so does a common mistake" in printed
+            assert "But so does" in printed
 
 
 def test_most_mistakes_show_on_the_public_examples():

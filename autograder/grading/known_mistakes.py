@@ -4,7 +4,6 @@ A mistake that shows nothing there but errors, or no more than a right answer do
 """
 
 import importlib
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -45,8 +44,7 @@ def of_unit(unit: str, examples: Mapping[str, list[Any]]) -> dict[str, list[Any]
 def _shows(unit: str, entry: catalogue.Candidate, examples: list[Any]) -> Rows:
     """In float64 wherever the code can compute in it, so that every machine finds the same digits."""
     names = {**vars(importlib.import_module(f"solutions.{unit}")), entry.exercise: entry.answer}
-    with warnings.catch_warnings(action="ignore"):  # of what PyTorch warns of in a mistake
-        rows, exact = numbers(names, examples), numbers(names, examples, torch.float64)
+    rows, exact = numbers(names, examples), numbers(names, examples, torch.float64)
     return [_exact(row, other) for row, other in zip(rows, exact, strict=True)]
 
 

@@ -9,6 +9,7 @@ import copy
 import io
 import json
 import sys
+import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -165,7 +166,8 @@ def numbers(names: dict[str, Any], examples: list[Any], dtype: torch.dtype | Non
     for example in examples:
         row: list[float] = []
         try:
-            with contextlib.redirect_stdout(io.StringIO()):
+            with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # PyTorch's own, of which the student has read already
                 for step, function, args in _calls(names, example["steps"], dtype):
                     row += _observed(function, args, step.get("named", {}))
         except KeyboardInterrupt:

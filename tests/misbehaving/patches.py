@@ -228,9 +228,9 @@ def inference_for_ever():
     kept.__enter__()
 
 
-@must(Must("cells_failed", {}))
+@must(UNHARMED)
 def autocast_for_ever():
-    """Enters half precision and never leaves; the plots after it fail, as they would in Jupyter."""
+    """Enters half precision and never leaves."""
     import torch
 
     kept = torch.autocast("cpu", dtype=torch.bfloat16)
@@ -258,9 +258,9 @@ def little_recursion():
     sys.setrecursionlimit(120)
 
 
-@must(Must("cells_failed", {}))
+@must(UNHARMED)
 def warnings_are_errors():
-    """Turns every warning into an exception; the plots after it fail, as they would in Jupyter."""
+    """Turns every warning into an exception."""
     import warnings
 
     warnings.simplefilter("error")

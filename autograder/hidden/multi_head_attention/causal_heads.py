@@ -66,6 +66,14 @@ class CausalHeads:
             x = rng.randn(b, num_tokens, 12 + self.wider, scale=2.0)
             assert_close(attention(x), right(x))
 
+    @pytest.mark.points(0.5)
+    def test_scores_of_zero(self, student, reference, rng):
+        """A token of zeros, as padding is, scores zero with every key, and attends to all that it may see alike."""
+        attention, right = self.pair(student, reference, 12, 7, 3)
+        x = rng.randn(2, 6, 12 + self.wider, scale=2.0)
+        x[:, 3] = 0.0
+        assert_close(attention(x), right(x))
+
     @pytest.mark.points(1)
     def test_large_scores_do_not_overflow(self, student, reference, rng):
         """However large the scores are, there is no NaN, and no weight on later tokens."""

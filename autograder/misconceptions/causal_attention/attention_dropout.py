@@ -38,7 +38,7 @@ def p_and_its_complement_exchanged(weights, p, training=True):
 
 @misconception("attention_dropout", kind="dropout", caught_by="test_dropped_and_rescaled")
 def nothing_ever_dropped(weights, p, training=True):
-    """Nothing is dropped; in training each weight is set to zero with probability p."""
+    """With `training` left at its default, True, nothing is dropped; each weight is to be zero with probability p."""
     return weights.clone()
 
 
@@ -218,7 +218,7 @@ def weights_compared_with_p(weights, p, training=True):
 
 @misconception("attention_dropout", kind="dropout", caught_by="test_dropped_and_rescaled")
 def dropped_by_normal_numbers(weights, p, training=True):
-    """The draw is compared with p, but comes from a normal distribution (randn); draw between 0 and 1: rand_like."""
+    """The share that is dropped is not p but half, or another; compare a draw between 0 and 1 (rand_like) with p."""
     if not training:
         return weights
     return weights * (torch.randn_like(weights) >= p) / (1 - p)

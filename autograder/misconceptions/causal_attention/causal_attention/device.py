@@ -9,7 +9,7 @@ from .right import RightPass
 
 @misconception("CausalAttention", kind="device", caught_by="test_follows_device")
 class MaskIsNoBuffer(RightPass):
-    """The mask stays on the CPU when the module moves: register it as a buffer, or make it on the device of x."""
+    """A tensor, mostly the mask, stays on the CPU when the module moves: make it a buffer, or on the device of x."""
 
     def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
         super().__init__()

@@ -31,7 +31,7 @@ class DropoutInPlace(RightWeights):
 
 @misconception("CausalAttention", kind="gradient", caught_by="test_gradients_reach_every_weight")
 class ContextThroughNumpy(RightWeights):
-    """The context vectors are computed in NumPy, where no gradient follows; weights @ values does the same."""
+    """The result has no gradient: it goes through `.detach()`, `.data`, torch.no_grad or NumPy on the way."""
 
     def forward(self, x):
         weights, values = self.weigh(x)

@@ -81,7 +81,7 @@ class DropoutOfAHalf(RightHeads):
 
 @misconception("MultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutOnTheScores(RightHeads):
-    """Scores are dropped, and a score of 0 still gets weight; drop the weights, after the softmax."""
+    """Dropout comes before the softmax, so what it drops still gets weight; drop the weights, after the softmax."""
 
     def attend(self, queries, keys, values):
         return self.weigh(self.hide(self.dropout(queries @ keys.mT))) @ values
@@ -160,8 +160,8 @@ class DropoutOfOneHeadForAll(RightHeads):
 
 @misconception("MultiHeadAttention", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutOnTheMaskedScores(RightHeads):
-    """Scores are dropped, after masking: 0 times -inf is NaN, and a score of 0 gets weight; drop the weights, after
-    the softmax."""
+    """Weights become NaN under dropout, as where masked scores are dropped (0 times -inf); drop the weights, after the
+    softmax, with nn.Dropout."""
 
     def attend(self, queries, keys, values):
         return self.weigh(self.dropout(self.hide(queries @ keys.mT))) @ values

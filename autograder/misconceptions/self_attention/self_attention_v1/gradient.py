@@ -86,7 +86,7 @@ class InputDetached(RightParameters):
 
 @misconception("SelfAttention_v1", kind="gradient", caught_by="test_gradients_reach_every_weight")
 class FrozenValueWeights(nn.Module):
-    """W_value is frozen (requires_grad=False), so that it never learns."""
+    """No gradient reaches W_value, so that it never learns: it is frozen (requires_grad=False) or used as `.data`."""
 
     def __init__(self, d_in, d_out):
         super().__init__()

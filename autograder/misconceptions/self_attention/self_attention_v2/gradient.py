@@ -88,7 +88,7 @@ class LayersFrozen(RightPass):
 
 @misconception("SelfAttention_v2", kind="gradient", caught_by="test_gradients_reach_every_weight")
 class ValueLayerFrozen(RightPass):
-    """W_value is frozen (requires_grad=False), so that it never learns."""
+    """No gradient reaches W_value, so that it never learns: it is frozen (requires_grad=False) or used as `.data`."""
 
     def __init__(self, d_in, d_out, qkv_bias=False):
         super().__init__()
