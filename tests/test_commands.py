@@ -11,7 +11,9 @@ import pytest
 import torch
 
 from autograder import course
+from autograder.classroom.assignment import assignment
 from autograder.course import RELEASE, REPOSITORY, SOURCE
+from autograder.nbgrader_plugin.course_directory import course_directory
 
 UNIT = "self_attention"
 RELEASED = f"release/{UNIT}/{UNIT}.ipynb"
@@ -194,3 +196,25 @@ def test_a_file_whose_name_is_no_text_is_marked_like_any_other(autograder, tmp_p
     report = json.loads(run.stdout)
     assert (run.returncode, report["score"]) == (0, report["max_score"])
     assert "ller.ipynb" in report["notebook"]
+
+
+def test_submissions_in_a_folder_that_is_not_there(autograder, tmp_path):
+    result = autograder("grade", UNIT, "--course", tmp_path, "--submitted", tmp_path / "nowhere")
+    assert result.returncode == 2
+    assert "nowhere is not there." in " ".join(result.stderr.split())
+
+
+def test_a_folder_that_no_gradebook_could_name_leaves_the_others_to_be_graded(tmp_path):
+    for name in (b"ada", b"b\xffd"):
+        folder = os.path.join(os.fsencode(tmp_path), b"submitted", name, UNIT.encode())  # noqa: PTH118  bytes
+        os.makedirs(folder)  # noqa: PTH103
+    work = assignment(UNIT, tmp_path, None, None)
+    assert [student.id for student in work.students] == ["ada"]
+    assert work.nameless == ["b\\udcffd"]
+
+
+def test_a_course_has_its_own_settings_over_the_kits(tmp_path):
+    (tmp_path / "nbgrader_config.py").write_text("c = get_config()\nc.CourseDirectory.course_id = 'autumn'\n")
+    directory = course_directory(tmp_path)
+    assert directory.course_id == "autumn"
+    assert "report.json" in directory.ignore

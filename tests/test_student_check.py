@@ -6,6 +6,7 @@ import io
 import json
 
 import pytest
+import torch
 
 from autograder import catalogue, course
 from autograder.grading.known_mistakes import MOST_SENTENCES
@@ -123,3 +124,49 @@ def test_the_notebook_goes_on_as_if_there_had_been_no_check():
     printed, _ = notebook.check()
     assert "12 of 12 exercises pass: 31 of 31 points" in printed
     assert notebook.run("torch.rand(3)")[1].equal(drawn)
+
+
+ODD = {
+    "an exit": ("raise SystemExit(3)", "It raised SystemExit: 3\n"),
+    "a long error": ("raise ValueError('why\\n' * 500)", "It raised ValueError: why\n"),
+    "complex numbers": ("return torch.softmax(scores / d_k**0.5, -1).to(torch.complex64)", "The result is complex;"),
+    "a print": ("print('noise')\n    return scores", "differs in"),
+}
+
+
+@pytest.mark.parametrize(("body", "words"), ODD.values(), ids=ODD)
+def test_odd_code_is_told_in_a_line(body, words):
+    source = f"def scaled_softmax(scores, d_k):\n    {body}"
+    printed, score = Notebook("self_attention", scaled_softmax=source).check("scaled_softmax")
+    assert score == 0
+    assert words in printed
+    assert "noise" not in printed
+    assert len(printed) < 1200
+
+
+@pytest.mark.parametrize("switch", ["torch.set_default_dtype(torch.float64)", "torch.set_grad_enabled(False)"])
+def test_what_the_notebook_switched_changes_no_verdict(switch):
+    mistake = catalogue.misconceptions("self_attention")["divided_by_d_k"]
+    wrong = Notebook("self_attention", scaled_softmax=mistake.source())
+    default, grad = torch.get_default_dtype(), torch.is_grad_enabled()
+    try:
+        wrong.run(switch)
+        switched = torch.get_default_dtype(), torch.is_grad_enabled()
+        assert mistake.sentence in wrong.check("scaled_softmax")[0]
+        assert wrong.check("SelfAttention_v1")[1] == 5
+        assert (torch.get_default_dtype(), torch.is_grad_enabled()) == switched
+    finally:
+        torch.set_default_dtype(default)
+        torch.set_grad_enabled(grad)
+
+
+def test_a_module_that_keeps_its_weights_is_named_like_any_other():
+    mistake = catalogue.misconceptions("self_attention")["ScoresNotScaled"]
+    lines = mistake.source().splitlines()
+    lines[-1:] = [
+        "        result = " + lines[-1].strip().removeprefix("return "),
+        "        self.kept = result",
+        "        return result",
+    ]
+    printed, _ = Notebook("self_attention", SelfAttention_v1="\n".join(lines)).check("SelfAttention_v1")
+    assert "ScoresNotScaled" in named("self_attention", "SelfAttention_v1", printed)
