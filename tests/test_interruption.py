@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import traceback
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -209,7 +210,12 @@ def test_interrupted_by_hand_and_run_again(begun, tmp_path):
         for number in range(6):
             hand_in(folder, f"late-{number}", notebook(why_softmax=f"Answer {number}."))
     page = root / "feedback" / "late-0" / UNIT / f"{UNIT}.html"
-    run = subprocess.Popen([*COMMAND, root, "--workers", "1"], stderr=subprocess.PIPE, text=True)
+    run = subprocess.Popen(
+        [*COMMAND, root, "--workers", "1"],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # what runs in the background ignores it
+    )
     while run.poll() is None and not page.exists():
         time.sleep(0.01)
     run.send_signal(signal.SIGINT)

@@ -10,7 +10,9 @@ from autograder.grading.client import Grader
 from autograder.proof.matrix import Outcome, entries, outcome
 from autograder.proof.page import page
 
-ENTRIES = {f"{entry.exercise}-{entry.name}": (unit, entry) for unit, entry in entries()}
+ENTRIES = {
+    f"{entry.exercise}-{'right-' * (entry.caught_by is None)}{entry.name}": (unit, entry) for unit, entry in entries()
+}
 MISCONCEPTIONS = [key for key, (_, entry) in ENTRIES.items() if entry.caught_by is not None]
 RIGHT_ANSWERS = [key for key, (_, entry) in ENTRIES.items() if entry.caught_by is None]
 
