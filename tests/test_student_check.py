@@ -10,7 +10,7 @@ import torch
 
 from autograder import catalogue, course
 from autograder.grading.known_mistakes import MOST_SENTENCES
-from autograder.misconceptions.six_words import X
+from autograder.six_words import SIX_WORDS
 
 from .unseen import unseen
 
@@ -22,7 +22,7 @@ class Notebook:
 
     def __init__(self, unit, **typed):
         answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
-        self.names = {"X": X}  # a locked cell of the notebook defines it
+        self.names = {"X": SIX_WORDS}  # a locked cell of the notebook defines it
         for source in [HEADER, *{**answers, **typed}.values()]:
             exec(source, self.names)
         path = course.RELEASE / unit / "attention_check.py"
@@ -37,7 +37,7 @@ class Notebook:
         return printed.getvalue(), value
 
     def check(self, exercise=""):
-        return self.run(f"module.check({exercise and repr(exercise)})" if exercise else "module.check()")
+        return self.run(f"module.check({exercise!r})" if exercise else "module.check()")
 
 
 def named(unit, exercise, printed):

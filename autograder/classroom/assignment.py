@@ -26,14 +26,6 @@ class Assignment:
     nameless: list[str]
     """Folders of submissions whose names are no text that a gradebook could hold; nobody is graded for them."""
 
-    @property
-    def feedback(self) -> Path:
-        return self.root / "feedback"
-
-    def reports_folder(self, student: str) -> Path:
-        """Where the report of the last grading lies."""
-        return self.root / "autograded" / student / self.unit.name
-
 
 def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: Path | None) -> Assignment:
     """Who is in the class and what they handed in.

@@ -37,7 +37,8 @@ class ClassResult:
     rows: list[Row]
     terms: Ready | None
     """On what terms submissions were marked; None where none had to be."""
-    feedback: Path
+    pages: Path
+    """The feedback pages, `<student>` standing for a student."""
     gradebook: Path
 
 
@@ -73,7 +74,8 @@ def grade(
         todo = []
         for hand_in in work.hand_ins:
             if hand_in.notebook is None:
-                earlier = gradebook.entry(hand_in.student)
+                with said_in_a_sentence(work.root):
+                    earlier = gradebook.entry(hand_in.student)
                 stands = " The gradebook keeps the mark of what was handed in before." if earlier else ""
                 finished(Row(hand_in.student, _nothing_handed_in(work, hand_in.note + stands)))
                 continue
@@ -91,7 +93,7 @@ def grade(
                     problem = recording.record(marked)
                 finished(Row(marked.hand_in.student, _brief(marked.report), problem))
     in_order = [rows[hand_in.student] for hand_in in work.hand_ins]
-    return ClassResult(in_order, terms, work.feedback, work.root / FILE)
+    return ClassResult(in_order, terms, recording.page("<student>"), work.root / FILE)
 
 
 def _nothing_handed_in(work: Assignment, note: str) -> Report:

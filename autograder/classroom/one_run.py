@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .gradebook import GradebookProblem
+from .gradebook import FILE, GradebookProblem
 
 LOCK = ".grading.lock"
 
@@ -21,7 +21,7 @@ def one_run(root: Path) -> Iterator[None]:
         file = os.open(root / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         raise GradebookProblem(
-            f"The gradebook {root / 'gradebook.db'} cannot be opened and written: {error.strerror}. "
+            f"The gradebook {root / FILE} cannot be opened and written: {error.strerror}. "
             "Is the folder there and yours?"
         ) from None
     try:
@@ -29,7 +29,7 @@ def one_run(root: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise GradebookProblem(
-                f"Another `autograder grade` is writing to {root / 'gradebook.db'} already. "
+                f"Another `autograder grade` is writing to {root / FILE} already. "
                 "Nothing was done; run this again when that one is done."
             ) from None
         yield

@@ -2,15 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-
-import msgspec
 
 from ..grading.requests import Device
-from ..nbgrader_plugin.preprocessor import REPORT_FILE
 from ..report import Report
 from ..settings import Settings
 from .assignment import Assignment, NothingToGrade
+from .autograded import Autograded
 from .entry import automatic_scores
 from .gradebook import FILE, reading
 from .marking_ahead import MarkingAhead
@@ -36,17 +33,20 @@ def preview(work: Assignment, *, device: Device, settings: Settings, workers: in
         raise NothingToGrade(f"There are no marks to compare with yet: {work.root / FILE} is not there.")
     with reading(work.root) as session:
         before = automatic_scores(session, work.unit.name)
+    autograded = Autograded(work.root, work.unit.name)
     changes: dict[str, list[Change]] = {}
     with MarkingAhead(work, work.hand_ins, device=device, settings=settings, workers=workers) as marking:
         marking.start()
         for marked in marking.marked():
             student = marked.hand_in.student
-            changes[student] = list(_changes(work, student, before.get(student, {}), marked.report))
+            earlier = _outcomes(autograded.report(student))
+            changes[student] = list(_changes(work, student, before.get(student, {}), earlier, marked.report))
     return [change for hand_in in work.hand_ins for change in changes.get(hand_in.student, [])]
 
 
-def _changes(work: Assignment, student: str, before: dict[str, float], report: Report) -> Iterator[Change]:
-    earlier = _earlier_outcomes(work.reports_folder(student))
+def _changes(
+    work: Assignment, student: str, before: dict[str, float], earlier: dict[str, dict[str, str]], report: Report
+) -> Iterator[Change]:
     now = {exercise.name: exercise for exercise in report.exercises}
     for exercise in work.unit.exercises:
         was, becomes = before.get(exercise.name, 0.0), now[exercise.name].score if exercise.name in now else 0.0
@@ -69,10 +69,7 @@ def _why(before: dict[str, str] | None, now: dict[str, str], report: Report) -> 
     return ", ".join(moved) or "points or weights changed"
 
 
-def _earlier_outcomes(folder: Path) -> dict[str, dict[str, str]]:
-    """The tests' outcomes in the report of the last grading, by exercise."""
-    try:
-        report = msgspec.json.decode((folder / REPORT_FILE).read_bytes(), type=Report)
-    except (OSError, msgspec.DecodeError):
-        return {}
-    return {exercise.name: {test.name: test.outcome for test in exercise.tests} for exercise in report.exercises}
+def _outcomes(report: Report | None) -> dict[str, dict[str, str]]:
+    """The tests' outcomes by exercise; none where there was no grading."""
+    exercises = report.exercises if report else []
+    return {exercise.name: {test.name: test.outcome for test in exercise.tests} for exercise in exercises}

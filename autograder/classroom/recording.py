@@ -5,6 +5,7 @@ what each mark rests on (`provenance`), so the next run sees which is which, and
 """
 
 import traceback
+from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -31,6 +32,10 @@ class Recording:
         self._kit = kit.digest(work.unit.name)
         self._autograded = Autograded(work.root, work.unit.name)
         self._pages = FeedbackPages(work.root, work.unit.name)
+
+    def page(self, student: str) -> Path:
+        """Where a student's feedback page lies."""
+        return self._pages.path(student)
 
     def left_alone(self, hand_in: HandIn, device: Device, settings: Settings) -> Report | None:
         """The report on a submission whose mark stands, nothing that decides it having changed; None where it has to

@@ -76,8 +76,7 @@ def grade(
     if alone := sum(not row.is_new for row in result.rows):
         console.print(f"Unchanged since they were graded, and left alone: {alone}. `--regrade` marks them again.")
     console.print(f"Gradebook: {_short(result.gradebook)}", highlight=False, markup=False, soft_wrap=True)
-    pages = f"{_short(result.feedback)}/<student>/{unit}/{unit}.html"
-    console.print(f"Feedback pages: {pages}", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"Feedback pages: {_short(result.pages)}", highlight=False, markup=False, soft_wrap=True)
     for name in work.nameless:
         aside.print(f"NOT GRADED: {name} is no name that a gradebook can hold; rename that folder.", markup=False)
     if work.nameless or any(row.problem or row.report.status == "grader_error" for row in result.rows):

@@ -118,10 +118,6 @@ class Session:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Sorts the graders by unit and exercise."""
         for item in session.items:
-            for collector in item.listchain():
-                if isinstance(collector, pytest.Package):
-                    # It would look for its __init__.py before each grader, to set up what it does not define.
-                    collector.setup = _nothing  # type: ignore[method-assign]
             try:
                 grader = _grader(item)
             except ValueError as error:
@@ -152,10 +148,6 @@ def run_session(serve: Callable[[Session], None]) -> int:
         "pastebin",
     )
     return int(pytest.main([*options, *(f"-pno:{name}" for name in without)], plugins=[Session(serve)]))
-
-
-def _nothing() -> None:
-    pass
 
 
 def _grader(item: pytest.Item) -> Grader:

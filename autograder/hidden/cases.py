@@ -7,18 +7,6 @@ import torch
 DIGITS = 3
 DRAWN_FROM = f"torch.Generator on the CPU, seeded with the CRC-32 of the grader's name; {DIGITS} decimals"
 
-# "Your journey starts with one step", one word a row: the tokens of the source documents' worked examples.
-SIX_WORDS = torch.tensor(
-    [
-        [0.43, 0.15, 0.89],
-        [0.55, 0.87, 0.66],
-        [0.57, 0.85, 0.64],
-        [0.22, 0.58, 0.33],
-        [0.77, 0.25, 0.10],
-        [0.05, 0.80, 0.55],
-    ]
-)
-
 
 class Cases:
     """A generator of its own for each grader, seeded by the grader's name: adding one changes no other's cases.

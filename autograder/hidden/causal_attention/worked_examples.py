@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.hidden.cases import SIX_WORDS
+from autograder.six_words import SIX_WORDS
 
 # The causal weights that the source document prints for the six words.
 SIX_WORDS_WEIGHTS = [

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from autograder.compare import assert_close, golden
-from autograder.hidden.cases import SIX_WORDS
 from autograder.hidden.dot_product_attention.worked_examples import SCORES
 from autograder.hidden.statements import (
     assert_close_in_each,
@@ -14,6 +13,7 @@ from autograder.hidden.statements import (
     assert_same_gradients,
 )
 from autograder.sandbox.inside.library_calls import LIBRARY_ATTENTION
+from autograder.six_words import SIX_WORDS
 
 
 @pytest.mark.exercise("dot_product_scores", forbids=[LIBRARY_ATTENTION])

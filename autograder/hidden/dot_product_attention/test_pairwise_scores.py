@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from autograder.compare import assert_close, golden, row
-from autograder.hidden.cases import SIX_WORDS
 from autograder.hidden.statements import (
     assert_close_in_each,
     assert_dtype_kept,
@@ -13,6 +12,7 @@ from autograder.hidden.statements import (
     assert_same_gradients,
 )
 from autograder.sandbox.inside.library_calls import LIBRARY_ATTENTION
+from autograder.six_words import SIX_WORDS
 
 
 @pytest.mark.exercise("pairwise_scores", forbids=[LIBRARY_ATTENTION])

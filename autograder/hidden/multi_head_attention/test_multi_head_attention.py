@@ -3,9 +3,9 @@
 import pytest
 
 from autograder.compare import assert_close, golden
-from autograder.hidden.cases import SIX_WORDS
 from autograder.hidden.multi_head_attention.causal_heads import CausalHeads
 from autograder.hidden.multi_head_attention.worked_examples import twice
+from autograder.six_words import SIX_WORDS
 
 
 @pytest.mark.exercise("MultiHeadAttention", forbids=[])

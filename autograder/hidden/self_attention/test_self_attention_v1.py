@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from autograder.compare import LARGE_LOGITS, assert_close, golden
-from autograder.hidden.cases import SIX_WORDS
 from autograder.hidden.statements import (
     assert_close_in_each,
     assert_dtype,
@@ -16,6 +15,7 @@ from autograder.hidden.statements import (
     in_each,
     transplant,
 )
+from autograder.six_words import SIX_WORDS
 
 
 @pytest.mark.exercise("SelfAttention_v1", forbids=[])

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from ...catalogue import misconception
-from ..six_words import X
+from ...six_words import SIX_WORDS as X
 
 
 @misconception("pairwise_scores", kind="value", caught_by="test_other_tokens")

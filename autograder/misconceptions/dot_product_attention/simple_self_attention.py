@@ -3,7 +3,7 @@
 import torch
 
 from ...catalogue import misconception
-from ..six_words import X
+from ...six_words import SIX_WORDS as X
 
 
 @misconception("simple_self_attention", kind="value", caught_by="test_other_tokens")

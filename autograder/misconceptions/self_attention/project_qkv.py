@@ -3,7 +3,7 @@
 import torch
 
 from ...catalogue import misconception
-from ..six_words import X
+from ...six_words import SIX_WORDS as X
 
 
 @misconception("project_qkv", kind="contract", caught_by="test_second_word")

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from ....catalogue import misconception
-from ...six_words import X
+from ....six_words import SIX_WORDS as X
 from .right import RightLayers, RightPass
 
 

@@ -1,8 +1,8 @@
-"""The notebooks' `X`, for mistakes that reach for it in the place of an argument."""
+"""The tokens of the source documents' worked examples: "Your journey starts with one step", one word a row."""
 
 import torch
 
-X = torch.tensor(
+SIX_WORDS = torch.tensor(
     [
         [0.43, 0.15, 0.89],
         [0.55, 0.87, 0.66],
