@@ -106,6 +106,8 @@ def _difference(actual: Any, expected: torch.Tensor, tolerance: float) -> str | 
     if actual.is_complex():
         return "is complex; real numbers are expected."
     actual, expected = actual.detach().double(), expected.double()
+    if bool(((actual - expected).abs() < tolerance * (1 + expected.abs())).all()):
+        return None  # as mostly; what follows takes ten times as long, and knows infinity and NaN
     close = torch.isclose(actual, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
     if bool(close.all()):
         return None

@@ -18,7 +18,7 @@ FLOORS = [
     {"misconceptions", "right_answers"},
     {"catalogue", "feedback", "student"},
     {"compare", "kit", "notebook", "settings"},
-    {"course", "report", "sandbox", "handout", "six_words"},
+    {"course", "report", "sandbox", "handout", "six_words", "notebook_nodes"},
 ]
 HEIGHT = {room: -floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name not in ("__init__.py", "__main__.py"))

@@ -167,6 +167,7 @@ def test_inside_imports_nothing_of_ours():
         "matplotlib",
         "IPython",
         "safetensors",
+        "msgspec",
         "landlockpy",
         "pyseccomp",
     }

@@ -1,6 +1,7 @@
 """Marks a class with several grader processes, a little ahead of the one writer that records the reports."""
 
 import contextlib
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -46,9 +47,12 @@ class MarkingAhead:
         """hand_ins: those to mark; where there is no notebook there is no report."""
         self._hand_ins = [hand_in for hand_in in hand_ins if hand_in.notebook is not None]
         self._unit = work.unit.name
-        self._new_grader = lambda: Grader(device, settings, private=(work.root, work.submitted))
+        cores = _cores()
+        self._new_grader = lambda number: Grader(
+            device, settings, private=(work.root, work.submitted), core=cores[number % len(cores)] if cores else None
+        )
         count = max(1, min(workers, len(self._hand_ins)))
-        self._graders = [self._new_grader() for _ in range(count)]
+        self._graders = [self._new_grader(number) for number in range(count)]
         self._todo = iter(self._hand_ins)
         self._taking = threading.Lock()
         self._done: Queue[Marked | BaseException] = Queue(_AHEAD * count)
@@ -114,7 +118,7 @@ class MarkingAhead:
     def _replaced(self, number: int) -> Grader:
         """A new grader in the place of one that has stopped."""
         self._graders[number].close()
-        self._graders[number] = self._new_grader()
+        self._graders[number] = self._new_grader(number)
         return self._graders[number]
 
     def __enter__(self) -> "MarkingAhead":
@@ -126,3 +130,12 @@ class MarkingAhead:
             list(closing.map(Grader.close, self._graders))
         for thread in self._threads:
             thread.join()
+
+
+def _cores() -> list[int]:
+    """The processors that this process may use, from another one in each process; none where it cannot be told."""
+    if not hasattr(os, "sched_getaffinity"):
+        return []
+    cores = sorted(os.sched_getaffinity(0))
+    first = os.getpid() % len(cores)
+    return cores[first:] + cores[:first]

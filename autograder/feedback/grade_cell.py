@@ -4,8 +4,7 @@ import re
 from html import escape
 from typing import Any
 
-from nbformat.v4 import new_output
-
+from ..notebook_nodes import new_output
 from ..report import ExerciseReport, TestReport
 
 _SIGNS = {"passed": "✓", "failed": "✗", "withheld": "–", "not_run": "–", "grader_error": "!"}
@@ -21,8 +20,8 @@ _COLOURS = {
 def outputs(exercise: ExerciseReport) -> list[Any]:
     """The outputs of the exercise's grade cell: feedback to read, then the score, which nbgrader takes."""
     return [
-        new_output("display_data", {"text/html": as_html(exercise), "text/plain": as_text(exercise)}),
-        new_output("execute_result", {"text/plain": repr(exercise.score)}),
+        new_output("display_data", data={"text/html": as_html(exercise), "text/plain": as_text(exercise)}),
+        new_output("execute_result", data={"text/plain": repr(exercise.score)}),
     ]
 
 

@@ -3,10 +3,9 @@
 from html import escape
 from typing import Any
 
-from nbformat.v4 import new_markdown_cell, new_output
-
 from .. import course
 from ..notebook import cell_name
+from ..notebook_nodes import new_cell, new_output
 from ..report import CellReport, Report
 from . import grade_cell
 
@@ -22,13 +21,12 @@ def write(notebook: Any, report: Report) -> None:
         if name in exercises:
             cell.outputs = grade_cell.outputs(exercises[name])
         elif cell.metadata.get("nbgrader", {}).get("grade"):
-            cell.outputs = [new_output("execute_result", {"text/plain": "0.0"})]
+            cell.outputs = [new_output("execute_result", data={"text/plain": "0.0"})]
         else:
             cell.outputs = _outputs(ran[name]) if name in ran else []
     if report.message:
-        note = new_markdown_cell(f"> **{_TITLES[report.status]}** {escape(report.message)}")
-        note.id = "autograder-note"  # nbformat's own would be another each time
-        notebook.cells.insert(0, note)
+        note = f"> **{_TITLES[report.status]}** {escape(report.message)}"
+        notebook.cells.insert(0, new_cell("markdown", "autograder-note", note))
 
 
 _TITLES = {

@@ -36,7 +36,7 @@ def _launched(terms: Terms) -> Launched:
     if level != "none":
         for folder in (REPOSITORY, *map(Path, terms.private)):
             isolation.keep_private(folder)
-    return launch(level, terms.settings.limits, cuda=_may_be_cuda(terms.device))
+    return launch(level, terms.settings.limits, cuda=_may_be_cuda(terms.device), core=terms.core)
 
 
 def _may_be_cuda(device: Device) -> bool:

@@ -52,14 +52,20 @@ class Grader:
     """A grader process of one's own. May be shared by threads: one request is answered after another."""
 
     def __init__(
-        self, device: Device = "auto", settings: Settings | None = None, *, private: Sequence[Path] = ()
+        self,
+        device: Device = "auto",
+        settings: Settings | None = None,
+        *,
+        private: Sequence[Path] = (),
+        core: int | None = None,
     ) -> None:
         """settings: those of autograder.toml, if none are given. private: folders that no submission may read.
+        core: the processor to keep to.
 
         Raises BadSettings.
         """
         exposed = [str(folder) for folder in private if exposed_in(folder)]  # of thousands, mostly none
-        terms = msgspec.json.encode(Terms(device, settings or load(), exposed)).decode()
+        terms = msgspec.json.encode(Terms(device, settings or load(), exposed, core)).decode()
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "autograder.grading", terms],

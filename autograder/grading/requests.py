@@ -18,6 +18,8 @@ class Terms(msgspec.Struct):
     settings: Settings
     private: list[str] = []
     """Folders that no submission may read, beside the kit's own."""
+    core: int | None = None
+    """The processor that it shares with its sandbox; None leaves them to the system."""
 
 
 class MarkNotebook(msgspec.Struct, tag="mark"):

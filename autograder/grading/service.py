@@ -9,6 +9,7 @@ import torch
 
 from .. import catalogue, course
 from ..report import Report
+from ..sandbox.inside import processor
 from ..sandbox.isolation import NotIsolated
 from ..sandbox.launch import Launched
 from ..sandbox.self_test import NotDenied
@@ -64,6 +65,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched, device: str
                 return
             desk = Desk(Examiner(session), sandbox, ready.enforced, device)
             gc.collect()
+            processor.keep_to(launched.core)  # not before: it and the warm parent start side by side
             gc.freeze()  # torch's and pytest's objects stay; no collection need walk through them
             _say(answers, ready)
             for line in requests:

@@ -9,10 +9,10 @@ from functools import cache
 from typing import Any
 
 import nbformat
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_raw_cell
 
 from .. import course
 from ..notebook import Damaged, RawCell, RawNotebook
+from ..notebook_nodes import new_cell
 
 PUT_BACK = "# This cell was missing from the notebook that was handed in, and has been put back.\n"
 
@@ -66,10 +66,9 @@ def clean(submission: RawNotebook, unit: str) -> Any:
 
 
 def _cell(raw: RawCell, number: int, original: Any) -> Any:
-    kind = original.cell_type if original is not None else raw.cell_type
-    make = {"code": new_code_cell, "markdown": new_markdown_cell}.get(kind, new_raw_cell)
-    cell = make(raw.text)
-    cell.id = f"cell-{number + 1}"
-    if original is not None:
-        cell.id, cell.metadata = original.id, original.metadata
+    if original is None:
+        kind = raw.cell_type if raw.cell_type in ("code", "markdown") else "raw"
+        return new_cell(kind, f"cell-{number + 1}", raw.text)
+    cell = new_cell(original.cell_type, original.id, raw.text)
+    cell.metadata = original.metadata
     return cell

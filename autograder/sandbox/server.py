@@ -145,10 +145,15 @@ class WarmParent:
 
     def _fork(self, device: str) -> "Worker":
         near_end, far_end = socket.socketpair()
-        limits = {"limits": asdict(self.limits.of_worker()), "scratch_bytes": self.limits.scratch_bytes}
+        job = {
+            "device": device,
+            "limits": asdict(self.limits.of_worker()),
+            "scratch_bytes": self.limits.scratch_bytes,
+            "core": self._launched.core,
+        }
         with far_end:
             try:
-                self._say({"fork": {"device": device, **limits}}, far_end)
+                self._say({"fork": job}, far_end)
                 pid = int(self._hear(_CONTROL_SECONDS)["pid"])
             except _Lost:
                 near_end.close()

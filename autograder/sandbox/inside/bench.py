@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Literal
 
 import torch
@@ -17,7 +18,7 @@ import torch
 from . import device_probe, library_calls
 from .arguments import Arguments
 from .faults import Missing, Place, Raised, Unusable
-from .nesting import tensors_in
+from .nesting import MAX_TENSORS, tensors_in
 
 CELL_PREFIX = "cell:"
 
@@ -97,7 +98,7 @@ class Bench:
         observation = Observation(
             value,
             changed=[i for i, held in enumerate(before) if held is not None and not _same(held, inputs[i])],
-            devices=sorted({leaf.device.type for leaf in tensors_in(value)}),
+            devices=sorted({leaf.device.type for leaf in islice(tensors_in(value), MAX_TENSORS)}),
             library_calls=sorted(libraries),
         )
         if cotangents is not None:

@@ -31,6 +31,11 @@ class _Devices(TorchDispatchMode):
         super().__init__()
         self.mixed = False
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No: nothing is compiled here, and PyTorch's wrapper imports its compiler and doubles what a call costs."""
+        return False
+
     def __torch_dispatch__(
         self,
         func: Any,

@@ -40,6 +40,11 @@ class _Operators(TorchDispatchMode):
         super().__init__()
         self.seen = seen
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No: nothing is compiled here, and PyTorch's wrapper imports its compiler and doubles what a call costs."""
+        return False
+
     def __torch_dispatch__(
         self,
         func: Any,

@@ -6,6 +6,8 @@ from typing import Any
 import torch
 
 MAX_DEPTH = 8
+MAX_TENSORS = 2_000
+"""Of so many in one value notice is taken."""
 
 
 def tensors_in(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:

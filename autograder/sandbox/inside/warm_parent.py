@@ -94,7 +94,12 @@ class _Nursery:
             self._control.close()
             connection = socket.socket(fileno=connection_fd)
             limits = WorkerLimits(**job["limits"])
-            worker.work(connection, worker.Job(job["device"], limits, folder), self._notebook, self._confinement)
+            worker.work(
+                connection,
+                worker.Job(job["device"], limits, folder, job["core"]),
+                self._notebook,
+                self._confinement,
+            )
         finally:
             os._exit(0)
 

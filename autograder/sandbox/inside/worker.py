@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from . import attempts, global_state, protocol, resources
+from . import attempts, global_state, processor, protocol, resources
 from .arguments import Arguments
 from .bench import Bench, Observation, raised
 from .cells import Notebook
@@ -28,6 +28,8 @@ class Job:
     device: str
     limits: resources.WorkerLimits
     scratch: str
+    core: int | None
+    """The processor to keep to; None leaves that to the system."""
 
 
 def work(connection: socket.socket, job: Job, notebook: Notebook, confinement: Confinement) -> None:
@@ -58,6 +60,7 @@ def work(connection: socket.socket, job: Job, notebook: Notebook, confinement: C
 def _settle(job: Job) -> None:
     """A process group, a directory and silence of its own; arithmetic that repeats."""
     os.setsid()
+    processor.keep_to(job.core)
     os.chdir(job.scratch)
     os.environ.update(HOME=job.scratch, TMPDIR=job.scratch)
     tempfile.tempdir = None  # found anew, in the scratch folder
@@ -66,7 +69,7 @@ def _settle(job: Job) -> None:
     for standard in (0, 1, 2):
         os.dup2(null, standard)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)  # torch.manual_seed also formats a stack for every kind of device there is
     if job.device != "cpu":
         torch.use_deterministic_algorithms(True)
         torch.backends.cuda.matmul.allow_tf32 = False
