@@ -1,7 +1,7 @@
 """One student's entry in nbgrader's gradebook: the grades and comments of one submission, and who is in the class."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -63,15 +63,16 @@ class Shown(msgspec.Struct):
 
 
 class Entry:
-    """The grades and comments of one student's submission, in the session that found them."""
+    """The grades and comments of one student's submission, in the session that holds them."""
 
-    def __init__(self, session: Session, cells: Cells, submission: Any, notebook: Any) -> None:
+    def __init__(
+        self, cells: Cells, submission: Any, notebook: Any, grades: Iterable[Any], comments: Iterable[Any]
+    ) -> None:
         self._cells = cells
         self._submission = submission
         self._notebook = notebook
-        mine = {"notebook_id": notebook.id}
-        self._grades = {cells.graded[grade.cell_id]: grade for grade in session.query(Grade).filter_by(**mine)}
-        self._comments = {cells.answered[found.cell_id]: found for found in session.query(Comment).filter_by(**mine)}
+        self._grades = {cells.graded[grade.cell_id]: grade for grade in grades}
+        self._comments = {cells.answered[comment.cell_id]: comment for comment in comments}
 
     @property
     def id(self) -> str:
@@ -152,7 +153,25 @@ def find(session: Session, cells: Cells, student: str) -> Entry | None:
         )
         .one_or_none()
     )
-    return Entry(session, cells, *found) if found else None
+    if found is None:
+        return None
+    submission, notebook = found
+    grades, comments = (session.query(kind).filter_by(notebook_id=notebook.id) for kind in (Grade, Comment))
+    return Entry(cells, submission, notebook, grades, comments)
+
+
+def new(session: Session, cells: Cells, student: str) -> Entry:
+    """An empty entry, which is in the gradebook once it is committed with its marks.
+
+    nbgrader's own `add_submission` commits it without: a run that ended then would leave an entry of nothing.
+    """
+    submission = SubmittedAssignment(assignment_id=cells.assignment, student_id=student)
+    notebook = SubmittedNotebook(notebook_id=cells.notebook, assignment=submission)
+    grades = [Grade(cell_id=cell, notebook=notebook) for cell in cells.graded]
+    comments = [Comment(cell_id=cell, notebook=notebook) for cell in cells.answered]
+    session.add(submission)
+    session.flush()
+    return Entry(cells, submission, notebook, grades, comments)
 
 
 def automatic_scores(session: Session, unit: str) -> dict[str, dict[str, float]]:

@@ -106,10 +106,7 @@ class ClassGradebook:
 
     def new_entry(self, student: str) -> Entry:
         """An empty entry, for the unit's cells, in place of none."""
-        self._gradebook.add_submission(self._unit, student)
-        found = self.entry(student)
-        assert found is not None
-        return found
+        return entry.new(self._session, self._cells, student)
 
     def penalise(self, entry: Entry) -> None:
         """Sets the penalty for handing in late, by nbgrader's plugin for it."""

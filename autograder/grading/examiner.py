@@ -69,7 +69,8 @@ class Examiner:
         return self._known[unit, exercise]
 
     def _traces(self, unit: str, entry: catalogue.Candidate) -> Iterator[Trace]:
-        for _, trace in self._seen(unit, entry.exercise, _recording(candidate_bench(unit, entry), entry)):
+        bench = candidate_bench(unit, entry, watch=False)  # which libraries ran is no part of a trace
+        for _, trace in self._seen(unit, entry.exercise, _recording(bench, entry)):
             yield trace
 
     def _seen(self, unit: str, exercise: str, recording: Recording) -> Iterator[tuple[Verdict, Trace]]:
@@ -95,9 +96,9 @@ class _Beside(Bench):
         return observation
 
 
-def candidate_bench(unit: str, candidate: catalogue.Candidate | None) -> Bench:
+def candidate_bench(unit: str, candidate: catalogue.Candidate | None, *, watch: bool = True) -> Bench:
     """A bench in this process with the solutions, and the candidate in the place of one of them."""
     names = dict(vars(importlib.import_module(f"solutions.{unit}")))
     if candidate is not None:
         names[candidate.exercise] = candidate.answer
-    return _Beside(names)
+    return _Beside(names, watch=watch)

@@ -45,7 +45,7 @@ class Bench:
     """The student's names, and the instances built from their classes."""
 
     def __init__(self, names: Mapping[str, Any], device: str = "cpu", *, watch: bool = True) -> None:
-        """watch: note the library calls; costs a second of imports in a process that does so first."""
+        """watch: note the library calls, which takes longer than most calls themselves."""
         self._names = names
         self._watched = library_calls.watched if watch else _unwatched
         self._device = torch.device(device)

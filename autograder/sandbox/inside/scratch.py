@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-MOST_FILES = 10_000
+MOST_FILES = 1_000
 _PATIENCE = 5  # seconds
 
 

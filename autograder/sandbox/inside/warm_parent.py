@@ -40,7 +40,7 @@ def main(control_fd: int, terms: Terms) -> None:
     torch.set_num_threads(1)  # before any operator runs
     site.sethelper()  # `help`, which -S leaves out
     notebook = Notebook()
-    _warm_up()
+    _warm_up(notebook)
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the trusted side may leave at any time
         try:
             confinement = prepare(terms)
@@ -140,8 +140,9 @@ def _words(file: Path) -> list[str]:
     return file.read_text().split() if file.exists() else []
 
 
-def _warm_up() -> None:
-    """Does what is slow the first time (a dispatch mode imports a thousand modules) once here, not once a worker."""
+def _warm_up(notebook: Notebook) -> None:
+    """Does what is slow the first time (the meta device imports a thousand modules) once here, not once a worker."""
+    notebook.run("", "pass")
     bench = Bench({"Linear": torch.nn.Linear})
     layer, inputs = bench.build("Linear", Arguments((2, 2))), Arguments((torch.ones(2, 2),))
     bench.call(layer, inputs)
