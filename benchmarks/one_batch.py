@@ -1,8 +1,9 @@
-"""One `autograder grade` with everything about it measured: `python -m benchmarks.one_batch COURSE UNIT WORKERS`.
+"""One `autograder grade`, measured: `python -m benchmarks.one_batch COURSE UNIT WORKERS time|memory`.
 
-Prints one JSON object.
+Prints one JSON object. What the processes hold in memory is looked at in a run of its own, for looking takes time.
 """
 
+import contextlib
 import json
 import resource
 import sys
@@ -44,7 +45,7 @@ def timed(owner: Any, name: str, spent: dict[str, float], stage: str) -> None:
 
 def main() -> None:
     """Grades, and prints what it took."""
-    root, unit, workers = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    root, unit, workers, wanted = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4]
     spent = dict.fromkeys(STAGES, 0.0)
     for stage, (owner, names) in STAGES.items():
         for name in names:
@@ -52,7 +53,8 @@ def main() -> None:
     asked = Settings(Isolation("A"), settings.load().limits)
     work = assignment(unit, root, None, None)
     started = time.monotonic()
-    with Watching() as watching:
+    watching = Watching()
+    with watching if wanted == "memory" else contextlib.nullcontext():
         result = grade(work, device="cpu", settings=asked, workers=workers)
     wall = time.monotonic() - started
     own, below = (_seconds(resource.getrusage(who)) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
