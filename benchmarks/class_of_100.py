@@ -2,9 +2,9 @@
 
 The same submissions go through stock `nbgrader autograde` and `generate_feedback` with the same checks as hidden test
 cells, through the same with kernels that are shut down at once, and through `autograder grade` at isolation level A.
-The three take turns, slice by slice, so that whatever else the machine does falls on all of them alike. A slice is
-graded with one submission and with many; the difference is what the others cost, the rest is what a batch costs once.
-OURS submissions (100) go through ours, STOCK (12) through the other two, which need seconds each.
+All take turns, so that whatever else the machine does falls on each alike. Each grades one submission and many; the
+difference is what the others cost, the rest is what a batch costs once. In each of ROUNDS (3), OURS submissions (100)
+go through ours, STOCK (4) through the others, which need seconds each; the figures are the medians.
 """
 
 import json
@@ -24,10 +24,12 @@ from matplotlib.figure import Figure
 from autograder.course import REPOSITORY
 
 from . import stock_course
+from .one_batch import STAGES
 
 UNIT = "dot_product_attention"
 FIGURES = REPOSITORY / "docs" / "figures"
-STOCK, IMMEDIATE, OURS = "stock nbgrader", "stock, kernels shut down at once", "autograder grade"
+STOCK, IMMEDIATE = "stock nbgrader", "stock, kernels shut down at once"
+OURS, TWO_WORKERS = "autograder grade, one worker", "autograder grade, two workers"
 Submissions = Mapping[str, bytes]
 
 
@@ -60,52 +62,41 @@ def ours(submissions: Submissions, workers: int = 1, wanted: str = "time") -> di
 
 
 def measure(sizes: Mapping[str, int], rounds: int) -> dict[str, Any]:
-    """Seconds a submission and once, by pipeline, from one slice a round."""
+    """Seconds a submission and once, by pipeline; each round takes other submissions of the class."""
     checks = stock_course.calls(UNIT)
-    runs = {STOCK: stock("", checks), IMMEDIATE: stock(stock_course.IMMEDIATE, checks), OURS: ours}
-    slices: dict[str, list[dict[str, float]]] = {name: [] for name in runs}
+    runs: dict[str, Callable[[Submissions], dict[str, Any]]] = {
+        STOCK: stock("", checks),
+        IMMEDIATE: stock(stock_course.IMMEDIATE, checks),
+        OURS: ours,
+        TWO_WORKERS: lambda submissions: ours(submissions, workers=2),
+    }
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in runs}
     for number in range(rounds):
         for name, run in runs.items():
-            size = sizes[name] // rounds
-            part = dict(list(stock_course.class_of(sizes[name], UNIT).items())[number * size : (number + 1) * size])
+            size = sizes[name]
+            part = dict(list(stock_course.class_of(size * rounds, UNIT).items())[number * size : (number + 1) * size])
             one, many = run(dict(list(part.items())[:1])), run(part)
             each = {kind: (many[kind] - one[kind]) / (size - 1) for kind in ("cpu", "wall")}
-            slices[name].append({**each, "once": one["cpu"] - each["cpu"]})
-            print(name, {kind: round(value, 3) for kind, value in slices[name][-1].items()}, file=sys.stderr)
+            stages = {stage: seconds / size for stage, seconds in many.get("stages", {}).items()}
+            found[name].append({**each, "once": one["cpu"] - each["cpu"], **stages})
+            print(name, {kind: round(value, 3) for kind, value in found[name][-1].items()}, file=sys.stderr)
     return {
-        name: _median(parts) | {"submissions": sizes[name], "slices": [found["cpu"] for found in parts]}
-        for name, parts in slices.items()
+        name: {kind: statistics.median(part[kind] for part in parts) for kind in parts[0]}
+        | {"submissions": sizes[name] * rounds, "rounds": [part["cpu"] for part in parts]}
+        for name, parts in found.items()
     }
 
 
 def main() -> None:
     """Measures, prints a table, and writes the figures and the plot."""
-    total, few, rounds = (int(given) for given in (*sys.argv[1:], *("100", "12", "3")[len(sys.argv) - 1 :]))
-    figures: dict[str, Any] = {"unit": UNIT, "cores": os.cpu_count(), "rounds": rounds}
-    figures["pipelines"] = measure({STOCK: few, IMMEDIATE: few, OURS: total}, rounds)
-    whole = stock_course.class_of(total, UNIT)
-    figures["workers"], figures["stages"] = with_workers(whole, rounds)
-    figures["stages"]["marking"] = figures["pipelines"][OURS]["cpu"] - sum(figures["stages"].values())
-    figures["memory"] = {}
+    total, few, rounds = (int(given) for given in (*sys.argv[1:], *("100", "4", "3")[len(sys.argv) - 1 :]))
+    sizes = {STOCK: few, IMMEDIATE: few, OURS: total, TWO_WORKERS: total}
+    figures = {"unit": UNIT, "cores": os.cpu_count(), "pipelines": measure(sizes, rounds), "memory": {}}
     for size in (total, 10 * total):
+        write(figures)
         held = ours(stock_course.class_of(size, UNIT), os.cpu_count() or 1, "memory")["memory"]
         figures["memory"][str(size)] = held
-        write(figures)
-
-
-def with_workers(whole: Submissions, rounds: int) -> tuple[dict[int, dict[str, float]], dict[str, float]]:
-    """Seconds a submission by the number of workers, without what a batch costs once; and the stages of one worker."""
-    few = dict(list(whole.items())[:2])
-    each: dict[int, list[dict[str, float]]] = {1: [], 2: []}
-    stages: list[dict[str, float]] = []
-    for _ in range(rounds):
-        for workers, found in each.items():
-            start, batch = ours(few, workers), ours(whole, workers)
-            found.append({kind: (batch[kind] - start[kind]) / (len(whole) - len(few)) for kind in ("cpu", "wall")})
-            print(workers, "workers", found[-1], file=sys.stderr)
-            if workers == 1:
-                stages.append({name: seconds / len(whole) for name, seconds in batch["stages"].items()})
-    return {workers: _median(found) for workers, found in each.items()}, _median(stages)
+    write(figures)
 
 
 def write(figures: Mapping[str, Any]) -> None:
@@ -128,30 +119,24 @@ def write(figures: Mapping[str, Any]) -> None:
 
 def as_markdown(figures: Mapping[str, Any]) -> str:
     """The figures as tables for docs/performance.md."""
-    base = figures["pipelines"][STOCK]["cpu"]
+    pipelines = figures["pipelines"]
+    base, alone = pipelines[STOCK]["cpu"], pipelines[OURS]["wall"]
     lines = [
         "| | submissions | CPU s a submission | wall s a submission | CPU s once | less CPU |",
         "|---|---|---|---|---|---|",
     ]
-    for name, found in figures["pipelines"].items():
+    for name, found in pipelines.items():
         numbers = f"{found['cpu']:.3f} | {found['wall']:.3f} | {found['once']:.1f} | {base / found['cpu']:.1f} times"
         lines.append(f"| {name} | {found['submissions']} | {numbers} |")
+    lines += ["", f"Two workers are {alone / pipelines[TWO_WORKERS]['wall']:.2f} times as fast as one."]
+    stages = {stage: pipelines[OURS][stage] for stage in STAGES}
+    stages["marking"] = pipelines[OURS]["cpu"] - sum(stages.values())
     lines += ["", "| stage of `autograder grade` | CPU ms a submission |", "|---|---|"]
-    lines += [f"| {name} | {1000 * seconds:.1f} |" for name, seconds in figures["stages"].items()]
-    lines += ["", "| workers | CPU s a submission | wall s a submission | faster |", "|---|---|---|---|"]
-    alone = figures["workers"][1]["wall"]
-    lines += [
-        f"| {workers} | {found['cpu']:.3f} | {found['wall']:.3f} | {alone / found['wall']:.2f} times |"
-        for workers, found in figures["workers"].items()
-    ]
+    lines += [f"| {name} | {1000 * seconds:.1f} |" for name, seconds in stages.items()]
     lines += ["", "| class of | process | resident MB, at most | proportional | private |", "|---|---|---|---|---|"]
     for size, roles in figures["memory"].items():
         lines += [f"| {size} | {role} | {' | '.join(f'{most:.0f}' for most in held)} |" for role, held in roles.items()]
     return "\n".join(lines) + "\n"
-
-
-def _median(parts: list[dict[str, float]]) -> dict[str, float]:
-    return {kind: statistics.median(found[kind] for found in parts) for kind in parts[0]}
 
 
 def _children() -> float:
