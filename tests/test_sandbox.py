@@ -361,6 +361,18 @@ def test_a_submission_has_a_time_of_its_own():
     assert statuses[-1] == "skipped"
 
 
+def test_a_grader_and_its_workers_keep_to_the_processor_that_they_are_given():
+    source = "def softmax(scores, dim=-1):\n    import os\n    raise RuntimeError(sorted(os.sched_getaffinity(0)))"
+    content = filled_in(UNIT, {"softmax": source})
+    core = max(os.sched_getaffinity(0))
+    with Grader("cpu", Settings(Isolation("best"), LIMITS), core=core) as kept, Grader("cpu") as free:
+        told = [grader.mark("where.ipynb", content, UNIT).exercises for grader in (kept, free)]
+        assert os.sched_getaffinity(kept.pid) == {core}
+    words = [next(e for e in exercises if e.name == "softmax").message for exercises in told]
+    assert f"RuntimeError: [{core}]" in words[0]
+    assert f"RuntimeError: {sorted(os.sched_getaffinity(0))}" in words[1]
+
+
 @pytest.mark.parametrize("level", ["A", "B", "none"])
 def test_the_sandbox_ends_with_its_grader_whatever_ends_that(level):
     settings = Settings(Isolation(level, trust_submissions=level == "none"), LIMITS)

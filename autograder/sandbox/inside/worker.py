@@ -71,6 +71,7 @@ def _settle(job: Job) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     torch.default_generator.manual_seed(0)  # torch.manual_seed also formats a stack for every kind of device there is
     if job.device != "cpu":
+        torch.cuda.manual_seed_all(0)
         torch.use_deterministic_algorithms(True)
         torch.backends.cuda.matmul.allow_tf32 = False
         torch.backends.cudnn.allow_tf32 = False
