@@ -22,6 +22,8 @@ plt.legend(); plt.tight_layout(); plt.savefig("weights.png"); plt.savefig("weigh
 animation.FuncAnimation(figure, lambda frame: axes[0].imshow(torch.eye(6)), frames=2).to_jshtml()
 assert plt.imread("weights.png").shape[2] == 4
 """,
+    "a line that goes on in an empty one": "total = 1 \\\n\n",
+    "empty lines": "\n" * 100_000,
     "magics and displays": """
 %time total = sum(range(10))
 %timeit -n 1 -r 1 sum(range(10))
@@ -38,8 +40,10 @@ len?
     "a written module": """%%writefile helper.py
 def double(x):
     return 2 * x
+
+
 """,
-    "and its import": "import helper\nassert helper.double(2) == 4",
+    "and its import": "import helper\nassert helper.double(2) == 4 and len(open('helper.py').readlines()) == 4",
     "einops and pandas": """
 import einops, pandas
 heads = einops.rearrange(torch.zeros(2, 6, 8), "b t (h d) -> b h t d", h=2)
@@ -70,6 +74,7 @@ batches = list(DataLoader(TensorDataset(torch.randn(8, 2)), batch_size=4, shuffl
 layer = nn.Linear(2, 2); optimizer = torch.optim.AdamW(layer.parameters())
 layer(batches[0][0]).sum().backward(); optimizer.step()
 torch.func.vmap(torch.sin)(torch.randn(3)); torch.jit.script(nn.Linear(2, 2))
+assert torch.compile(torch.exp)(torch.zeros(1)) == 1
 print(inspect.getsource(scaled_softmax), copy.deepcopy(layer), layer)
 logging.getLogger(__name__).warning("careful")
 """,
@@ -80,6 +85,7 @@ logging.getLogger(__name__).warning("careful")
 def report(request):
     """The report on a right notebook that does all this at its end."""
     right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    right["scaled_softmax"] = f"@torch.compile\n{right['scaled_softmax']}"
     with Grader("cpu", Settings(Isolation(request.param), load().limits)) as grader:
         yield grader.mark("busy.ipynb", with_cells(filled_in(UNIT, right)), UNIT)
 

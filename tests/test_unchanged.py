@@ -6,6 +6,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 from nbgrader.api import Gradebook
+from sqlalchemy import text
 
 from autograder import catalogue
 from autograder.notebook import filled_in
@@ -145,3 +146,16 @@ def test_our_own_fault_is_no_zero_and_is_tried_again(root, recorded):
     with gradebook(root) as opened:
         softmax = opened.find_grade("test_softmax", UNIT, UNIT, "bo")
         assert (softmax.auto_score, softmax.needs_manual_grade) == (4.0, False)
+
+
+def test_a_damaged_entry_is_one_students_problem(root, recorded):
+    """Half an entry, which the gradebook does not let be made again: said in that row, and the others are graded."""
+    with gradebook(root) as opened:
+        notebook_of_ada = opened.find_submission_notebook(UNIT, UNIT, "ada").id
+        for table, column in (("grade", "notebook_id"), ("comment", "notebook_id"), ("submitted_notebook", "id")):
+            opened.db.execute(text(f"DELETE FROM {table} WHERE {column} = :it"), {"it": notebook_of_ada})
+        opened.db.commit()
+    result = recorded.grade(root, regrade=True)
+    problems = {row.student: row.problem for row in result.rows}
+    assert "the gradebook does not take this entry: UNIQUE constraint failed" in problems.pop("ada")
+    assert problems == {"bo": "", "cy": ""}

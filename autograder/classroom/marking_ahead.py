@@ -133,7 +133,7 @@ class MarkingAhead:
 
 
 def _cores() -> list[int]:
-    """The processors that this process may use, from another one in each process; none where it cannot be told."""
+    """The processors that this process may use, from any one of them; none where it cannot be told."""
     if not hasattr(os, "sched_getaffinity"):
         return []
     cores = sorted(os.sched_getaffinity(0))

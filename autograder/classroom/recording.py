@@ -7,7 +7,7 @@ what each mark rests on (`provenance`), so the next run sees which is which, and
 import traceback
 from pathlib import Path
 
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from .. import kit
 from ..grading.requests import Device
@@ -57,6 +57,9 @@ class Recording:
         """Records one mark; what went wrong, or nothing. A disk or a gradebook that cannot be written is raised."""
         try:
             self._record(marked)
+        except IntegrityError as error:
+            self._gradebook.rollback()
+            return f"the gradebook does not take this entry: {error.orig}. Was the old one damaged, or just put there?"
         except (SQLAlchemyError, OSError):
             self._gradebook.rollback()
             raise

@@ -66,6 +66,7 @@ main({far_end.fileno()}, Terms(**json.loads({json.dumps(asdict(terms))!r})))
         "LOGNAME": "student",
         "LANG": "C.UTF-8",
         "MPLBACKEND": "Agg",
+        "TORCH_COMPILE_DISABLE": "1",  # there is no compiler here; torch.compile leaves a function as it is
         # Memory in pages of 2 MB where the kernel has them: to fork a worker and to end it takes a third of the time.
         "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
         "PYTHONMALLOC": "malloc",

@@ -139,7 +139,8 @@ class Notebook:
 
     def run(self, cell: str, source: str) -> CellOutcome:
         """Runs one cell; an exception is part of the outcome, as it is in Jupyter."""
-        source = source.rstrip()  # IPython takes its time over each empty line
+        if not source.strip(" \t\n"):
+            return CellOutcome("", None)  # IPython takes its time over each empty line
         self._set_aside.make_way(source, self._shell.transform_cell)
         return self._run(cell, source)
 

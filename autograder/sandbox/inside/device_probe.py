@@ -27,6 +27,8 @@ _CROSSING = {"copy_", "_to_copy", "index", "index_put", "index_put_", "_index_pu
 class _Devices(TorchDispatchMode):
     """Notes whether an operator got operands from two devices. A 0-d CPU tensor may go anywhere, as on CUDA."""
 
+    supports_higher_order_operators = True
+
     def __init__(self) -> None:
         super().__init__()
         self.mixed = False
@@ -44,7 +46,7 @@ class _Devices(TorchDispatchMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         devices = {t.device for t in tensors_in((args, dict(kwargs or {}))) if t.dim() > 0 or t.is_meta}
-        name = func.overloadpacket.__name__
+        name = getattr(func, "overloadpacket", func).__name__
         if len(devices) > 1 and name not in _CROSSING:
             self.mixed = True
         if name == "copy_" and args[1].is_meta and not args[0].is_meta:

@@ -16,6 +16,7 @@ LIBRARY_SOFTMAX = "library softmax"
 LIBRARY_ATTENTION = "library attention"
 
 _OPERATORS = {
+    "flex_attention": LIBRARY_ATTENTION,
     "_softmax": LIBRARY_SOFTMAX,
     "_safe_softmax": LIBRARY_SOFTMAX,
     "_log_softmax": LIBRARY_SOFTMAX,
@@ -36,6 +37,8 @@ def _library(operator: str) -> str | None:
 
 
 class _Operators(TorchDispatchMode):
+    supports_higher_order_operators = True  # torch.cond and its kin, which have no overloads
+
     def __init__(self, seen: set[str]) -> None:
         super().__init__()
         self.seen = seen
@@ -52,7 +55,7 @@ class _Operators(TorchDispatchMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        if library := _library(func.overloadpacket.__name__):
+        if library := _library(getattr(func, "overloadpacket", func).__name__):
             self.seen.add(library)
         return func(*args, **(kwargs or {}))
 

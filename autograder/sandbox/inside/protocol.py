@@ -29,6 +29,11 @@ MAX_DIMS = 16
 _LENGTHS = struct.Struct("<II")
 
 _PLAIN = (tuple, list, dict, str, float)
+_DTYPES = {
+    *(torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.bool),
+    *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint64, torch.uint32, torch.uint16, torch.uint8),
+}
+"""Those that safetensors has and a comparison can be made in."""
 
 Tensors = dict[str, torch.Tensor]
 
@@ -87,10 +92,12 @@ def _plain_type(value: Any) -> type:
 def _pack_tensor(value: torch.Tensor, tensors: Tensors) -> Any:
     try:
         held = value.detach().as_subclass(torch.Tensor)
-        if len(tensors) >= MAX_TENSORS or held.dim() > MAX_DIMS:
-            return {
-                "opaque": "one tensor too many" if held.dim() <= MAX_DIMS else f"a tensor of {held.dim()} dimensions"
-            }
+        if len(tensors) >= MAX_TENSORS:
+            return {"opaque": f"a tensor beyond the first {MAX_TENSORS}"}
+        if held.dim() > MAX_DIMS:
+            return {"opaque": f"a tensor of {held.dim()} dimensions"}
+        if held.dtype not in _DTYPES:
+            return {"opaque": f"a tensor of {held.dtype}"}
         if held.layout is not torch.strided or held.is_meta or held.is_quantized or held.is_nested:
             return {"opaque": f"a tensor of layout {held.layout} on {held.device}"}
         room = MAX_PAYLOAD_BYTES - sum(t.nbytes for t in tensors.values())
