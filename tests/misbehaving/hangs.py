@@ -203,9 +203,9 @@ def deep_folders():
     """Makes folders in folders, deeper than a path can name."""
     import os
 
-    for _ in range(3000):
-        os.mkdir("d")
-        os.chdir("d")
+    for _ in range(900):
+        os.mkdir("deeper" * 4)
+        os.chdir("deeper" * 4)
 
 
 @must(CRASH)
