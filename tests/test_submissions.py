@@ -8,6 +8,9 @@ from autograder import catalogue, course
 from autograder.course import RELEASE, SOURCE
 from autograder.notebook import filled_in
 from autograder.report import NOT_WRITTEN
+from autograder.sandbox.inside.faults import Raised
+from autograder.student.face import Student
+from autograder.student.recording import Recording
 
 UNIT = "self_attention"
 
@@ -300,3 +303,15 @@ def test_a_cell_with_a_name_without_end_and_marks_of_its_own_stays_short(grader)
     notebook["cells"].append({"cell_type": "code", "id": "x", "metadata": metadata, "source": "1 / 0"})
     report = grader.mark("named.ipynb", json.dumps(notebook).encode(), UNIT)
     assert len(report.message) < 300
+
+
+def test_an_error_claimed_before_anything_was_called_is_the_students():
+    """A worker that a submission has taken over may answer every question with the refusal that a grader waits for."""
+
+    class Claims:
+        def kind(self, name):
+            raise Raised("ValueError", "no", None, ["ValueError"])
+
+    student = Student(Recording(Claims()))
+    with pytest.raises(Raised), student.refusing(frozenset({"ValueError"})):
+        student.split_heads(1, 2)
