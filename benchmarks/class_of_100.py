@@ -74,6 +74,7 @@ def measure(sizes: Mapping[str, int], rounds: int) -> dict[str, Any]:
     }
     found: dict[str, list[dict[str, float]]] = {name: [] for name in runs}
     for number in range(rounds):
+        scores = {}
         for name, run in runs.items():
             size = sizes[name]
             part = dict(list(stock_course.class_of(size * rounds, UNIT).items())[number * size : (number + 1) * size])
@@ -81,7 +82,9 @@ def measure(sizes: Mapping[str, int], rounds: int) -> dict[str, Any]:
             each = {kind: (many[kind] - few[kind]) / (size - FEW) for kind in ("cpu", "wall")}
             stages = {stage: seconds / size for stage, seconds in many.get("stages", {}).items()}
             found[name].append({**each, "once": few["cpu"] - FEW * each["cpu"], **stages})
+            scores[name] = many.get("scores")
             print(name, {kind: round(value, 3) for kind, value in found[name][-1].items()}, file=sys.stderr)
+        assert scores[OURS] == scores[TWO_WORKERS]
     return {
         name: {kind: statistics.median(part[kind] for part in parts) for kind in parts[0]}
         | {"submissions": sizes[name] * rounds, "rounds": [part["cpu"] for part in parts]}

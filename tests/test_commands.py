@@ -213,6 +213,17 @@ def test_a_folder_that_no_gradebook_could_name_leaves_the_others_to_be_graded(tm
     assert work.nameless == ["b\\udcffd"]
 
 
+def test_links_to_names_that_are_too_long_leave_the_others_to_be_graded(tmp_path):
+    for name in ("ada", "bo"):
+        (tmp_path / "submitted" / name).mkdir(parents=True)
+    (tmp_path / "submitted" / "ada" / UNIT).symlink_to("x" * 300)
+    (tmp_path / "submitted" / "bo" / UNIT).mkdir()
+    (tmp_path / "submitted" / "bo" / UNIT / f"{UNIT}.ipynb").symlink_to("x" * 300)
+    (tmp_path / "roster.csv").write_text("id\nada\n")
+    work = assignment(UNIT, tmp_path, None, None)
+    assert [(hand_in.student, hand_in.notebook is None) for hand_in in work.hand_ins] == [("ada", True), ("bo", False)]
+
+
 def test_a_course_has_its_own_settings_over_the_kits(tmp_path):
     (tmp_path / "nbgrader_config.py").write_text("c = get_config()\nc.CourseDirectory.course_id = 'autumn'\n")
     directory = course_directory(tmp_path)

@@ -24,7 +24,7 @@ from autograder.course import REPOSITORY
 from autograder.grading.client import Grader, GraderRefused
 from autograder.notebook import filled_in
 from autograder.sandbox import isolation, self_test
-from autograder.sandbox.inside import protocol
+from autograder.sandbox.inside import protocol, scratch
 from autograder.sandbox.launch import launch
 from autograder.sandbox.server import Crashed, TimedOut, WarmParent
 from autograder.settings import BadSettings, Isolation, Settings, load
@@ -88,6 +88,17 @@ def test_worker_cannot_import(run, name):
 def test_forked_from_a_process_with_one_thread(parent):
     tasks = list(Path(f"/proc/{parent.pid}/task").iterdir())
     assert len(tasks) == 1
+
+
+def test_folders_nested_deeper_than_python_recurses_are_wiped(tmp_path):
+    top = tmp_path / "scratch"
+    top.mkdir()
+    with contextlib.chdir(top):
+        for _ in range(3 * sys.getrecursionlimit()):
+            Path("d").mkdir()
+            os.chdir("d")
+    scratch.wipe(str(top))
+    assert not top.exists()
 
 
 def test_scratch_folder_is_gone_with_the_worker(parent):

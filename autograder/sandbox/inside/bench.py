@@ -65,11 +65,11 @@ class Bench:
     def manual_seed(self, seed: int) -> None:
         """The seed for what comes next; an instance that is built without one gets 0."""
         self._seed = seed
-        self._seed_generators()
+        seed_generators(self._seed, self._device)
 
     def build(self, name: str, arguments: Arguments) -> int:
         """Builds an instance on the CPU, where seeds mean the same everywhere, then moves it to the device."""
-        self._seed_generators()
+        seed_generators(self._seed, self._device)
         self._seed = 0
         with student_code():
             instance = arguments.apply(self._find(name))
@@ -163,13 +163,6 @@ class Bench:
             name: next(found) if p.requires_grad else None for name, p in parameters.items()
         }
 
-    def _seed_generators(self) -> None:
-        # torch.manual_seed also queues a call, with a formatted stack, for each kind of device that is not in use:
-        # several milliseconds, and memory that is never given back.
-        _cpu_generator.manual_seed(self._seed)
-        if self._device.type == "cuda":
-            torch.cuda.manual_seed_all(self._seed)
-
     def _find(self, name: str) -> Any:
         if name not in self._names:
             raise Missing(name)
@@ -217,6 +210,15 @@ def _place_of(error: BaseException) -> Place | None:
         if frame.f_code.co_filename.startswith(CELL_PREFIX):
             return Place(frame.f_code.co_filename.removeprefix(CELL_PREFIX), line)
     return None
+
+
+def seed_generators(seed: int, device: torch.device) -> None:
+    """Seeds the CPU's generator, and the device's."""
+    # torch.manual_seed also queues a call, with a formatted stack, for each kind of device that is not in use:
+    # several milliseconds, and memory that is never given back.
+    _cpu_generator.manual_seed(seed)
+    if device.type == "cuda":
+        torch.cuda.manual_seed_all(seed)
 
 
 def _differentiable(arg: Any) -> bool:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from .arguments import Arguments
 from .nesting import tensors_in
+from .operators import OperatorMode, name_of
 
 FOLLOWS = "follows"
 MIXED = "mixed"
@@ -24,19 +24,12 @@ META = torch.device("meta")
 _CROSSING = {"copy_", "_to_copy", "index", "index_put", "index_put_", "_index_put_impl_"}
 
 
-class _Devices(TorchDispatchMode):
+class _Devices(OperatorMode):
     """Notes whether an operator got operands from two devices. A 0-d CPU tensor may go anywhere, as on CUDA."""
-
-    supports_higher_order_operators = True
 
     def __init__(self) -> None:
         super().__init__()
         self.mixed = False
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """No: nothing is compiled here, and PyTorch's wrapper imports its compiler and doubles what a call costs."""
-        return False
 
     def __torch_dispatch__(
         self,
@@ -46,7 +39,7 @@ class _Devices(TorchDispatchMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         devices = {t.device for t in tensors_in((args, dict(kwargs or {}))) if t.dim() > 0 or t.is_meta}
-        name = getattr(func, "overloadpacket", func).__name__
+        name = name_of(func)
         if len(devices) > 1 and name not in _CROSSING:
             self.mixed = True
         if name == "copy_" and args[1].is_meta and not args[0].is_meta:

@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from .operators import OperatorMode, name_of
 
 LIBRARY_SOFTMAX = "library softmax"
 LIBRARY_ATTENTION = "library attention"
@@ -36,17 +37,10 @@ def _library(operator: str) -> str | None:
     return _OPERATORS.get(operator)
 
 
-class _Operators(TorchDispatchMode):
-    supports_higher_order_operators = True  # torch.cond and its kin, which have no overloads
-
+class _Operators(OperatorMode):
     def __init__(self, seen: set[str]) -> None:
         super().__init__()
         self.seen = seen
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """No: nothing is compiled here, and PyTorch's wrapper imports its compiler and doubles what a call costs."""
-        return False
 
     def __torch_dispatch__(
         self,
@@ -55,7 +49,7 @@ class _Operators(TorchDispatchMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        if library := _library(getattr(func, "overloadpacket", func).__name__):
+        if library := _library(name_of(func)):
             self.seen.add(library)
         return func(*args, **(kwargs or {}))
 

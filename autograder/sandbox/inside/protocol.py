@@ -104,7 +104,7 @@ def _pack_tensor(value: torch.Tensor, tensors: Tensors) -> Any:
         if held.nbytes > room - (1 << 16):
             return {"opaque": f"a tensor of shape {tuple(held.shape)}, larger than an answer may be"}
         name = str(len(tensors))
-        # safetensors takes neither views that share memory nor strided ones.
+        # A copy, in which nothing changes any more; contiguous, for it is sent as the bytes that it begins with.
         tensors[name] = held.to("cpu", copy=True).contiguous()
         return {"tensor": name}
     except Exception:

@@ -13,7 +13,7 @@ import torch
 
 from . import attempts, global_state, processor, protocol, resources
 from .arguments import Arguments
-from .bench import Bench, Observation, raised
+from .bench import Bench, Observation, raised, seed_generators
 from .cells import Notebook
 from .confinement import Confinement
 from .faults import Missing, Raised, StudentFault
@@ -69,9 +69,8 @@ def _settle(job: Job) -> None:
     for standard in (0, 1, 2):
         os.dup2(null, standard)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    torch.default_generator.manual_seed(0)  # torch.manual_seed also formats a stack for every kind of device there is
+    seed_generators(0, torch.device(job.device))
     if job.device != "cpu":
-        torch.cuda.manual_seed_all(0)
         torch.use_deterministic_algorithms(True)
         torch.backends.cuda.matmul.allow_tf32 = False
         torch.backends.cudnn.allow_tf32 = False
