@@ -26,11 +26,12 @@ c.Autograde.autograde_preprocessors = [
     "nbconvert.preprocessors.ClearMetadataPreprocessor",
     "nbgrader.preprocessors.LimitOutput",
     "nbgrader.preprocessors.SaveAutoGrades",
+    "autograder.nbgrader_plugin.record_report.RecordReport",
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 c.OverwriteCells.add_missing_cells = True
 
 # Formgrader and feedback pages: what a student wrote is text there, and nothing is loaded from another machine.
-c.HTMLExporter.filters = {"markdown2html": pages.markdown2html}
+c.HTMLExporter.filters = {"markdown2html": pages.markdown2html, "highlight_code": pages.highlight_code}
 c.HTMLExporter.extra_template_basedirs = pages.templates()

@@ -1,5 +1,6 @@
 """A small class with the reports that a real grader gave, for tests of what is done with reports."""
 
+import os
 import shutil
 import sqlite3
 from dataclasses import dataclass, replace
@@ -29,7 +30,7 @@ class RecordedClass:
         """The real grader's report on these bytes, made once."""
         content = hand_in.notebook.read_bytes()
         name = f"{hand_in.student}/{UNIT}/{hand_in.notebook.name}"
-        key = name.encode() + content
+        key = os.fsencode(name) + content
         if key not in self.known:
             self.known[key] = Marked(hand_in, content, self.grader.mark(name, content, UNIT))
         return replace(self.known[key], hand_in=hand_in)

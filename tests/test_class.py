@@ -90,6 +90,8 @@ def graded(tmp_path_factory):
     link = root / "submitted" / "link" / UNIT
     link.mkdir(parents=True)
     (link / f"{UNIT}.ipynb").symlink_to(REPOSITORY / "source" / UNIT / f"{UNIT}.ipynb")
+    (root / "submitted" / "linked folder").mkdir()
+    (root / "submitted" / "linked folder" / UNIT).symlink_to(REPOSITORY / "source" / UNIT)
     (root / "submitted" / "empty folder" / UNIT).mkdir(parents=True)
     (root / "submitted" / ".ipynb_checkpoints" / UNIT).mkdir(parents=True)
     result = grade(root)
@@ -115,8 +117,9 @@ def test_everyone_has_the_right_status_and_mark(graded, student):
 def test_links_and_empty_folders_have_a_row_with_a_reason(graded):
     _, printed = graded
     rows = {line.split("│")[1].strip(): line for line in printed.splitlines() if line.startswith("│")}
-    assert "damaged" in rows["link"]
-    assert "not a regular file" in rows["link"]
+    for name in ("link", "linked folder"):
+        assert "damaged" in rows[name]
+        assert "not a regular file" in rows[name]
     assert "nothing submitted" in rows["empty folder"]
     assert ".ipynb_checkpoints" not in rows
 

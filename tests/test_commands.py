@@ -11,7 +11,10 @@ import pytest
 import torch
 
 from autograder import course
+from autograder.classroom import roster
 from autograder.classroom.assignment import assignment
+from autograder.classroom.hand_in import HandIn, time_in, timestamp
+from autograder.classroom.roster import BadRoster
 from autograder.course import RELEASE, REPOSITORY, SOURCE
 from autograder.nbgrader_plugin.course_directory import course_directory
 
@@ -110,7 +113,7 @@ def test_a_module_lying_in_the_folder_is_not_imported(tmp_path):
     ("options", "sentence"),
     [
         (["--course", "no/such/folder"], "no/such/folder is not there"),
-        (["--course", "/proc"], "cannot be opened and written"),
+        (["--course", "/proc"], "/proc cannot be written to"),
         (["--roster", "no_roster.csv"], "no_roster.csv cannot be read"),
         (["--roster", "LICENSE"], "names nobody"),
         (["--dry-run", "--course", "demo/submitted"], "There are no marks to compare with"),
@@ -221,7 +224,47 @@ def test_links_to_names_that_are_too_long_leave_the_others_to_be_graded(tmp_path
     (tmp_path / "submitted" / "bo" / UNIT / f"{UNIT}.ipynb").symlink_to("x" * 300)
     (tmp_path / "roster.csv").write_text("id\nada\n")
     work = assignment(UNIT, tmp_path, None, None)
-    assert [(hand_in.student, hand_in.notebook is None) for hand_in in work.hand_ins] == [("ada", True), ("bo", False)]
+    assert [(hand_in.student, hand_in.notebook is None) for hand_in in work.hand_ins] == [("ada", False), ("bo", False)]
+
+
+def test_a_line_of_the_roster_without_an_id_is_named(tmp_path):
+    (tmp_path / "roster.csv").write_text("id,first_name\nada,Ada\n,Nameless\n\n,,\nbo,Bo\n")
+    with pytest.raises(BadRoster, match="has no id in line 3: give one"):
+        roster.read(tmp_path / "roster.csv")
+    (tmp_path / "roster.csv").write_text("id,first_name\nada,Ada\n\n,\nbo,Bo\n")
+    assert [student.id for student in roster.read(tmp_path / "roster.csv")] == ["ada", "bo"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ("c = get_config(", "SyntaxError"),
+        ("import nothing_at_all", "No module named 'nothing_at_all'"),
+        ("c = get_config()\nc.CourseDirectory.db_url = 'sqlite:///other.db'", "Take CourseDirectory.db_url out"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_a_sentence(autograder, tmp_path, settings, said):
+    (tmp_path / "nbgrader_config.py").write_text(settings)
+    (tmp_path / "submitted" / "ada" / UNIT).mkdir(parents=True)
+    result = autograder("grade", UNIT, "--course", tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert said in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
+
+
+def test_submissions_are_where_the_course_says(tmp_path):
+    (tmp_path / "nbgrader_config.py").write_text("c = get_config()\nc.CourseDirectory.submitted_directory = 'inbox'\n")
+    (tmp_path / "inbox" / "ada" / UNIT).mkdir(parents=True)
+    assert [student.id for student in assignment(UNIT, tmp_path, None, None).students] == ["ada"]
+
+
+@pytest.mark.parametrize(
+    "stamp", [b"2020-01-01 00:00:00 " + b"A" * 300, b"1." * 80_000, b"\xff", b"\x00"], ids=range(4)
+)
+def test_a_timestamp_that_is_none_is_no_time(tmp_path, stamp):
+    (tmp_path / "timestamp.txt").write_bytes(stamp)
+    assert time_in(timestamp(HandIn("ada", tmp_path / f"{UNIT}.ipynb"))) is None
+    assert time_in(stamp[:300]) is None
 
 
 def test_a_course_has_its_own_settings_over_the_kits(tmp_path):

@@ -16,8 +16,9 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder import catalogue
-from autograder.classroom.gradebook import GradebookProblem
-from autograder.classroom.one_run import one_run
+from autograder.classroom.gradebook import ClassGradebook
+from autograder.nbgrader_plugin.course_directory import CourseProblem
+from autograder.nbgrader_plugin.course_lock import one_run
 from autograder.notebook import filled_in
 
 from .recorded_class import UNIT, RecordedClass, everything, hand_in
@@ -86,9 +87,11 @@ def in_a_fork(do):
         try:
             os.write(far, str(do()).encode())
             os._exit(0)
-        except GradebookProblem as problem:
+        except CourseProblem as problem:
             os.write(far, str(problem).encode())
             os._exit(2)
+        except KeyboardInterrupt:
+            os._exit(3)
         except BaseException:
             traceback.print_exc()
             os._exit(1)
@@ -98,8 +101,8 @@ def in_a_fork(do):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said
 
 
-def counting(do, stop_at=None):
-    """Does it, and dies in the middle at this call of a function; how many there were in all."""
+def counting(do, stop_at=None, by=signal.SIGKILL):
+    """Does it, and gets a signal in the middle at this call of a function; how many there were in all."""
     calls = 0
 
     def count(frame, event, argument):
@@ -107,8 +110,9 @@ def counting(do, stop_at=None):
         if event in ("call", "c_call"):
             calls += 1
             if calls == stop_at:
-                os.kill(os.getpid(), signal.SIGKILL)
+                os.kill(os.getpid(), by)
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
     sys.setprofile(count)
     do()
     sys.setprofile(None)
@@ -133,6 +137,23 @@ def test_killed_at_any_moment_and_run_again(course, recorded, tmp_path):
         assert everything(root) == expected, f"killed at call {stop_at} of {calls}"
         assert not [path.name for path in root.iterdir() if path.name.startswith(".gradebook-")]
     assert unfinished > moments / 2
+
+
+def test_interrupted_where_the_gradebook_is_made_and_run_again(new, recorded, tmp_path):
+    """nbgrader's own API keeps what interrupts it to itself."""
+    expected, root = tmp_path / "expected", tmp_path / "course"
+    shutil.copytree(new, expected)
+    recorded.grade(expected)
+    shutil.copytree(new, root)
+    _, calls = in_a_fork(lambda: counting(lambda: recorded.grade(root)))
+    for moment in range(FROM_NOTHING):
+        shutil.rmtree(root)
+        shutil.copytree(new, root)
+        stop_at = int(calls) * (2 * moment + 1) // (2 * FROM_NOTHING)
+        interrupt = partial(counting, partial(recorded.grade, root), stop_at, signal.SIGINT)
+        assert in_a_fork(interrupt) == (3, ""), f"interrupted at call {stop_at} of {calls}"
+        recorded.grade(root)
+        assert everything(root) == everything(expected)
 
 
 def everything_or_nothing(root):
@@ -188,6 +209,19 @@ def test_a_locked_gradebook_is_a_sentence_and_nothing_is_lost(begun, recorded, t
     assert everything(root) == everything(expected)
 
 
+def test_a_gradebook_that_is_locked_before_the_unit_is_in_it(begun, tmp_path, capfd):
+    root = tmp_path / "course"
+    shutil.copytree(begun, root)
+    other = sqlite3.connect(root / "gradebook.db", isolation_level=None)
+    other.execute("begin immediate")
+    with pytest.raises(CourseProblem, match="database is locked") as problem:
+        ClassGradebook(root, "self_attention")
+    other.close()
+    assert "Exercises can be added" not in str(problem.value)
+    assert capfd.readouterr().err == ""
+    ClassGradebook(root, "self_attention").close()
+
+
 COMMAND = [Path(sys.executable).with_name("autograder"), "grade", UNIT, "--course"]
 
 
@@ -198,7 +232,7 @@ def test_two_runs_at_once_are_refused(begun, tmp_path):
     with one_run(root):
         result = subprocess.run([*COMMAND, root], capture_output=True, text=True)
     assert (result.returncode, result.stdout) == (2, "")
-    assert "Another `autograder grade` is writing to" in result.stderr
+    assert "Another `autograder grade`, or an Autograde of nbgrader's, is writing to" in result.stderr
     assert everything(root)[0] == before[0]
 
 

@@ -1,5 +1,6 @@
 """Who is marked again and who is left alone when a class is graded again, and what is kept of each mark."""
 
+import os
 import shutil
 from dataclasses import replace
 
@@ -8,10 +9,12 @@ import pytest
 from nbgrader.api import Gradebook
 from sqlalchemy import text
 
-from autograder import catalogue
+from autograder import catalogue, course
 from autograder.notebook import filled_in
 
 from .recorded_class import UNIT, RecordedClass, everything, hand_in
+
+FULL = course.unit(UNIT).max_score
 
 pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
 
@@ -77,9 +80,27 @@ def change_the_score(root):
         opened.db.commit()
 
 
-def another_kit(root):
+def told_of_marks(change):
+    def tell(root):
+        with gradebook(root) as opened:
+            opened.db.connection().exec_driver_sql(f"update autograder_mark set {change} where status = 'graded'")
+            opened.db.commit()
+
+    return tell
+
+
+def damage_the_report(root):
+    (root / "autograded" / "bo" / UNIT / "report.json").write_bytes(b'{"notebook": "\xff"}')
+
+
+def damage_the_notebook(root):
+    comment(root)
+    (root / "autograded" / "bo" / UNIT / f"{UNIT}.ipynb").write_bytes(b"")
+
+
+def comment(root):
     with gradebook(root) as opened:
-        opened.db.connection().exec_driver_sql("update autograder_mark set kit = 'another' where status = 'graded'")
+        opened.find_comment("softmax", UNIT, UNIT, "bo").manual_comment = "Look at the exponentials."
         opened.db.commit()
 
 
@@ -91,9 +112,24 @@ def another_kit(root):
         (forget_the_report, ["bo"]),
         (forget_the_notebook, ["bo"]),
         (change_the_score, ["bo"]),
-        (another_kit, ["ada", "bo"]),
+        (damage_the_report, ["bo"]),
+        (damage_the_notebook, ["bo"]),
+        (told_of_marks("kit = 'another'"), ["ada", "bo"]),
+        (told_of_marks("torch = '1.0'"), ["ada", "bo"]),
+        (told_of_marks("isolation = 'none'"), ["ada", "bo"]),
     ],
-    ids=["another notebook", "another time", "no report", "no notebook", "another score", "another kit"],
+    ids=[
+        "another notebook",
+        "another time",
+        "no report",
+        "no notebook",
+        "another score",
+        "a damaged report",
+        "a damaged notebook",
+        "another kit",
+        "another torch",
+        "no isolation",
+    ],
 )
 def test_what_changed_is_marked_again(root, recorded, change, again):
     change(root)
@@ -104,9 +140,7 @@ def test_what_changed_is_marked_again(root, recorded, change, again):
 
 
 def test_what_a_person_wrote_reaches_the_page_of_a_notebook_that_is_left_alone(root, recorded):
-    with gradebook(root) as opened:
-        opened.find_comment("softmax", UNIT, UNIT, "bo").manual_comment = "Look at the exponentials."
-        opened.db.commit()
+    comment(root)
     recorded.grade(root)
     assert recorded.asked == []
     assert "Look at the exponentials." in (root / "feedback" / "bo" / UNIT / f"{UNIT}.html").read_text()
@@ -146,6 +180,45 @@ def test_our_own_fault_is_no_zero_and_is_tried_again(root, recorded):
     with gradebook(root) as opened:
         softmax = opened.find_grade("test_softmax", UNIT, UNIT, "bo")
         assert (softmax.auto_score, softmax.needs_manual_grade) == (4.0, False)
+
+
+def test_a_mark_that_is_gone_from_an_entry_is_one_students_problem(root, recorded):
+    with gradebook(root) as opened:
+        opened.db.delete(opened.find_grade("test_softmax", UNIT, UNIT, "ada"))
+        opened.db.commit()
+    problems = {row.student: row.problem for row in recorded.grade(root).rows}
+    assert recorded.asked == ["ada"]
+    assert "KeyError" in problems.pop("ada")
+    assert problems == {"bo": "", "cy": ""}
+
+
+def test_something_in_the_place_of_a_folder_is_one_students_problem(root, recorded):
+    shutil.rmtree(root / "autograded" / "ada")
+    (root / "autograded" / "ada").write_text("in the way")
+    hand_in(root, "bo", notebook(why_softmax="Changed."))
+    problems = {row.student: row.problem for row in recorded.grade(root).rows}
+    assert recorded.asked == ["ada", "bo"]
+    assert "Is something else in the place of the student's folder" in problems.pop("ada")
+    assert problems == {"bo": "", "cy": ""}
+    (root / "autograded" / "ada").unlink()
+    recorded.grade(root)
+    assert recorded.asked == ["ada"]
+
+
+def test_what_is_handed_in_no_more_keeps_its_mark(root, recorded):
+    shutil.rmtree(root / "submitted" / "ada")
+    (ada, _, _) = recorded.grade(root).rows
+    assert (ada.report.status, ada.report.score) == ("not_submitted", FULL)
+    assert "keeps the mark" in ada.report.message
+
+
+def test_a_name_that_is_no_text_is_left_alone_like_any_other(root, recorded):
+    folder = root / "submitted" / "bo" / UNIT
+    (folder / f"{UNIT}.ipynb").rename(folder / os.fsdecode(b"l\xf6sung.ipynb"))
+    recorded.grade(root)
+    assert recorded.asked == ["bo"]
+    recorded.grade(root)
+    assert recorded.asked == []
 
 
 def test_a_damaged_entry_is_one_students_problem(root, recorded):

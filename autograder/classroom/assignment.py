@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import course
+from ..nbgrader_plugin.course_directory import course_directory
 from . import gradebook, roster
 from .hand_in import HandIn, hand_ins, who_handed_in
 
@@ -31,7 +32,7 @@ def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: 
     """Who is in the class and what they handed in.
 
     The roster is a file, else ROOT/roster.csv, else the gradebook's students; who handed in belongs to the class too.
-    Raises UnknownUnit, NothingToGrade, BadRoster and GradebookProblem.
+    Raises UnknownUnit, NothingToGrade, BadRoster and CourseProblem.
     """
     unit = course.unit(unit_name)
     if not (course.RELEASE / unit_name / f"{unit_name}.ipynb").is_file():
@@ -41,7 +42,7 @@ def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: 
         raise NothingToGrade(f"The course folder {root} is not there.")
     if submitted and not submitted.is_dir():
         raise NothingToGrade(f"The folder of submissions {submitted} is not there.")
-    submitted = (submitted or root / "submitted").resolve()
+    submitted = (submitted or root / course_directory(root).submitted_directory).resolve()
     roster_file = roster_file or (root / ROSTER if (root / ROSTER).exists() else None)
     students = roster.read(roster_file) if roster_file else gradebook.students(root)
     known = {student.id for student in students}

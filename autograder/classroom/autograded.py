@@ -65,7 +65,7 @@ class Autograded:
         folder = self.folder(student)
         try:
             report = msgspec.json.decode((folder / REPORT_FILE).read_bytes(), type=Report)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
         return report if (folder / f"{self._unit}.ipynb").is_file() else None
 

@@ -22,6 +22,7 @@ from nbgrader.api import (
 from sqlalchemy.orm import Session
 
 from .. import course
+from ..nbgrader_plugin.record_report import unmarked
 from ..report import Report
 
 
@@ -96,12 +97,12 @@ class Entry:
         """
         if timestamp is not None:
             self._submission.timestamp = timestamp
-        unmarked = _unmarked(report)
+        has_no_mark = unmarked(report)
         for cell in notebook.cells:
             about = cell.metadata.get("nbgrader", {})
             if utils.is_grade(cell):
                 grade = self._grades[about["grade_id"]]
-                grade.auto_score = None if unmarked(about["grade_id"]) else utils.determine_grade(cell)[0]
+                grade.auto_score = None if has_no_mark(about["grade_id"]) else utils.determine_grade(cell)[0]
                 grade.needs_manual_grade = grade.manual_score is not None or grade.auto_score is None
             if utils.is_solution(cell):
                 unchanged = about.get("checksum") == utils.compute_checksum(cell)
@@ -213,10 +214,3 @@ def _score(grade: Any) -> float:
 def _comment(found: Any) -> str | None:
     given: str | None = found.auto_comment if found.manual_comment is None else found.manual_comment
     return given
-
-
-def _unmarked(report: Report) -> Any:
-    """Whether a grade cell has no mark through a fault of ours."""
-    failed = {course.CHECK_PREFIX + e.name for e in report.exercises if e.status == "grader_error"}
-    nothing = report.status == "grader_error" and not report.exercises
-    return lambda name: name in failed or (nothing and name.startswith(course.CHECK_PREFIX))

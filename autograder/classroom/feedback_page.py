@@ -18,12 +18,14 @@ from traitlets.config import Config
 
 from ..nbgrader_plugin.clean_notebook import released
 from ..nbgrader_plugin.course_directory import course_directory
-from ..nbgrader_plugin.pages import markdown2html
+from ..nbgrader_plugin.pages import as_it_is, markdown2html
 from . import whole_files
 from .entry import Shown
 
 _REMEMBERED = 2000
 """Cells' texts: the released ones of a unit, and answers that many students give."""
+_MAX_FORMATTED = 200_000
+"""Characters of one page, the released cells' among them: the one writer waits for it."""
 _BARE_IMAGE = re.compile(r"<img\b(?![^>]*\balt=)")
 
 
@@ -76,14 +78,25 @@ class _Exporter(HTMLExporter):
         _, self._resources = self.from_notebook_node(empty, {"nbgrader": nobody})  # sets all filters
         self._resources["include_css"] = cache(self._resources["include_css"])
         filters = self.environment.filters
-        filters["highlight_code"] = _remembering_code(filters["highlight_code"])
-        filters["markdown2html"] = lru_cache(_REMEMBERED)(markdown2html)
+        filters["highlight_code"] = self._rationed(_remembering_code(filters["highlight_code"]))
+        filters["markdown2html"] = self._rationed(lru_cache(_REMEMBERED)(markdown2html))
+        self._left = _MAX_FORMATTED
 
     def page(self, node: Any, **about: Any) -> str:
         """The page of a notebook that has its scores and comments; `about` is what nbgrader's template asks for."""
+        self._left = _MAX_FORMATTED
         filled: str = self.template.render(nb=node, resources={**self._resources, "nbgrader": about})
         page = filled.lstrip("\r\n")
         return _with_alternative_texts(page) if _BARE_IMAGE.search(page) else page
+
+    def _rationed(self, format_cell: Callable[..., str]) -> Callable[..., str]:
+        """The filter, as long as there is something left of what is formatted on one page."""
+
+        def formatted(source: str, *arguments: Any, **named: Any) -> str:
+            self._left -= len(source)
+            return format_cell(source, *arguments, **named) if self._left >= 0 else as_it_is(source)
+
+        return formatted
 
 
 def _remembering_code(highlight: Callable[..., str]) -> Callable[..., str]:

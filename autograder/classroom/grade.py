@@ -8,12 +8,14 @@ from pathlib import Path
 import msgspec
 
 from ..grading.requests import Device, Ready
+from ..nbgrader_plugin.course_lock import one_run
 from ..report import Report
 from ..settings import Settings
 from .assignment import Assignment
+from .entry import Entry
 from .gradebook import FILE, ClassGradebook, said_in_a_sentence
+from .hand_in import HandIn
 from .marking_ahead import MarkingAhead
-from .one_run import one_run
 from .recording import Recording
 
 
@@ -56,7 +58,7 @@ def grade(
     """Grades everyone into the gradebook; who handed in what is graded already is left alone, unless `regrade`.
 
     May be interrupted at any moment and run again. marking: what gives the reports on those who are to be marked.
-    Raises GraderRefused and GradebookProblem.
+    Raises GraderRefused and CourseProblem.
     """
     rows: dict[str, Row] = {}
 
@@ -76,8 +78,7 @@ def grade(
             if hand_in.notebook is None:
                 with said_in_a_sentence(work.root):
                     earlier = gradebook.entry(hand_in.student)
-                stands = " The gradebook keeps the mark of what was handed in before." if earlier else ""
-                finished(Row(hand_in.student, _nothing_handed_in(work, hand_in.note + stands)))
+                finished(Row(hand_in.student, _nothing_handed_in(work, hand_in, earlier)))
                 continue
             with said_in_a_sentence(work.root):
                 kept = None if regrade else recording.left_alone(hand_in, device, settings)
@@ -96,8 +97,12 @@ def grade(
     return ClassResult(in_order, terms, recording.page("<student>"), work.root / FILE)
 
 
-def _nothing_handed_in(work: Assignment, note: str) -> Report:
-    return Report("", work.unit.name, "not_submitted", "", "", 0.0, work.unit.max_score, [], note)
+def _nothing_handed_in(work: Assignment, hand_in: HandIn, earlier: Entry | None) -> Report:
+    """earlier: what the gradebook has of the student, whose hand-in is gone since."""
+    stands = " The gradebook keeps the mark of what was handed in before." if earlier else ""
+    score = sum(given or 0.0 for given in earlier.automatic_scores().values()) if earlier else 0.0
+    note = hand_in.note + stands
+    return Report("", work.unit.name, "not_submitted", "", "", score, work.unit.max_score, [], note)
 
 
 def _brief(report: Report) -> Report:

@@ -1,5 +1,6 @@
 """The class in nbgrader's gradebook, through one session for the whole batch."""
 
+import re
 import shutil
 import sqlite3
 import tempfile
@@ -16,38 +17,38 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from .. import course
+from ..nbgrader_plugin import provenance
 from ..nbgrader_plugin.clean_notebook import released
-from ..nbgrader_plugin.course_directory import course_directory, first_error, nbgrader_api
-from . import entry, provenance
+from ..nbgrader_plugin.course_directory import CourseProblem, course_directory, first_error, nbgrader_api
+from ..nbgrader_plugin.provenance import Provenance
+from . import entry
 from .entry import Cells, Entry
-from .provenance import Provenance
 from .roster import Student
 
 FILE = "gradebook.db"
 _MAKING = ".gradebook-"
 
 
-class GradebookProblem(Exception):
-    """The gradebook, or what belongs beside it, cannot be read or written; `str()` says why and what to do."""
-
-
 @contextmanager
 def said_in_a_sentence(root: Path) -> Iterator[None]:
-    """Within the block a locked or damaged database, a full disk and their kin are a GradebookProblem."""
+    """Within the block a locked or damaged database, a full disk and their kin are a CourseProblem."""
     try:
         yield
     except (SQLAlchemyError, sqlite3.Error, OSError) as error:
-        reason = getattr(error, "orig", None) or error
-        raise GradebookProblem(
-            f"The gradebook {root / FILE} or a file beside it cannot be opened and written: {reason}. Is the folder "
-            "there and yours, the disk not full, and no other program writing to it? What was recorded is kept; run "
-            "the same command again for the rest."
-        ) from error
+        raise _cannot_be_written(root, getattr(error, "orig", None) or error) from error
+
+
+def _cannot_be_written(root: Path, reason: object) -> CourseProblem:
+    return CourseProblem(
+        f"The gradebook {root / FILE} or a file beside it cannot be opened and written: {reason}. Is the folder "
+        "there and yours, the disk not full, and no other program writing to it? What was recorded is kept; run "
+        "the same command again for the rest."
+    )
 
 
 @contextmanager
 def reading(root: Path) -> Iterator[Session]:
-    """A session that cannot write. Raises GradebookProblem."""
+    """A session that cannot write. Raises CourseProblem."""
     uri = f"{(root / FILE).resolve().as_uri()}?mode=ro"
     engine = create_engine("sqlite://", creator=lambda: sqlite3.connect(uri, uri=True))
     try:
@@ -58,7 +59,7 @@ def reading(root: Path) -> Iterator[Session]:
 
 
 def students(root: Path) -> list[Student]:
-    """Everyone in the course's gradebook; nobody where there is none. Raises GradebookProblem."""
+    """Everyone in the course's gradebook; nobody where there is none. Raises CourseProblem."""
     if not (root / FILE).is_file():
         return []
     with reading(root) as session:
@@ -71,14 +72,16 @@ class ClassGradebook:
     def __init__(self, root: Path, unit: str) -> None:
         """Opens the gradebook, making it where there is none, and puts the unit as it is now into it.
 
-        Raises GradebookProblem.
+        Raises CourseProblem; SQLAlchemy's and the system's errors are to be said by `said_in_a_sentence`.
         """
         self._root = root
         self._unit = unit
         directory = course_directory(root)
+        _refuse_another(root, directory.db_url)
+        _clean_up(root)
         if not (root / FILE).exists():
             _make(root, directory.course_id)
-        self._gradebook = Gradebook(f"sqlite:///{root / FILE}", directory.course_id)
+        self._gradebook = Gradebook(directory.db_url, directory.course_id)
         self._session: Session = self._gradebook.db()
         penalties = AssignLatePenalties(config=directory.config)
         self._late_penalties = penalties.plugin_class(parent=penalties)
@@ -159,12 +162,19 @@ class ClassGradebook:
         with tempfile.TemporaryDirectory() as folder:  # release/ is made by `build`; here only the gradebook is
             api: Any = nbgrader_api(self._root, source=course.SOURCE, release=Path(folder))
             result = api.generate_assignment(self._unit, force=True, create=True)
-        if not result["success"]:
-            raise GradebookProblem(
-                f"nbgrader could not put {self._unit} as it is now into the gradebook: {first_error(result)} "
-                "Exercises can be added or taken away only before anything is graded; keep this gradebook for the "
-                "old version and start a new one."
-            )
+        if result["success"]:
+            return
+        if "KeyboardInterrupt" in result["error"]:  # nbgrader's API lets nothing through
+            raise KeyboardInterrupt
+        database = re.search(r"\(sqlite3\.\w+\) .+", result.get("log", ""))
+        reason = database[0] if database else first_error(result)
+        if not re.search(r"\bRuntimeError\b", reason):
+            raise _cannot_be_written(self._root, reason)
+        raise CourseProblem(
+            f"nbgrader could not put {self._unit} as it is now into the gradebook: {reason} "
+            "Exercises can be added or taken away only before anything is graded; keep this gradebook for the "
+            "old version and start a new one."
+        )
 
     def __enter__(self) -> "ClassGradebook":
         return self
@@ -173,10 +183,25 @@ class ClassGradebook:
         self.close()
 
 
+def _refuse_another(root: Path, url: str) -> None:
+    """Marks go where `--dry-run`, formgrader and the next run look for them."""
+    if url != f"sqlite:///{root / FILE}":
+        raise CourseProblem(
+            f"The course's nbgrader_config.py puts the gradebook at {url}; `autograder grade` keeps it in "
+            f"{root / FILE}. Take CourseDirectory.db_url out of that file."
+        )
+    if "?" in str(root):
+        raise CourseProblem(f"nbgrader can have no gradebook in a folder whose name has a question mark: {root}.")
+
+
+def _clean_up(root: Path) -> None:
+    """Removes what a run that was killed left over."""
+    for left_over in root.glob(f"{_MAKING}*"):
+        shutil.rmtree(left_over)
+
+
 def _make(root: Path, course_id: str) -> None:
     """Makes an empty gradebook elsewhere and puts it in place whole: nbgrader makes one in many steps."""
-    for left_over in root.glob(f"{_MAKING}*"):  # by a run that was killed
-        shutil.rmtree(left_over)
     with tempfile.TemporaryDirectory(dir=root, prefix=_MAKING) as folder:
         Gradebook(f"sqlite:///{folder}/{FILE}", course_id).close()
         (Path(folder) / FILE).rename(root / FILE)

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import stat
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -41,12 +42,16 @@ def digest(file: Path) -> str | None:
         return None
 
 
+_LONGEST_STAMP = 100  # bytes; nbgrader writes 30
+
+
 def timestamp(hand_in: HandIn) -> bytes | None:
     """What nbgrader's `collect` wrote beside the notebook of when it was handed in; None where there is nothing."""
     assert hand_in.notebook is not None
     file = hand_in.notebook.with_name(TIMESTAMP)
     try:
-        return file.read_bytes() if file.is_file() and not file.is_symlink() else None
+        status = file.lstat()
+        return file.read_bytes() if stat.S_ISREG(status.st_mode) and status.st_size <= _LONGEST_STAMP else None
     except OSError:
         return None
 
@@ -55,12 +60,15 @@ def time_in(stamp: bytes | None) -> datetime | None:
     """The time that a timestamp says, in UTC; None where it says none."""
     try:
         return parse_utc((stamp or b"").decode().strip()) if stamp and stamp.strip() else None
-    except (ValueError, OverflowError):
+    except Exception:  # dateutil documents two, and raises others: OSError for a time zone that it looks for as a file
         return None
 
 
 def _hand_in(student: str, folder: Path, unit: str) -> HandIn:
     expected = folder / f"{unit}.ipynb"
+    links = [path for path in (folder.parent, folder) if path.is_symlink()]
+    if links:  # to the solutions, perhaps, or to a classmate's folder
+        return HandIn(student, links[0])
     if os.path.lexists(expected):
         return HandIn(student, expected)
     others = sorted(folder.glob("*.ipynb")) if _is_folder(folder) else []

@@ -13,6 +13,7 @@ from .. import notebook
 from ..grading.client import Grader, GraderStopped
 from ..grading.requests import Device, Ready
 from ..report import Report
+from ..sandbox.inside import processor
 from ..settings import Settings
 from .assignment import Assignment
 from .hand_in import HandIn
@@ -134,8 +135,6 @@ class MarkingAhead:
 
 def _cores() -> list[int]:
     """The processors that this process may use, from any one of them; none where it cannot be told."""
-    if not hasattr(os, "sched_getaffinity"):
-        return []
-    cores = sorted(os.sched_getaffinity(0))
-    first = os.getpid() % len(cores)
+    cores = processor.usable()
+    first = os.getpid() % len(cores) if cores else 0
     return cores[first:] + cores[:first]

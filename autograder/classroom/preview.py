@@ -27,7 +27,7 @@ class Change:
 def preview(work: Assignment, *, device: Device, settings: Settings, workers: int) -> list[Change]:
     """What grading now would change in the gradebook, and why; nothing is written.
 
-    Raises NothingToGrade, GraderRefused and GradebookProblem.
+    Raises NothingToGrade, GraderRefused and CourseProblem.
     """
     if not (work.root / FILE).is_file():
         raise NothingToGrade(f"There are no marks to compare with yet: {work.root / FILE} is not there.")

@@ -4,16 +4,19 @@ A run that ends in the middle leaves a student's folders newer than the gradeboo
 what each mark rests on (`provenance`), so the next run sees which is which, and marks what does not agree again.
 """
 
+import errno
 import traceback
+from importlib.metadata import version
 from pathlib import Path
 
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from .. import kit
+from ..grading.client import in_utf8
 from ..grading.requests import Device
+from ..nbgrader_plugin import provenance
 from ..report import Report
 from ..settings import Settings
-from . import provenance
 from .assignment import Assignment
 from .autograded import Autograded
 from .entry import Entry
@@ -21,6 +24,9 @@ from .feedback_page import FeedbackPages
 from .gradebook import ClassGradebook
 from .hand_in import HandIn, digest, time_in, timestamp
 from .marking_ahead import Marked
+
+_EVERYONES = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
+"""What is wrong with a disk, and not with one student's folders."""
 
 
 class Recording:
@@ -41,6 +47,16 @@ class Recording:
         """The report on a submission whose mark stands, nothing that decides it having changed; None where it has to
         be marked. Scores and comments that people gave since are brought into the feedback page.
         """
+        try:
+            return self._left_alone(hand_in, device, settings)
+        except (SQLAlchemyError, OSError):
+            self._gradebook.rollback()
+            raise
+        except (AttributeError, KeyError, ValueError):  # what lies there is damaged; it is marked and written anew
+            self._gradebook.rollback()
+            return None
+
+    def _left_alone(self, hand_in: HandIn, device: Device, settings: Settings) -> Report | None:
         entry = self._gradebook.entry(hand_in.student)
         report = self._autograded.report(hand_in.student)
         if entry is None or report is None or not self._stands(hand_in, entry, report, device, settings):
@@ -54,15 +70,20 @@ class Recording:
         return report
 
     def record(self, marked: Marked) -> str:
-        """Records one mark; what went wrong, or nothing. A disk or a gradebook that cannot be written is raised."""
+        """Records one mark; what went wrong, or nothing. A full disk or an unwritable gradebook is raised."""
         try:
             self._record(marked)
         except IntegrityError as error:
             self._gradebook.rollback()
             return f"the gradebook does not take this entry: {error.orig}. Was the old one damaged, or just put there?"
-        except (SQLAlchemyError, OSError):
+        except SQLAlchemyError:
             self._gradebook.rollback()
             raise
+        except OSError as error:
+            self._gradebook.rollback()
+            if error.errno in _EVERYONES:
+                raise
+            return f"{error}. Is something else in the place of the student's folder or file, or are they not yours?"
         except Exception as error:
             self._gradebook.rollback()
             traceback.print_exc()
@@ -95,9 +116,11 @@ class Recording:
             and handed_in is not None
             and kept.submission == report.submission == handed_in
             and kept.kit == report.kit == self._kit
+            and kept.torch.partition("+")[0] in ("", version("torch").partition("+")[0])  # none ran, or any build of it
             and report.status != "grader_error"
-            and report.notebook == f"{hand_in.student}/{self._unit.name}/{hand_in.notebook.name}"
+            and report.notebook == f"{hand_in.student}/{self._unit.name}/{in_utf8(hand_in.notebook.name)}"
             and (required not in ("A", "B") or kept.isolation == required)
+            and (settings.isolation.trust_submissions or kept.isolation != "none")
             and (device == "auto" or kept.device == device)
             and time_in(timestamp(hand_in)) in (None, entry.timestamp)
             and all(held[exercise.check] == marks.get(exercise.name, 0.0) for exercise in self._unit.exercises)

@@ -31,14 +31,18 @@ def read(path: Path) -> list[Student]:
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.DictReader(file))
+            reader = csv.DictReader(file)
+            rows = [(reader.line_num, _student(row), any(map(row.get, reader.fieldnames or []))) for row in reader]
     except OSError as error:
         raise BadRoster(f"The roster {path} cannot be read: {error.strerror}.") from None
     except (UnicodeDecodeError, csv.Error):
         raise BadRoster(f"The roster {path} is not a CSV file in UTF-8.") from None
-    students = [_student(row) for row in rows if (row.get("id") or "").strip()]
-    if not students:
+    students = [student for _, student, is_filled in rows if is_filled]
+    if not any(student.id for student in students):
         raise BadRoster(f"The roster {path} names nobody: it needs a header with a column `id`, and a line a student.")
+    without = [str(line) for line, student, is_filled in rows if is_filled and not student.id]
+    if without:
+        raise BadRoster(f"The roster {path} has no id in line {', '.join(without)}: give one, or take the line out.")
     repeated = [name for name, count in Counter(student.id for student in students).items() if count > 1]
     if repeated:
         raise BadRoster(f"The roster {path} has {', '.join(sorted(repeated))} more than once.")

@@ -1,6 +1,5 @@
 """`autograder grade`."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +8,7 @@ from rich.progress import Progress
 
 from .. import course
 from ..grading.requests import Device
+from ..sandbox.inside import processor
 from ..settings import BadSettings
 from .isolation import Require, Trust, asked
 from .saying import aside, console, refuse
@@ -22,7 +22,7 @@ def grade(
     roster: Annotated[
         Path | None, typer.Option(help="A CSV file with a column id; COURSE/roster.csv where there is one.")
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Grader processes side by side.")] = os.cpu_count() or 1,
+    workers: Annotated[int, typer.Option(min=1, help="Grader processes side by side.")] = processor.count(),
     device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say whose marks would change.")] = False,
     regrade: Annotated[
@@ -38,10 +38,10 @@ def grade(
     # nbgrader takes seconds to import: `autograder mark` and `--help` do without.
     from ..classroom.assignment import NothingToGrade, assignment
     from ..classroom.grade import grade as grade_class
-    from ..classroom.gradebook import GradebookProblem
     from ..classroom.preview import preview
     from ..classroom.roster import BadRoster
     from ..grading.client import GraderRefused, GraderStopped
+    from ..nbgrader_plugin.course_directory import CourseProblem
     from .class_table import changes_table, class_table
 
     try:
@@ -61,7 +61,7 @@ def grade(
                 on_start=lambda total: progress.update(task, total=total, description=unit),
                 on_row=lambda row: progress.advance(task),
             )
-    except (course.UnknownUnit, BadSettings, NothingToGrade, BadRoster, GradebookProblem) as reason:
+    except (course.UnknownUnit, BadSettings, NothingToGrade, BadRoster, CourseProblem) as reason:
         refuse(reason)
     except (GraderRefused, GraderStopped) as reason:
         refuse(reason)

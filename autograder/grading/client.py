@@ -89,7 +89,7 @@ class Grader:
 
     def mark(self, name: str, content: bytes, unit: str | None = None) -> Report:
         """The report on the bytes of a notebook file; without a unit, the notebook itself tells which it is."""
-        report = self._report(MarkNotebook(_printable(name), content, unit))
+        report = self._report(MarkNotebook(in_utf8(name), content, unit))
         report.submission = hashlib.sha256(content).hexdigest()
         return report
 
@@ -105,7 +105,7 @@ class Grader:
         """The report on a submission of which there are no bytes to mark."""
         ready = self.ready
         return without_marks(
-            _printable(name), status, sentence, isolation=ready.isolation, enforced=ready.enforced, device=ready.device
+            in_utf8(name), status, sentence, isolation=ready.isolation, enforced=ready.enforced, device=ready.device
         )
 
     def mark_candidate(self, unit: str, kind: CandidateKind, name: str = "") -> Report:
@@ -171,6 +171,6 @@ class Grader:
         return answer
 
 
-def _printable(name: str) -> str:
+def in_utf8(name: str) -> str:
     """A file's name, which may be no UTF-8, as JSON can hold it."""
     return os.fsencode(name).decode("utf-8", "replace")

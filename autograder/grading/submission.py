@@ -9,7 +9,7 @@ import torch
 from .. import catalogue, course, kit, notebook
 from ..hidden import cases
 from ..report import CellReport, ExerciseReport, Report, SubmissionStatus, without_marks
-from ..sandbox.server import WarmParent
+from ..sandbox.server import SandboxLost, WarmParent
 from ..student.backend import Backend
 from ..student.sandboxed import SandboxedNotebook
 from . import marking
@@ -33,6 +33,15 @@ class Desk:
             unit = course.unit(unit_name) if unit_name else notebook.unit_of(parsed)
         except notebook.Damaged as damage:
             return self.without_marks(name, "damaged", str(damage), None)
+        losses = self.sandbox.losses
+        try:
+            report = self._marked(name, parsed, unit)
+        except SandboxLost:
+            report = None
+        # Some of it may have been marked without a sandbox, through no fault of the submission: so all of it again.
+        return report if report and self.sandbox.losses == losses else self._marked(name, parsed, unit)
+
+    def _marked(self, name: str, parsed: notebook.RawNotebook, unit: course.Unit) -> Report:
         cells = notebook.code_cells(parsed, unit)
         code = SandboxedNotebook(self.sandbox, cells, self.device)
         with contextlib.closing(code):

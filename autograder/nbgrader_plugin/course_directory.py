@@ -17,10 +17,14 @@ from .. import course
 SETTINGS = course.REPOSITORY / "nbgrader_config.py"
 
 
+class CourseProblem(Exception):
+    """A course's folder, settings or gradebook cannot be used; `str()` says why and what to do."""
+
+
 def course_directory(root: Path, **folders: Path) -> Any:
     """The course in `root`, with its settings.
 
-    folders: any of `source`, `release`, `submitted` that is not where nbgrader looks for it.
+    folders: any of `source`, `release`, `submitted` that is not where nbgrader looks for it. Raises CourseProblem.
     """
     # nbgrader calls `alembic`, which is beside this Python, by its bare name.
     tools = str(Path(sys.executable).parent)
@@ -40,22 +44,32 @@ def nbgrader_api(root: Path, **folders: Path) -> Any:
     from nbgrader.apps.api import NbGraderAPI  # a second of imports that most commands do without
 
     log = logging.getLogger("autograder.nbgrader")
-    log.propagate = False
-    log.addHandler(logging.NullHandler())
+    for its in (log, logging.getLogger("tornado.application")):  # the gradebook's own
+        its.propagate = False
+        its.addHandler(logging.NullHandler())
     directory = course_directory(root, **folders)
     return NbGraderAPI(directory, config=directory.config, log=log)
 
 
 def first_error(result: Any) -> str:
     """What went wrong, out of everything that nbgrader logged in one of its API's answers."""
-    said = ((result.get("error") or "") + "\n" + (result.get("log") or "")).splitlines()
+    said = ((result.get("log") or "") + "\n" + (result.get("error") or "")).splitlines()
     errors = [line.strip() for line in said if re.match(r"\s*[\w.]*(Error|Exception|MissingEntry)\b.*:", line)]
     return (errors or [line.strip() for line in said if line.strip()] or ["it did not say why."])[0]
 
 
 def nbgrader_settings(root: Path) -> Config:
-    """This repository's settings, and over them those of the course in `root`, if it has its own."""
+    """This repository's settings, and over them those of the course in `root`, if it has its own.
+
+    Raises CourseProblem where the course's own cannot be read.
+    """
     config: Config = PyFileConfigLoader(SETTINGS.name, path=str(SETTINGS.parent)).load_config()
-    if (root / SETTINGS.name).is_file():
-        config.merge(PyFileConfigLoader(SETTINGS.name, path=str(root)).load_config())
+    own = root / SETTINGS.name
+    if own.is_file() and own != SETTINGS:
+        try:
+            config.merge(PyFileConfigLoader(own.name, path=str(root)).load_config())
+        except Exception as error:  # it is a program: whatever can be raised
+            raise CourseProblem(
+                f"The course's settings {own} cannot be used: {type(error).__name__}: {error}."
+            ) from None
     return config

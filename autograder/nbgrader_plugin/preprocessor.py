@@ -15,6 +15,7 @@ from ..feedback.notebook import write
 from ..grading.client import Grader, GraderRefused, GraderStopped
 from ..report import Report
 from .clean_notebook import damage
+from .course_lock import one_submission
 
 REPORT_FILE = "report.json"
 
@@ -27,7 +28,8 @@ class MarkExercises(NbGraderPreprocessor):
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         about = resources["nbgrader"]
         directory = self.parent.parent.coursedir
-        report = _marker(self.device, directory.root).report(about["assignment"], nb)
+        with one_submission(Path(directory.root)):
+            report = _marker(self.device, directory.root).report(about["assignment"], nb)
         handed_in = directory.format_path(directory.submitted_directory, about["student"], about["assignment"])
         report.submission = _digest(Path(handed_in) / f"{about['notebook']}.ipynb")
         write(nb, report)

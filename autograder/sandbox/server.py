@@ -36,6 +36,10 @@ class Crashed(Exception):
     """The worker is gone, or said what the protocol does not allow; it has been ended."""
 
 
+class SandboxLost(Exception):
+    """The warm parent is gone, and with it the worker. A confined submission cannot do that: it is no fault of its."""
+
+
 class _Lost(Exception):
     """The warm parent no longer answers."""
 
@@ -43,10 +47,13 @@ class _Lost(Exception):
 class WarmParent:
     """The process that workers are forked from. Holds no test, no answer and no path to this repository.
 
-    If it is lost (a student's code may kill what its user may kill), the next fork starts another.
+    If it is lost (the system may be out of memory; without isolation a student's code may kill what its user may
+    kill), the next fork starts another.
     """
 
     def __init__(self, launched: Launched) -> None:
+        self.losses = 0
+        """How often it was lost where no submission can have done it."""
         self._adopt(launched)
 
     @property
@@ -87,7 +94,7 @@ class WarmParent:
             source = f"import torch; torch.ones(1, device={device!r}).sum().item()"
             answer, _ = worker.request({"operation": "cell", "cell": "", "source": source}, cpu_seconds=_DEVICE_SECONDS)
             return answer["fault"] is None
-        except (TimedOut, Crashed):
+        except (TimedOut, Crashed, SandboxLost):
             return False
         finally:
             worker.end()
@@ -103,13 +110,20 @@ class WarmParent:
         if pid not in self._workers:
             return 0  # of a parent that was lost, and ended with it
         self._workers.discard(pid)
+        if self._is_lost:
+            return 0
         try:
             self._say({"end": pid, "hung_up": hung_up})
             return int(self._hear(_ENDING_SECONDS)["ended_by"])
         except _Lost:
             return 0
 
+    def blames(self, outcome: TimedOut | Crashed) -> TimedOut | Crashed | SandboxLost:
+        """What happened to a worker: this, unless the warm parent was lost and no submission can have done it."""
+        return SandboxLost() if self._is_lost and self.isolation != "none" else outcome
+
     def _adopt(self, launched: Launched) -> None:
+        self._is_lost = False
         self._launched = launched
         self._control = launched.control
         self._process = launched.process
@@ -136,7 +150,7 @@ class WarmParent:
             worker = self._fork("cpu")
             try:
                 tried = self_test.run(lambda header: worker.request(header, cpu_seconds=_SELF_TEST_SECONDS)[0])
-            except (TimedOut, Crashed):
+            except (TimedOut, Crashed, SandboxLost):
                 raise NotIsolated("The sandbox's self-test did not come to its end, so nothing is marked.") from None
             finally:
                 worker.end()
@@ -167,14 +181,19 @@ class WarmParent:
             if connection is not None:
                 socket.send_fds(self._control, [b"+"], [connection.fileno()])
         except OSError:
-            raise _Lost from None
+            raise self._lose() from None
 
     def _hear(self, seconds: float) -> dict[str, Any]:
         try:
             return protocol.receive(self._control, time.monotonic() + seconds)[0]
         except (protocol.ProtocolError, OSError):
             self._process.kill()  # it may only have been stopped
-            raise _Lost from None
+            raise self._lose() from None
+
+    def _lose(self) -> _Lost:
+        self._is_lost = True
+        self.losses += self.isolation != "none"
+        return _Lost()
 
     def close(self) -> None:
         """Ends the warm parent and every worker."""
@@ -211,7 +230,7 @@ class Worker:
     ) -> tuple[dict[str, Any], protocol.Tensors]:
         """Asks one thing of the student's code.
 
-        Raises TimedOut or Crashed; after either the worker is gone.
+        Raises TimedOut, Crashed or SandboxLost; after any of them the worker is gone.
         """
         self._number += 1
         deadline = time.monotonic() + cpu_seconds * self._limits.wall_factor
@@ -226,11 +245,10 @@ class Worker:
             return answer, payload
         except TimeoutError:
             self.end()
-            raise TimedOut from None
+            raise self._parent.blames(TimedOut()) from None
         except (protocol.ProtocolError, OSError):
-            if self._end(hung_up=True) == signal.SIGXCPU:
-                raise TimedOut from None
-            raise Crashed from None
+            out_of_time = self._end(hung_up=True) == signal.SIGXCPU
+            raise self._parent.blames(TimedOut() if out_of_time else Crashed()) from None
 
     def _wait(self, deadline: float) -> None:
         """Until an answer begins to come."""

@@ -17,7 +17,7 @@ from ..sandbox.inside import protocol
 from ..sandbox.inside.arguments import Arguments
 from ..sandbox.inside.bench import Kind, Observation, Target
 from ..sandbox.inside.faults import Missing, Place, Raised, StudentFault, Unusable
-from ..sandbox.server import Crashed, TimedOut, WarmParent, Worker
+from ..sandbox.server import Crashed, SandboxLost, TimedOut, WarmParent, Worker
 
 MAX_NAME, MAX_NAMES = 100, 20
 MAX_PRINTED = 10_100
@@ -204,7 +204,7 @@ class SandboxedNotebook:
         assert self._worker is not None
         try:
             raw, payload = self._worker.request(header, tensors, cpu_seconds=cpu_seconds)
-        except (TimedOut, Crashed):
+        except (TimedOut, Crashed, SandboxLost):
             self._worker = None
             raise
         self._received += sum(tensor.nbytes for tensor in payload.values())
