@@ -9,6 +9,8 @@ from ..compare import Mismatch, describe
 
 _CLOSE = 1e-4
 _SIGMAS = 6
+LONE = 400
+"""How many weights that stand alone in their rows are looked at: that none of them falls by chance is impossible."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,27 @@ def assert_not_dropped(seen: Dropped) -> None:
     """The weights are as they were."""
     if seen.outcomes != {"kept"}:
         raise Mismatch("The weights are changed; outside of training dropout does nothing.")
+
+
+def lone_weights_fall(result: Any, shape: tuple[int, ...]) -> bool:
+    """Whether, of the tokens that see nothing but themselves, some lose their weight and some keep it.
+
+    result: what became of them, a token to each index of the first dimension; its first number is 0 where one fell.
+    Raises Mismatch where the result has another shape.
+    """
+    if not isinstance(result, torch.Tensor) or result.shape != shape:
+        raise Mismatch(f"The result is {describe(result)}; the shape {shape} is expected.")
+    fell = result.detach().reshape(len(result), -1)[:, 0] == 0
+    return bool(fell.any()) and not bool(fell.all())
+
+
+def assert_lone_weights_fall(fall: bool) -> None:
+    """No place is spared, and no number of places is counted out: of a single weight that would be none, or all."""
+    if not fall:
+        raise Mismatch(
+            f"Of {LONE} tokens that see nothing but themselves, none loses its weight, or all do. Is a place spared, "
+            "or a number of places counted out? Each weight is dropped with probability p, whatever the others are."
+        )
 
 
 def _changes(result: torch.Tensor, weights: torch.Tensor, p: float) -> frozenset[str]:

@@ -66,11 +66,23 @@ def dropped_and_repeated(result: Any, weights: torch.Tensor, p: float) -> tuple[
     return _of_few_draws(seen, repeated), repeated
 
 
-def assert_each_on_its_own(repeated: frozenset[str]) -> None:
-    """No dimension has the same entries dropped all along it."""
+def rules(gone: torch.Tensor, repeated: frozenset[str]) -> frozenset[str]:
+    """Which rules the dropped places (b, Tq, Tk) keep, of which there should be none; where none repeats another."""
+    counts = gone.sum(-1)
+    kept = {
+        "The diagonal is never dropped": not bool(gone.diagonal(dim1=-2, dim2=-1).any()),
+        "Every row loses the same number of weights": bool((counts == counts.flatten()[0]).all()),
+    }
+    return frozenset(rule for rule, holds in kept.items() if holds and not repeated)
+
+
+def assert_each_on_its_own(repeated: frozenset[str], kept: frozenset[str] = frozenset()) -> None:
+    """No dimension has the same entries dropped all along it, and none of these rules is kept."""
     for name in DIMENSIONS:
         if name in repeated:
             raise Mismatch(f"Every {name} has the same places dropped; each weight is dropped on its own.")
+    for rule in sorted(kept):
+        raise Mismatch(f"{rule}; each weight is dropped on its own.")
 
 
 def assert_weights_dropped(seen: Structure) -> None:

@@ -5,10 +5,18 @@ import torch
 
 from autograder.compare import Mismatch, assert_close, describe, golden
 from autograder.hidden.causal_attention.worked_examples import P
-from autograder.hidden.dropout import assert_dropped, assert_not_dropped, dropped
+from autograder.hidden.dropout import (
+    LONE,
+    assert_dropped,
+    assert_lone_weights_fall,
+    assert_not_dropped,
+    dropped,
+    lone_weights_fall,
+)
 from autograder.hidden.dropped_attention import (
     assert_each_on_its_own,
     dropped_and_repeated,
+    rules,
 )
 from autograder.hidden.statements import (
     assert_dtype,
@@ -34,10 +42,17 @@ class TestAttentionDropout:
         """Each weight is drawn on its own: sequences, queries and keys do not share what is dropped."""
         weights = rng.rand(3, 40, 50)
         with student.by_chance() as note:
-            seen, repeated = dropped_and_repeated(student.attention_dropout(weights, P), weights, P)
-            note((seen, repeated))
+            result = student.attention_dropout(weights, P)
+            seen, repeated = dropped_and_repeated(result, weights, P)
+            kept = rules(result == 0, repeated)
+            note((seen, repeated, kept))
         assert_dropped(seen)
-        assert_each_on_its_own(repeated)
+        assert_each_on_its_own(repeated, kept)
+        alone = rng.rand(LONE, 1, 1) + 1.0
+        with student.by_chance() as note:
+            fall = lone_weights_fall(student.attention_dropout(alone, P), alone.shape)
+            note(fall)
+        assert_lone_weights_fall(fall)
 
     @pytest.mark.points(1)
     def test_drawn_anew(self, student, rng):

@@ -6,6 +6,7 @@ import torch
 from autograder.compare import LARGE_LOGITS, Mismatch, assert_close, golden
 from autograder.hidden.causal_attention.worked_examples import ROOM, TWICE_SIX_WORDS, TWO_HEADS, P
 from autograder.hidden.causality import assert_blind_to_the_future
+from autograder.hidden.dropout import LONE, assert_lone_weights_fall, lone_weights_fall
 from autograder.hidden.dropped_attention import (
     LAYERS,
     TOKENS,
@@ -71,6 +72,10 @@ class TestCausalAttention:
             seen = structure(attention(X), layers, P)
             note(seen)
         assert_weights_dropped(seen)
+        with student.by_chance() as note:
+            fall = lone_weights_fall(attention(X[:1, :1].expand(LONE, -1, -1)), (LONE, 1, 2 * TOKENS))
+            note(fall)
+        assert_lone_weights_fall(fall)
 
     @pytest.mark.points(1)
     def test_drawn_anew(self, student, rng):

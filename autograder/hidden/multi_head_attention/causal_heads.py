@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from autograder.compare import LARGE_LOGITS, Mismatch, assert_close
+from autograder.hidden.dropout import LONE, assert_lone_weights_fall, lone_weights_fall
 from autograder.hidden.shown_weights import (
     assert_dropped_in_heads,
     assert_nothing_dropped_in_heads,
@@ -116,6 +117,11 @@ class CausalHeads:
             seen = dropped_in_heads(attention(x), right(x).value, 3, 0.3)
             note(seen)
         assert_dropped_in_heads(seen)
+        alone = x[:1, :1].expand(LONE, -1, -1)
+        with student.by_chance() as note:
+            fall = lone_weights_fall(attention(alone), alone.shape)
+            note(fall)
+        assert_lone_weights_fall(fall)
 
     @pytest.mark.points(1)
     def test_no_dropout_in_evaluation(self, student, reference):

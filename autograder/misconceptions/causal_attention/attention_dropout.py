@@ -81,6 +81,33 @@ def same_keys_dropped_for_every_query(weights, p, training=True):
 
 
 @misconception("attention_dropout", kind="dropout", caught_by="test_each_on_its_own")
+def diagonal_spared(weights, p, training=True):
+    """The diagonal is spared, so that no row is left empty; every weight may be dropped, and a row may be empty."""
+    if not training:
+        return weights
+    spared = torch.eye(*weights.shape[-2:], dtype=torch.bool, device=weights.device)
+    return weights * ((torch.rand_like(weights) >= p) | spared) / (1 - p)
+
+
+@misconception("attention_dropout", kind="dropout", caught_by="test_each_on_its_own")
+def no_row_left_empty(weights, p, training=True):
+    """A row of which every weight would be dropped is kept; each weight is dropped whatever becomes of the others."""
+    if not training:
+        return weights
+    kept = torch.rand_like(weights) >= p
+    return weights * (kept | ~kept.any(dim=-1, keepdim=True)) / (1 - p)
+
+
+@misconception("attention_dropout", kind="dropout", caught_by="test_each_on_its_own")
+def number_counted_out_in_each_row(weights, p, training=True):
+    """In each row the same number of weights is dropped, p of them; draw for each weight on its own, with rand_like."""
+    if not training:
+        return weights
+    places = torch.rand_like(weights).argsort(dim=-1)
+    return weights * (places >= int(p * weights.shape[-1])) / (1 - p)
+
+
+@misconception("attention_dropout", kind="dropout", caught_by="test_each_on_its_own")
 def whole_rows_dropped(weights, p, training=True):
     """One draw for each query drops whole rows, all of its weights; draw for each weight: rand_like."""
     if not training:

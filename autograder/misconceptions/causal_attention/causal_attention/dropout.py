@@ -55,6 +55,20 @@ class DropoutOnTheScores(RightInit):
 
 
 @misconception("CausalAttention", kind="dropout", caught_by="test_dropout_in_training")
+class DiagonalSpared(RightInit):
+    """A token's weight on itself is never dropped, so that no row is left empty; it may be dropped like any other."""
+
+    def forward(self, x):
+        queries, keys, values = self.project(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.hidden(scores), float("-inf"))
+        weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
+        itself = torch.eye(x.shape[1], dtype=torch.bool, device=x.device)
+        kept = weights / (1 - self.dropout.p) if self.training else weights
+        return torch.where(itself, kept, self.dropout(weights)) @ values
+
+
+@misconception("CausalAttention", kind="dropout", caught_by="test_dropout_in_training")
 class DropoutOnTheOutput(RightInit):
     """Dropout is on the context vectors; it belongs on the weights, before they meet the values."""
 
