@@ -92,16 +92,22 @@ def graded(tmp_path_factory):
     (link / f"{UNIT}.ipynb").symlink_to(REPOSITORY / "source" / UNIT / f"{UNIT}.ipynb")
     (root / "submitted" / "linked folder").mkdir()
     (root / "submitted" / "linked folder" / UNIT).symlink_to(REPOSITORY / "source" / UNIT)
+    for place in (f"zip/{UNIT}/homework.zip", "loose/homework.ipynb", f"typo/{UNIT}s/{UNIT}.ipynb", "on top.ipynb"):
+        (root / "submitted" / place).parent.mkdir(parents=True, exist_ok=True)
+        (root / "submitted" / place).write_bytes(notebook())
+    for name in (f"{UNIT}.ipynb", f"{UNIT} (1).ipynb"):
+        (root / "submitted" / "two" / UNIT).mkdir(parents=True, exist_ok=True)
+        (root / "submitted" / "two" / UNIT / name).write_bytes(notebook())
     (root / "submitted" / "empty folder" / UNIT).mkdir(parents=True)
     (root / "submitted" / ".ipynb_checkpoints" / UNIT).mkdir(parents=True)
     result = grade(root)
-    assert result.returncode == 0, result.stderr
-    return root, result.stdout
+    assert result.returncode == 1, result.stderr
+    return root, result.stdout, result.stderr
 
 
 @pytest.mark.parametrize("student", HAND_INS)
 def test_everyone_has_the_right_status_and_mark(graded, student):
-    root, printed = graded
+    root, printed, _ = graded
     _, status, score = HAND_INS[student]
     report = json.loads((root / "autograded" / student / UNIT / "report.json").read_text())
     assert (report["status"], report["score"]) == (status, score), report["message"]
@@ -114,9 +120,36 @@ def test_everyone_has_the_right_status_and_mark(graded, student):
     assert (root / "feedback" / student / UNIT / f"{UNIT}.html").is_file()
 
 
+def rows_of(graded):
+    """What the table says of each student, with the lines that its cells take put together."""
+    rows = {}
+    student = ""
+    for line in graded[1].splitlines():
+        if line.startswith("│"):
+            cells = [cell.strip() for cell in line.split("│")[1:-1]]
+            student = cells[0] or student
+            rows[student] = f"{rows.get(student, '')} {' '.join(cells)}".strip()
+    return rows
+
+
+def test_what_is_not_looked_at_is_said(graded):
+    rows, said = rows_of(graded), " ".join(graded[2].split())
+    assert f"There is no notebook, only `homework.zip`. Hand in `{UNIT}.ipynb` itself." in rows["zip"]
+    assert f"Also there, and not marked: `{UNIT} (1).ipynb`." in rows["two"]
+    assert f"NOT LOOKED AT in {graded[0]}/submitted: on top.ipynb, loose/homework.ipynb, typo/{UNIT}s." in said
+    assert "loose" not in rows
+    assert "This is the notebook of `self_attention`, not that of" in rows["another unit"]
+    assert "has no nbgrader_config.py" in said
+
+
+def test_who_is_not_on_the_roster_is_said(tmp_path):
+    (tmp_path / "roster.csv").write_text("id\nann\n")
+    (tmp_path / "submitted" / "Ann" / UNIT).mkdir(parents=True)
+    assert "NOT ON THE ROSTER, and graded all the same: Ann." in grade(tmp_path).stderr
+
+
 def test_links_and_empty_folders_have_a_row_with_a_reason(graded):
-    _, printed = graded
-    rows = {line.split("│")[1].strip(): line for line in printed.splitlines() if line.startswith("│")}
+    rows = rows_of(graded)
     for name in ("link", "linked folder"):
         assert "damaged" in rows[name]
         assert "not a regular file" in rows[name]

@@ -37,6 +37,7 @@ def marks(grader):
 def graded(tmp_path_factory):
     """A course folder in which the sample class was graded by the command, and what it printed."""
     root = tmp_path_factory.mktemp("course")
+    (root / "nbgrader_config.py").write_text(f"load_subconfig({str(REPOSITORY / 'nbgrader_config.py')!r})\n")
     result = grade(root)
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""

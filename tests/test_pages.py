@@ -1,13 +1,17 @@
 """Students' markdown on the pages that are read: it stays text, and formulas are MathML."""
 
+import json
 import re
+from html import escape
 
 import pytest
 
 from autograder import course
 from autograder.nbgrader_plugin.formulas import LONGEST, mathml
-from autograder.nbgrader_plugin.pages import markdown2html
+from autograder.nbgrader_plugin.pages import highlight_code, markdown2html
 from autograder.notebook import parse
+
+from .recorded_class import RecordedClass, hand_in
 
 ATTACK = "<img src=x onerror=alert(1)>"
 
@@ -55,6 +59,39 @@ def test_a_picture_is_named_and_not_fetched(written):
     assert "src=" not in page
 
 
+@pytest.mark.parametrize(
+    ("form", "written"),
+    [
+        (markdown2html, "\\begin{a}" * 200_000),
+        (markdown2html, "a.b <i> " * 20_000),
+        (highlight_code, "a." * 1_000_000),
+        (highlight_code, "a = 1  # <i>\n" * 20_000),
+        (highlight_code, "a." * 300),
+    ],
+    ids=["environments", "prose", "dots", "code", "one long line"],
+)
+def test_what_is_longer_than_anyone_reads_is_shown_as_it_is(form, written):
+    """What formats it takes time with the square of some texts' lengths; the first of these would take days."""
+    assert form(written) == f'<div class="highlight"><pre>{escape(written)}</pre></div>'
+
+
+def test_a_page_formats_so_much_and_shows_the_rest_as_it_is(grader, tmp_path):
+    UNIT = "dot_product_attention"
+    released = json.loads((course.RELEASE / UNIT / f"{UNIT}.ipynb").read_bytes())
+    for number in range(30):
+        source = f"Paragraph {number} is *long*. " + "word " * 1800
+        released["cells"].append({"id": f"n{number}", "cell_type": "markdown", "source": source, "metadata": {}})
+    hand_in(tmp_path, "ada", json.dumps(released).encode())
+    RecordedClass(grader, {}, []).grade(tmp_path)
+    page = (tmp_path / "feedback" / "ada" / UNIT / f"{UNIT}.html").read_text()
+    assert "Paragraph 0 is <em>long</em>" in page
+    assert "Paragraph 29 is *long*" in page
+
+
+def test_code_is_highlighted_as_ever():
+    assert '<span class="k">def</span>' in highlight_code("def f():\n    return 1")
+
+
 def test_markdown_is_markdown():
     assert "<strong>why</strong>" in markdown2html("This is **why** it is `a < b`.")
     assert "<code>a &lt; b</code>" in markdown2html("This is **why** it is `a < b`.")
@@ -64,8 +101,7 @@ def test_markdown_is_markdown():
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_every_formula_of_a_unit_is_shown(unit):
     notebook = parse((course.RELEASE / unit / f"{unit}.ipynb").read_bytes())
-    text = "\n\n".join(cell.text for cell in notebook.cells if cell.cell_type == "markdown")
-    page = markdown2html(text)
+    page = "".join(markdown2html(cell.text) for cell in notebook.cells if cell.cell_type == "markdown")
     assert "<math" in page
     assert "$" not in page
     assert not re.search(r"\\[a-zA-Z]", page)

@@ -147,6 +147,20 @@ def test_a_lost_warm_parent_is_replaced():
         second.end()
 
 
+def test_a_lost_warm_parent_is_no_fault_of_a_submission():
+    """The system may end it, for want of memory: marked again, not marked down."""
+    unit = "dot_product_attention"
+    answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
+    content = filled_in(unit, {**answers, "softmax": answers["softmax"] + "\nimport time\ntime.sleep(3)"})
+    with Grader("cpu", Settings(Isolation("B"), LIMITS)) as grader:
+        assert grader.ready.isolation == "B"
+        (parent,) = Path(f"/proc/{grader.pid}/task/{grader.pid}/children").read_text().split()
+        threading.Timer(1.5, os.kill, (int(parent), signal.SIGKILL)).start()
+        report = grader.mark("sleeps.ipynb", content, unit)
+        assert not Path(f"/proc/{parent}").exists()
+    assert (report.status, report.score) == ("graded", report.max_score)
+
+
 def test_an_answer_that_was_not_asked_for_is_a_crash(parent):
     """Code that finds the connection can speak on it, and then its own call is lost."""
     source = """

@@ -6,7 +6,7 @@ from pathlib import Path
 from .. import course
 from ..nbgrader_plugin.course_directory import course_directory
 from . import gradebook, roster
-from .hand_in import HandIn, hand_ins, who_handed_in
+from .hand_in import HandIn, hand_ins, passed_over, who_handed_in
 
 ROSTER = "roster.csv"
 
@@ -26,6 +26,10 @@ class Assignment:
     hand_ins: list[HandIn]
     nameless: list[str]
     """Folders of submissions whose names are no text that a gradebook could hold; nobody is graded for them."""
+    passed_over: list[str]
+    """What lies among the submissions and was not looked at: it is no STUDENT/UNIT/."""
+    not_on_roster: list[str]
+    """Who handed in and is in the class for that alone, though there is a roster."""
 
 
 def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: Path | None) -> Assignment:
@@ -55,4 +59,13 @@ def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: 
             f"and no roster in {root / ROSTER}."
         )
     handed_in = hand_ins(submitted, unit_name, [student.id for student in students])
-    return Assignment(unit, root, submitted, students, handed_in, nameless)
+    return Assignment(
+        unit,
+        root,
+        submitted,
+        students,
+        handed_in,
+        nameless,
+        passed_over(submitted, course.unit_names()),
+        [name for name in new if roster_file and roster.names_a_folder(name)],
+    )

@@ -175,6 +175,12 @@ def new(session: Session, cells: Cells, student: str) -> Entry:
     return Entry(cells, submission, notebook, grades, comments)
 
 
+def waiting(session: Session, cells: Cells) -> int:
+    """How many grades of the unit wait for a person."""
+    grades = session.query(Grade).filter(Grade.cell_id.in_(cells.graded), Grade.needs_manual_grade)
+    return int(grades.filter(Grade.manual_score.is_(None)).count())
+
+
 def automatic_scores(session: Session, unit: str) -> dict[str, dict[str, float]]:
     """The automatic scores of everyone who has an entry, by student and exercise."""
     found: dict[str, dict[str, float]] = {}

@@ -42,6 +42,8 @@ class ClassResult:
     pages: Path
     """The feedback pages, `<student>` standing for a student."""
     gradebook: Path
+    waiting: int
+    """How many grades wait for a person: written answers, mostly."""
 
 
 def grade(
@@ -93,8 +95,10 @@ def grade(
                 with said_in_a_sentence(work.root):
                     problem = recording.record(marked)
                 finished(Row(marked.hand_in.student, _brief(marked.report), problem))
+        with said_in_a_sentence(work.root):
+            waiting = gradebook.waiting()
     in_order = [rows[hand_in.student] for hand_in in work.hand_ins]
-    return ClassResult(in_order, terms, recording.page("<student>"), work.root / FILE)
+    return ClassResult(in_order, terms, recording.page("<student>"), work.root / FILE, waiting)
 
 
 def _nothing_handed_in(work: Assignment, hand_in: HandIn, earlier: Entry | None) -> Report:

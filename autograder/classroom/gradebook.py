@@ -111,6 +111,10 @@ class ClassGradebook:
         """An empty entry, for the unit's cells, in place of none."""
         return entry.new(self._session, self._cells, student)
 
+    def waiting(self) -> int:
+        """How many grades of the unit wait for a person."""
+        return entry.waiting(self._session, self._cells)
+
     def penalise(self, entry: Entry) -> None:
         """Sets the penalty for handing in late, by nbgrader's plugin for it."""
         entry.penalise(self._late_penalties)

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import stat
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -34,6 +35,15 @@ def who_handed_in(submitted: Path, unit: str) -> list[str]:
     return sorted(student.name for student in submitted.glob("[!.]*") if _is_folder(student / unit))
 
 
+def passed_over(submitted: Path, units: Collection[str]) -> list[str]:
+    """What lies among the submissions, as a path within the folder, where no submission of any unit is looked for."""
+    there = sorted(submitted.glob("[!.]*"))
+    within = [path for student in there if _is_folder(student) for path in sorted(student.glob("[!.]*"))]
+    loose = [path for path in there if not _is_folder(path)]
+    passed = loose + [path for path in within if path.name not in units or not _is_folder(path)]
+    return [notebook.printable(str(path.relative_to(submitted))) for path in passed]
+
+
 def digest(file: Path) -> str | None:
     """SHA-256 of a notebook file; None where it is none that could be marked."""
     try:
@@ -42,6 +52,7 @@ def digest(file: Path) -> str | None:
         return None
 
 
+_MOST_NAMED = 5
 _LONGEST_STAMP = 100  # bytes; nbgrader writes 30
 
 
@@ -69,18 +80,31 @@ def _hand_in(student: str, folder: Path, unit: str) -> HandIn:
     links = [path for path in (folder.parent, folder) if path.is_symlink()]
     if links:  # to the solutions, perhaps, or to a classmate's folder
         return HandIn(student, links[0])
+    handed_in = sorted(path for path in folder.glob("[!.]*") if path.name != TIMESTAMP) if _is_folder(folder) else []
+    notebooks = [path for path in handed_in if path.suffix.lower() == ".ipynb"]
     if os.path.lexists(expected):
-        return HandIn(student, expected)
-    others = sorted(folder.glob("*.ipynb")) if _is_folder(folder) else []
-    recognised = [path for path in others if _belongs_to(path, unit)]
+        return HandIn(student, expected, _beside(expected, notebooks))
+    recognised = [path for path in notebooks if _belongs_to(path, unit)]
     if recognised:
         newest = max(recognised, key=lambda path: path.stat().st_mtime)
-        name = notebook.printable(newest.name)
-        return HandIn(student, newest, f"Marked from `{name}`; the notebook is called `{unit}.ipynb`.")
-    if others:
-        name = notebook.printable(others[0].name)
-        return HandIn(student, others[0], f"There is no `{unit}.ipynb`; `{name}` was looked at.")
+        called = f"Marked from {_names([newest])}; the notebook is called `{unit}.ipynb`."
+        return HandIn(student, newest, f"{called} {_beside(newest, notebooks)}".strip())
+    if notebooks:
+        return HandIn(student, notebooks[0], f"There is no `{unit}.ipynb`; {_names(notebooks[:1])} was looked at.")
+    if handed_in:
+        return HandIn(student, None, f"There is no notebook, only {_names(handed_in)}. Hand in `{unit}.ipynb` itself.")
     return HandIn(student, None, "Nothing was handed in.")
+
+
+def _beside(marked: Path, notebooks: list[Path]) -> str:
+    """What to say of other notebooks than the one that is marked."""
+    others = [path for path in notebooks if path != marked]
+    return f"Also there, and not marked: {_names(others)}." if others else ""
+
+
+def _names(paths: list[Path]) -> str:
+    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+    return ", ".join(f"`{notebook.printable(path.name)}`" for path in paths[:_MOST_NAMED]) + more
 
 
 def _is_folder(path: Path) -> bool:

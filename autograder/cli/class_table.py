@@ -28,7 +28,7 @@ def class_table(unit: str, result: ClassResult) -> Table:
     table = Table(title=f"{unit}: {len(result.rows)} students{_terms(result)}", title_justify="left")
     table.add_column("student")
     table.add_column("status", no_wrap=True)
-    table.add_column("score", justify="right", no_wrap=True)
+    table.add_column("by graders", justify="right", no_wrap=True)
     table.add_column("what to know", overflow="fold")
     for row in result.rows:
         score = f"{row.report.score:g} / {course.unit(unit).max_score:g}"

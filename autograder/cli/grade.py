@@ -1,7 +1,8 @@
 """`autograder grade`."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.progress import Progress
@@ -12,6 +13,11 @@ from ..sandbox.inside import processor
 from ..settings import BadSettings
 from .isolation import Require, Trust, asked
 from .saying import aside, console, refuse
+
+if TYPE_CHECKING:  # nbgrader takes seconds to import: `autograder mark` and `--help` do without
+    from ..classroom.assignment import Assignment
+
+_MOST_NAMED = 20
 
 
 def grade(
@@ -35,7 +41,6 @@ def grade(
     trust_submissions: Trust = False,
 ) -> None:
     """Grade a class: into the gradebook, with a table here and a feedback page for everyone."""
-    # nbgrader takes seconds to import: `autograder mark` and `--help` do without.
     from ..classroom.assignment import NothingToGrade, assignment
     from ..classroom.grade import grade as grade_class
     from ..classroom.preview import preview
@@ -75,12 +80,41 @@ def grade(
         console.print(f"Isolation {result.terms.isolation}: {', '.join(result.terms.enforced)}.", highlight=False)
     if alone := sum(not row.is_new for row in result.rows):
         console.print(f"Unchanged since they were graded, and left alone: {alone}. `--regrade` marks them again.")
+    if result.waiting:
+        console.print(f"Answers for a person to read, in formgrader: {result.waiting}. Until then they count 0.")
     console.print(f"Gradebook: {_short(result.gradebook)}", highlight=False, markup=False, soft_wrap=True)
     console.print(f"Feedback pages: {_short(result.pages)}", highlight=False, markup=False, soft_wrap=True)
-    for name in work.nameless:
-        aside.print(f"NOT GRADED: {name} is no name that a gradebook can hold; rename that folder.", markup=False)
-    if work.nameless or any(row.problem or row.report.status == "grader_error" for row in result.rows):
+    for remark in _remarks(work):
+        aside.print(remark, markup=False, highlight=False, soft_wrap=True)
+    if (
+        work.nameless
+        or work.passed_over
+        or any(row.problem or row.report.status == "grader_error" for row in result.rows)
+    ):
         raise typer.Exit(1)
+
+
+def _remarks(work: "Assignment") -> Iterator[str]:
+    """What an instructor has to know of who is in the class and what was handed in."""
+    for name in work.nameless:
+        yield f"NOT GRADED: {name} is no name that a gradebook can hold; rename that folder."
+    if work.passed_over:
+        yield (
+            f"NOT LOOKED AT in {_short(work.submitted)}: {_some(work.passed_over)}. "
+            "A submission is STUDENT/UNIT/UNIT.ipynb; put it there, or take it out."
+        )
+    if work.not_on_roster:
+        yield f"NOT ON THE ROSTER, and graded all the same: {_some(work.not_on_roster)}."
+    if not (work.root / "nbgrader_config.py").is_file():
+        yield (
+            f"{_short(work.root)} has no nbgrader_config.py: nbgrader's own commands, and formgrader, would run "
+            "submissions there without isolation. Copy demo/nbgrader_config.py, with the path to the one it loads."
+        )
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
 
 
 def _short(path: Path) -> str:

@@ -50,7 +50,9 @@ class Desk:
             exercises = [
                 self._mark_exercise(unit.name, exercise, code, troubled[exercise.name]) for exercise in unit.exercises
             ]
-        return redact(self._report(name, unit, exercises, outcomes))
+        report = self._report(name, unit, exercises, outcomes)
+        report.message = " ".join(filter(None, [_of_another_unit(parsed, report), report.message]))
+        return redact(report)
 
     def without_marks(self, name: str, status: SubmissionStatus, sentence: str, unit: str | None) -> Report:
         """The report on a submission of which nothing can be run."""
@@ -106,6 +108,17 @@ class Desk:
             torch=str(torch.__version__),
             cases=cases.DRAWN_FROM,
         )
+
+
+def _of_another_unit(parsed: notebook.RawNotebook, report: Report) -> str:
+    """That the notebook is that of another unit, where nothing of this one is in it."""
+    if any(exercise.status != "missing" for exercise in report.exercises):
+        return ""
+    try:
+        found = notebook.unit_of(parsed).name
+    except notebook.Damaged:
+        return ""
+    return f"This is the notebook of `{found}`, not that of `{report.unit}`." if found != report.unit else ""
 
 
 def _troubled_cell(

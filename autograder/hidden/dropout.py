@@ -18,7 +18,7 @@ class Dropped:
     """What became of the entries of a matrix of weights, all of which were above zero."""
 
     outcomes: frozenset[str]
-    """Of `dropped` (0), `kept` (as it was), `rescaled` (divided by 1-p), `changed` (anything else)."""
+    """Of `dropped` (0), `kept` (as it was), `rescaled` (divided by 1-p), `changed` (anything else), `not finite`."""
     share: str
     """How many were dropped: `none`, `p`, `1-p`, `all`, or `another share`, within six standard deviations."""
     changes: frozenset[str] = frozenset()
@@ -36,15 +36,28 @@ def dropped(result: Any, weights: torch.Tensor, p: float) -> Dropped:
     rescaled = torch.isclose(result, weights / (1 - p), rtol=_CLOSE, atol=0)
     kept = torch.isclose(result, weights, rtol=_CLOSE, atol=0)
     changed = ~(gone | rescaled | kept)
-    seen = {"dropped": gone, "kept": kept & ~rescaled, "rescaled": rescaled, "changed": changed}
+    seen = {
+        "not finite": ~result.isfinite(),
+        "dropped": gone,
+        "kept": kept & ~rescaled,
+        "rescaled": rescaled,
+        "changed": changed,
+    }
     outcomes = frozenset(name for name, places in seen.items() if bool(places.any()))
     return Dropped(outcomes, _share(gone, p), _changes(result[changed], weights[changed], p))
 
 
+def assert_finite(seen: Dropped) -> None:
+    """There is no NaN: it would be taken for a weight that is changed, and zeros beside it for dropped ones."""
+    if "not finite" in seen.outcomes:
+        raise Mismatch("Some weights are NaN or infinite. Is a whole row hidden, or something divided by 0?")
+
+
 def assert_dropped(seen: Dropped) -> None:
     """Each weight is dropped with probability p, and what is kept is divided by 1-p."""
+    assert_finite(seen)
     if seen.share == "none":
-        raise Mismatch("No weight is dropped.")
+        raise Mismatch("No weight is dropped: none is 0.")
     if seen.share == "all":
         raise Mismatch("Every weight is dropped.")
     if seen.share == "1-p":
@@ -59,6 +72,7 @@ def assert_dropped(seen: Dropped) -> None:
 
 def assert_not_dropped(seen: Dropped) -> None:
     """The weights are as they were."""
+    assert_finite(seen)
     if seen.outcomes != {"kept"}:
         raise Mismatch("The weights are changed; outside of training dropout does nothing.")
 

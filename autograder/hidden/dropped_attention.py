@@ -11,7 +11,7 @@ import torch
 
 from ..compare import Mismatch, describe
 from .cases import Cases
-from .dropout import Dropped, assert_dropped, dropped
+from .dropout import Dropped, assert_dropped, assert_finite, dropped
 
 TOKENS = 48
 BATCH = 2
@@ -99,6 +99,7 @@ def assert_weights_whole(seen: Structure) -> None:
     """Outside of training every causal weight is as the softmax made it."""
     if seen.ahead:
         raise Mismatch("There is weight on tokens that come later: it attends to the future.")
+    assert_finite(seen.entries)
     if "dropped" in seen.entries.outcomes:
         raise Mismatch("Some weights are zero after eval(); outside of training dropout does nothing.")
     if seen.entries.outcomes != {"kept"}:

@@ -9,7 +9,7 @@ from .right import RightPass
 
 @misconception("CausalAttention", kind="device", caught_by="test_follows_device")
 class MaskIsNoBuffer(RightPass):
-    """A tensor, mostly the mask, stays on the CPU when the module moves: make it a buffer, or on the device of x."""
+    """A tensor stays on the CPU when the module moves: make a mask a buffer, and name no device but that of x."""
 
     def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
         super().__init__()

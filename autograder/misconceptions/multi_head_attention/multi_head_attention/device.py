@@ -8,7 +8,7 @@ from .right import RightHeads
 
 @misconception("MultiHeadAttention", kind="device", caught_by="test_follows_device")
 class MaskIsNoBuffer(RightHeads):
-    """A tensor, mostly the mask, stays on the CPU when the module moves; register it as a buffer."""
+    """A tensor stays on the CPU when the module moves: make a mask a buffer, and name no device in the code."""
 
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__(d_in, d_out, context_length, dropout, num_heads, qkv_bias)
