@@ -8,6 +8,7 @@ import sys
 from hashlib import sha256
 from pathlib import Path
 
+import msgspec
 import pytest
 from bs4 import BeautifulSoup
 from nbgrader.api import Gradebook
@@ -15,7 +16,12 @@ from traitlets.config import PyFileConfigLoader
 
 from autograder import course, kit
 from autograder.course import REPOSITORY
+from autograder.nbgrader_plugin import provenance
 from autograder.nbgrader_plugin.clean_notebook import PUT_BACK
+from autograder.nbgrader_plugin.course_lock import one_run
+from autograder.nbgrader_plugin.preprocessor import REPORT_FILE
+from autograder.nbgrader_plugin.record_report import RecordReport
+from autograder.report import Report
 
 UNIT = "self_attention"
 CLASS = REPOSITORY / "demo" / "submitted"
@@ -37,7 +43,7 @@ def marks(grader):
 def graded(tmp_path_factory):
     """A course folder in which the sample class was graded by the command, and what it printed."""
     root = tmp_path_factory.mktemp("course")
-    (root / "nbgrader_config.py").write_text(f"load_subconfig({str(REPOSITORY / 'nbgrader_config.py')!r})\n")
+    shutil.copy(REPOSITORY / "nbgrader_config.py", root)
     result = grade(root)
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
@@ -241,3 +247,50 @@ def test_manual_scores_survive_a_regrade_and_a_preview_tells_what_would_change(g
         written = gradebook.find_grade("why_scale", UNIT, UNIT, "amara")
         assert written.manual_score == 2.5
         assert gradebook.find_submission(UNIT, "amara").score == 33.5
+
+
+@pytest.fixture
+def autograded(graded, tmp_path):
+    """The graded course, of which nbgrader's own command has autograded one student's changed file since."""
+    root = tmp_path / "course"
+    shutil.copytree(graded[0], root)
+    shutil.copytree(REPOSITORY / "source", root / "source")
+    shutil.copytree(CLASS / "chiara", root / "submitted" / "amara")
+    assert autograde_again(root).returncode == 0
+    return root
+
+
+def autograde_again(root):
+    """What formgrader's button does with amara's file."""
+    command = [Path(sys.executable).with_name("nbgrader"), "autograde", UNIT, "--student", "amara", "--force"]
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, env=environment)
+
+
+def test_what_a_mark_of_nbgraders_own_autograde_rests_on(autograded, marks):
+    submission = sha256((CLASS / "chiara" / UNIT / f"{UNIT}.ipynb").read_bytes()).hexdigest()
+    with Gradebook(f"sqlite:///{autograded}/gradebook.db", "attention") as gradebook:
+        entry = gradebook.find_submission_notebook(UNIT, UNIT, "amara")
+        kept = provenance.find(gradebook.db, entry.id)
+    assert (kept.submission, kept.status, kept.isolation) == (submission, "graded", marks["chiara"].isolation)
+    assert scores(autograded)["amara"] == scores(autograded)["chiara"]
+
+
+def test_our_own_fault_is_no_zero_in_nbgraders_own_autograde(autograded):
+    report = msgspec.json.decode((autograded / "autograded" / "amara" / UNIT / REPORT_FILE).read_bytes(), type=Report)
+    report.exercise("scaled_softmax").status = "grader_error"
+    about = {"notebook": UNIT, "assignment": UNIT, "student": "amara", "db_url": f"sqlite:///{autograded}/gradebook.db"}
+    outputs = {REPORT_FILE: msgspec.json.encode(report).decode()}
+    RecordReport().preprocess(None, {"nbgrader": about, "outputs": outputs})
+    with Gradebook(about["db_url"], "attention") as gradebook:
+        grades = {grade.name: grade for grade in gradebook.find_submission_notebook(UNIT, UNIT, "amara").grades}
+        failed, other = grades["test_scaled_softmax"], grades["test_attention_scores"]
+        assert (failed.auto_score, failed.needs_manual_grade) == (None, True)
+        assert (other.auto_score, other.needs_manual_grade) == (other.max_score, False)
+
+
+def test_nbgraders_own_autograde_waits_for_a_run(autograded):
+    with one_run(autograded):
+        result = autograde_again(autograded)
+    assert result.returncode != 0
+    assert "`autograder grade` is writing to the course" in result.stderr
