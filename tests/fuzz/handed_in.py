@@ -36,6 +36,7 @@ def check(data: bytes) -> None:
         except (roster.BadRoster, NothingToGrade) as reason:
             str(reason).encode()
             return
+        msgspec.json.encode(work.passed_over)
         for one in work.hand_ins:
             msgspec.json.encode((one.student, one.note))
             assert one.note.isprintable()
@@ -65,13 +66,17 @@ def _lay_out(folder: Path, entries: list[list[Any]]) -> None:
                 os.chmod(path, 0)  # noqa: PTH101
 
 
+_STAMPS = [
+    "2026-01-02 03:04:05 UTC", "2026-01-02 03:04:05 " + "A" * 70, "2026-01-02 " + "A" * 300, "1." * 45, "9" * 90,
+    "2026-01-02 03:04 ../../etc", "99999-01-01", "0000-00-00", "1e999", "T", "-" * 90,
+]  # fmt: skip
 _names = st.sampled_from([
     f"{UNIT}.ipynb", "other.ipynb", "a b (1).ipynb", "\xff\xfe.ipynb", "\x1b[2J.ipynb", "a\nb.ipynb", "`.ipynb",
     "timestamp.txt", "x" * 249 + ".ipynb", ".ipynb", "-.ipynb", "[a].ipynb",
 ])  # fmt: skip
 _kinds = st.sampled_from(["file", "file", "file", "folder", "link", "pipe", "closed"])
 _contents = st.sampled_from(
-    [json.dumps(NOTEBOOK), json.dumps(NOTEBOOK), "", "{}", "\xff", "..", ".", "/dev/zero", "other.ipynb"]
+    [json.dumps(NOTEBOOK), json.dumps(NOTEBOOK), "", "{}", "\xff", "..", ".", "/dev/zero", "other.ipynb", *_STAMPS]
 )
 _ids = st.sampled_from([
     "ada", "ada", "bob", "", " ", ".", "..", ".a", "a/b", "a\\b", "a\0b", "\x1b[2J", "a\nb", "x" * 255, "x" * 256,
