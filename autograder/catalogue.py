@@ -85,6 +85,14 @@ def solutions(unit: str) -> dict[str, Candidate]:
     }
 
 
+@cache
+def used_by(unit: str, exercise: str) -> frozenset[str]:
+    """The other exercises whose answers this one's calls, as its solution does."""
+    answers = solutions(unit)
+    named = {node.id for node in ast.walk(ast.parse(answers[exercise].source())) if isinstance(node, ast.Name)}
+    return frozenset(named & answers.keys() - {exercise})
+
+
 def misconceptions(unit: str) -> dict[str, Candidate]:
     """The unit's misconceptions by name."""
     return _candidates("misconceptions", unit)

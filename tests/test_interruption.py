@@ -156,6 +156,14 @@ def test_interrupted_where_the_gradebook_is_made_and_run_again(new, recorded, tm
         assert everything(root) == everything(expected)
 
 
+def test_what_a_killed_run_left_beside_the_gradebook_is_removed(begun, recorded, tmp_path):
+    root = tmp_path / "course"
+    shutil.copytree(begun, root)
+    (root / ".gradebook-left").mkdir()
+    recorded.grade(root)
+    assert not (root / ".gradebook-left").exists()
+
+
 def everything_or_nothing(root):
     try:
         return everything(root)

@@ -315,3 +315,88 @@ def test_an_error_claimed_before_anything_was_called_is_the_students():
     student = Student(Recording(Claims()))
     with pytest.raises(Raised), student.refusing(frozenset({"ValueError"})):
         student.split_heads(1, 2)
+
+
+CAUSAL = "causal_attention"
+
+
+def mark_causal(grader, exercise, old, new):
+    """Marks the unit's solutions, one of them changed."""
+    answers = {name: solution.source() for name, solution in catalogue.solutions(CAUSAL).items()}
+    assert old in answers[exercise]
+    answers[exercise] = answers[exercise].replace(old, new)
+    return grader.mark("typed.ipynb", filled_in(CAUSAL, answers))
+
+
+def test_a_root_taken_with_a_tensor_is_right_in_the_class_and_in_what_uses_it(grader):
+    """In float64 it is as exact as float32, which shows only where the width is no square."""
+    report = mark_causal(grader, "CausalAttention", "d_k**0.5", "torch.sqrt(torch.tensor(d_k))")
+    assert report.score == report.max_score
+
+
+@pytest.mark.parametrize(
+    ("exercise", "old", "new", "words"),
+    [
+        ("CausalAttention", "triu(diagonal=1)", "triu(diagonal=0)", "Some weights are NaN or infinite."),
+        (
+            "causal_head",
+            "return weights",
+            "return nn.functional.dropout(weights, 0.1)",
+            "Two calls with the same input",
+        ),
+        (
+            "causal_head",
+            "    num_tokens",
+            "    raise NotImplementedError()\n    num_tokens",
+            "above what is: delete that line",
+        ),
+    ],
+)
+def test_a_sentence_names_the_cause(grader, exercise, old, new, words):
+    marked = mark_causal(grader, exercise, old, new).exercise(exercise)
+    assert any(words in said for said in (marked.message, *(test.message for test in marked.tests)))
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "(torch.rand_like(weights) >= p) | torch.eye(*weights.shape[-2:]).bool()",
+        "torch.rand_like(weights).argsort(-1) >= int(p * weights.shape[-1])",
+        "(torch.rand_like(weights) >= p) | (torch.arange(weights.shape[-1]) == 0)",
+    ],
+    ids=["the diagonal", "a number", "the first key"],
+)
+@pytest.mark.parametrize("unit", [CAUSAL, "multi_head_attention"])
+def test_dropout_that_spares_is_caught_in_the_large_classes(grader, unit, kept):
+    exercise = {CAUSAL: "CausalAttention", "multi_head_attention": "MultiHeadAttention"}[unit]
+    answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
+    drop = f"""class Sparing(nn.Dropout):
+    def forward(self, weights):
+        p = self.p
+        return weights * ({kept}) / (1 - p) if self.training else weights
+
+
+"""
+    assert "nn.Dropout(dropout)" in answers[exercise]
+    answers[exercise] = drop + answers[exercise].replace("nn.Dropout(dropout)", "Sparing(dropout)")
+    failed = [
+        test
+        for test in grader.mark("typed.ipynb", filled_in(unit, answers)).exercise(exercise).tests
+        if test.outcome == "failed"
+    ]
+    assert [test.name for test in failed] == ["test_dropout_in_training"]
+    assert "Is a place spared, or a number of places counted out?" in failed[0].message
+
+
+def test_what_uses_a_wrong_answer_is_given_no_name_of_its_own(grader):
+    """Dropout is forgotten in CausalAttention; the wrapper passes on what it gets."""
+    report = mark_causal(
+        grader,
+        "CausalAttention",
+        "self.dropout(torch.softmax(scores / d_k**0.5, dim=-1))",
+        "torch.softmax(scores / d_k**0.5, dim=-1)",
+    )
+    attention, wrapper = report.exercise("CausalAttention"), report.exercise("MultiHeadAttentionWrapper")
+    assert attention.diagnosis.name == "DropoutForgotten"
+    assert (wrapper.status, wrapper.diagnosis) == ("failed", None)
+    assert wrapper.message.startswith("It uses your `CausalAttention`, which is not right yet")

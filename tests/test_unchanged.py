@@ -1,15 +1,19 @@
 """Who is marked again and who is left alone when a class is graded again, and what is kept of each mark."""
 
+import io
 import os
 import shutil
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import msgspec
 import pytest
 from nbgrader.api import Gradebook
+from rich.console import Console
 from sqlalchemy import text
 
 from autograder import catalogue, course
+from autograder.cli.class_table import class_table
 from autograder.notebook import filled_in
 
 from .recorded_class import UNIT, RecordedClass, everything, hand_in
@@ -232,3 +236,27 @@ def test_a_damaged_entry_is_one_students_problem(root, recorded):
     problems = {row.student: row.problem for row in result.rows}
     assert "the gradebook does not take this entry: UNIQUE constraint failed" in problems.pop("ada")
     assert problems == {"bo": "", "cy": ""}
+
+
+def test_who_is_late_is_said(root, recorded):
+    with gradebook(root) as opened:
+        opened.find_assignment(UNIT).duedate = datetime(2026, 1, 1, 17)
+        opened.db.commit()
+    result = recorded.grade(root)
+    assert recorded.asked == []
+    assert result.late == {"ada": timedelta(hours=10, minutes=4, seconds=5)}
+    console = Console(record=True, width=120, file=io.StringIO())
+    console.print(class_table(UNIT, result))
+    assert "Late by 11 hours." in console.export_text()
+
+
+def test_answers_that_wait_for_a_person_are_counted(root, recorded):
+    assert recorded.grade(root).waiting == 0
+    for student in ("ada", "bo"):
+        hand_in(root, student, notebook(why_softmax="Because."))
+    assert recorded.grade(root).waiting == 2
+    with gradebook(root) as opened:
+        question = opened.find_grade("why_softmax", UNIT, UNIT, "ada")
+        question.manual_score, question.needs_manual_grade = 1.5, False
+        opened.db.commit()
+    assert recorded.grade(root).waiting == 1

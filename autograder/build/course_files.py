@@ -57,9 +57,22 @@ def build() -> list[Difference]:
     return changes
 
 
+_OF_EACH_UNIT = ("hidden", "misconceptions", "right_answers")
+"""The rooms in which every unit has a package."""
+
+
+def _refuse_incomplete(unit: str) -> None:
+    wanted = [course.REPOSITORY / "solutions" / f"{unit}.py"]
+    wanted += [Path(__file__).parents[1] / room / unit / "__init__.py" for room in _OF_EACH_UNIT]
+    missing = [str(path.relative_to(course.REPOSITORY)) for path in wanted if not path.is_file()]
+    if missing:
+        raise BuildError(f"The unit {unit} has no {', no '.join(missing)}. docs/design.md says what a unit needs.")
+
+
 def _build(stage: Path) -> None:
     texts = sorted(course.EXERCISES.glob("*.py"))
     for text in texts:
+        _refuse_incomplete(text.stem)
         folder = stage / "source" / text.stem
         folder.mkdir(parents=True)
         notebook = source_notebook(text, course.REPOSITORY / "solutions" / text.name)

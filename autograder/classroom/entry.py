@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -179,6 +179,15 @@ def waiting(session: Session, cells: Cells) -> int:
     """How many grades of the unit wait for a person."""
     grades = session.query(Grade).filter(Grade.cell_id.in_(cells.graded), Grade.needs_manual_grade)
     return int(grades.filter(Grade.manual_score.is_(None)).count())
+
+
+def late(session: Session, cells: Cells) -> dict[str, timedelta]:
+    """Who handed the unit in late, by nbgrader's reckoning with due date and extensions, and how late."""
+    handed_in = session.query(SubmittedAssignment).filter(
+        SubmittedAssignment.assignment_id == cells.assignment, SubmittedAssignment.timestamp.is_not(None)
+    )
+    seconds = {submission.student_id: submission.total_seconds_late for submission in handed_in}
+    return {student: timedelta(seconds=late) for student, late in seconds.items() if late > 0}
 
 
 def automatic_scores(session: Session, unit: str) -> dict[str, dict[str, float]]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import msgspec
@@ -44,6 +45,8 @@ class ClassResult:
     gradebook: Path
     waiting: int
     """How many grades wait for a person: written answers, mostly."""
+    late: dict[str, timedelta]
+    """Who handed in after the due date, and how long after."""
 
 
 def grade(
@@ -96,9 +99,9 @@ def grade(
                     problem = recording.record(marked)
                 finished(Row(marked.hand_in.student, _brief(marked.report), problem))
         with said_in_a_sentence(work.root):
-            waiting = gradebook.waiting()
+            waiting, late = gradebook.waiting(), gradebook.late()
     in_order = [rows[hand_in.student] for hand_in in work.hand_ins]
-    return ClassResult(in_order, terms, recording.page("<student>"), work.root / FILE, waiting)
+    return ClassResult(in_order, terms, recording.page("<student>"), work.root / FILE, waiting, late)
 
 
 def _nothing_handed_in(work: Assignment, hand_in: HandIn, earlier: Entry | None) -> Report:

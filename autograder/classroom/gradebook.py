@@ -6,6 +6,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,10 @@ class ClassGradebook:
     def waiting(self) -> int:
         """How many grades of the unit wait for a person."""
         return entry.waiting(self._session, self._cells)
+
+    def late(self) -> dict[str, timedelta]:
+        """Who handed the unit in late, and how late."""
+        return entry.late(self._session, self._cells)
 
     def penalise(self, entry: Entry) -> None:
         """Sets the penalty for handing in late, by nbgrader's plugin for it."""

@@ -1,6 +1,8 @@
 """The table that `autograder grade` ends with: one row for everyone, and what to know about each mark."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from math import ceil
 
 from rich.markup import escape
 from rich.table import Table
@@ -32,7 +34,7 @@ def class_table(unit: str, result: ClassResult) -> Table:
     table.add_column("what to know", overflow="fold")
     for row in result.rows:
         score = f"{row.report.score:g} / {course.unit(unit).max_score:g}"
-        table.add_row(escape(row.student), _STATUS[row.report.status], score, escape(_notes(row)))
+        table.add_row(escape(row.student), _STATUS[row.report.status], score, escape(_notes(row, result.late)))
     return table
 
 
@@ -57,10 +59,20 @@ def changes_table(unit: str, changes: Sequence[Change]) -> Table | str:
     return table
 
 
-def _notes(row: Row) -> str:
+def _notes(row: Row, late: Mapping[str, timedelta]) -> str:
     wrong = [exercise for exercise in row.report.exercises if exercise.status != "passed"]
-    notes = [*map(_note, wrong), row.report.message, f"NOT RECORDED: {row.problem}" if row.problem else ""]
+    delay = f"Late by {_rounded(late[row.student])}." if row.student in late and row.report.notebook else ""
+    unrecorded = f"NOT RECORDED: {row.problem}" if row.problem else ""
+    notes = [*map(_note, wrong), row.report.message, delay, unrecorded]
     return "\n".join(filter(None, notes))
+
+
+def _rounded(delay: timedelta) -> str:
+    """Up, to whole minutes, hours or days."""
+    for unit, length in (("days", 86_400), ("hours", 3_600)):
+        if delay.total_seconds() >= 2 * length:
+            return f"{ceil(delay.total_seconds() / length)} {unit}"
+    return f"{ceil(delay.total_seconds() / 60)} min"
 
 
 def _note(exercise: ExerciseReport) -> str:

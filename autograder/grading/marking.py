@@ -16,10 +16,12 @@ def mark(
     library_calls: set[str],
     diagnosis: Diagnosis | None = None,
     cell: CellReport | None = None,
+    uses_wrong: Sequence[str] = (),
 ) -> ExerciseReport:
     """The mark of one exercise.
 
     library_calls: the libraries that ran in it. cell: what its solution cell did, where it did not simply run.
+    uses_wrong: other exercises that it calls and that are not right: which mistake is its own cannot be told then.
     """
     forbidden = sorted({name for verdict in verdicts for name in verdict.grader.forbids} & library_calls)
     status = "forbidden" if forbidden else _status(verdicts, cell)
@@ -35,8 +37,8 @@ def mark(
         status,
         round(sum(test.points for test in tests), 2),
         exercise.points,
-        None if forbidden else diagnosis,
-        _message(exercise.name, status, forbidden, cell) or everywhere,
+        None if forbidden or uses_wrong else diagnosis,
+        _message(exercise.name, status, forbidden, cell) or everywhere or _after(uses_wrong, status),
         tests,
     )
 
@@ -90,6 +92,13 @@ def _test(verdict: Verdict, worth: float, *, value_passed: bool, forbidden: bool
     if grader.is_property and not value_passed:
         return TestReport(grader.name, "withheld", 0.0, f"{grader.statement} Counts once a result is right.")
     return TestReport(grader.name, "passed", grader.points * worth, grader.statement)
+
+
+def _after(uses_wrong: Sequence[str], status: ExerciseStatus) -> str:
+    if not uses_wrong or status == "passed":
+        return ""
+    names = " and ".join(f"`{name}`" for name in uses_wrong)
+    return f"It uses your {names}, which is not right yet: mend that first, for what is wrong here may come from there."
 
 
 def _message(name: str, status: ExerciseStatus, forbidden: Sequence[str], cell: CellReport | None) -> str:

@@ -47,9 +47,12 @@ class Desk:
         with contextlib.closing(code):
             outcomes = code.run_cells()
             troubled = {exercise.name: _troubled_cell(exercise.name, cells, outcomes) for exercise in unit.exercises}
-            exercises = [
-                self._mark_exercise(unit.name, exercise, code, troubled[exercise.name]) for exercise in unit.exercises
-            ]
+            exercises: list[ExerciseReport] = []
+            for exercise in unit.exercises:
+                wrong = {marked.name for marked in exercises if marked.status != "passed"}
+                uses = sorted(wrong & catalogue.used_by(unit.name, exercise.name))
+                cell = troubled[exercise.name]
+                exercises.append(self._mark_exercise(unit.name, exercise, code, cell, uses_wrong=uses))
         report = self._report(name, unit, exercises, outcomes)
         report.message = " ".join(filter(None, [_of_another_unit(parsed, report), report.message]))
         return redact(report)
@@ -80,6 +83,7 @@ class Desk:
         backend: Backend,
         cell: CellReport | None,
         entry: catalogue.Candidate | None = None,
+        uses_wrong: Sequence[str] = (),
     ) -> ExerciseReport:
         finding = self.examiner.examine(unit, exercise.name, backend, entry)
         return marking.mark(
@@ -88,6 +92,7 @@ class Desk:
             library_calls=finding.library_calls,
             diagnosis=self.examiner.diagnose(unit, exercise.name, finding),
             cell=cell,
+            uses_wrong=uses_wrong,
         )
 
     def _report(self, name: str, unit: course.Unit, exercises: list[ExerciseReport], cells: list[CellReport]) -> Report:
