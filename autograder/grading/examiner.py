@@ -47,16 +47,19 @@ class Examiner:
         """The misconception that shows exactly this; None where none does: a wrong name is worse than no name."""
         if all(verdict.outcome == "passed" for verdict in finding.verdicts):
             return None
+        failed = {verdict.grader.name for verdict in finding.verdicts if verdict.outcome == "failed"}
         known = self._misconceptions(unit, exercise)
-        for name, one in known.items():
-            if one.is_that_of(finding.fingerprint):
-                return Diagnosis(name, catalogue.misconceptions(unit)[name].sentence)
+        # What passed the grader that catches a mistake is another: which most are need not be run to be told.
+        possible = [entry for entry in catalogue.misconceptions(unit).values() if entry.name in known]
+        possible = [entry for entry in possible if entry.caught_by in failed]
+        for entry in possible:
+            if known[entry.name].is_that_of(finding.fingerprint):
+                return Diagnosis(entry.name, entry.sentence)
         # A tensor left on the CPU is so common beside another mistake that it should not hide its name.
-        for name, one in known.items():
-            entry = catalogue.misconceptions(unit)[name]
+        for entry in possible:
             about_devices = entry.kind == "device" or entry.caught_by == DEVICE_GRADER
-            if not about_devices and one.is_that_of(finding.fingerprint, but_for=DEVICE_GRADER):
-                return Diagnosis(name, entry.sentence)
+            if not about_devices and known[entry.name].is_that_of(finding.fingerprint, but_for=DEVICE_GRADER):
+                return Diagnosis(entry.name, entry.sentence)
         return None
 
     def _misconceptions(self, unit: str, exercise: str) -> dict[str, Known]:
