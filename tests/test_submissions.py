@@ -201,12 +201,12 @@ WRONG_RESULTS = {
     "None": ("return None", "is None; a tensor of shape"),
     "a list": ("return scores.tolist()", "is a list of 6; a tensor"),
     "a NumPy array": (
-        "return torch.softmax(scores / d_k**0.5, dim=-1).detach().numpy()",
+        "return torch.softmax(scores / d_k ** 0.5, dim=-1).detach().numpy()",
         "is a numpy.ndarray; a tensor",
     ),
-    "a wrong dtype": ("return torch.softmax(scores / d_k**0.5, dim=-1).half()", "differs in"),
+    "a wrong dtype": ("return torch.softmax(scores / d_k ** 0.5, dim=-1).half()", "differs in"),
     "a wrong shape": (
-        "return torch.softmax(scores / d_k**0.5, dim=-1)[..., :1]",
+        "return torch.softmax(scores / d_k ** 0.5, dim=-1)[..., :1]",
         "has shape (5, 1); (5, 5) is expected",
     ),
     "NaN": ("return scores / 0 * 0", "has NaN in 25 of 25 places, first at [0, 0]"),
@@ -330,7 +330,7 @@ def mark_causal(grader, exercise, old, new):
 
 def test_a_root_taken_with_a_tensor_is_right_in_the_class_and_in_what_uses_it(grader):
     """In float64 it is as exact as float32, which shows only where the width is no square."""
-    report = mark_causal(grader, "CausalAttention", "d_k**0.5", "torch.sqrt(torch.tensor(d_k))")
+    report = mark_causal(grader, "CausalAttention", "d_k ** 0.5", "torch.sqrt(torch.tensor(d_k))")
     assert report.score == report.max_score
 
 
@@ -360,9 +360,9 @@ def test_a_sentence_names_the_cause(grader, exercise, old, new, words):
 @pytest.mark.parametrize(
     "kept",
     [
-        "(torch.rand_like(weights) >= p) | torch.eye(*weights.shape[-2:]).bool()",
+        "(torch.rand_like(weights) >= p) | torch.eye(*weights.shape[-2:], device=weights.device).bool()",
         "torch.rand_like(weights).argsort(-1) >= int(p * weights.shape[-1])",
-        "(torch.rand_like(weights) >= p) | (torch.arange(weights.shape[-1]) == 0)",
+        "(torch.rand_like(weights) >= p) | (torch.arange(weights.shape[-1], device=weights.device) == 0)",
     ],
     ids=["the diagonal", "a number", "the first key"],
 )
@@ -393,8 +393,8 @@ def test_what_uses_a_wrong_answer_is_given_no_name_of_its_own(grader):
     report = mark_causal(
         grader,
         "CausalAttention",
-        "self.dropout(torch.softmax(scores / d_k**0.5, dim=-1))",
-        "torch.softmax(scores / d_k**0.5, dim=-1)",
+        "self.dropout(torch.softmax(scores / d_k ** 0.5, dim=-1))",
+        "torch.softmax(scores / d_k ** 0.5, dim=-1)",
     )
     attention, wrapper = report.exercise("CausalAttention"), report.exercise("MultiHeadAttentionWrapper")
     assert attention.diagnosis.name == "DropoutForgotten"
