@@ -199,14 +199,19 @@ def test_a_mark_that_is_gone_from_an_entry_is_one_students_problem(root, recorde
 def test_something_in_the_place_of_a_folder_is_one_students_problem(root, recorded):
     shutil.rmtree(root / "autograded" / "ada")
     (root / "autograded" / "ada").write_text("in the way")
+    shutil.rmtree(root / "feedback" / "cy")
+    (root / "feedback" / "cy").write_text("in the way")
     hand_in(root, "bo", notebook(why_softmax="Changed."))
     problems = {row.student: row.problem for row in recorded.grade(root).rows}
-    assert recorded.asked == ["ada", "bo"]
-    assert "Is something else in the place of the student's folder" in problems.pop("ada")
-    assert problems == {"bo": "", "cy": ""}
+    assert recorded.asked == ["ada", "bo", "cy"]
+    assert "Is something else in the place of the student's folder" in problems["ada"]
+    assert "Is something else in the place of the student's folder" in problems["cy"]
+    assert problems["bo"] == ""
     (root / "autograded" / "ada").unlink()
+    (root / "feedback" / "cy").unlink()
     recorded.grade(root)
     assert recorded.asked == ["ada"]
+    assert (root / "feedback" / "cy" / UNIT / f"{UNIT}.html").is_file()
 
 
 def test_what_is_handed_in_no_more_keeps_its_mark(root, recorded):

@@ -21,6 +21,9 @@ from .source_notebook import BuildError, digest, source_notebook
 CHECK_MODULE = Path(__file__).parents[1] / "handout" / "attention_check.py"
 EXAMPLES, MISTAKES = "public_examples.json", "known_mistakes.json"  # the names by which the check reads them
 
+_OF_EACH_UNIT = ("hidden", "misconceptions", "right_answers")
+"""The rooms in which every unit has a package."""
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -55,10 +58,6 @@ def build() -> list[Difference]:
                 target.unlink()
     course.unit.cache_clear()
     return changes
-
-
-_OF_EACH_UNIT = ("hidden", "misconceptions", "right_answers")
-"""The rooms in which every unit has a package."""
 
 
 def _refuse_incomplete(unit: str) -> None:

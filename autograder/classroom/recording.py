@@ -49,9 +49,14 @@ class Recording:
         """
         try:
             return self._left_alone(hand_in, device, settings)
-        except (SQLAlchemyError, OSError):
+        except SQLAlchemyError:
             self._gradebook.rollback()
             raise
+        except OSError as error:
+            self._gradebook.rollback()
+            if error.errno in _EVERYONES:
+                raise
+            return None
         except (AttributeError, KeyError, ValueError):  # what lies there is damaged; it is marked and written anew
             self._gradebook.rollback()
             return None
