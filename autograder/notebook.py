@@ -79,6 +79,11 @@ class CodeCell:
         """Whether the text of the cell defines this function or class, or means to."""
         return self.exercise == name or name in self._defined
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The words in the cell's text that could be names in its code."""
+        return frozenset(re.findall(r"\w+", self.source[:MAX_CHARACTERS]))
+
     @cached_property
     def _defined(self) -> frozenset[str]:
         return frozenset(_DEFINITION.findall(self.source[:MAX_CHARACTERS]))

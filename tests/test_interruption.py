@@ -17,8 +17,8 @@ from nbgrader.api import Gradebook
 
 from autograder import catalogue
 from autograder.classroom.gradebook import ClassGradebook
+from autograder.classroom.one_run import one_run
 from autograder.nbgrader_plugin.course_directory import CourseProblem
-from autograder.nbgrader_plugin.course_lock import one_run
 from autograder.notebook import filled_in
 
 from .recorded_class import UNIT, RecordedClass, everything, hand_in
@@ -240,7 +240,7 @@ def test_two_runs_at_once_are_refused(begun, tmp_path):
     with one_run(root):
         result = subprocess.run([*COMMAND, root], capture_output=True, text=True)
     assert (result.returncode, result.stdout) == (2, "")
-    assert "Another `autograder grade`, or an Autograde of nbgrader's, is writing to" in result.stderr
+    assert "Another `autograder grade` is writing to" in result.stderr
     assert everything(root)[0] == before[0]
 
 

@@ -18,7 +18,6 @@ from autograder import course, kit
 from autograder.course import REPOSITORY
 from autograder.nbgrader_plugin import provenance
 from autograder.nbgrader_plugin.clean_notebook import PUT_BACK
-from autograder.nbgrader_plugin.course_lock import one_run
 from autograder.nbgrader_plugin.preprocessor import REPORT_FILE
 from autograder.nbgrader_plugin.record_report import RecordReport
 from autograder.report import Report
@@ -274,6 +273,9 @@ def test_what_a_mark_of_nbgraders_own_autograde_rests_on(autograded, marks):
         kept = provenance.find(gradebook.db, entry.id)
     assert (kept.submission, kept.status, kept.isolation) == (submission, "graded", marks["chiara"].isolation)
     assert scores(autograded)["amara"] == scores(autograded)["chiara"]
+    command = [Path(sys.executable).with_name("autograder"), "grade", UNIT, "--course", autograded]
+    again = subprocess.run(command, capture_output=True, text=True)
+    assert "Unchanged since they were graded, and left alone: 1." in again.stdout, again.stderr
 
 
 def test_our_own_fault_is_no_zero_in_nbgraders_own_autograde(autograded):
@@ -287,10 +289,3 @@ def test_our_own_fault_is_no_zero_in_nbgraders_own_autograde(autograded):
         failed, other = grades["test_scaled_softmax"], grades["test_attention_scores"]
         assert (failed.auto_score, failed.needs_manual_grade) == (None, True)
         assert (other.auto_score, other.needs_manual_grade) == (other.max_score, False)
-
-
-def test_nbgraders_own_autograde_waits_for_a_run(autograded):
-    with one_run(autograded):
-        result = autograde_again(autograded)
-    assert result.returncode != 0
-    assert "`autograder grade` is writing to the course" in result.stderr

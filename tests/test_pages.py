@@ -88,6 +88,11 @@ def test_a_page_formats_so_much_and_shows_the_rest_as_it_is(grader, tmp_path):
     assert "Paragraph 29 is *long*" in page
 
 
+def test_a_fence_with_a_long_line_is_not_highlighted():
+    assert "<span" not in markdown2html(f"```ipython3\n{'a.' * 4000}\n```")
+    assert '<span class="k">def</span>' in markdown2html("```python\ndef f():\n    return 1\n```")
+
+
 def test_code_is_highlighted_as_ever():
     assert '<span class="k">def</span>' in highlight_code("def f():\n    return 1")
 

@@ -97,9 +97,12 @@ def damage_the_report(root):
     (root / "autograded" / "bo" / UNIT / "report.json").write_bytes(b'{"notebook": "\xff"}')
 
 
-def damage_the_notebook(root):
-    comment(root)
-    (root / "autograded" / "bo" / UNIT / f"{UNIT}.ipynb").write_bytes(b"")
+def damage_the_notebook(content):
+    def damage(root):
+        comment(root)
+        (root / "autograded" / "bo" / UNIT / f"{UNIT}.ipynb").write_text(content)
+
+    return damage
 
 
 def comment(root):
@@ -117,7 +120,9 @@ def comment(root):
         (forget_the_notebook, ["bo"]),
         (change_the_score, ["bo"]),
         (damage_the_report, ["bo"]),
-        (damage_the_notebook, ["bo"]),
+        (damage_the_notebook(""), ["bo"]),
+        (damage_the_notebook('{"cells": [1], "metadata": {}}'), ["bo"]),
+        (damage_the_notebook("[" * 100_000), ["bo"]),
         (told_of_marks("kit = 'another'"), ["ada", "bo"]),
         (told_of_marks("torch = '1.0'"), ["ada", "bo"]),
         (told_of_marks("isolation = 'none'"), ["ada", "bo"]),
@@ -129,7 +134,9 @@ def comment(root):
         "no notebook",
         "another score",
         "a damaged report",
+        "an empty notebook",
         "a damaged notebook",
+        "a nested notebook",
         "another kit",
         "another torch",
         "no isolation",
@@ -265,3 +272,12 @@ def test_answers_that_wait_for_a_person_are_counted(root, recorded):
         question.manual_score, question.needs_manual_grade = 1.5, False
         opened.db.commit()
     assert recorded.grade(root).waiting == 1
+
+
+def test_a_notebook_that_came_beside_one_that_is_left_alone_is_named(root, recorded):
+    (root / "submitted" / "ada" / UNIT / f"{UNIT} (1).ipynb").write_bytes(notebook())
+    result = recorded.grade(root)
+    assert recorded.asked == []
+    console = Console(record=True, width=160, file=io.StringIO())
+    console.print(class_table(UNIT, result))
+    assert f"Also there, and not marked: `{UNIT} (1).ipynb`." in console.export_text()

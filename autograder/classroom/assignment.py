@@ -66,6 +66,6 @@ def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: 
         students,
         handed_in,
         nameless,
-        passed_over(submitted, course.unit_names()),
+        passed_over(submitted, {*course.unit_names(), *gradebook.assignments(root)}),
         [name for name in new if roster_file and roster.names_a_folder(name)],
     )

@@ -176,8 +176,9 @@ def new(session: Session, cells: Cells, student: str) -> Entry:
 
 
 def waiting(session: Session, cells: Cells) -> int:
-    """How many grades of the unit wait for a person."""
-    grades = session.query(Grade).filter(Grade.cell_id.in_(cells.graded), Grade.needs_manual_grade)
+    """How many written answers wait for a person."""
+    written = [cell for cell, name in cells.graded.items() if not name.startswith(course.CHECK_PREFIX)]
+    grades = session.query(Grade).filter(Grade.cell_id.in_(written), Grade.needs_manual_grade)
     return int(grades.filter(Grade.manual_score.is_(None)).count())
 
 

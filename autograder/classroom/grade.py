@@ -9,7 +9,6 @@ from pathlib import Path
 import msgspec
 
 from ..grading.requests import Device, Ready
-from ..nbgrader_plugin.course_lock import one_run
 from ..report import Report
 from ..settings import Settings
 from .assignment import Assignment
@@ -17,6 +16,7 @@ from .entry import Entry
 from .gradebook import FILE, ClassGradebook, said_in_a_sentence
 from .hand_in import HandIn
 from .marking_ahead import MarkingAhead
+from .one_run import one_run
 from .recording import Recording
 
 
@@ -31,6 +31,8 @@ class Row:
     """Why the mark could not be recorded; empty where it was."""
     is_new: bool = True
     """Whether it was marked in this run."""
+    note: str = ""
+    """What to know of what was handed in, as it lies there now."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class ClassResult:
     """The feedback pages, `<student>` standing for a student."""
     gradebook: Path
     waiting: int
-    """How many grades wait for a person: written answers, mostly."""
+    """How many written answers wait for a person."""
     late: dict[str, timedelta]
     """Who handed in after the due date, and how long after."""
 
@@ -90,7 +92,7 @@ def grade(
             if kept is None:
                 todo.append(hand_in)
             else:
-                finished(Row(hand_in.student, _brief(kept), is_new=False))
+                finished(Row(hand_in.student, _brief(kept), is_new=False, note=hand_in.note))
         if todo:
             desks = open_things.enter_context(marking(work, todo, device=device, settings=settings, workers=workers))
             terms = desks.start()

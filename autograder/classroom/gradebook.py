@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from nbgrader.api import Assignment as NbgraderAssignment
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.api import Student as NbgraderStudent
 from nbgrader.preprocessors import AssignLatePenalties
@@ -67,6 +68,14 @@ def students(root: Path) -> list[Student]:
         return [Student(s.id, s.first_name, s.last_name, s.email) for s in entry.students(session)]
 
 
+def assignments(root: Path) -> list[str]:
+    """The names of the gradebook's assignments, of this kit and others; none where there is no gradebook."""
+    if not (root / FILE).is_file():
+        return []
+    with reading(root) as session:
+        return [name for (name,) in session.query(NbgraderAssignment.name)]
+
+
 class ClassGradebook:
     """The gradebook of the course in a folder, for marks of one unit."""
 
@@ -113,7 +122,7 @@ class ClassGradebook:
         return entry.new(self._session, self._cells, student)
 
     def waiting(self) -> int:
-        """How many grades of the unit wait for a person."""
+        """How many written answers wait for a person."""
         return entry.waiting(self._session, self._cells)
 
     def late(self) -> dict[str, timedelta]:
@@ -177,12 +186,15 @@ class ClassGradebook:
             raise KeyboardInterrupt
         database = re.search(r"\(sqlite3\.\w+\) .+", result.get("log", ""))
         reason = database[0] if database else first_error(result)
-        if not re.search(r"\bRuntimeError\b", reason):
+        if database or "OSError" in reason:
             raise _cannot_be_written(self._root, reason)
+        advice = (
+            " Exercises can be added or taken away only before anything is graded; keep this gradebook for the old "
+            "version and start a new one."
+        )
         raise CourseProblem(
-            f"nbgrader could not put {self._unit} as it is now into the gradebook: {reason} "
-            "Exercises can be added or taken away only before anything is graded; keep this gradebook for the "
-            "old version and start a new one."
+            f"nbgrader could not put {self._unit} as it is now into the gradebook: {reason}"
+            + (advice if "RuntimeError" in reason else "")
         )
 
     def __enter__(self) -> "ClassGradebook":

@@ -59,6 +59,8 @@ _LONGEST_STAMP = 100  # bytes; nbgrader writes 30
 def timestamp(hand_in: HandIn) -> bytes | None:
     """What nbgrader's `collect` wrote beside the notebook of when it was handed in; None where there is nothing."""
     assert hand_in.notebook is not None
+    if hand_in.notebook.is_symlink():
+        return None  # what lies beside it may be another's
     file = hand_in.notebook.with_name(TIMESTAMP)
     try:
         status = file.lstat()
@@ -78,7 +80,7 @@ def time_in(stamp: bytes | None) -> datetime | None:
 def _hand_in(student: str, folder: Path, unit: str) -> HandIn:
     expected = folder / f"{unit}.ipynb"
     links = [path for path in (folder.parent, folder) if path.is_symlink()]
-    if links:  # to the solutions, perhaps, or to a classmate's folder
+    if links and os.path.lexists(folder):  # to the solutions, perhaps, or to a classmate's folder
         return HandIn(student, links[0])
     handed_in = sorted(path for path in folder.glob("[!.]*") if path.name != TIMESTAMP) if _is_folder(folder) else []
     notebooks = [path for path in handed_in if path.suffix.lower() == ".ipynb"]

@@ -57,7 +57,7 @@ class Recording:
             if error.errno in _EVERYONES:
                 raise
             return None
-        except (AttributeError, KeyError, ValueError):  # what lies there is damaged; it is marked and written anew
+        except Exception:  # what lies there is damaged, in whatever way; it is marked and written anew
             self._gradebook.rollback()
             return None
 

@@ -63,7 +63,8 @@ def _notes(row: Row, late: Mapping[str, timedelta]) -> str:
     wrong = [exercise for exercise in row.report.exercises if exercise.status != "passed"]
     delay = f"Late by {_rounded(late[row.student])}." if row.student in late and row.report.notebook else ""
     unrecorded = f"NOT RECORDED: {row.problem}" if row.problem else ""
-    notes = [*map(_note, wrong), row.report.message, delay, unrecorded]
+    handed_in = "" if row.note in row.report.message else row.note
+    notes = [*map(_note, wrong), row.report.message, handed_in, delay, unrecorded]
     return "\n".join(filter(None, notes))
 
 

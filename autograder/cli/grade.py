@@ -86,11 +86,7 @@ def grade(
     console.print(f"Feedback pages: {_short(result.pages)}", highlight=False, markup=False, soft_wrap=True)
     for remark in _remarks(work):
         aside.print(remark, markup=False, highlight=False, soft_wrap=True)
-    if (
-        work.nameless
-        or work.passed_over
-        or any(row.problem or row.report.status == "grader_error" for row in result.rows)
-    ):
+    if work.nameless or any(row.problem or row.report.status == "grader_error" for row in result.rows):
         raise typer.Exit(1)
 
 

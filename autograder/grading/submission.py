@@ -49,8 +49,9 @@ class Desk:
             troubled = {exercise.name: _troubled_cell(exercise.name, cells, outcomes) for exercise in unit.exercises}
             exercises: list[ExerciseReport] = []
             for exercise in unit.exercises:
-                wrong = {marked.name for marked in exercises if marked.status != "passed"}
-                uses = sorted(wrong & catalogue.used_by(unit.name, exercise.name))
+                wrong = {marked.name for marked in exercises if marked.status not in ("passed", "grader_error")}
+                named = {name for cell in cells if cell.defines(exercise.name) for name in cell.names}
+                uses = sorted(wrong & named & catalogue.used_by(unit.name, exercise.name))
                 cell = troubled[exercise.name]
                 exercises.append(self._mark_exercise(unit.name, exercise, code, cell, uses_wrong=uses))
         report = self._report(name, unit, exercises, outcomes)

@@ -29,7 +29,9 @@ def assert_blind_to_the_future(student: Callee, *args: torch.Tensor) -> None:
             raise Mismatch(f"The result is {describe(value)}, not a tensor.")
         if value.dim() != 3 or value.shape[1] != num_tokens:
             raise Mismatch(f"The result has shape {tuple(value.shape)}; dimension 1 should be the {num_tokens} tokens.")
-    if one.shape == again.shape and not torch.allclose(one, again, rtol=1e-5, atol=1e-5, equal_nan=True):
+    if one.shape == again.shape and not torch.allclose(
+        one.double(), again.double(), rtol=1e-5, atol=1e-5, equal_nan=True
+    ):
         raise Mismatch("Two calls with the same input differ: is something drawn by chance in it?")
     same = torch.isclose(one[:, :now].double(), other[:, :now].double(), rtol=1e-5, atol=1e-5, equal_nan=True)
     if not bool(same.all()):

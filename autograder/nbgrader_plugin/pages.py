@@ -37,9 +37,13 @@ def markdown2html(source: str) -> str:
 
 def highlight_code(source: str, language: str | None = None, metadata: Any = None) -> str:
     """A code cell as HTML: nbconvert's filter of this name, for strangers' code."""
-    if len(source) > MAX_FORMATTED or max(map(len, source.split("\n"))) > _MAX_LINE:
+    if not _is_short(source):
         return as_it_is(source)
     return str(_CODE(source, language, metadata))
+
+
+def _is_short(code: str) -> bool:
+    return len(code) <= MAX_FORMATTED and max(map(len, code.split("\n"))) <= _MAX_LINE
 
 
 def as_it_is(source: str) -> str:
@@ -52,6 +56,9 @@ class _TextOnly(IPythonRenderer):
 
     def text(self, text: str) -> str:
         return escape(unescape(text), quote=False)
+
+    def block_code(self, code: str, info: str | None = None) -> str:
+        return str(super().block_code(code, info)) if _is_short(code) else as_it_is(code)
 
     def inline_math(self, body: str) -> str:
         return mathml(body, "inline")

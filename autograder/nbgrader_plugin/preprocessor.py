@@ -15,7 +15,6 @@ from ..feedback.notebook import write
 from ..grading.client import Grader, GraderRefused, GraderStopped
 from ..report import Report
 from .clean_notebook import damage
-from .course_lock import one_submission
 
 REPORT_FILE = "report.json"
 
@@ -28,8 +27,8 @@ class MarkExercises(NbGraderPreprocessor):
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         about = resources["nbgrader"]
         directory = self.parent.parent.coursedir
-        with one_submission(Path(directory.root)):
-            report = _marker(self.device, directory.root).report(about["assignment"], nb)
+        name = f"{about['student']}/{about['assignment']}/{about['notebook']}.ipynb"
+        report = _marker(self.device, directory.root).report(name, about["assignment"], nb)
         handed_in = directory.format_path(directory.submitted_directory, about["student"], about["assignment"])
         report.submission = _digest(Path(handed_in) / f"{about['notebook']}.ipynb")
         write(nb, report)
@@ -46,8 +45,7 @@ class _Marker:
         self._grader = Grader(device, private=self._private)
         atexit.register(lambda: self._grader.close())
 
-    def report(self, unit: str, node: Any) -> Report:
-        name = f"{unit}.ipynb"
+    def report(self, name: str, unit: str, node: Any) -> Report:
         reason = damage(node)
         if reason is not None:
             return self._grader.without_marks(name, "damaged", reason)
