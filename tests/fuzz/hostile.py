@@ -8,7 +8,7 @@ from typing import Any
 
 from autograder.sandbox.inside import protocol
 from autograder.sandbox.limits import Limits
-from autograder.sandbox.server import Worker
+from autograder.sandbox.server import Crashed, TimedOut, Worker
 from autograder.settings import load
 
 Answer = Callable[[dict[str, Any], protocol.Tensors], bytes]
@@ -39,6 +39,9 @@ class HostileParent:
     def end(self, pid: int, *, hung_up: bool) -> int:
         self._open[pid].close()
         return 0
+
+    def blames(self, outcome: TimedOut | Crashed) -> TimedOut | Crashed:
+        return outcome
 
 
 class _HostileWorker(Worker):
