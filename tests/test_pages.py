@@ -7,11 +7,11 @@ from html import escape
 import pytest
 
 from autograder import course
-from autograder.nbgrader_plugin.formulas import LONGEST, mathml
-from autograder.nbgrader_plugin.pages import highlight_code, markdown2html
+from autograder.formatting.formulas import LONGEST, mathml
+from autograder.formatting.pages import highlight_code, markdown2html
 from autograder.notebook import parse
 
-from .recorded_class import RecordedClass, hand_in
+from .recorded_class import UNIT, RecordedClass, hand_in
 
 ATTACK = "<img src=x onerror=alert(1)>"
 
@@ -76,7 +76,6 @@ def test_what_is_longer_than_anyone_reads_is_shown_as_it_is(form, written):
 
 
 def test_a_page_formats_so_much_and_shows_the_rest_as_it_is(grader, tmp_path):
-    UNIT = "dot_product_attention"
     released = json.loads((course.RELEASE / UNIT / f"{UNIT}.ipynb").read_bytes())
     for number in range(30):
         source = f"Paragraph {number} is *long*. " + "word " * 1800

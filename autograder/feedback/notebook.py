@@ -1,6 +1,5 @@
 """Puts a report into the notebook it is about."""
 
-from html import escape
 from typing import Any
 
 from .. import course
@@ -8,6 +7,10 @@ from ..notebook import cell_name
 from ..notebook_nodes import new_cell, new_output
 from ..report import CellReport, Report
 from . import grade_cell
+from .markdown_text import as_markdown
+
+NOTE = "autograder-note"
+"""The id of the cell with the kit's note on top of a marked notebook; no cell of a student's has it."""
 
 
 def write(notebook: Any, report: Report) -> None:
@@ -25,8 +28,8 @@ def write(notebook: Any, report: Report) -> None:
         else:
             cell.outputs = _outputs(ran[name]) if name in ran else []
     if report.message:
-        note = f"> **{_TITLES[report.status]}** {escape(report.message)}"
-        notebook.cells.insert(0, new_cell("markdown", "autograder-note", note))
+        note = f"> **{_TITLES[report.status]}** {as_markdown(report.message)}"
+        notebook.cells.insert(0, new_cell("markdown", NOTE, note))
 
 
 _TITLES = {

@@ -1,7 +1,8 @@
 """The notebook that nbgrader gets to see: the student's cells, in the released notebook's terms.
 
 nbgrader trusts a submission's metadata: a duplicated grade_id, changed points or an unknown kernel stop it or change
-a score. So of a student's notebook only the cells' texts are taken; everything that nbgrader reads is the release's.
+a score. So of a student's notebook only the cells' texts are taken, and of a cell that is not the student's to change
+not even that; everything that nbgrader reads is the release's.
 """
 
 from copy import deepcopy
@@ -9,15 +10,18 @@ from functools import cache
 from typing import Any
 
 import nbformat
+from nbformat import NotebookNode
 
 from .. import course
-from ..notebook import Damaged, RawCell, RawNotebook
+from ..notebook import Damaged, RawCell, RawNotebook, likenesses
 from ..notebook_nodes import new_cell
+from .shortened import bound
 
 PUT_BACK = "# This cell was missing from the notebook that was handed in, and has been put back.\n"
 
 
 DAMAGED = "damaged"
+_PUT_BACK = "put_back"
 
 
 def released(unit: str) -> Any:
@@ -46,29 +50,60 @@ def damage(node: Any) -> str | None:
 def clean(submission: RawNotebook, unit: str) -> Any:
     """A valid notebook with the student's cells in their order.
 
-    Of a cell that stands twice the last copy is the one with the name; both run. Cells that nbgrader needs for a
-    score and that were deleted are put back at the end, where they change no other cell's number.
+    Marking finds in it what it finds in the submission. Of a cell that stands twice the last copy is the one with the
+    name; both run, and of a check neither. Cells that nbgrader needs for a score and that were deleted are put back at
+    the end, where they change no other cell's number. What is longer than anything that is run or read is cut.
     """
     notebook = released(unit)
     named = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in notebook.cells if "nbgrader" in cell.metadata}
-    last = {cell.grade_id: number for number, cell in enumerate(submission.cells) if cell.grade_id in named}
+    found = likenesses(submission, course.unit(unit))
     cells = []
-    for number, raw in enumerate(submission.cells):
-        original = named[raw.grade_id] if last.get(raw.grade_id) == number else None
-        cells.append(_cell(raw, number, original))
+    for number, (raw, likeness) in enumerate(zip(submission.cells, found, strict=True), start=1):
+        original = named.get(likeness.name)
+        if original is None or likeness.is_copy:
+            cells.append(_unnamed(raw, number, named.get(raw.grade_id)))
+        else:
+            cells.append(_named(raw, original))
+    present = {likeness.name for likeness in found}
     for grade_id, original in named.items():
-        if grade_id not in last and original.metadata["nbgrader"]["grade"]:
+        if grade_id not in present and original.metadata["nbgrader"]["grade"]:
             if original.cell_type == "code":
                 original.source = PUT_BACK + original.source
+            original.metadata["autograder"] = {_PUT_BACK: True}
             cells.append(original)
+    bound(cells)
     notebook.cells = cells
     return notebook
 
 
-def _cell(raw: RawCell, number: int, original: Any) -> Any:
-    if original is None:
-        kind = raw.cell_type if raw.cell_type in ("code", "markdown") else "raw"
-        return new_cell(kind, f"cell-{number + 1}", raw.text)
-    cell = new_cell(original.cell_type, original.id, raw.text)
+def without_put_back(notebook: Any) -> Any:
+    """The notebook without the cells that `clean` put back: there are no more of these than were handed in."""
+    cells = [cell for cell in notebook.cells if not cell.metadata.get("autograder", {}).get(_PUT_BACK)]
+    return NotebookNode({**notebook, "cells": cells})
+
+
+def _named(raw: RawCell, original: Any) -> Any:
+    cell = new_cell(original.cell_type, original.id, _text(raw, original))
     cell.metadata = original.metadata
     return cell
+
+
+def _unnamed(raw: RawCell, number: int, claimed: Any) -> Any:
+    """A cell without a name; `claimed` is the released cell whose grade_id it has all the same, if any.
+
+    It is a copy, or of another type. With a locked cell's grade_id it says what was released, and runs only where
+    marking runs it.
+    """
+    kind = raw.cell_type if raw.cell_type in ("code", "markdown") else "raw"
+    is_of_type = claimed is not None and claimed.cell_type == kind
+    if claimed is None or (kind == "code" and not is_of_type):
+        return new_cell(kind, f"cell-{number}", raw.text)
+    about = claimed.metadata["nbgrader"]
+    is_run = is_of_type and not about["grade"]
+    return new_cell(kind if is_run or about["solution"] else "raw", f"cell-{number}", _text(raw, claimed))
+
+
+def _text(raw: RawCell, original: Any) -> str:
+    """The student's text where that is asked for, else the release's."""
+    text: str = raw.text if original.metadata["nbgrader"]["solution"] else original.source
+    return text

@@ -118,6 +118,7 @@ def new_page(lab, signed_in):
         own = (lab.address, "data:", "blob:", "file:")
         page.on("request", lambda request: None if request.url.startswith(own) else wrong.append(request.url))
         page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda said: wrong.append(said.text) if "Content Security Policy" in said.text else None)
         try:
             yield page
         finally:

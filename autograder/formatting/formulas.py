@@ -6,6 +6,8 @@ from xml.etree.ElementTree import tostring
 
 from latex2mathml.converter import convert_to_element
 
+from .mathml_core import keep_only_core
+
 LONGEST = 2000
 # Of two lines of definitions an expansion can become as long as it likes.
 _DEFINITIONS = re.compile(r"\\(\w*def|\w*command|let)(?![a-zA-Z])")
@@ -25,9 +27,8 @@ def mathml(latex: str, display: str) -> str:
         formula = convert_to_element(latex, display=display)
     except Exception:  # many kinds, and which of them is of no use to the reader
         return as_typed
+    keep_only_core(formula)
     for part in formula.iter():
-        part.attrib.pop("href", None)
-        part.attrib.pop("style", None)
         if part.text:
             # Entities that its own writer leaves as they are, and a student's `<` with them.
             part.text = unescape(part.text)

@@ -1,0 +1,91 @@
+"""What one page may cost, and what stands on it where that is spent: the text as it is, below a sentence."""
+
+from collections import OrderedDict
+
+from .client import Formatter, Kind, Outcome
+from .plain_text import LONGEST_CELL, as_it_is, is_short, said
+
+FORMATTED_ON_A_PAGE = 200_000
+"""Characters, the released cells' among them."""
+_MOST_HTML = 2_000_000
+"""Characters of what is made of a page's texts: nbconvert parses the whole page again."""
+_MOST_ELEMENTS = 20_000
+"""Of what is made of a page's texts: a browser, and that parser, take a second for so many."""
+_REMEMBERED = 2000
+"""Cells' texts: the released ones of a unit, and answers that many students give."""
+_LONGEST_REMEMBERED = 30_000
+
+_SENTENCES: dict[Outcome, str] = {
+    "too slow": "This cell took too long to format, so it is shown as plain text.",
+    "too large": "Formatted, this cell would be too long for the page, so it is shown as plain text.",
+    "failed": "This cell could not be formatted, so it is shown as plain text.",
+    "unavailable": "Formatting does not work here at the moment, so this cell is shown as plain text.",
+}
+_LONG = "This cell, or a line of it, is too long to format, so it is shown as plain text."
+_SPENT = "This page took too long to format, so this cell is shown as plain text."
+_FULL = "This page has too much text to format all of it, so this cell is shown as plain text."
+
+
+class PageFormatter:
+    """Formats the texts of one page after another. nbconvert's filters, for strangers' text, are its methods."""
+
+    def __init__(self, formatter: Formatter) -> None:
+        self._formatter = formatter
+        self._remembered: OrderedDict[tuple[Kind, str], str] = OrderedDict()
+        self.begin()
+
+    def begin(self) -> None:
+        """A new page begins, with nothing spent."""
+        limits = self._formatter.limits
+        self._characters = FORMATTED_ON_A_PAGE
+        self._html = _MOST_HTML
+        self._elements = _MOST_ELEMENTS
+        self._cpu_seconds = float(limits.page_cpu_seconds)
+        self._wall_seconds = float(limits.page_wall_seconds)
+
+    def markdown(self, source: str) -> str:
+        """A markdown cell, or an instructor's comment."""
+        return self._formatted("markdown", source) if len(source) <= LONGEST_CELL else said(_LONG, source)
+
+    def code(self, source: str) -> str:
+        """A code cell, in Python whatever it says it is in."""
+        return self._formatted("code", source) if is_short(source) else said(_LONG, source)
+
+    def raw(self, source: str) -> str:
+        """A raw cell: its text."""
+        return as_it_is(source)
+
+    def _formatted(self, kind: Kind, source: str) -> str:
+        html, sentence = self._asked(kind, source)
+        return html if sentence is None else said(sentence, source)
+
+    def _asked(self, kind: Kind, source: str) -> tuple[str, str | None]:
+        """The text as HTML; or nothing, and a sentence that says why."""
+        self._characters -= len(source)
+        if self._characters < 0 or self._html < 0 or self._elements < 0:
+            return "", _FULL
+        html = self._remembered.get((kind, source))
+        if html is not None:
+            self._remembered.move_to_end((kind, source))
+        else:
+            if self._cpu_seconds <= 0 or self._wall_seconds <= 0:
+                return "", _SPENT
+            limit = self._formatter.limits.cell_cpu_seconds
+            answer = self._formatter.format(
+                kind, source, cpu_seconds=min(limit, self._cpu_seconds), wall_seconds=self._wall_seconds
+            )
+            self._cpu_seconds -= answer.cpu_seconds
+            self._wall_seconds -= answer.wall_seconds
+            if answer.outcome != "formatted":
+                return "", _SENTENCES[answer.outcome]
+            html = answer.html
+            if len(html) <= _LONGEST_REMEMBERED:
+                self._remember((kind, source), html)
+        self._html -= len(html)
+        self._elements -= html.count("<")  # of each element twice, if it is closed
+        return (html, None) if self._html >= 0 and self._elements >= 0 else ("", _FULL)
+
+    def _remember(self, key: tuple[Kind, str], html: str) -> None:
+        self._remembered[key] = html
+        if len(self._remembered) > _REMEMBERED:
+            self._remembered.popitem(last=False)

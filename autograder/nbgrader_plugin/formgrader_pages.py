@@ -1,0 +1,122 @@
+"""Formgrader's pages, for a class whose names and ids are strangers' text.
+
+nbgrader's templates escape nothing: a student's id or name would be HTML on them, or code in their scripts, with the
+rights of the instructor who is signed in. So here everything is escaped that is put into a template, and the browser is
+told to run no script but the templates' own, should something get through all the same.
+"""
+
+import base64
+import hashlib
+import re
+import secrets
+import sys
+from collections.abc import Callable
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from jinja2 import BaseLoader, ChoiceLoader, Environment, FileSystemLoader, PrefixLoader
+from markupsafe import escape
+from nbconvert.exporters import HTMLExporter
+
+_FORMGRADER = "nbgrader.server_extensions.formgrader"
+_OURS = Path(__file__).parent / "templates" / "formgrader"
+_SCRIPT = re.compile(r"<script(?=[\s>])")
+_VALUE_IN_SCRIPT = re.compile(r'= "\{\{ *([\w.]+) *\}\}([\w/]*)";')
+_HANDLER = re.compile(r'\son\w+="([^"]*)"', re.I)
+
+_nonce: ContextVar[str] = ContextVar("_nonce")
+
+
+def make_safe() -> None:
+    """Changes formgrader's handlers where it is running in this process, however it was started; elsewhere nothing."""
+    base, handlers = (sys.modules.get(f"{_FORMGRADER}.{name}") for name in ("base", "handlers"))
+    if base is None or handlers is None or getattr(base.BaseHandler, "is_safe", False):
+        return
+    theirs = Path(handlers.template_path)
+    base.BaseHandler.render = _render(theirs)
+    base.BaseHandler.exporter = property(_Submissions)
+    base.BaseHandler.scripts_allowed = _handlers_of(theirs)
+    base.BaseHandler.is_safe = True
+    # What these answer is data, which tornado calls HTML, or a file out of a student's folder.
+    base.BaseApiHandler.set_default_headers = _plain_text(base.BaseHandler.set_default_headers)
+    for handler in (base.BaseApiHandler, handlers.SubmissionFilesHandler):
+        handler.content_security_policy = property(_nothing_runs)
+
+
+def _nothing_runs(handler: Any) -> str:
+    return "frame-ancestors 'self'; default-src 'none'; sandbox"
+
+
+def _plain_text(set_default_headers: Callable[[Any], None]) -> Callable[[Any], None]:
+    def set_headers(handler: Any) -> None:
+        set_default_headers(handler)
+        handler.set_header("Content-Type", "text/plain; charset=UTF-8")
+
+    return set_headers
+
+
+def _render(theirs: Path) -> Callable[..., str]:
+    loader = ChoiceLoader([FileSystemLoader([_OURS, theirs]), PrefixLoader({"nbgrader": FileSystemLoader(theirs)})])
+    environment = Environment(loader=_WithNonce(loader), autoescape=True)
+    environment.globals["script_nonce"] = _nonce.get
+
+    def render(handler: Any, name: str, **values: Any) -> str:
+        _allow_own_scripts(handler)
+        return environment.get_template(name).render(**values)
+
+    return render
+
+
+class _Submissions:
+    """Stands where formgrader looks for the exporter that makes a page of a notebook."""
+
+    def __init__(self, handler: Any) -> None:
+        self._handler = handler
+
+    def from_filename(self, filename: str, resources: dict[str, Any]) -> Any:
+        """The page; `resources` is what formgrader puts on it around the notebook."""
+        _allow_own_scripts(self._handler)
+        escaped = {name: escape(value) if isinstance(value, str) else value for name, value in resources.items()}
+        return self._exporter().from_filename(filename, resources=escaped)
+
+    def _exporter(self) -> Any:
+        """An exporter with the settings of the course that is open, which another one's may follow."""
+        settings = self._handler.settings
+        config = settings["nbgrader_formgrader"].config
+        made_for, exporter = settings.get("autograder_exporter", (None, None))
+        if exporter is None or made_for != config:
+            exporter = HTMLExporter(config=config)
+            exporter.environment.loader = _WithNonce(exporter.environment.loader)
+            exporter.environment.globals["script_nonce"] = _nonce.get
+            settings["autograder_exporter"] = config, exporter
+        return exporter
+
+
+class _WithNonce(BaseLoader):
+    """Templates whose scripts carry the nonce of the answer, and take values as JavaScript writes them."""
+
+    def __init__(self, loader: BaseLoader) -> None:
+        self._loader = loader
+
+    def get_source(self, environment: Environment, template: str) -> tuple[str, str | None, Callable[[], bool] | None]:
+        source, path, is_current = self._loader.get_source(environment, template)
+        source = _VALUE_IN_SCRIPT.sub(r'= {{ (\1 ~ "\2") | tojson }};', source)
+        return _SCRIPT.sub('<script nonce="{{ script_nonce() }}"', source), path, is_current
+
+    def list_templates(self) -> list[str]:
+        return self._loader.list_templates()
+
+
+def _allow_own_scripts(handler: Any) -> None:
+    nonce = secrets.token_urlsafe(16)
+    _nonce.set(nonce)
+    policy = f"script-src 'nonce-{nonce}' 'unsafe-hashes' {handler.scripts_allowed}; object-src 'none'; base-uri 'none'"
+    handler.set_header("Content-Security-Policy", f"{handler.content_security_policy}; {policy}; form-action 'none'")
+
+
+def _handlers_of(templates: Path) -> str:
+    """The event handlers that stand in the templates, as a policy allows them."""
+    found = {code for path in templates.rglob("*.*") if path.is_file() for code in _HANDLER.findall(path.read_text())}
+    digests = (hashlib.sha256(code.encode()).digest() for code in sorted(found))
+    return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)

@@ -1,0 +1,51 @@
+"""nbgrader's table of grades for a spreadsheet, in which nothing that a person is called is a formula."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from nbgrader.api import MissingEntry
+from nbgrader.plugins import CsvExportPlugin
+
+_COLUMNS = ("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email")
+_FIGURES = ("raw_score", "late_submission_penalty", "score", "max_score")
+# What spreadsheets take for the beginning of a formula, also in the wide forms of East Asian scripts.
+_BEGINS_FORMULA = tuple("=+-@|%\t\r\uff1d\uff0b\uff0d\uff20")
+
+
+class GradesCsv(CsvExportPlugin):
+    """The rows and columns of nbgrader's own plugin, whose options it takes."""
+
+    def export(self, gradebook: Any) -> None:
+        """Writes the file, grades.csv if not told another."""
+        destination = Path(self.to or "grades.csv")
+        self.log.info("Exporting grades to %s", destination)
+        assignments, students = set(map(str, self.assignment)), set(map(str, self.student))
+        with destination.open("w", newline="", encoding="utf-8") as file:
+            file.write(",".join((*_COLUMNS, *_FIGURES)) + "\n")
+            table = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+            for assignment in gradebook.assignments:
+                if assignments and assignment.name not in assignments:
+                    continue
+                for student in gradebook.students:
+                    if not students or student.id in students:
+                        table.writerow(_row(gradebook, assignment, student))
+
+
+def text(value: object) -> str:
+    """As a spreadsheet may have it: a text that could begin a formula has an apostrophe before it."""
+    written = "" if value is None else str(value)
+    return f"'{written}" if written.lstrip(" \n\v\f").startswith(_BEGINS_FORMULA) else written
+
+
+def _row(gradebook: Any, assignment: Any, student: Any) -> list[object]:
+    """Who handed in nothing has zeros."""
+    try:
+        submission = gradebook.find_submission(assignment.name, student.id)
+    except MissingEntry:
+        timestamp, raw, penalty = None, 0.0, 0.0
+    else:
+        timestamp, raw, penalty = submission.timestamp, submission.score, submission.late_submission_penalty
+    person = (student.id, student.last_name, student.first_name, student.email)
+    texts = [text(value) for value in (assignment.name, assignment.duedate, timestamp, *person)]
+    return [*texts, raw, penalty, max(0.0, raw - penalty), assignment.max_score]

@@ -1,0 +1,121 @@
+"""nbgrader's steps that believe what lies among the submissions, where no setting gives them another reader.
+
+nbgrader opens files by their paths, follows links, waits for pipes, and lets one strange time or name end the work for
+the whole class. `guard` puts the functions of this module in the place of its own, for as long as the process lives.
+"""
+
+import glob
+import logging
+import re
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from nbgrader.apps.api import NbGraderAPI
+from nbgrader.converters import Autograde
+from nbgrader.converters.base import BaseConverter, NbGraderException
+from nbgrader.coursedir import CourseDirectory
+from tornado.log import LogFormatter
+
+from ..handed_in.opened_folder import NotAFile, OpenedFolder, bytes_of
+from ..handed_in.student_id import RULE
+from ..notebook import printable
+from .enrolment import may_be_graded
+from .time_stamp import TIMESTAMP, stamp_at, time_in
+
+_BESIDE = {TIMESTAMP: 100, "submission_secret.txt": 1000}
+"""What nbgrader's later steps need of what lies beside a notebook, and how many bytes that may have."""
+
+_any_converters_assignment = BaseConverter.init_assignment
+_formatted = LogFormatter.format
+_everyone_who_submitted = NbGraderAPI.get_submitted_students
+
+
+def guard() -> None:
+    """For this process; called from the course's settings, which everything of nbgrader's reads."""
+    CourseDirectory.get_existing_timestamp = _existing_timestamp
+    NbGraderAPI.get_submitted_timestamp = _submitted_timestamp
+    NbGraderAPI.get_submitted_students = _submitted_students
+    LogFormatter.format = _format  # type: ignore[method-assign]
+    for name in _ABOUT_ONE_STUDENT:
+        setattr(NbGraderAPI, name, _about_one_student(_ABOUT_ONE_STUDENT[name]))
+    BaseConverter.init_assignment = _init_assignment
+    Autograde.init_notebooks = _init_notebooks
+
+
+def _format(self: Any, record: logging.LogRecord) -> str:
+    """A line of nbgrader's log, in which a stranger's name for something is no command to the terminal."""
+    record.msg, record.args = "\n".join(map(printable, record.getMessage().split("\n"))), ()
+    line: str = _formatted(self, record)
+    return line
+
+
+def _existing_timestamp(self: Any, dest_path: str) -> datetime | None:
+    """When something was handed in; None, too, where what says so is no time."""
+    return time_in(stamp_at(Path(dest_path)))
+
+
+def _submitted_timestamp(self: Any, assignment_id: str, student_id: str) -> datetime | None:
+    directory = self.coursedir
+    return _existing_timestamp(
+        directory, directory.format_path(directory.submitted_directory, student_id, assignment_id)
+    )
+
+
+def _submitted_students(self: Any, assignment_id: str) -> set[str]:
+    """The students with a folder; formgrader would list any folder, and a click on `*` there would act on all."""
+    return set(filter(may_be_graded(self.coursedir), _everyone_who_submitted(self, assignment_id)))
+
+
+def _about_one_student(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method with the student's id as it stands, where nbgrader takes it for a pattern of ids."""
+
+    def about_one(self: Any, assignment_id: str, student_id: str | None = None, **options: Any) -> Any:
+        return method(self, assignment_id, student_id and glob.escape(student_id), **options)
+
+    return about_one
+
+
+_ABOUT_ONE_STUDENT: dict[str, Callable[..., Any]] = {
+    name: getattr(NbGraderAPI, name) for name in ("autograde", "generate_feedback", "release_feedback")
+}
+
+
+def _init_assignment(self: Any, assignment_id: str, student_id: str) -> None:
+    """Copies what lies beside the notebooks; of a submission no more than nbgrader needs."""
+    if not isinstance(self, Autograde):
+        _any_converters_assignment(self, assignment_id, student_id)
+        return
+    source = Path(self._format_source(assignment_id, student_id))
+    destination = Path(self._format_dest(assignment_id, student_id))
+    for name, limit in _BESIDE.items():
+        content = _read(source, name, limit)
+        if content is not None:
+            destination.mkdir(parents=True, exist_ok=True)
+            (destination / name).unlink(missing_ok=True)
+            (destination / name).write_bytes(content)
+
+
+def _init_notebooks(self: Any) -> None:
+    """Finds the notebooks to mark, of those who are students or may become some."""
+    BaseConverter.init_notebooks(self)
+    is_student = may_be_graded(self.coursedir)
+    pattern = self._format_source("(?P<assignment_id>.*)", "(?P<student_id>.*)", escape=True)
+    for path in list(self.assignments):
+        found = re.match(pattern, path, re.DOTALL)
+        student = found["student_id"] if found else Path(path).parent.name
+        if not is_student(student):
+            del self.assignments[path]
+            self.log.error("Not graded: %s. A new student's id has %s. Rename the folder.", printable(student), RULE)
+    if not self.assignments:
+        raise NbGraderException(f"Nobody to grade: a new student's id has {RULE}.")
+
+
+def _read(folder: Path, name: str, limit: int) -> bytes | None:
+    """What is in a file of STUDENT/UNIT, neither of which may be a link; None where it is none, or more."""
+    try:
+        with OpenedFolder.of_student(folder) as opened, opened.file(name) as file:
+            return bytes_of(file, limit)
+    except (NotAFile, OSError, ValueError):
+        return None

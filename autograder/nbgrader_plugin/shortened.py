@@ -1,0 +1,69 @@
+"""A notebook cut to what is run or read: of 16 MB of line ends nbformat would write ten times as much.
+
+Scores, verdicts and comments are never cut.
+"""
+
+from typing import Any
+
+from ..feedback.notebook import NOTE
+from ..notebook import MAX_CHARACTERS
+
+LONGEST_CELL = 50_000
+LONGEST_PAGE = 300_000
+"""Characters of a page's cells, and as many of what they printed."""
+LONGEST_NOTEBOOK = 2_000_000
+"""Characters of a notebook's cells as nbgrader has it."""
+_NAMED, _CODE, _REST = range(3)
+_CUT = "[The rest of this cell is left out here: there is more of it than anyone reads.]"
+_PRINTED = "[The rest of what was printed is left out here: there is more of it than anyone reads.]"
+
+
+def bound(cells: list[Any]) -> None:
+    """Cuts the cells of a notebook that is to be kept, in place.
+
+    The notebook is marked from what is kept: of code, and of a cell with a name, no more is cut than is never run.
+    """
+    left = LONGEST_NOTEBOOK
+    marked = [cell for cell in cells if _rank(cell) <= _CODE]
+    for cell in marked:
+        left -= _cut(cell, MAX_CHARACTERS)
+    for cell in cells:
+        if _rank(cell) > _CODE:
+            left -= _cut(cell, min(LONGEST_CELL, max(left, 0)))
+
+
+def shorten(notebook: Any) -> None:
+    """Cuts the texts of a notebook's cells and what they printed, in place, before a page is made of it.
+
+    What a mark is about is shown before all else.
+    """
+    left, printed = LONGEST_PAGE, LONGEST_PAGE
+    for cell in sorted(notebook.cells, key=_rank):
+        left -= _cut(cell, min(LONGEST_CELL, left))
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if output.output_type == "stream":
+                output.text, printed = _short(output.text, printed)
+            elif output.output_type == "error":
+                text, printed = _short("\n".join(output.traceback), printed)
+                output.traceback = text.split("\n")
+
+
+def _rank(cell: Any) -> int:
+    """How soon a cell gets its share of a length: the kit's note and cells with names, then code, then the rest."""
+    if cell.get("id") == NOTE or "nbgrader" in cell.metadata:
+        return _NAMED
+    return _CODE if cell.cell_type == "code" else _REST
+
+
+def _cut(cell: Any, longest: int) -> int:
+    """Cuts a cell's text to a length; how much of it is kept."""
+    kept = min(len(cell.source), longest)
+    if kept < len(cell.source):
+        cell.source = f"{cell.source[:kept]}\n\n{_CUT}"  # of code, so much that it is still too long to be run
+    return kept
+
+
+def _short(text: str, most: int) -> tuple[str, int]:
+    kept = min(len(text), LONGEST_CELL, most)
+    return (text if kept == len(text) else f"{text[:kept]}\n{_PRINTED}"), most - kept

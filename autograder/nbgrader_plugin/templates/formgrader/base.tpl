@@ -1,0 +1,10 @@
+{#- nbgrader's frame of all pages, but that the sentence of a dialog, which may name a student, is text. -#}
+{%- extends 'nbgrader/base.tpl' -%}
+
+{%- block script -%}
+<script>
+const createModalOfHTML = createModal;
+createModal = (id, title, body, footer) =>
+  createModalOfHTML(id, title, typeof body === "string" ? document.createTextNode(body) : body, footer);
+</script>
+{%- endblock -%}

@@ -1,0 +1,300 @@
+"""Whatever formatting a text does, a page is made, the mark is recorded, and nobody waits.
+
+What formats is really made to misbehave here: its process runs a copy of the code to which a few lines are added.
+"""
+
+import json
+import os
+import re
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from nbconvert.exporters import HTMLExporter
+
+from autograder import catalogue, course
+from autograder.classroom.gradebook import ClassGradebook
+from autograder.formatting import client, launch
+from autograder.formatting.client import Formatter
+from autograder.formatting.limits import PageLimits
+from autograder.formatting.page import PageFormatter
+from autograder.nbgrader_plugin import page_filters
+from autograder.nbgrader_plugin.course_directory import nbgrader_api, nbgrader_settings
+from autograder.notebook import filled_in
+from autograder.sandbox import temporary
+
+from .recorded_class import UNIT, RecordedClass, everything, hand_in
+
+pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
+
+LONG = 60
+"""Seconds that no page takes, on a machine however busy, where nothing holds it up."""
+
+ACTS = {
+    "hangs": "while True: pass",
+    "hangs_in_one_match": 'import re; re.match("(a|a)*b", "a" * 100)',
+    "sleeps": "import time; time.sleep(1000)",
+    "eats_memory": "kept = []\nwhile True: kept.append(bytearray(1 << 20))",
+    "eats_memory_in_one_go": "bytearray(1 << 40)",
+    "exits": "import os; os._exit(3)",
+    "aborts": "import os; os.abort()",
+    "raises_what_ends_python": "raise SystemExit",
+    "raises_an_interrupt": "raise KeyboardInterrupt",
+    "recurses": "def f(): f()\nf()",
+    "writes_without_end": 'return "<b>" * (100 << 20)',
+    "writes_more_than_a_page": 'return "<b>" * 400_000',
+    "writes_what_is_no_text": r'return "\ud800" * 2_000_000',
+}
+SENTENCE = re.compile(
+    "This cell (took too long to format|could not be formatted), so it is shown as plain text."
+    "|Formatted, this cell would be too long for the page, so it is shown as plain text."
+)
+LOOKING = """
+import os, socket
+def possible(act):
+    try:
+        act()
+    except OSError:
+        return "refused"
+    return "POSSIBLE"
+return " ".join([
+    possible(lambda: open("/etc/passwd").close()),
+    possible(lambda: open("/tmp/left-for-you", "w").close()),
+    possible(lambda: socket.socket().close()),
+    possible(os.fork),
+    possible(lambda: os.kill(os.getppid(), 0)),
+    possible(lambda: os.listdir(%r)),
+])
+"""
+
+
+@pytest.fixture
+def misbehaving(tmp_path_factory, monkeypatch):
+    """What formats markdown does as a word in it says."""
+    code = tmp_path_factory.mktemp("code") / "formatting"
+    shutil.copytree(launch.CODE, code)
+    acts = {**ACTS, "looks_around": LOOKING % str(course.REPOSITORY)}
+    lines = ["", "_rightly = markdown2html", "def markdown2html(source):"]
+    for word, act in acts.items():
+        lines += [f"    if {word!r} in source:", *(f"        {line}" for line in act.split("\n") if line)]
+    with (code / "pages.py").open("a") as file:
+        file.write("\n".join([*lines, "    return _rightly(source)", ""]))
+    monkeypatch.setattr(launch, "CODE", code)
+    page_filters.of_this_process.cache_clear()
+    yield
+    page_filters.of_this_process.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory):
+    """A course in which nobody has handed in; nbgrader takes seconds to make its gradebook."""
+    root = tmp_path_factory.mktemp("empty")
+    ClassGradebook(root, UNIT).close()
+    return root
+
+
+@pytest.fixture
+def root(empty, tmp_path):
+    """A course of its own for each test."""
+    return Path(shutil.copytree(empty, tmp_path / "course"))
+
+
+@pytest.fixture(scope="module")
+def recorded(grader):
+    return RecordedClass(grader, {}, [])
+
+
+@pytest.fixture
+def class_of_three(recorded, root):
+    """Grades three, the one in the middle with this answer; the course's folder."""
+
+    def grade(**answers):
+        for student, answer in (("ada", {}), ("mallory", answers), ("zoe", {})):
+            hand_in(root, student, notebook(**{"why_softmax": f"*It is {student}.*", **answer}))
+        result = recorded.grade(root)
+        assert [row.problem for row in result.rows] == ["", "", ""]
+        assert {row.report.score for row in result.rows} == {16.0}
+        return root
+
+    return grade
+
+
+def notebook(**answers):
+    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    return filled_in(UNIT, {**right, **answers})
+
+
+def with_cells(*cells):
+    content = json.loads(notebook())
+    for number, (kind, source) in enumerate(cells):
+        outputs = {"outputs": [], "execution_count": None} if kind == "code" else {}
+        content["cells"].append({"id": f"n{number}", "cell_type": kind, "metadata": {}, "source": source, **outputs})
+    return json.dumps(content).encode()
+
+
+def page_of(root, student):
+    return (root / "feedback" / student / UNIT / f"{UNIT}.html").read_text()
+
+
+def others_are_unharmed(root):
+    return all(f"<em>It is {student}.</em>" in page_of(root, student) for student in ("ada", "zoe"))
+
+
+def in_formgrader(root, student):
+    """The page that formgrader shows, made as formgrader makes it."""
+    config = nbgrader_settings(root)
+    config.HTMLExporter.template_name = "formgrade"
+    config.HTMLExporter.extra_template_basedirs = page_filters.templates()
+    about = {
+        "assignment_id": UNIT,
+        "notebook_id": UNIT,
+        "submission_id": "1",
+        "index": 0,
+        "total": 3,
+        "base_url": "",
+        "student": student,
+        "last_name": None,
+        "first_name": None,
+        "notebook_path": "",
+        "filename": "",
+    }
+    file = root / "autograded" / student / UNIT / f"{UNIT}.ipynb"
+    return HTMLExporter(config=config).from_filename(str(file), resources=about)[0]
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_a_mark_is_recorded_and_the_page_says_what_it_lacks(class_of_three, misbehaving, act):
+    begun = time.monotonic()
+    root = class_of_three(why_softmax=f"*Here it {act}.*")
+    assert time.monotonic() - begun < LONG
+    page = page_of(root, "mallory")
+    assert SENTENCE.search(page)
+    assert f"<pre>*Here it {act}.*</pre>" in page
+    assert others_are_unharmed(root)
+
+
+@pytest.mark.parametrize("act", ["hangs", "eats_memory", "exits", "writes_without_end"])
+def test_nbgraders_own_pages_and_formgraders_are_made(class_of_three, misbehaving, act):
+    root = class_of_three(why_softmax=f"*Here it {act}.*")
+    shutil.rmtree(root / "feedback")
+    begun = time.monotonic()
+    assert nbgrader_api(root).generate_feedback(UNIT)["success"]
+    shown = in_formgrader(root, "mallory")
+    after = in_formgrader(root, "zoe")
+    assert time.monotonic() - begun < LONG
+    for page in (page_of(root, "mallory"), shown):
+        assert SENTENCE.search(page)
+        assert f"<pre>*Here it {act}.*</pre>" in page
+    assert others_are_unharmed(root)
+    assert "<em>It is zoe.</em>" in after
+
+
+def test_a_page_has_a_budget_and_the_next_has_its_own(misbehaving, recorded, root):
+    """Forty cells of a second each would take forty seconds; what comes after them is plain and says why."""
+    cells = [("markdown", f"Number {number} hangs.") for number in range(40)]
+    hand_in(root, "mallory", with_cells(*cells, ("markdown", "The *last* one.")))
+    hand_in(root, "zoe", notebook(why_softmax="*It is zoe.*"))
+    recorded.grade(root)
+    for page, other in (
+        (page_of(root, "mallory"), page_of(root, "zoe")),
+        (in_formgrader(root, "mallory"), in_formgrader(root, "zoe")),
+    ):
+        ended = page.count("This cell took too long to format")
+        assert 1 <= ended <= PageLimits().page_cpu_seconds
+        assert page.count("This page took too long to format, so this cell is shown as plain text.") >= 40 - ended
+        assert "The *last* one." in page
+        assert "<em>It is zoe.</em>" in other
+
+
+@pytest.mark.parametrize("broken", ["raise ImportError", "import time; time.sleep(10_000)"])
+def test_a_formatter_that_does_not_start_costs_no_mark(class_of_three, tmp_path_factory, monkeypatch, broken):
+    code = tmp_path_factory.mktemp("code") / "formatting"
+    shutil.copytree(launch.CODE, code)
+    (code / "pages.py").write_text(broken)
+    monkeypatch.setattr(launch, "CODE", code)
+    monkeypatch.setattr(client, "_START_SECONDS", 1)
+    root = class_of_three()
+    for student in ("ada", "mallory", "zoe"):
+        assert f"<pre>*It is {student}.*</pre>" in page_of(root, student)
+        assert "Formatting does not work here at the moment" in page_of(root, student)
+
+
+def test_nothing_is_formatted_without_the_isolation_that_is_asked_for(monkeypatch):
+    """No level can be had, and the submissions are not trusted."""
+    monkeypatch.setattr(client.isolation, "missing", lambda level: "needs another machine.")
+    begun = []
+    monkeypatch.setattr(client, "launch", lambda *terms: begun.append(terms))
+    with Formatter(PageLimits(), "best", trust_submissions=False) as formatter:
+        assert "Formatting does not work here" in PageFormatter(formatter).markdown("*a*")
+    assert not begun
+
+
+@pytest.mark.parametrize("level", ["A", "B"])
+def test_what_formats_is_confined(misbehaving, level):
+    with Formatter(PageLimits(), level, trust_submissions=False) as formatter:
+        assert PageFormatter(formatter).markdown("looks_around") == " ".join(["refused"] * 6)
+
+
+@pytest.mark.parametrize("level", ["A", "B", "none"])
+def test_a_formatter_that_is_killed_is_replaced(level):
+    with Formatter(PageLimits(), level, trust_submissions=level == "none") as formatter:
+        page = PageFormatter(formatter)
+        assert "<em>a</em>" in page.markdown("*a*")
+        formatter._launched.process.kill()
+        formatter._launched.process.wait()
+        # Some are lost with it, and with its child, which ends a little later.
+        assert any(f"<em>{number}</em>" in page.markdown(f"*{number}*") for number in range(10))
+
+
+def test_nothing_is_left_of_a_formatter(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(temporary.tempfile, "tempdir", None)
+    with Formatter(PageLimits(), "best", trust_submissions=False) as formatter:
+        assert "<em>a</em>" in PageFormatter(formatter).markdown("*a*")
+        assert not list(tmp_path.iterdir())
+        process = formatter._launched.process.pid
+    assert not Path(f"/proc/{process}").exists()
+
+
+ATTACKS = {
+    "a fence that pygments never ends": [("markdown", "```mcschema\n<!--\n```")],
+    "a fence of blanks": [("markdown", "```autohotkey\n" + " " * 9900 + "x\n```")],
+    "code of line ends": [("code", "#" + "\n" * 9900 + "#")] * 3,
+    "raw cells": [("raw", "<a " * 50_000)] * 10,
+    "brackets that mistune follows": [("markdown", "[*" * 600)],
+    "one large raw cell": [("raw", "<" * (15 << 20))],
+    "links as IPython 1 made them": [("markdown", "[](files/" * 1100)] * 20,
+    "text of line ends": [("markdown", "\n" * 900_000)],
+    "a thousand cells of quotes": [("code", "'''" * 100)] * 1000,
+    "magics of another language": [("code", "%%javascript\n" + "/" * 400)] * 20,
+    "colours": [("code", "print('\x1b[31m' * 2000)")] * 30,
+}
+
+
+@pytest.mark.parametrize("cells", ATTACKS.values(), ids=ATTACKS)
+def test_pages_of_attacks_are_made(recorded, root, cells):
+    """A page of a size that a browser shows, from `grade` and in formgrader."""
+    hand_in(root, "mallory", with_cells(*cells))
+    (row,) = recorded.grade(root).rows
+    assert (row.problem, row.report.score) == ("", 16.0)
+    begun = os.times()
+    shown = in_formgrader(root, "mallory")
+    used = os.times()
+    assert used.user - begun.user < LONG / 2
+    for page in (page_of(root, "mallory"), shown):
+        assert re.search(r"softmax: (\d+) of \1 points", page)
+        assert len(page) < 8_000_000
+    assert (root / "autograded" / "mallory" / UNIT / f"{UNIT}.ipynb").stat().st_size < 32 << 20
+
+
+def test_scores_comments_and_verdicts_stand_on_a_page_that_is_cut(recorded, root):
+    hand_in(root, "ada", with_cells(*[("raw", "a" * 80_000)] * 50, ("markdown", "z" * 100)))
+    recorded.grade(root)
+    page = page_of(root, "ada")
+    assert page.count("The rest of this cell is left out here") == 51
+    assert "z" * 100 not in page
+    assert page.count("(Score: ") > len(course.unit(UNIT).exercises)
+    before = everything(root)
+    recorded.grade(root)
+    assert everything(root) == before
