@@ -2,24 +2,38 @@
 
 import codecs
 import re
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import msgspec
 
 from . import course
 
 MAX_BYTES = 16 << 20
+"""Of a notebook without its outputs."""
 MAX_CHARACTERS = 200_000
 """Of a cell that is run, or searched for what it defines."""
 MAX_CELLS = 2_000
+MAX_LINES = 1_000_000
+"""Of all cells: a notebook is written a line at a time, at some sixty bytes of memory and more for each."""
 _MAX_NAME = 100
 
+# Each character is looked at once, whatever it is: Python's tokenizer takes hours for a text that never ends.
+_WORD = re.compile(
+    r"""\#[^\n]*+
+    | '''(?:[^'\\]|\\.|'(?!''))*+(?:''')? | "{3}(?:[^"\\]|\\.|"(?!""))*+(?:"{3})?
+    | '(?:[^'\\\n]|\\.)*+'? | "(?:[^"\\\n]|\\.)*+"?
+    | \d\w*+ | (?P<name>\w++)""",
+    re.S | re.X,
+)
 # No \s: it takes in line ends too, and a cell of empty lines would be searched for hours.
 _DEFINITION = re.compile(r"^[ \t]*(?:async def|def|class)[ \t]+(\w+)", re.M)
+
+# Default_Ignorable_Code_Point, as far as Python takes it for printable: fillers and variation selectors.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"  #
+)
 
 
 class Damaged(Exception):
@@ -74,35 +88,22 @@ class CodeCell:
     """The exercise whose solution cell this is."""
     only_shows: bool = False
     """Whether it stands as it was released, and only shows what other cells made."""
+    is_ours: bool = False
+    """Whether its text is the instructor's."""
 
     def defines(self, name: str) -> bool:
         """Whether the text of the cell defines this function or class, or means to."""
         return self.exercise == name or name in self._defined
 
-    @property
+    @cached_property
     def names(self) -> frozenset[str]:
-        """The words in the cell's text that could be names in its code."""
-        return frozenset(re.findall(r"\w+", self.source[:MAX_CHARACTERS]))
+        """The names in the cell's code, as far as it can be read; what comments and texts speak of is not used."""
+        words = _WORD.finditer(self.source[:MAX_CHARACTERS])
+        return frozenset(word["name"] for word in words if word["name"])
 
     @cached_property
     def _defined(self) -> frozenset[str]:
         return frozenset(_DEFINITION.findall(self.source[:MAX_CHARACTERS]))
-
-
-def read(path: Path) -> bytes:
-    """The bytes of a notebook file; raises Damaged where it is not a regular file of a sensible size."""
-    try:
-        status = path.lstat()
-        if not stat.S_ISREG(status.st_mode):
-            raise Damaged("This is not a regular file. Hand in the notebook itself, not a link or a folder.")
-        if status.st_size > MAX_BYTES:
-            size = f"{status.st_size / 2**20:.0f} MB, more than {MAX_BYTES >> 20} MB"
-            raise Damaged(
-                f"The file has {size}. Clear the outputs (Kernel, Restart and Clear Outputs) and save it again."
-            )
-        return path.read_bytes()
-    except OSError as error:
-        raise Damaged(f"The file cannot be read: {error.strerror}.") from None
 
 
 def parse(content: bytes) -> RawNotebook:
@@ -125,6 +126,9 @@ def parse(content: bytes) -> RawNotebook:
         raise Damaged(
             f"The notebook has {len(notebook.cells)} cells, more than {MAX_CELLS}. Delete those that you do not need."
         )
+    lines = sum(cell.text.count("\n") for cell in notebook.cells)
+    if lines > MAX_LINES:
+        raise Damaged(f"The notebook has {lines} lines, more than {MAX_LINES}. Delete those that you do not need.")
     return notebook
 
 
@@ -163,28 +167,57 @@ def cell_name(number: int, grade_id: str) -> str:
 
 def printable(name: str) -> str:
     """A stranger's name for something, which may hold a terminal's control codes or be no text at all."""
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in name)
+    return "".join(character if is_visible(character) else "\N{REPLACEMENT CHARACTER}" for character in name)
+
+
+def is_visible(character: str) -> bool:
+    """Whether a character shows: controls and joiners do not, nor letters and marks that Unicode lets be ignored."""
+    return character.isprintable() and not _INVISIBLE.fullmatch(character)
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """The released cell that a cell of a submission stands for."""
+
+    name: str
+    """Its grade_id; empty where the cell stands for none."""
+    is_copy: bool
+    """Whether a later cell stands for the same one, and so has the name."""
+
+
+def likenesses(notebook: RawNotebook, unit: course.Unit) -> list[Likeness]:
+    """What each cell stands for: the released cell of its grade_id, where that is of the same type."""
+    names = [
+        name if unit.cell_types.get(name := cell.grade_id) == cell.cell_type else ""  #
+        for cell in notebook.cells
+    ]
+    last = {name: number for number, name in enumerate(names)}
+    return [Likeness(name, bool(name) and last[name] != number) for number, name in enumerate(names)]
 
 
 def code_cells(notebook: RawNotebook, unit: course.Unit) -> list[CodeCell]:
     """The cells to run, in the student's order.
 
     Checks are left out. Of the instructor's own cells the source's text is run, whatever stands in the notebook;
-    one that was deleted is run first. Where a cell stands twice both run, so of two definitions the last counts.
+    one that was deleted is run first. Where a cell stands twice both run, so of two definitions the last counts, and
+    the last alone has the name.
     """
     exercises = {exercise.name for exercise in unit.exercises}
     checks = {exercise.check for exercise in unit.exercises}
+    ours = frozenset(unit.instructor_cells.values())
     cells: list[CodeCell] = []
-    for number, cell in enumerate(notebook.cells, start=1):
-        grade_id = cell.grade_id
-        if cell.cell_type != "code" or grade_id in checks:
+    for number, (cell, likeness) in enumerate(zip(notebook.cells, likenesses(notebook, unit), strict=True), start=1):
+        if cell.cell_type != "code" or likeness.name in checks:
             continue
-        source = unit.instructor_cells.get(grade_id, cell.text)
-        exercise = grade_id if grade_id in exercises else None
-        cells.append(CodeCell(cell_name(number, grade_id), source, exercise, cell.text in unit.showing_cells))
+        source = unit.instructor_cells.get(likeness.name, cell.text)
+        name = "" if likeness.is_copy else likeness.name
+        exercise = name if name in exercises else None
+        cells.append(
+            CodeCell(cell_name(number, name), source, exercise, source in unit.showing_cells, source in ours)  #
+        )
     present = {cell.name for cell in cells}
     deleted = [
-        CodeCell(grade_id, source, None)
+        CodeCell(grade_id, source, None, is_ours=True)
         for grade_id, source in unit.instructor_cells.items()
         if grade_id not in present
     ]

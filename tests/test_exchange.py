@@ -32,7 +32,9 @@ def nbgrader(tmp_path):
     (student / "nbgrader_config.py").write_text("c = get_config()\nc.CourseDirectory.course_id = 'attention'\n")
 
     def run(who, *arguments):
-        environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "JUPYTER_PREFER_ENV_PATH": "1"}
+        # As in a fresh shell: the environment's folder is not on the PATH.
+        path = os.pathsep.join(folder for folder in os.environ["PATH"].split(os.pathsep) if folder != str(BIN))
+        environment = {**os.environ, "PATH": path, "JUPYTER_PREFER_ENV_PATH": "1"}
         result = subprocess.run(
             [BIN / "nbgrader", *arguments, f"--Exchange.root={exchange}"],
             cwd=tmp_path / who,

@@ -1,18 +1,31 @@
 """A unit as one class handed it in: who is in the class, and each student's file."""
 
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import course
+from .. import course, notebook
+from ..handed_in.opened_folder import is_one_name
+from ..handed_in.student_id import RULE, can_be_id
 from ..nbgrader_plugin.course_directory import course_directory
 from . import gradebook, roster
-from .hand_in import HandIn, hand_ins, passed_over, who_handed_in
+from .hand_in import HandIn, Submissions
 
 ROSTER = "roster.csv"
+_NO_FOLDER = "the gradebook has this id, which can be no folder's name. Give the student another one."
 
 
 class NothingToGrade(Exception):
     """There is no class to grade; `str()` says what was looked for and where."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A folder of submissions, or a student in the gradebook, for whom nobody is graded."""
+
+    name: str
+    """As it can be printed."""
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -22,10 +35,10 @@ class Assignment:
     unit: course.Unit
     root: Path
     submitted: Path
+    submissions: Submissions
     students: list[roster.Student]
     hand_ins: list[HandIn]
-    nameless: list[str]
-    """Folders of submissions whose names are no text that a gradebook could hold; nobody is graded for them."""
+    refused: list[Refused]
     passed_over: list[str]
     """What lies among the submissions and was not looked at: it is no STUDENT/UNIT/."""
     not_on_roster: list[str]
@@ -47,25 +60,49 @@ def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: 
     if submitted and not submitted.is_dir():
         raise NothingToGrade(f"The folder of submissions {submitted} is not there.")
     submitted = (submitted or root / course_directory(root).submitted_directory).resolve()
+    try:
+        submissions = Submissions(submitted, unit_name)
+        handed_in = submissions.students()
+    except OSError as error:
+        raise NothingToGrade(f"The folder of submissions {submitted} cannot be read: {error.strerror}.") from None
+    enrolled = gradebook.students(root)
     roster_file = roster_file or (root / ROSTER if (root / ROSTER).exists() else None)
-    students = roster.read(roster_file) if roster_file else gradebook.students(root)
+    students = roster.read(roster_file, {student.id for student in enrolled}) if roster_file else enrolled
     known = {student.id for student in students}
-    new = [name for name in who_handed_in(submitted, unit_name) if name not in known]
-    students += [roster.Student(name) for name in new if roster.names_a_folder(name)]
-    nameless = [ascii(name)[1:-1] for name in new if not roster.names_a_folder(name)]
-    if not students:
+    of_old = known | {student.id for student in enrolled}
+    new = [name for name in handed_in if name not in known]
+    refused = [
+        *(Refused(student.id, _NO_FOLDER) for student in students if not is_one_name(student.id)),
+        *(Refused(name, reason) for name in new if (reason := _why_not(name, of_old, handed_in))),
+    ]
+    without = {one.name for one in refused}
+    new = [name for name in new if name not in without]
+    students = [student for student in students if student.id not in without] + [roster.Student(name) for name in new]
+    if not students and not refused:
         raise NothingToGrade(
             f"Nobody has handed in `{unit_name}`: there is no {submitted}/<student>/{unit_name}/{unit_name}.ipynb, "
             f"and no roster in {root / ROSTER}."
         )
-    handed_in = hand_ins(submitted, unit_name, [student.id for student in students])
     return Assignment(
         unit,
         root,
         submitted,
+        submissions,
         students,
-        handed_in,
-        nameless,
-        passed_over(submitted, {*course.unit_names(), *gradebook.assignments(root)}),
-        [name for name in new if roster_file and roster.names_a_folder(name)],
+        [submissions.hand_in(student.id) for student in students],
+        [Refused(notebook.printable(one.name), one.reason) for one in refused],
+        submissions.passed_over({*course.unit_names(), *gradebook.assignments(root)}),
+        new if roster_file else [],
     )
+
+
+def _why_not(name: str, known: set[str], handed_in: list[str]) -> str:
+    """Why nobody new can be enrolled for a folder; nothing where somebody can."""
+    if name in known:
+        return ""
+    if not can_be_id(name):
+        return f"a new student's id has {RULE}. Rename this folder."
+    composed = unicodedata.normalize("NFC", name)
+    if name != composed and (composed in known or composed in handed_in):
+        return "there is a student whose id has the same letters, composed otherwise. Put these two together."
+    return ""

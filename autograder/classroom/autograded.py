@@ -14,9 +14,9 @@ from ..feedback.notebook import write
 from ..nbgrader_plugin.clean_notebook import clean, stand_in
 from ..nbgrader_plugin.course_directory import course_directory
 from ..nbgrader_plugin.preprocessor import REPORT_FILE
+from ..nbgrader_plugin.time_stamp import TIMESTAMP
 from ..report import Report
 from . import whole_files
-from .hand_in import TIMESTAMP
 
 
 class Autograded:

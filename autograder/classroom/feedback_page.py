@@ -5,8 +5,7 @@ it has written itself, and parses the page again to give images a text. The page
 """
 
 import re
-from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,29 +15,28 @@ from nbgrader import utils
 from nbgrader.converters import GenerateFeedback
 from traitlets.config import Config
 
+from ..formatting.client import Formatter
+from ..formatting.page import PageFormatter
 from ..nbgrader_plugin.clean_notebook import released
 from ..nbgrader_plugin.course_directory import course_directory
-from ..nbgrader_plugin.pages import as_it_is, markdown2html
+from ..nbgrader_plugin.page_filters import filters
+from ..nbgrader_plugin.shortened import shorten
 from . import whole_files
 from .entry import Shown
 
-_REMEMBERED = 2000
-"""Cells' texts: the released ones of a unit, and answers that many students give."""
-_MAX_FORMATTED = 200_000
-"""Characters of one page, the released cells' among them: the one writer waits for it."""
 _BARE_IMAGE = re.compile(r"<img\b(?![^>]*\balt=)")
 
 
 class FeedbackPages:
     """The pages `feedback/<student>/<unit>/<unit>.html`."""
 
-    def __init__(self, root: Path, unit: str) -> None:
+    def __init__(self, root: Path, unit: str, formatter: Formatter) -> None:
         self._unit = unit
         self._directory = course_directory(root)
         converter = GenerateFeedback(coursedir=self._directory, config=self._directory.config)
         converter.update_config(Config(HTMLExporter={"template_name": "feedback"}))  # as nbgrader's API does
         self._mode = int(str(converter.permissions), 8)
-        self._exporter = _Exporter(unit, parent=converter, config=converter.config)
+        self._exporter = _Exporter(unit, PageFormatter(formatter), parent=converter, config=converter.config)
 
     def path(self, student: str) -> Path:
         """Where the student's page lies."""
@@ -70,44 +68,23 @@ class FeedbackPages:
 class _Exporter(HTMLExporter):
     """nbconvert's exporter, kept for all pages of one unit: its notebooks' metadata are the release's."""
 
-    def __init__(self, unit: str, **settings: Any) -> None:
+    def __init__(self, unit: str, texts: PageFormatter, **settings: Any) -> None:
         super().__init__(**settings)
         empty = released(unit)
         empty.cells = []
         nobody = {"notebook": unit, "score": 0.0, "max_score": 0.0, "late_penalty": 0.0}
         _, self._resources = self.from_notebook_node(empty, {"nbgrader": nobody})  # sets all filters
         self._resources["include_css"] = cache(self._resources["include_css"])
-        filters = self.environment.filters
-        filters["highlight_code"] = self._rationed(_remembering_code(filters["highlight_code"]))
-        filters["markdown2html"] = self._rationed(lru_cache(_REMEMBERED)(markdown2html))
-        self._left = _MAX_FORMATTED
+        self.environment.filters.update(filters(lambda: texts))
+        self._texts = texts
 
     def page(self, node: Any, **about: Any) -> str:
         """The page of a notebook that has its scores and comments; `about` is what nbgrader's template asks for."""
-        self._left = _MAX_FORMATTED
+        shorten(node)
+        self._texts.begin()
         filled: str = self.template.render(nb=node, resources={**self._resources, "nbgrader": about})
         page = filled.lstrip("\r\n")
         return _with_alternative_texts(page) if _BARE_IMAGE.search(page) else page
-
-    def _rationed(self, format_cell: Callable[..., str]) -> Callable[..., str]:
-        """The filter, as long as there is something left of what is formatted on one page."""
-
-        def formatted(source: str, *arguments: Any, **named: Any) -> str:
-            self._left -= len(source)
-            return format_cell(source, *arguments, **named) if self._left >= 0 else as_it_is(source)
-
-        return formatted
-
-
-def _remembering_code(highlight: Callable[..., str]) -> Callable[..., str]:
-    @lru_cache(_REMEMBERED)
-    def highlighted(source: str, language: str | None, magics: str | None) -> str:
-        return highlight(source, language, {"magics_language": magics} if magics else {})
-
-    def highlight_code(source: str, language: str | None = None, metadata: Any = None) -> str:
-        return highlighted(source, language, (metadata or {}).get("magics_language"))
-
-    return highlight_code
 
 
 def _with_alternative_texts(page: str) -> str:

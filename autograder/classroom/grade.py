@@ -9,9 +9,10 @@ from pathlib import Path
 import msgspec
 
 from ..grading.requests import Device, Ready
+from ..nbgrader_plugin import page_filters
 from ..report import Report
 from ..settings import Settings
-from .assignment import Assignment
+from .assignment import Assignment, Refused
 from .entry import Entry
 from .gradebook import FILE, ClassGradebook, said_in_a_sentence
 from .hand_in import HandIn
@@ -49,6 +50,8 @@ class ClassResult:
     """How many written answers wait for a person."""
     late: dict[str, timedelta]
     """Who handed in after the due date, and how long after."""
+    refused: list[Refused]
+    """For whom nobody was graded."""
 
 
 def grade(
@@ -78,7 +81,8 @@ def grade(
         with said_in_a_sentence(work.root):
             gradebook = open_things.enter_context(ClassGradebook(work.root, work.unit.name))
             gradebook.enrol(work.students)
-            recording = Recording(work, gradebook)
+            formatter = open_things.enter_context(page_filters.formatter(settings))
+            recording = Recording(work, gradebook, formatter)
         on_start(len(work.hand_ins))
         todo = []
         for hand_in in work.hand_ins:
@@ -94,6 +98,7 @@ def grade(
             else:
                 finished(Row(hand_in.student, _brief(kept), is_new=False, note=hand_in.note))
         if todo:
+            formatter.start()  # beside the graders, which take longer
             desks = open_things.enter_context(marking(work, todo, device=device, settings=settings, workers=workers))
             terms = desks.start()
             for marked in desks.marked():
@@ -103,7 +108,7 @@ def grade(
         with said_in_a_sentence(work.root):
             waiting, late = gradebook.waiting(), gradebook.late()
     in_order = [rows[hand_in.student] for hand_in in work.hand_ins]
-    return ClassResult(in_order, terms, recording.page("<student>"), work.root / FILE, waiting, late)
+    return ClassResult(in_order, terms, recording.page("<student>"), work.root / FILE, waiting, late, work.refused)
 
 
 def _nothing_handed_in(work: Assignment, hand_in: HandIn, earlier: Entry | None) -> Report:

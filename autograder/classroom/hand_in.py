@@ -1,121 +1,195 @@
-"""What each student handed in: which file of theirs is the notebook, and when it came."""
+"""What each student handed in: which file of theirs is the notebook, what is in it, and when it came.
 
-import hashlib
+The folder of submissions is opened once, and what is in it is reached from there: see `handed_in.opened_folder`.
+"""
+
+import errno
 import os
-import stat
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
-from nbgrader.utils import parse_utc
-
 from .. import notebook
+from ..handed_in.notebook_file import damage_of, read_in
+from ..handed_in.opened_folder import OpenedFolder
+from ..nbgrader_plugin.time_stamp import TIMESTAMP, stamp_in
 
-TIMESTAMP = "timestamp.txt"
+_NOTHING = "Nothing was handed in."
+_MOST_NAMED = 5
+_MOST_LOOKED_AT = 20
+"""Notebooks under other names in which the unit is looked for, the newest first."""
+_MOST_BYTES_LOOKED_AT = 32 << 20
+"""Of these together, but for the newest, which may be as large as any notebook."""
+_OF_PROGRAMS = {".ipynb_checkpoints", ".DS_Store", ".git", ".gitignore", ".gitkeep", ".keep"}
+"""What programs leave behind, and nobody hands in; and files that begin with `._`, which macOS puts beside others."""
 
 
 @dataclass(frozen=True)
 class HandIn:
-    """One student's submission. `notebook` is None where there is none."""
+    """One student's submission. `notebook` is its file's name in the student's folder, None where there is none."""
 
     student: str
-    notebook: Path | None
+    notebook: str | None
     note: str = ""
     """What the student should know about which file was marked, or why none was."""
 
 
-def hand_ins(submitted: Path, unit: str, students: list[str]) -> list[HandIn]:
-    """What each of these students handed in for the unit, in `submitted`/<student>/<unit>/."""
-    return [_hand_in(student, submitted / student / unit, unit) for student in students]
+@dataclass(frozen=True)
+class Read:
+    """What was read of a submission at one moment."""
+
+    content: bytes | notebook.Damaged
+    """What there is to mark of the file, or why there is nothing."""
+    digest: str
+    """SHA-256 of the whole file; empty where there is nothing to mark."""
+    stamp: bytes | None
+    """What `nbgrader collect` wrote beside the notebook of when it was handed in; None where there is nothing."""
 
 
-def who_handed_in(submitted: Path, unit: str) -> list[str]:
-    """The students with a folder for the unit, in alphabetical order."""
-    return sorted(student.name for student in submitted.glob("[!.]*") if _is_folder(student / unit))
+class Submissions:
+    """The folder `submitted`/<student>/<unit>/ of everyone, as it is when it is asked."""
 
+    def __init__(self, submitted: Path, unit: str) -> None:
+        """Opens the folder, if it is there; raises OSError where it cannot be read."""
+        self._unit = unit
+        self._folder: OpenedFolder | None = None
+        if submitted.exists():
+            self._folder = OpenedFolder.at(submitted)
 
-def passed_over(submitted: Path, units: Collection[str]) -> list[str]:
-    """What lies among the submissions, as a path within the folder, where no submission of any unit is looked for."""
-    there = sorted(submitted.glob("[!.]*"))
-    within = [path for student in there if _is_folder(student) for path in sorted(student.glob("[!.]*"))]
-    loose = [path for path in there if not _is_folder(path)]
-    passed = loose + [path for path in within if path.name not in units or not _is_folder(path)]
-    return [notebook.printable(str(path.relative_to(submitted))) for path in passed]
+    def students(self) -> list[str]:
+        """Whose folder has one for the unit, in alphabetical order."""
+        return [name for name in self._names() if not name.startswith(".") and self._has_unit(name)]
 
+    def hand_in(self, student: str) -> HandIn:
+        """Which file is a student's submission."""
+        try:
+            with self._opened(student) as folder:
+                return self._looked_at(student, folder)
+        except (FileNotFoundError, ValueError):
+            return HandIn(student, None, _NOTHING)
+        except NotADirectoryError:
+            return self._no_folder(student)
+        except OSError as error:
+            no_name = error.errno == errno.ENAMETOOLONG  # else reading it says what is wrong
+            return HandIn(student, None, _NOTHING) if no_name else HandIn(student, f"{self._unit}.ipynb")
 
-def digest(file: Path) -> str | None:
-    """SHA-256 of a notebook file; None where it is none that could be marked."""
-    try:
-        return hashlib.sha256(notebook.read(file)).hexdigest()
-    except notebook.Damaged:
+    def read(self, hand_in: HandIn) -> Read:
+        """What a student handed in, notebook and time from one opened folder."""
+        assert hand_in.notebook is not None
+        try:
+            with self._opened(hand_in.student) as folder:
+                try:
+                    file = read_in(folder, hand_in.notebook)
+                except notebook.Damaged as reason:
+                    return Read(reason, "", stamp_in(folder))
+                return Read(file.content, file.digest, stamp_in(folder))
+        except (OSError, ValueError) as error:
+            return Read(damage_of(error), "", None)
+
+    def passed_over(self, units: Collection[str]) -> list[str]:
+        """What lies among the submissions, as a path within the folder, where no submission of any unit is looked for.
+
+        Names that begin with a dot are no students' and no units'.
+        """
+        there = [name for name in self._names() if not _is_of_a_program(name)]
+        students = [name for name in there if not name.startswith(".") and self._leads_to_folder(name)]
+        within = [
+            f"{student}/{name}"
+            for student in students
+            for name in self._names_in(student)
+            if not _is_of_a_program(name) and not (name in units and self._leads_to_folder(f"{student}/{name}"))
+        ]
+        loose = sorted(set(there) - set(students))
+        return [notebook.printable(path) for path in loose + within]
+
+    def _looked_at(self, student: str, folder: OpenedFolder) -> HandIn:
+        expected = f"{self._unit}.ipynb"
+        handed_in = [name for name in folder.names() if name != TIMESTAMP and not _is_of_a_program(name)]
+        notebooks = [name for name in handed_in if name.lower().endswith(".ipynb") and not name.startswith(".")]
+        if expected in handed_in:
+            return HandIn(student, expected, _beside(expected, notebooks))
+        newest = self._newest_recognised(folder, notebooks)
+        if newest:
+            called = f"Marked from {_named([newest])}; the notebook is called `{expected}`."
+            return HandIn(student, newest, f"{called} {_beside(newest, notebooks)}".strip())
+        if notebooks:
+            return HandIn(student, notebooks[0], f"There is no `{expected}`; {_named(notebooks[:1])} was looked at.")
+        if handed_in:
+            only = _named(handed_in)
+            return HandIn(student, None, f"There is no notebook, only {only}. Hand in `{expected}` itself.")
+        return HandIn(student, None, _NOTHING)
+
+    def _newest_recognised(self, folder: OpenedFolder, notebooks: list[str]) -> str | None:
+        """The newest notebook that belongs to the unit, among so many that looking is soon done."""
+        files = [(status.st_mtime, name, status.st_size) for name in notebooks if (status := _status(folder, name))]
+        newest_first = sorted(files, reverse=True)[:_MOST_LOOKED_AT]
+        left = _MOST_BYTES_LOOKED_AT + sum(size for _, _, size in newest_first[:1])
+        for _, name, size in newest_first:
+            if size <= left:
+                left -= size
+                if self._belongs(folder, name):
+                    return name
         return None
 
+    def _belongs(self, folder: OpenedFolder, name: str) -> bool:
+        try:
+            return notebook.unit_of(notebook.parse(read_in(folder, name).content)).name == self._unit
+        except notebook.Damaged:
+            return False
 
-_MOST_NAMED = 5
-_LONGEST_STAMP = 100  # bytes; nbgrader writes 30
+    def _no_folder(self, student: str) -> HandIn:
+        """Where a link leads, to the solutions perhaps or to a classmate's folder, is not looked at."""
+        assert self._folder is not None
+        is_link = self._folder.is_link(student) and self._has_unit(student)
+        if not is_link:
+            try:
+                with self._folder.folder(student) as folder:
+                    is_link = folder.is_link(self._unit)
+            except OSError:
+                is_link = False
+        return HandIn(student, f"{self._unit}.ipynb") if is_link else HandIn(student, None, _NOTHING)
+
+    def _opened(self, student: str) -> OpenedFolder:
+        if self._folder is None:
+            raise FileNotFoundError
+        with self._folder.folder(student) as folder:
+            return folder.folder(self._unit)
+
+    def _names(self) -> list[str]:
+        return self._folder.names() if self._folder else []
+
+    def _names_in(self, student: str) -> list[str]:
+        assert self._folder is not None
+        try:
+            with self._folder.folder(student) as folder:
+                return folder.names()
+        except OSError:
+            return []
+
+    def _has_unit(self, student: str) -> bool:
+        return self._leads_to_folder(f"{student}/{self._unit}")
+
+    def _leads_to_folder(self, path: str) -> bool:
+        return self._folder is not None and self._folder.leads_to_folder(path)
 
 
-def timestamp(hand_in: HandIn) -> bytes | None:
-    """What nbgrader's `collect` wrote beside the notebook of when it was handed in; None where there is nothing."""
-    assert hand_in.notebook is not None
-    if hand_in.notebook.is_symlink():
-        return None  # what lies beside it may be another's
-    file = hand_in.notebook.with_name(TIMESTAMP)
+def _is_of_a_program(name: str) -> bool:
+    return name in _OF_PROGRAMS or name.startswith("._")
+
+
+def _status(folder: OpenedFolder, name: str) -> os.stat_result | None:
     try:
-        status = file.lstat()
-        return file.read_bytes() if stat.S_ISREG(status.st_mode) and status.st_size <= _LONGEST_STAMP else None
+        return folder.status(name)
     except OSError:
         return None
 
 
-def time_in(stamp: bytes | None) -> datetime | None:
-    """The time that a timestamp says, in UTC; None where it says none."""
-    try:
-        return parse_utc((stamp or b"").decode().strip()) if stamp and stamp.strip() else None
-    except Exception:  # dateutil documents two, and raises others: OSError for a time zone that it looks for as a file
-        return None
-
-
-def _hand_in(student: str, folder: Path, unit: str) -> HandIn:
-    expected = folder / f"{unit}.ipynb"
-    links = [path for path in (folder.parent, folder) if path.is_symlink()]
-    if links and os.path.lexists(folder):  # to the solutions, perhaps, or to a classmate's folder
-        return HandIn(student, links[0])
-    handed_in = sorted(path for path in folder.glob("[!.]*") if path.name != TIMESTAMP) if _is_folder(folder) else []
-    notebooks = [path for path in handed_in if path.suffix.lower() == ".ipynb"]
-    if os.path.lexists(expected):
-        return HandIn(student, expected, _beside(expected, notebooks))
-    recognised = [path for path in notebooks if _belongs_to(path, unit)]
-    if recognised:
-        newest = max(recognised, key=lambda path: path.stat().st_mtime)
-        called = f"Marked from {_names([newest])}; the notebook is called `{unit}.ipynb`."
-        return HandIn(student, newest, f"{called} {_beside(newest, notebooks)}".strip())
-    if notebooks:
-        return HandIn(student, notebooks[0], f"There is no `{unit}.ipynb`; {_names(notebooks[:1])} was looked at.")
-    if handed_in:
-        return HandIn(student, None, f"There is no notebook, only {_names(handed_in)}. Hand in `{unit}.ipynb` itself.")
-    return HandIn(student, None, "Nothing was handed in.")
-
-
-def _beside(marked: Path, notebooks: list[Path]) -> str:
+def _beside(marked: str, notebooks: list[str]) -> str:
     """What to say of other notebooks than the one that is marked."""
-    others = [path for path in notebooks if path != marked]
-    return f"Also there, and not marked: {_names(others)}." if others else ""
+    others = [name for name in notebooks if name != marked]
+    return f"Also there, and not marked: {_named(others)}." if others else ""
 
 
-def _names(paths: list[Path]) -> str:
-    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
-    return ", ".join(f"`{notebook.printable(path.name)}`" for path in paths[:_MOST_NAMED]) + more
-
-
-def _is_folder(path: Path) -> bool:
-    """Unlike Path's own tests it knows no path that is an error, such as a link to a name that is too long."""
-    return os.path.isdir(path)  # noqa: PTH112
-
-
-def _belongs_to(path: Path, unit: str) -> bool:
-    try:
-        return notebook.unit_of(notebook.parse(notebook.read(path))).name == unit
-    except notebook.Damaged:
-        return False
+def _named(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(f"`{notebook.printable(name)}`" for name in names[:_MOST_NAMED]) + more

@@ -29,8 +29,10 @@ class Marked:
 
     hand_in: HandIn
     content: bytes | notebook.Damaged
-    """The bytes that were marked, or why there are none."""
+    """What was marked of the file, or why there is nothing."""
     report: Report
+    stamp: bytes | None = None
+    """What stood beside it of when it was handed in."""
 
 
 class MarkingAhead:
@@ -48,6 +50,7 @@ class MarkingAhead:
         """hand_ins: those to mark; where there is no notebook there is no report."""
         self._hand_ins = [hand_in for hand_in in hand_ins if hand_in.notebook is not None]
         self._unit = work.unit.name
+        self._submissions = work.submissions
         cores = _cores()
         self._new_grader = lambda number: Grader(
             device, settings, private=(work.root, work.submitted), core=cores[number % len(cores)] if cores else None
@@ -98,23 +101,21 @@ class MarkingAhead:
     def _mark(self, number: int, hand_in: HandIn) -> Marked:
         assert hand_in.notebook is not None
         grader = self._graders[number]
-        name = f"{hand_in.student}/{self._unit}/{hand_in.notebook.name}"
+        name = f"{hand_in.student}/{self._unit}/{hand_in.notebook}"
+        read = self._submissions.read(hand_in)
         try:
-            content: bytes | notebook.Damaged = notebook.read(hand_in.notebook)
-        except notebook.Damaged as damaged:
-            content = damaged
-        try:
-            if isinstance(content, notebook.Damaged):
-                report = grader.without_marks(name, "damaged", str(content))
+            if isinstance(read.content, notebook.Damaged):
+                report = grader.without_marks(name, "damaged", str(read.content))
             else:
-                report = grader.mark(name, content, self._unit)
+                report = grader.mark(name, read.content, self._unit)
+                report.submission = read.digest
         except GraderStopped as stopped:
             if self._closing.is_set():
                 raise
             grader = self._replaced(number)
             report = grader.without_marks(name, "grader_error", str(stopped))
         report.message = " ".join(filter(None, [hand_in.note, report.message]))
-        return Marked(hand_in, content, report)
+        return Marked(hand_in, read.content, report, read.stamp)
 
     def _replaced(self, number: int) -> Grader:
         """A new grader in the place of one that has stopped."""

@@ -12,9 +12,11 @@ from pathlib import Path
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from .. import kit
+from ..formatting.client import Formatter
 from ..grading.client import in_utf8
 from ..grading.requests import Device
 from ..nbgrader_plugin import provenance
+from ..nbgrader_plugin.time_stamp import time_in
 from ..report import Report
 from ..settings import Settings
 from .assignment import Assignment
@@ -22,22 +24,23 @@ from .autograded import Autograded
 from .entry import Entry
 from .feedback_page import FeedbackPages
 from .gradebook import ClassGradebook
-from .hand_in import HandIn, digest, time_in, timestamp
+from .hand_in import HandIn
 from .marking_ahead import Marked
 
-_EVERYONES = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 """What is wrong with a disk, and not with one student's folders."""
 
 
 class Recording:
     """The one writer of a batch."""
 
-    def __init__(self, work: Assignment, gradebook: ClassGradebook) -> None:
+    def __init__(self, work: Assignment, gradebook: ClassGradebook, formatter: Formatter) -> None:
         self._unit = work.unit
+        self._submissions = work.submissions
         self._gradebook = gradebook
         self._kit = kit.digest(work.unit.name)
         self._autograded = Autograded(work.root, work.unit.name)
-        self._pages = FeedbackPages(work.root, work.unit.name)
+        self._pages = FeedbackPages(work.root, work.unit.name, formatter)
 
     def page(self, student: str) -> Path:
         """Where a student's feedback page lies."""
@@ -49,17 +52,11 @@ class Recording:
         """
         try:
             return self._left_alone(hand_in, device, settings)
-        except SQLAlchemyError:
+        except Exception as error:
             self._gradebook.rollback()
-            raise
-        except OSError as error:
-            self._gradebook.rollback()
-            if error.errno in _EVERYONES:
+            if _is_everyones(error):
                 raise
-            return None
-        except Exception:  # what lies there is damaged, in whatever way; it is marked and written anew
-            self._gradebook.rollback()
-            return None
+            return None  # what lies there is damaged, in whatever way; it is marked and written anew
 
     def _left_alone(self, hand_in: HandIn, device: Device, settings: Settings) -> Report | None:
         entry = self._gradebook.entry(hand_in.student)
@@ -78,19 +75,17 @@ class Recording:
         """Records one mark; what went wrong, or nothing. A full disk or an unwritable gradebook is raised."""
         try:
             self._record(marked)
-        except IntegrityError as error:
-            self._gradebook.rollback()
-            return f"the gradebook does not take this entry: {error.orig}. Was the old one damaged, or just put there?"
-        except SQLAlchemyError:
-            self._gradebook.rollback()
-            raise
-        except OSError as error:
-            self._gradebook.rollback()
-            if error.errno in _EVERYONES:
-                raise
-            return f"{error}. Is something else in the place of the student's folder or file, or are they not yours?"
         except Exception as error:
             self._gradebook.rollback()
+            if isinstance(error, IntegrityError):
+                why = f"the gradebook does not take this entry: {error.orig}"
+                return f"{why}. Was the old one damaged, or just put there?"
+            if _is_everyones(error):
+                raise
+            if isinstance(error, OSError):
+                return (
+                    f"{error}. Is something else in the place of the student's folder or file, or are they not yours?"
+                )
             traceback.print_exc()
             return f"our fault, not the student's: {type(error).__name__}. What was printed says more."
         return ""
@@ -98,13 +93,12 @@ class Recording:
     def _record(self, marked: Marked) -> None:
         student, report = marked.hand_in.student, marked.report
         report.kit = self._kit
-        stamp = timestamp(marked.hand_in)
         node = self._autograded.marked(marked.content, report)
         entry = self._gradebook.entry(student) or self._gradebook.new_entry(student)
-        entry.put(node, report, time_in(stamp))
+        entry.put(node, report, time_in(marked.stamp))
         self._gradebook.penalise(entry)
         shown = entry.shown()
-        self._autograded.put(student, node, report, stamp)
+        self._autograded.put(student, node, report, marked.stamp)
         self._pages.put(student, node, shown)
         self._gradebook.keep(entry, provenance.of(report, shown.digest))
         self._gradebook.commit()
@@ -112,21 +106,25 @@ class Recording:
     def _stands(self, hand_in: HandIn, entry: Entry, report: Report, device: Device, settings: Settings) -> bool:
         assert hand_in.notebook is not None
         kept = self._gradebook.provenance(entry)
-        handed_in = digest(hand_in.notebook)
+        handed_in = self._submissions.read(hand_in)
         required = settings.isolation.require
         marks = {exercise.name: exercise.score for exercise in report.exercises}
         held = entry.automatic_scores()
         return (
             kept is not None
-            and handed_in is not None
-            and kept.submission == report.submission == handed_in
+            and kept.submission == report.submission == handed_in.digest != ""
             and kept.kit == report.kit == self._kit
             and kept.torch.partition("+")[0] in ("", version("torch").partition("+")[0])  # none ran, or any build of it
             and report.status != "grader_error"
-            and report.notebook == f"{hand_in.student}/{self._unit.name}/{in_utf8(hand_in.notebook.name)}"
+            and report.notebook == f"{hand_in.student}/{self._unit.name}/{in_utf8(hand_in.notebook)}"
             and (required not in ("A", "B") or kept.isolation == required)
             and (settings.isolation.trust_submissions or kept.isolation != "none")
             and (device == "auto" or kept.device == device)
-            and time_in(timestamp(hand_in)) in (None, entry.timestamp)
+            and time_in(handed_in.stamp) in (None, entry.timestamp)
             and all(held[exercise.check] == marks.get(exercise.name, 0.0) for exercise in self._unit.exercises)
         )
+
+
+def _is_everyones(error: Exception) -> bool:
+    """Whether it would befall the next student too: the gradebook or the disk cannot be written."""
+    return isinstance(error, SQLAlchemyError) or (isinstance(error, OSError) and error.errno in _DISK)

@@ -1,13 +1,13 @@
 """Who is in the class: a CSV file, or the students in the gradebook."""
 
 import csv
-import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-_LONGEST_NAME = 255  # bytes, on Linux and macOS
+from ..handed_in.student_id import RULE, can_be_id
+from ..notebook import printable
 
 
 class BadRoster(Exception):
@@ -24,10 +24,11 @@ class Student:
     email: str | None = None
 
 
-def read(path: Path) -> list[Student]:
+def read(path: Path, enrolled: Collection[str] = ()) -> list[Student]:
     """The students of a CSV file with a column `id`, in its order; raises BadRoster.
 
-    Columns first_name, last_name and email are taken too: it is the format of `nbgrader db student import`.
+    enrolled: the ids that the gradebook has, which may be other than a new one. Columns first_name,
+    last_name and email are taken too: it is the format of `nbgrader db student import`.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -45,18 +46,13 @@ def read(path: Path) -> list[Student]:
         raise BadRoster(f"The roster {path} has no id in line {', '.join(without)}: give one, or take the line out.")
     repeated = [name for name, count in Counter(student.id for student in students).items() if count > 1]
     if repeated:
-        raise BadRoster(f"The roster {path} has {', '.join(sorted(repeated))} more than once.")
-    unsafe = [ascii(student.id)[1:-1] for student in students if not names_a_folder(student.id)]
+        raise BadRoster(f"The roster {path} has {', '.join(map(printable, sorted(repeated)))} more than once.")
+    unsafe = [ascii(one.id)[1:-1] for one in students if one.id not in enrolled and not can_be_id(one.id)]
     if unsafe:
-        raise BadRoster(f"The roster {path} has ids that cannot name a folder: {', '.join(unsafe)}.")
+        raise BadRoster(
+            f"The roster {path} has ids that no new student can have: {', '.join(unsafe)}. An id has {RULE}."
+        )
     return students
-
-
-def names_a_folder(name: str) -> bool:
-    """Whether a student's id can be a folder's name, and be written down."""
-    return (
-        "/" not in name and not name.startswith(".") and name.isprintable() and len(os.fsencode(name)) <= _LONGEST_NAME
-    )
 
 
 def _student(row: Mapping[str, str | None]) -> Student:

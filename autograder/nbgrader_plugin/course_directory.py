@@ -1,9 +1,7 @@
 """A folder as an nbgrader course: the repository itself, the demo, or one that a build uses and throws away."""
 
 import logging
-import os
 import re
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from sqlalchemy.exc import SAWarning
 from traitlets.config import Config, PyFileConfigLoader
 
 from .. import course
+from . import tools
 
 SETTINGS = course.REPOSITORY / "nbgrader_config.py"
 
@@ -26,10 +25,7 @@ def course_directory(root: Path, **folders: Path) -> Any:
 
     folders: any of `source`, `release`, `submitted` that is not where nbgrader looks for it. Raises CourseProblem.
     """
-    # nbgrader calls `alembic`, which is beside this Python, by its bare name.
-    tools = str(Path(sys.executable).parent)
-    if tools not in os.environ["PATH"].split(os.pathsep):
-        os.environ["PATH"] = tools + os.pathsep + os.environ["PATH"]
+    tools.put_on_path()
     # nbgrader's own use of SQLAlchemy, each time a submission is created.
     warnings.filterwarnings("ignore", category=SAWarning, message="Object of type <Submitted")
     config = nbgrader_settings(root)

@@ -1,7 +1,6 @@
 """The preprocessor that takes the place of nbgrader's `Execute`: the sandbox runs the cells, the graders mark them."""
 
 import atexit
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,14 @@ import nbformat
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Enum
 
-from .. import notebook
 from ..feedback.notebook import write
 from ..grading.client import Grader, GraderRefused, GraderStopped
 from ..report import Report
-from .clean_notebook import damage
+from .clean_notebook import damage, without_put_back
 
 REPORT_FILE = "report.json"
+SUBMISSION = "autograder_submission"
+"""In a notebook's metadata, between the exporter that read the file and the mark: SHA-256 of what was read."""
 
 
 class MarkExercises(NbGraderPreprocessor):
@@ -28,9 +28,9 @@ class MarkExercises(NbGraderPreprocessor):
         about = resources["nbgrader"]
         directory = self.parent.parent.coursedir
         name = f"{about['student']}/{about['assignment']}/{about['notebook']}.ipynb"
+        digest = nb.metadata.pop(SUBMISSION, "")
         report = _marker(self.device, directory.root).report(name, about["assignment"], nb)
-        handed_in = directory.format_path(directory.submitted_directory, about["student"], about["assignment"])
-        report.submission = _digest(Path(handed_in) / f"{about['notebook']}.ipynb")
+        report.submission = digest
         write(nb, report)
         resources.setdefault("outputs", {})[REPORT_FILE] = msgspec.json.format(msgspec.json.encode(report))
         return nb, resources
@@ -50,7 +50,7 @@ class _Marker:
         if reason is not None:
             return self._grader.without_marks(name, "damaged", reason)
         try:
-            return self._grader.mark(name, nbformat.writes(node).encode(), unit)
+            return self._grader.mark(name, nbformat.writes(without_put_back(node)).encode(), unit)
         except GraderStopped as stopped:
             self._start_again()
             return self._grader.without_marks(name, "grader_error", str(stopped))
@@ -70,11 +70,3 @@ def _marker(device: str, course_folder: str) -> _Marker:
     if (device, course_folder) not in _markers:
         _markers[device, course_folder] = _Marker(device, course_folder)
     return _markers[device, course_folder]
-
-
-def _digest(file: Path) -> str:
-    """SHA-256 of what was handed in; empty where it cannot be read."""
-    try:
-        return hashlib.sha256(notebook.read(file)).hexdigest()
-    except notebook.Damaged:
-        return ""

@@ -15,9 +15,10 @@ import msgspec
 from hypothesis import strategies as st
 
 from autograder import notebook
-from autograder.classroom import hand_in, roster
+from autograder.classroom import roster
 from autograder.classroom.assignment import NothingToGrade, assignment
 from autograder.nbgrader_plugin.exporter import _handed_in
+from autograder.nbgrader_plugin.time_stamp import time_in
 
 from .json_text import damaged
 from .notebooks import NOTEBOOK
@@ -41,9 +42,8 @@ def check(data: bytes) -> None:
             msgspec.json.encode((one.student, one.note))
             assert one.note.isprintable()
             if one.notebook is not None:
-                hand_in.digest(one.notebook)
-                hand_in.time_in(hand_in.timestamp(one))
-                _handed_in(one.notebook, UNIT)
+                time_in(work.submissions.read(one).stamp)
+                _handed_in(root / "submitted" / one.student / UNIT / one.notebook, UNIT)
 
 
 def _lay_out(folder: Path, entries: list[list[Any]]) -> None:

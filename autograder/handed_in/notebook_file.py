@@ -1,0 +1,86 @@
+"""A notebook file that was handed in: its bytes, read once and no more of them than marking can need."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..notebook import MAX_BYTES, Damaged
+from .opened_folder import NotAFile, OpenedFile, OpenedFolder, file_at
+from .without_outputs import TooManyParts, WithoutOutputs
+
+MAX_FILE_BYTES = 256 << 20
+_CLEAR = "Clear the outputs (Kernel, Restart and Clear Outputs) and save it again."
+
+
+@dataclass(frozen=True)
+class NotebookFile:
+    """What was read. Of a file of more than MAX_BYTES the content is what marking needs, without outputs."""
+
+    content: bytes
+    digest: str
+    """SHA-256 of the whole file, in hexadecimal digits."""
+
+
+def read_in(folder: OpenedFolder, name: str) -> NotebookFile:
+    """The notebook of this name in a folder; raises Damaged where there is no file of a sensible size."""
+    try:
+        with folder.file(name) as file:
+            return _read(file)
+    except (NotAFile, OSError) as error:
+        raise damage_of(error) from None
+
+
+def read_at(path: Path) -> NotebookFile:
+    """The notebook at a path that the instructor gave; raises Damaged."""
+    try:
+        with file_at(path) as file:
+            return _read(file)
+    except (NotAFile, OSError, ValueError) as error:
+        raise damage_of(error) from None
+
+
+def damage_of(error: Exception) -> Damaged:
+    """What to say where a file, or the folder that it is in, cannot be opened or read."""
+    if isinstance(error, NotAFile | NotADirectoryError):
+        return Damaged("This is not a regular file. Hand in the notebook itself, not a link or a folder.")
+    return Damaged(f"The file cannot be read: {getattr(error, 'strerror', None) or error}.")
+
+
+def _read(file: OpenedFile) -> NotebookFile:
+    if file.size > MAX_FILE_BYTES:
+        raise _too_large(file.size)
+    digest = hashlib.sha256()
+    pieces: list[bytes] = []
+    length = kept = 0
+    filtered: WithoutOutputs | None = None
+    while chunk := file.chunk():
+        length += len(chunk)
+        digest.update(chunk)
+        if length > MAX_FILE_BYTES:  # it has grown since
+            raise _too_large(length)
+        try:
+            if filtered is None and length > MAX_BYTES:
+                filtered = WithoutOutputs()
+                pieces = [filtered.feed(piece) for piece in pieces]
+                kept = sum(map(len, pieces))
+            pieces.append(filtered.feed(chunk) if filtered else chunk)
+        except TooManyParts:
+            size = _megabytes(file.size)
+            raise Damaged(f"The file ({size}) has too many parts to be looked through. {_CLEAR}") from None
+        kept += len(pieces[-1])
+        if kept > MAX_BYTES:
+            raise Damaged(
+                f"The file has {_megabytes(file.size)}, more than {MAX_BYTES >> 20} MB of it outside the outputs. "
+                "Take out what is not needed, such as long data in a cell, and save it again."
+            )
+    if filtered:
+        pieces.append(filtered.end())
+    return NotebookFile(b"".join(pieces), digest.hexdigest())
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 2**20:.0f} MB"
+
+
+def _too_large(size: int) -> Damaged:
+    return Damaged(f"The file has {_megabytes(size)}, more than {MAX_FILE_BYTES >> 20} MB. {_CLEAR}")

@@ -1,0 +1,300 @@
+"""What is read of a submission is what was looked at: links, pipes, swaps in between, and files of any size."""
+
+import json
+import multiprocessing
+import os
+import random
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+import tracemalloc
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autograder import catalogue, course, notebook
+from autograder.classroom.hand_in import HandIn, Submissions
+from autograder.course import REPOSITORY
+from autograder.handed_in.notebook_file import read_at
+from autograder.handed_in.opened_folder import OpenedFolder
+from autograder.handed_in.without_outputs import TooManyParts, WithoutOutputs
+from autograder.notebook import filled_in
+
+from . import swapping
+
+UNIT = swapping.UNIT
+FULL = course.unit(UNIT).max_score
+MARKER = "The instructor's own words, which nobody reads."
+BIN = Path(sys.executable).parent
+
+
+def solved() -> bytes:
+    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    return filled_in(UNIT, {**right, "why_softmax": MARKER})
+
+
+def released() -> bytes:
+    return (course.RELEASE / UNIT / f"{UNIT}.ipynb").read_bytes()
+
+
+def with_outputs(outputs: bytes) -> bytes:
+    """A solved notebook, with these bytes as the outputs of its first cell of code."""
+    data = json.loads(solved())
+    next(cell for cell in data["cells"] if cell["cell_type"] == "code")["outputs"] = "PLACE"
+    return json.dumps(data).encode().replace(b'"PLACE"', outputs)
+
+
+@pytest.fixture
+def swapped(tmp_path):
+    """A course folder with everyone of `swapping`, an honest student, and what no student may see."""
+    shutil.copy(REPOSITORY / "nbgrader_config.py", tmp_path)
+    for student in [*swapping.STUDENTS, "honest"]:
+        folder = tmp_path / "submitted" / student / UNIT
+        folder.mkdir(parents=True)
+        (folder / f"{UNIT}.ipynb").write_bytes(released())
+        (folder / "timestamp.txt").write_text("2026-01-02 03:04:05 UTC")
+    secret = tmp_path / "instructor" / UNIT
+    secret.mkdir(parents=True)
+    (secret / f"{UNIT}.ipynb").write_bytes(solved())
+    (secret / "timestamp.txt").write_text("1999-12-31 00:00:00 UTC")
+    return tmp_path
+
+
+def run_swapping(root, command, *arguments, **environment):
+    result = subprocess.run(
+        [sys.executable, "-m", "tests.swapping", root, command, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=400,
+        env={**os.environ, "COLUMNS": "250", "PYTHONPATH": str(REPOSITORY), "PATH": f"{BIN}:{os.environ['PATH']}"}
+        | environment,
+        cwd=root,
+    )
+    assert "Traceback" not in result.stderr
+    return result
+
+
+def nothing_of_the_instructors(root):
+    """No mark and no word of the instructor's notebook is anywhere."""
+    database = sqlite3.connect(root / "gradebook.db")
+    entries = dict(database.execute("select student_id, timestamp from submitted_assignment"))
+    scores = database.execute("select max(auto_score) from grade").fetchone()[0]
+    database.close()
+    assert {"honest", "file-link", "file-link-again", "stamp-pipe", "unit-link"} <= set(entries)
+    assert not scores
+    assert not any(time and time.startswith("1999") for time in entries.values())
+    assert entries["honest"].startswith("2026-01-02 03:04:05")
+    for path in [*(root / "autograded").rglob("*"), *(root / "feedback").rglob("*"), root / "gradebook.db"]:
+        assert not path.is_file() or MARKER.encode() not in path.read_bytes(), path
+
+
+def test_what_is_swapped_while_a_class_is_graded_is_never_followed(swapped):
+    for again in ({}, {"AGAIN": "1"}):  # the second run decides who is left alone
+        result = run_swapping(swapped, "autograder", "grade", UNIT, "--course", swapped, "--workers", "1", **again)
+        assert result.returncode == 0, result.stderr
+        assert all(student in result.stdout for student in swapping.STUDENTS)
+        assert MARKER not in result.stdout
+        nothing_of_the_instructors(swapped)
+
+
+def test_what_is_swapped_while_nbgrader_autogrades_is_never_followed(swapped):
+    shutil.copytree(REPOSITORY / "source" / UNIT, swapped / "source" / UNIT)
+    subprocess.run(
+        [BIN / "nbgrader", "generate_assignment", UNIT], cwd=swapped, check=True, capture_output=True, timeout=200,
+        env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"},
+    )  # fmt: skip
+    result = run_swapping(swapped, "nbgrader", "autograde", UNIT)
+    assert result.returncode == 0, result.stderr[-3000:]
+    nothing_of_the_instructors(swapped)
+
+
+def _swap_for_ever(root: Path, what: str) -> None:
+    """Puts one after another in the place of a student's folder, unit or file, as fast as it goes."""
+    path = root / "submitted" / "ada" / what
+    behind = root / "instructor" / what
+    draw = random.Random(1)
+    for number in range(10**9):
+        part = root / f"part-{number}"
+        match draw.choice(["own", "link", "pipe"]):
+            case "own" if path.suffix:
+                part.write_bytes(b'{"own": 1}')
+            case "own":
+                part.mkdir()
+            case "link":
+                part.symlink_to(behind)
+            case "pipe":
+                os.mkfifo(part)
+        with suppress(OSError):
+            if path.is_dir() and not path.is_symlink():
+                path.rename(root / f"gone-{number}")
+            part.rename(path)
+
+
+@pytest.mark.parametrize("what", [f"{UNIT}/{UNIT}.ipynb", UNIT])
+def test_a_process_that_swaps_as_fast_as_it_can_gains_nothing(tmp_path, what):
+    secret = tmp_path / "instructor" / UNIT
+    secret.mkdir(parents=True)
+    (secret / f"{UNIT}.ipynb").write_bytes(b"THE SECRET")
+    (tmp_path / "submitted" / "ada" / UNIT).mkdir(parents=True)
+    swapper = multiprocessing.get_context("spawn").Process(target=_swap_for_ever, args=(tmp_path, what), daemon=True)
+    swapper.start()
+    try:
+        submissions = Submissions(tmp_path / "submitted", UNIT)
+        seen = set()
+        deadline = time.monotonic() + 4
+        while time.monotonic() < deadline:
+            content = submissions.read(HandIn("ada", f"{UNIT}.ipynb")).content
+            seen.add(content if isinstance(content, bytes) else type(content))
+            submissions.hand_in("ada")
+    finally:
+        swapper.kill()
+        swapper.join()
+    assert b"THE SECRET" not in seen
+    assert notebook.Damaged in seen
+
+
+def test_a_file_that_grows_while_it_is_read_is_read_no_further_than_the_limit(tmp_path):
+    """Whatever its size was when it was opened."""
+    file = tmp_path / f"{UNIT}.ipynb"
+    file.write_bytes(b'{"nbformat": 4, "cells": [{"outputs": ["')
+    grow = """
+import sys
+with open(sys.argv[1], "ab", buffering=0) as file:
+    while file.tell() < 3 << 30:
+        file.write(b"x" * (1 << 22))
+"""
+    growing = subprocess.Popen([sys.executable, "-c", grow, file])
+    try:
+        while file.stat().st_size < 20 << 20:
+            time.sleep(0.01)
+        with pytest.raises(notebook.Damaged, match="more than 256 MB"):
+            read_at(file)
+    finally:
+        growing.kill()
+        growing.wait()
+
+
+def test_sixty_megabytes_of_outputs_are_marked_in_little_memory(grader, tmp_path):
+    file = tmp_path / f"{UNIT}.ipynb"
+    picture = (
+        b'[{"output_type": "display_data", "metadata": {}, "data": {"image/png": "' + b"iVBO" * (15 << 20) + b'"}}]'
+    )
+    file.write_bytes(with_outputs(picture))
+    del picture
+    tracemalloc.start()
+    read = read_at(file)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(read.content) < 100_000
+    assert peak < 3 * notebook.MAX_BYTES
+    report = grader.mark_file(file, UNIT)
+    assert (report.status, report.score) == ("graded", FULL)
+    assert report.submission == subprocess.check_output(["sha256sum", file], text=True).split()[0]
+
+
+LARGE = 20 << 20
+SLOW = {
+    "brackets": b"[],[]," * (LARGE // 6),
+    "nested": b"[" * LARGE,
+    "closed and opened": b"][" * (LARGE // 2),
+    "short strings": b'"",' * (LARGE // 3),
+    "quotes": b'"' * LARGE,
+    "escapes": b'"' + b"\\" * LARGE,
+    "escaped quotes": b'"' + b'\\"' * (LARGE // 2),
+    "names": b'{"a":' * (LARGE // 5),
+    "nothing": b"\0" * LARGE,
+    "digits": b"9" * LARGE,
+}
+
+
+@pytest.mark.parametrize("outputs", SLOW.values(), ids=SLOW)
+@pytest.mark.parametrize("within", [b'{"nbformat": 4, "cells": [{"outputs": [', b""], ids=["in outputs", "alone"])
+def test_no_content_of_a_large_file_takes_long_to_look_through(tmp_path, outputs, within):
+    file = tmp_path / "hostile.ipynb"
+    file.write_bytes(within + outputs)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+    with suppress(notebook.Damaged):
+        notebook.parse(read_at(file).content)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - before < 20
+
+
+_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(alphabet='a"\\[]{}:,\n\u00e9', max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('ab"\\[]{}:', max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+_cells = st.fixed_dictionaries(
+    {"cell_type": st.sampled_from(["code", "markdown", "outputs"])},
+    optional={
+        "source": st.text('ab"\\[]{}:,', max_size=200) | st.lists(st.text('a"\\]', max_size=5), max_size=3),
+        "metadata": st.fixed_dictionaries(
+            {}, optional={"nbgrader": st.fixed_dictionaries({"grade_id": st.text(max_size=5)}), "outputs": _values}
+        ),
+        "outputs": _values,
+        "attachments": _values,
+        "execution_count": st.none() | st.integers(),
+        "id": st.text('a"\\', max_size=120),
+    },
+)
+_notebooks = st.fixed_dictionaries(
+    {"cells": st.lists(_cells, min_size=1, max_size=4), "nbformat": st.just(4)}, optional={"metadata": _values}
+)
+
+
+def _without_outputs(content: bytes, length: int) -> bytes:
+    kept = WithoutOutputs()
+    return b"".join(kept.feed(content[at : at + length]) for at in range(0, len(content), length)) + kept.end()
+
+
+@given(_notebooks, st.sampled_from([None, 1]), st.integers(1, 300))
+def test_a_notebook_without_outputs_says_what_it_said(data, indent, length):
+    content = json.dumps(data, indent=indent, ensure_ascii=False).encode()
+    kept = _without_outputs(content, length)
+    assert notebook.parse(kept) == notebook.parse(content)
+    assert json.loads(kept)["cells"][0].get("outputs") is None
+
+
+@given(st.binary() | st.text('{}[]":,\\a').map(str.encode), st.integers(1, 50))
+def test_any_bytes_are_looked_through(content, length):
+    with suppress(TooManyParts):
+        assert len(_without_outputs(content, length)) <= 4 * len(content) + 4
+
+
+def test_descriptors_are_given_back(tmp_path):
+    (tmp_path / "ada" / UNIT).mkdir(parents=True)
+    (tmp_path / "ada" / UNIT / f"{UNIT}.ipynb").symlink_to("nowhere")
+    open_before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(50):
+        submissions = Submissions(tmp_path, UNIT)
+        submissions.read(submissions.hand_in("ada"))
+        submissions.passed_over([UNIT])
+    del submissions
+    assert len(list(Path("/proc/self/fd").iterdir())) == open_before
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../other", "/etc", "a/b", "a\0b"])
+def test_a_name_that_is_a_path_leads_nowhere(tmp_path, name):
+    (tmp_path / "in" / "a" / "b").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    with OpenedFolder.at(tmp_path / "in") as folder, pytest.raises(FileNotFoundError):
+        folder.folder(name)
+    assert Submissions(tmp_path / "in", "b").hand_in(name).notebook is None
+
+
+def test_many_large_notebooks_under_other_names_are_soon_looked_at(tmp_path):
+    folder = tmp_path / "ada" / UNIT
+    folder.mkdir(parents=True)
+    for number in range(300):
+        with (folder / f"{number}.ipynb").open("wb") as file:
+            file.write(b'{"nbformat": 4, "cells": [{"outputs": ["')
+            file.truncate(250 << 20)
+    before = time.process_time()
+    hand_in = Submissions(tmp_path, UNIT).hand_in("ada")
+    assert time.process_time() - before < 20
+    assert hand_in.note == f"There is no `{UNIT}.ipynb`; `0.ipynb` was looked at."

@@ -1,0 +1,53 @@
+"""What earns points without the work: of the public examples what they are worth, and nothing else.
+
+The answers are those of `adversaries`: every exercise's examples by heart, and what looks right from outside.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from autograder import course
+from autograder.course import REPOSITORY
+
+ROUNDING = 0.01
+
+
+@pytest.fixture(scope="module")
+def found():
+    command = [sys.executable, "-m", "tests.adversaries"]
+    run = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=900)
+    assert run.returncode == 0, run.stderr[-3000:]
+    return json.loads(run.stdout)
+
+
+def test_every_exercise_was_tried(found):
+    tried = {(one["unit"], one["exercise"]) for one in found}
+    assert tried == {(name, e.name) for name in course.unit_names() for e in course.unit(name).exercises}
+    assert any(one["public"] > 0 for one in found), "no example is known by heart"
+
+
+def test_knowing_the_examples_earns_what_they_are_worth(found):
+    earned_more = [one for one in found if one["score"] > one["public"] + ROUNDING]
+    assert earned_more == []
+
+
+def test_no_grader_of_hidden_results_is_passed_by_chance(found):
+    passed = [
+        (one["exercise"], one["adversary"], name) for one in found for name, kind in one["passed"] if kind == "hidden"
+    ]
+    assert passed == []
+
+
+def test_raising_or_being_empty_passes_no_grader_of_devices_or_the_future(found):
+    empty_handed = ("nothing, nothing", "raises, nothing", "empty, nothing", "empty of three dimensions, nothing")
+    passed = [
+        (one["exercise"], one["adversary"], name)
+        for one in found
+        for name, _ in one["passed"]
+        if (name == "test_follows_device" and one["adversary"].endswith("another device: raises"))
+        or (name == "test_blind_to_the_future" and one["adversary"].startswith(empty_handed))
+    ]
+    assert passed == []
