@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import threading
 import time
@@ -26,7 +27,8 @@ from autograder.notebook import filled_in
 from autograder.sandbox import isolation, self_test
 from autograder.sandbox.inside import protocol, scratch
 from autograder.sandbox.launch import launch
-from autograder.sandbox.server import Crashed, TimedOut, WarmParent
+from autograder.sandbox.losses import Crashed, TimedOut
+from autograder.sandbox.server import WarmParent
 from autograder.settings import BadSettings, Isolation, Settings, load
 
 INSIDE = REPOSITORY / "autograder" / "sandbox" / "inside"
@@ -375,15 +377,77 @@ def test_settings_that_cannot_be_used_are_said(tmp_path):
         load(tmp_path / "none.toml")
 
 
-def test_a_submission_has_a_time_of_its_own():
-    """However many cells wait, the submission is marked when its time is over, and what was not run is said."""
-    limits = msgspec.structs.replace(LIMITS, submission_wall_seconds=3, call_cpu_seconds=1, wall_factor=1)
-    waiting = {name: f"import time\ndef {name}(*args): time.sleep(100)" for name in catalogue.solutions(UNIT)}
-    with Grader("cpu", Settings(Isolation("B"), limits)) as quick:
-        report = quick.mark("slow.ipynb", filled_in(UNIT, waiting), UNIT)
-    statuses = [exercise.status for exercise in report.exercises]
-    assert statuses[0] == "timeout"
-    assert statuses[-1] == "skipped"
+def marked_in(seconds, content, level="B"):
+    """A report, and how long it took, where a submission has so many seconds."""
+    limits = msgspec.structs.replace(LIMITS, submission_wall_seconds=seconds, wall_factor=1)
+    with Grader("cpu", Settings(Isolation(level), limits)) as quick:
+        assert quick.ready
+        started = time.monotonic()
+        return quick.mark("slow.ipynb", content, UNIT), time.monotonic() - started
+
+
+def with_cells(sources, **answers):
+    """The solved notebook with these answers, and with cells of a student's own before all others."""
+    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    notebook = json.loads(filled_in(UNIT, {**right, **answers}))
+    own = [{"cell_type": "code", "source": source, "metadata": {}, "outputs": []} for source in sources]
+    return json.dumps({**notebook, "cells": own + notebook["cells"]}).encode()
+
+
+WAITS = "import time\ntime.sleep(1000)"
+ENDS = "import os\nos._exit(0)"
+
+
+@pytest.mark.parametrize("cells", [[WAITS] * 12, ["while True: pass"] * 12, [ENDS] * 30], ids=["wait", "loop", "end"])
+def test_cells_that_do_not_come_back_take_no_point_from_right_answers(cells):
+    report, seconds = marked_in(20, with_cells(cells))
+    assert report.score == report.max_score
+    assert report.status in ("timed_out", "crashed")
+    assert seconds < 60
+
+
+@pytest.mark.parametrize("each", [3, 100])
+def test_exercises_whose_calls_wait_take_no_point_from_right_answers(each):
+    solutions = catalogue.solutions(UNIT)
+    first, *rest, last = solutions
+    waiting = {name: f"def {name}(*args):\n    import time; time.sleep({each})" for name in rest}
+    report, seconds = marked_in(16, with_cells([], **waiting))
+    assert {e.status for e in report.exercises if e.name in (first, last)} == {"passed"}
+    assert {e.status for e in report.exercises if e.name in rest} <= {"timeout", "skipped", "failed"}
+    assert report.status == "timed_out"
+    assert seconds < 50
+
+
+def test_what_waits_is_told_from_what_computes():
+    """A cell that waits is ended after ten seconds, however long it may compute, and is told so."""
+    with WarmParent(launch("B", LIMITS, cuda=False)) as parent:
+        request = {"operation": "cell", "cell": "c", "source": WAITS}
+        started = time.monotonic()
+        with pytest.raises(TimedOut) as waited:
+            parent.fork("cpu").request(request, cpu_seconds=10)
+        assert time.monotonic() - started < 40
+    assert str(waited.value) == "It waited 10 seconds for something that did not come."
+
+
+def test_who_waits_for_a_processor_is_not_ended_for_it():
+    """On a busy machine a cell takes long by the clock: its CPU time is what is limited."""
+    core = max(os.sched_getaffinity(0))
+    busy = f"import os\nos.sched_setaffinity(0, {{{core}}})\nwhile True: pass"
+    # Each in a session of its own: some kernels share a processor among sessions first.
+    others = [subprocess.Popen([sys.executable, "-c", busy], start_new_session=True) for _ in range(9)]
+    try:
+        with WarmParent(launch("B", LIMITS, cuda=False, core=core)) as parent:
+            computes = "import time\nwhile time.process_time() < 1.5: pass\nprint('done')"
+            worker = parent.fork("cpu")
+            request = {"operation": "cell", "cell": "c", "source": computes}
+            answer, _ = worker.request(request, cpu_seconds=2, wall_seconds=5, idle_seconds=5)
+            assert answer["printed"] == "done\n"
+            assert worker.queued > 3
+            worker.end()
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
 
 
 def test_a_grader_and_its_workers_keep_to_the_processor_that_they_are_given():
@@ -426,24 +490,138 @@ def has_ancestor(entry, pid):
     return False
 
 
-@pytest.mark.parametrize(("level", "end"), [("A", "No space left"), ("B", "ended")])
-def test_files_without_a_name_count_too(level, end):
-    """At level A /tmp is no larger than the limit; at B what a worker keeps open is looked at while it runs."""
-    source = """
-import os, time
+FILLS = {
+    "files without a name": """
 held = []
 for number in range(20):
     held.append(open(f"gone-{number}", "wb"))
     os.unlink(f"gone-{number}")
     held[-1].write(bytes(31 << 20))
-time.sleep(5)
+""",
+    "files": "for number in range(20): open(str(number), 'wb').write(bytes(31 << 20))",
+    "many files": "for number in range(5000): open(str(number), 'w').close()",
+    "files that change their names": """
+import threading
+def rename():
+    for number in range(1 << 40):
+        for name in range(20):
+            try: os.rename(f"{name}-{number}", f"{name}-{number + 1}")
+            except OSError: pass
+threading.Thread(target=rename, daemon=True).start()
+for number in range(20): open(f"{number}-0", "wb").write(bytes(31 << 20))
+""",
+    "folders that cannot be counted": """
+os.makedirs("a/b")
+for number in range(20): open(f"a/b/{number}", "wb").write(bytes(31 << 20))
+""",
+}
+
+
+@pytest.mark.parametrize("level", ["A", "B"])
+@pytest.mark.parametrize("source", FILLS.values(), ids=FILLS)
+def test_the_kernel_keeps_files_to_their_limits(level, source):
+    """The cell that wants more is told so by Python, whatever way it takes."""
+    with WarmParent(launch(level, LIMITS, cuda=False)) as parent:
+        assert "tmpfs" in parent.enforced
+        worker = parent.fork("cpu")
+        cell = {"operation": "cell", "cell": "c", "source": f"import os, time\n{source}\ntime.sleep(5)"}
+        answer, _ = worker.request(cell, cpu_seconds=5)
+        assert answer["fault"]["message"].startswith("[Errno 28] No space left")
+        worker.end()
+        again = parent.fork("cpu")  # the next has all of it again
+        assert printed(again, "for n in range(7): open(str(n), 'wb').write(bytes(31 << 20))\nprint('all')") == "all"
+        again.end()
+
+
+WITHOUT_NAMESPACES = """
+import sys
+from autograder.sandbox.launch import launch
+from autograder.sandbox.losses import Crashed
+from autograder.sandbox.server import WarmParent
+from autograder.settings import load
+with WarmParent(launch("B", load().limits, cuda=False)) as parent:
+    print("tmpfs" in parent.enforced)
+    cell = {"operation": "cell", "cell": "c", "source": "import os, time\\n" + sys.argv[1] + "\\ntime.sleep(9)"}
+    try:
+        print(parent.fork("cpu").request(cell, cpu_seconds=5)[0])
+    except Crashed as loss:
+        print(loss)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can take namespaces away from itself")
+@pytest.mark.parametrize("name", FILLS)
+def test_files_are_counted_where_the_kernel_gives_no_namespace(name):
+    """As on a machine that forbids them to ordinary users; with what is written within half a second beside."""
+    forbid = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all"
+    run = [sys.executable, "-c", WITHOUT_NAMESPACES, FILLS[name]]
+    command = ["unshare", "--user", "--map-root-user", "sh", "-c", f'{forbid} "$@"', "sh", *run]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=200)
+    said = "It made more than 1000 files." if name == "many files" else "Its files came to more than 256 MB."
+    assert done.stdout.splitlines() == ["False", said], done.stderr
+
+
+@pytest.mark.parametrize("level", ["A", "B"])
+def test_no_thread_has_a_table_of_files_of_its_own(level):
+    """In such a table files would be held open that no count sees."""
+    source = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+SHARES_ALL_BUT_FILES = 0x100 | 0x200 | 0x800 | 0x10000
+print(libc.syscall(436, 1000, 1001, 2), libc.syscall(56, SHARES_ALL_BUT_FILES, 0, 0, 0, 0), ctypes.get_errno())
+print(libc.syscall(436, 1000, 1001, 0), libc.syscall(436, 1000, 1001, 4))
 """
     with WarmParent(launch(level, LIMITS, cuda=False)) as parent:
         worker = parent.fork("cpu")
-        try:
-            answer, _ = worker.request({"operation": "cell", "cell": "c", "source": source}, cpu_seconds=5)
-            found = answer["fault"]["message"]
-        except Crashed:
-            found = "ended"
+        assert printed(worker, source) == "-1 -1 1\n0 0"
         worker.end()
-    assert end in found
+
+
+PASSED = {
+    "More than 64 threads ran at once; a notebook may have 64.": """
+import threading, time
+threading.stack_size(1 << 18)
+for _ in range(80): threading.Thread(target=time.sleep, args=(100,)).start()
+time.sleep(5)
+""",
+    "One of its files came to more than 32 MB.": """
+import signal
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+open("large", "wb").write(bytes(40 << 20))
+""",
+    "It used up the 512 MB of memory that a notebook may have.": """
+import ctypes, os
+held = []
+try:
+    while True: held.append(bytearray(1 << 20))
+except MemoryError:
+    os.abort()
+""",
+    "What came back from it could not be read.": """
+import os, time
+for number in range(3, 20):
+    try: os.write(number, b"x" * 100)
+    except OSError: pass
+time.sleep(5)
+""",
+    "": "import os; os._exit(1)",
+}
+
+
+@pytest.mark.parametrize("level", ["A", "B"])
+@pytest.mark.parametrize("said", PASSED)
+def test_what_ended_a_worker_is_said(level, said):
+    limits = msgspec.structs.replace(LIMITS, memory_megabytes=512)
+    with WarmParent(launch(level, limits, cuda=False)) as parent, pytest.raises(Crashed) as loss:
+        parent.fork("cpu").request({"operation": "cell", "cell": "c", "source": PASSED[said]}, cpu_seconds=5)
+    assert str(loss.value) == said
+
+
+def test_what_ended_a_worker_is_said_of_cells_and_calls():
+    threads = "import threading, time\nfor _ in range(80): threading.Thread(target=time.sleep, args=(100,)).start()\n"
+    call = f"def softmax(x):\n    {threads.strip().replace(chr(10), chr(10) + '    ')}\n    time.sleep(5)"
+    report, _ = marked_in(60, with_cells([threads + "time.sleep(5)"], softmax=call))
+    words = "More than 64 threads ran at once; a notebook may have 64."
+    assert next(cell.message for cell in report.cells if cell.status == "crashed").startswith(words)
+    assert report.exercise("softmax").message == f"{words} The rest of its tests was not run."
+    assert report.score == report.max_score - report.exercise("softmax").max_score

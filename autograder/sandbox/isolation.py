@@ -18,6 +18,8 @@ _FACTS = ("/etc/ld.so.cache", "/etc/fonts", "/etc/localtime", "/proc/cpuinfo", "
 """What libraries ask of a machine; without the last two torch takes it for one without vector instructions."""
 _HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage"
 """Where the C library looks whether it can have pages of 2 MB: see `launch`."""
+SCRATCH = "/tmp/scratch"
+"""Where scratch folders are made in bubblewrap's sandbox."""
 _CUDA_FACTS = "/proc/driver/nvidia"
 _CUDA_DEVICES = "/dev/nvidia*"
 
@@ -124,10 +126,15 @@ def bubblewrapped(command: list[str], room: Path, scratch_bytes: int, *, cuda: b
             "--as-pid-1",
             "--die-with-parent",
             "--new-session",
-            "--cap-drop",
-            "ALL",
+            *(
+                "--cap-drop",
+                "ALL",
+                "--cap-add",
+                "CAP_SYS_ADMIN",
+            ),  # for `scratch_disk`, and then dropped
         ),
         *("--size", str(scratch_bytes), "--tmpfs", "/tmp"),  # first: some of the rest may lie in /tmp
+        *("--dir", SCRATCH),
         *seen,
         *("--ro-bind-try", _HUGE_PAGES, _HUGE_PAGES),
         *("--ro-bind", str(room), str(room), "--chdir", "/tmp"),

@@ -1,10 +1,17 @@
 """How much one submission may use. The numbers stand in autograder.toml; here is what each is for."""
 
+from collections.abc import Sequence
+from typing import Literal
+
 import msgspec
 
 from .inside.resources import WorkerLimits
+from .inside.scratch import MOST_FILES
 
 MEGABYTE = 1 << 20
+
+Passed = Literal["threads", "bytes", "files", "file", "memory"]
+"""A limit that was passed: of threads, of all files together, of how many there are, of one file, of memory."""
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -21,7 +28,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     restarts: int
     """How often a worker is started again for one submission, after a hang or a crash."""
     submission_wall_seconds: int
-    """For one submission, everything included; what is left of it then is not run."""
+    """For one submission, everything included but waiting for a processor; what is left of it then is not run."""
     memory_megabytes: int
     """Of address space, above what Python and torch have mapped before."""
     file_megabytes: int
@@ -35,6 +42,32 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     @property
     def scratch_bytes(self) -> int:
         return self.scratch_megabytes * MEGABYTE
+
+    def said(self, passed: Passed) -> str:
+        """That a limit was passed, in a sentence for the student."""
+        match passed:
+            case "threads":
+                return f"More than {self.threads} threads ran at once; a notebook may have {self.threads}."
+            case "bytes":
+                return f"Its files came to more than {self.scratch_megabytes} MB."
+            case "files":
+                return f"It made more than {MOST_FILES} files."
+            case "file":
+                return f"One of its files came to more than {self.file_megabytes} MB."
+            case "memory":
+                return f"It used up the {self.memory_megabytes} MB of memory that a notebook may have."
+
+    def hint(self, kinds: Sequence[str], message: str) -> str:
+        """What may be used of that which an exception says there is no more of; empty for any other exception."""
+        said = {
+            "[Errno 28]": f"A notebook's files may come to {self.scratch_megabytes} MB, and be {MOST_FILES}.",
+            "[Errno 27]": f"One file may have {self.file_megabytes} MB.",
+            "[Errno 24]": f"A notebook may have {self.open_files} files open at once.",
+            "can't start new thread": f"A notebook may have {self.threads} threads.",
+        }
+        if "MemoryError" in kinds or "can't allocate memory" in message:
+            return f"A notebook may use {self.memory_megabytes} MB of memory."
+        return next((hint for beginning, hint in said.items() if message.startswith(beginning)), "")
 
     def of_worker(self) -> WorkerLimits:
         """The part that the worker's own process is held to."""

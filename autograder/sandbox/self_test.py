@@ -2,13 +2,13 @@
 
 import os
 import socket
-import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from . import temporary
 from .inside.attempts import Bait
 
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
@@ -27,11 +27,11 @@ def run(ask: Ask) -> int:
     Raises NotDenied.
     """
     with (
-        tempfile.TemporaryDirectory(prefix="bait-", dir="/tmp") as folder,
+        temporary.held("bait-") as folder,
         closing(socket.create_server(("127.0.0.1", 0))) as port,
         closing(socket.socket(socket.AF_UNIX)) as local,
     ):
-        file = Path(folder) / "secret"
+        file = folder / "secret"
         file.write_bytes(_SECRET)
         before = _properties(file)
         local.bind(f"{folder}/socket")
@@ -43,7 +43,7 @@ def run(ask: Ask) -> int:
         possible = [str(name) for name in answer["succeeded"]]
         if not file.exists() or file.read_bytes() != _SECRET or _properties(file) != before:
             possible.append("a change of a file")
-        if len(list(Path(folder).iterdir())) != 2:
+        if len(list(folder.iterdir())) != 2:
             possible.append("a new file")
         if any(map(_was_reached, (port, local))):
             possible.append("a connection")

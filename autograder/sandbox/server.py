@@ -1,47 +1,50 @@
 """The trusted side of the sandbox: starts the warm parent, has workers forked, talks to them, ends them."""
 
-import contextlib
-import re
 import select
 import shutil
-import signal
 import socket
-import subprocess
 import time
 from dataclasses import asdict
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from . import self_test
-from .inside import protocol, scratch
+import msgspec
+
+from . import processes, self_test
+from .inside import protocol
 from .inside.confinement import Level
 from .isolation import NotIsolated
 from .launch import Launched
-from .limits import Limits
+from .limits import Limits, Passed
+from .losses import Crashed, Ending, SandboxLost, TimedOut, loss
+from .pace import Pace
 
 _START_SECONDS = 120
 _CONTROL_SECONDS = 10
 _ENDING_SECONDS = 60  # many files may have to be deleted
 _SELF_TEST_SECONDS = 5
+_LEAVING_SECONDS = 10
 _WATCH_SECONDS = 0.5
 _DEVICE_SECONDS = 30
-
-
-class TimedOut(Exception):
-    """The student's code used up its CPU or wall time; the worker has been ended."""
-
-
-class Crashed(Exception):
-    """The worker is gone, or said what the protocol does not allow; it has been ended."""
-
-
-class SandboxLost(Exception):
-    """The warm parent is gone, and with it the worker. A confined submission cannot do that: it is no fault of its."""
+_SENDING_SECONDS = 10  # for an answer that has begun
+_IDLE_SECONDS = 10
+_CPU_LEEWAY_SECONDS = 1.0  # the worker's own limit comes first, and counts whole ones
 
 
 class _Lost(Exception):
     """The warm parent no longer answers."""
+
+
+class _LimitPassed(Exception):
+    """A limit of the submission's was passed, and the worker is to be ended."""
+
+    def __init__(self, limit: Passed) -> None:
+        super().__init__(limit)
+        self.limit = limit
+
+
+class _Idle(Exception):
+    """The worker waits for something that does not come."""
 
 
 class WarmParent:
@@ -101,22 +104,25 @@ class WarmParent:
 
     def has_too_many_threads(self) -> bool:
         """Whether more threads run in the sandbox than a submission may have. Where /proc is not to be read: False."""
-        below = _children(self._process.pid)
-        workers = [pid for child in below for pid in _children(child)] if self.isolation == "A" else below
-        return sum(map(_threads, workers)) > self.limits.threads
+        return sum(map(processes.threads, self.processes())) > self.limits.threads
 
-    def end(self, pid: int, *, hung_up: bool) -> int:
-        """Ends one worker; returns the signal that had ended it already, or 0."""
+    def processes(self) -> list[int]:
+        """The workers' ids, as this process sees them; none where /proc is not to be read."""
+        below = processes.children(self._process.pid)
+        return [pid for child in below for pid in processes.children(child)] if self.isolation == "A" else below
+
+    def end(self, pid: int, *, hung_up: bool) -> Ending:
+        """Ends one worker; returns what had ended it already."""
         if pid not in self._workers:
-            return 0  # of a parent that was lost, and ended with it
+            return Ending()  # of a parent that was lost, and ended with it
         self._workers.discard(pid)
         if self._is_lost:
-            return 0
+            return Ending()
         try:
             self._say({"end": pid, "hung_up": hung_up})
-            return int(self._hear(_ENDING_SECONDS)["ended_by"])
+            return msgspec.convert(self._hear(_ENDING_SECONDS), Ending)
         except _Lost:
-            return 0
+            return Ending()
 
     def blames(self, outcome: TimedOut | Crashed) -> TimedOut | Crashed | SandboxLost:
         """What happened to a worker: this, unless the warm parent was lost and no submission can have done it."""
@@ -125,8 +131,8 @@ class WarmParent:
     def _adopt(self, launched: Launched) -> None:
         self._is_lost = False
         self._launched = launched
-        self._control = launched.control
-        self._process = launched.process
+        self._control = launched.confined.control
+        self._process = launched.confined.process
         self._enforced: list[str] | None = None
         self._workers: set[int] = set()
 
@@ -144,7 +150,7 @@ class WarmParent:
             ) from None
         if "cannot" in ready:
             raise NotIsolated(f"{ready['cannot']} docs/security.md says what each level needs.")
-        shutil.rmtree(self._launched.room / "inside")  # imported by now, and nobody's business
+        shutil.rmtree(self._launched.confined.room / "inside")  # imported by now, and nobody's business
         enforced = [str(layer) for layer in ready["enforced"]]
         if self.isolation != "none":
             worker = self._fork("cpu")
@@ -185,7 +191,8 @@ class WarmParent:
 
     def _hear(self, seconds: float) -> dict[str, Any]:
         try:
-            return protocol.receive(self._control, time.monotonic() + seconds)[0]
+            heard: dict[str, Any] = protocol.receive(self._control, time.monotonic() + seconds)[0]
+            return heard
         except (protocol.ProtocolError, OSError):
             self._process.kill()  # it may only have been stopped
             raise self._lose() from None
@@ -197,14 +204,7 @@ class WarmParent:
 
     def close(self) -> None:
         """Ends the warm parent and every worker."""
-        self._control.close()
-        try:
-            self._process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        with contextlib.suppress(OSError):  # at worst a folder stays behind; marking goes on
-            scratch.wipe(str(self._launched.room))
+        self._launched.confined.end(_LEAVING_SECONDS)
 
     def __enter__(self) -> "WarmParent":
         return self
@@ -223,38 +223,65 @@ class Worker:
         self._limits = limits
         self._number = 0
         self._looked = time.monotonic()
+        self._pace = Pace(parent.processes)
         self._ended = False
 
     def request(
-        self, header: dict[str, Any], tensors: protocol.Tensors | None = None, *, cpu_seconds: int
-    ) -> tuple[dict[str, Any], protocol.Tensors]:
+        self,
+        header: dict[str, Any],
+        tensors: protocol.Tensors | None = None,
+        *,
+        cpu_seconds: int,
+        form: type[Any] = dict,
+        wall_seconds: float | None = None,
+        idle_seconds: float = _IDLE_SECONDS,
+    ) -> tuple[Any, protocol.Tensors]:
         """Asks one thing of the student's code.
 
+        form: what the answer is read as; a Struct with a `number` where a student's code may have written it.
+        wall_seconds: for this request, if that is less than `wall_factor` says. idle_seconds: in which it may wait for
+        something else than a processor. Time in the queue for a processor counts for neither.
         Raises TimedOut, Crashed or SandboxLost; after any of them the worker is gone.
         """
         self._number += 1
-        deadline = time.monotonic() + cpu_seconds * self._limits.wall_factor
-        self._connection.settimeout(cpu_seconds * self._limits.wall_factor)
+        self._pace = Pace(self._parent.processes)
+        seconds = float(cpu_seconds * self._limits.wall_factor)
+        deadline = time.monotonic() + (seconds if wall_seconds is None else min(seconds, wall_seconds))
+        self._connection.settimeout(_SENDING_SECONDS)
         try:
             protocol.send(self._connection, {**header, "number": self._number, "cpu_seconds": cpu_seconds}, tensors)
-            self._wait(deadline)
-            answer, payload = protocol.receive(self._connection, deadline)
+            self._wait(deadline, cpu_seconds + _CPU_LEEWAY_SECONDS, idle_seconds)
+            answer, payload = protocol.receive(self._connection, time.monotonic() + _SENDING_SECONDS, form)
             self._look_at_threads(at_once=header["operation"] == "cell")
-            if answer.pop("number", None) != self._number:
+            if (answer.pop("number", None) if form is dict else answer.number) != self._number:
                 raise protocol.ProtocolError("an answer to something that was not asked")
             return answer, payload
+        except _LimitPassed as passed:
+            self.end()
+            raise self._parent.blames(Crashed(self._limits.said(passed.limit))) from None
+        except _Idle:
+            self.end()
+            sentence = f"It waited {idle_seconds:g} seconds for something that did not come."
+            raise self._parent.blames(TimedOut(sentence)) from None
         except TimeoutError:
             self.end()
             raise self._parent.blames(TimedOut()) from None
         except (protocol.ProtocolError, OSError):
-            out_of_time = self._end(hung_up=True) == signal.SIGXCPU
-            raise self._parent.blames(TimedOut() if out_of_time else Crashed()) from None
+            raise self._parent.blames(loss(self._end(hung_up=True), self._limits)) from None
 
-    def _wait(self, deadline: float) -> None:
+    @property
+    def queued(self) -> float:
+        """Seconds that the last request waited for a processor."""
+        return self._pace.queued
+
+    def _wait(self, deadline: float, cpu_seconds: float, idle_seconds: float) -> None:
         """Until an answer begins to come."""
         while not select.select([self._connection], [], [], _WATCH_SECONDS)[0]:
             self._look_at_threads(at_once=True)
-            if time.monotonic() > deadline:
+            deadline += self._pace.look()
+            if self._pace.idle > idle_seconds:
+                raise _Idle
+            if time.monotonic() > deadline or self._pace.computed > cpu_seconds:
                 raise TimeoutError
 
     def _look_at_threads(self, *, at_once: bool) -> None:
@@ -262,30 +289,15 @@ class Worker:
         if at_once or now - self._looked > _WATCH_SECONDS:
             self._looked = now
             if self._parent.has_too_many_threads():
-                raise protocol.ProtocolError("more threads than a submission may have")
+                raise _LimitPassed("threads")
 
     def end(self) -> None:
         """Ends the worker; once, however often it is called."""
         self._end(hung_up=False)
 
-    def _end(self, *, hung_up: bool) -> int:
+    def _end(self, *, hung_up: bool) -> Ending:
         if self._ended:
-            return 0
+            return Ending()
         self._ended = True
         self._connection.close()
         return self._parent.end(self._pid, hung_up=hung_up)
-
-
-def _children(pid: int) -> list[int]:
-    try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
-
-
-def _threads(pid: int) -> int:
-    try:
-        found = re.search(r"^Threads:\s(\d+)", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
-    except OSError:
-        return 0
-    return int(found[1]) if found else 0

@@ -77,7 +77,7 @@ def check(data: bytes) -> None:
 
     parent: Any = HostileParent(answer)
     examiner = Examiner(_session)
-    with contextlib.closing(SandboxedNotebook(parent, [], "cpu")) as code:
+    with contextlib.closing(SandboxedNotebook(parent, [], "cpu", exercises=[spec["exercise"]])) as code:
         finding = examiner.examine(unit.name, spec["exercise"], code)
     Known(iter(_right(unit.name, spec["exercise"]))).is_that_of(finding.fingerprint)  # as with each misconception's
     exercise = marking.mark(

@@ -16,7 +16,7 @@ from autograder.grading.redaction import without_folders
 from autograder.notebook import CodeCell
 from autograder.sandbox.inside.arguments import Arguments
 from autograder.sandbox.inside.faults import StudentFault
-from autograder.sandbox.server import Crashed, TimedOut
+from autograder.sandbox.losses import Crashed, TimedOut
 from autograder.student.face import Student
 from autograder.student.recording import Event, Recording
 from autograder.student.sandboxed import OutOfBudget, SandboxedNotebook
@@ -61,7 +61,7 @@ def frame(header: bytes, payload: bytes, sizes: tuple[int, int] | None = None) -
 
 def _ask_everything(data: bytes) -> None:
     parent: Any = HostileParent(lambda request, tensors: data, last=True)
-    code = SandboxedNotebook(parent, [], "cpu")
+    code = SandboxedNotebook(parent, [], "cpu", exercises=["softmax"])
     recording = Recording(code)
     student = Student(recording)
     pair = Arguments((torch.zeros(2, 3), 2), {})
@@ -87,7 +87,7 @@ def _ask_everything(data: bytes) -> None:
         Known(iter(fingerprint)).is_that_of(other)
     code.close()
     parent: Any = HostileParent(lambda request, tensors: data, last=True)
-    code = SandboxedNotebook(parent, [CodeCell("a", "1", None)], "cpu")
+    code = SandboxedNotebook(parent, [CodeCell("a", "1", None)], "cpu", exercises=[])
     with contextlib.closing(code):
         msgspec.json.encode(code.run_cells())
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from autograder.sandbox.inside import protocol
 from autograder.sandbox.limits import Limits
-from autograder.sandbox.server import Crashed, TimedOut, Worker
+from autograder.sandbox.losses import Crashed, Ending, TimedOut
+from autograder.sandbox.server import Worker
 from autograder.settings import load
 
 Answer = Callable[[dict[str, Any], protocol.Tensors], bytes]
@@ -36,9 +37,12 @@ class HostileParent:
     def has_too_many_threads(self) -> bool:
         return False
 
-    def end(self, pid: int, *, hung_up: bool) -> int:
+    def processes(self) -> list[int]:
+        return []
+
+    def end(self, pid: int, *, hung_up: bool) -> Ending:
         self._open[pid].close()
-        return 0
+        return Ending()
 
     def blames(self, outcome: TimedOut | Crashed) -> TimedOut | Crashed:
         return outcome
@@ -51,7 +55,7 @@ class _HostileWorker(Worker):
         self._answer, self._last = answer, last
         self._sender: threading.Thread | None = None
 
-    def _wait(self, deadline: float) -> None:
+    def _wait(self, deadline: float, cpu_seconds: float, idle_seconds: float) -> None:
         """Here the request is read and answered, just before the trusted side would wait for it."""
         request, tensors = protocol.receive(self._far)
         answer = self._answer(request, tensors)
@@ -61,7 +65,7 @@ class _HostileWorker(Worker):
         else:
             self._sender = threading.Thread(target=self._send, args=(answer,))
             self._sender.start()
-        super()._wait(deadline)
+        super()._wait(deadline, cpu_seconds, idle_seconds)
 
     def _send(self, answer: bytes) -> None:
         with contextlib.suppress(OSError):  # the trusted side may have seen enough

@@ -93,6 +93,27 @@ def too_large(right: bytes, path: Path) -> bytes | None:
     return right[:-2] + b" " * (20 << 20) + right[-2:]
 
 
+@handed_in(UNHARMED)
+def sixty_megabytes_of_outputs(right: bytes, path: Path) -> bytes | None:
+    """A notebook that is all outputs, in which nothing is wrong."""
+    picture = '{"output_type": "display_data", "data": {"image/png": "' + "iVBO" * (15 << 20) + '"}, "metadata": {}}'
+    return right.replace(b'"outputs": []', b'"outputs": [' + picture.encode() + b"]", 1)
+
+
+@handed_in(DAMAGED)
+def outputs_that_never_end(right: bytes, path: Path) -> bytes | None:
+    """Twenty million brackets where the outputs should be."""
+    return right.replace(b'"outputs": []', b'"outputs": ' + b"[" * 20_000_000, 1)
+
+
+@handed_in(DAMAGED)
+def a_file_with_holes(right: bytes, path: Path) -> bytes | None:
+    """A file of a terabyte that takes no place."""
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    return None
+
+
 @handed_in(DAMAGED)
 def a_link_to_the_gradebook(right: bytes, path: Path) -> bytes | None:
     """A link in the place of the file."""
@@ -250,5 +271,15 @@ def names_of_folders(right: bytes, path: Path) -> bytes | None:
         for number in range(3):
             metadata = {"nbgrader": {"grade_id": "../" * number + "etc/passwd", "solution": True, "schema_version": 3}}
             notebook["cells"].append({"cell_type": "code", "id": f"p{number}", "metadata": metadata, "source": "x = 1"})
+
+    return _changed(right, change)
+
+
+@handed_in(DAMAGED)
+def nothing_but_line_ends(right: bytes, path: Path) -> bytes | None:
+    """Fifteen megabytes of empty lines, each of which would be a string of its own in the marked notebook."""
+
+    def change(notebook: dict[str, Any]) -> None:
+        notebook["cells"].append({"cell_type": "raw", "id": "e", "metadata": {}, "source": "\n" * 7_500_000})
 
     return _changed(right, change)

@@ -120,3 +120,29 @@ def sixty_megabytes_of_gradients():
     @answered_with(lie)
     def context_vector(weights, inputs):
         return torch.zeros(1)
+
+
+@must(CRASH)
+def keys_of_one_hash():
+    """Sends a dictionary of twenty thousand keys, each of which is compared with all before it."""
+    keys = {"dict": [[n * ((1 << 61) - 1), None] for n in range(20_000)]}
+
+    def lie(header, tensors):
+        return {**header, "value": keys}, b""
+
+    @answered_with(lie)
+    def context_vector(weights, inputs):
+        return weights
+
+
+@must(FAILED)
+def a_type_that_cannot_be_compared():
+    """Sends numbers of a type in which no comparison is made."""
+
+    def lie(header, tensors):
+        listed = {"0": {"dtype": "F8_E4M3", "shape": [3], "data_offsets": [0, 3]}}
+        return {**header, "value": {"tensor": "0"}}, safetensors_of(listed, bytes(3))
+
+    @answered_with(lie)
+    def context_vector(weights, inputs):
+        return weights

@@ -208,7 +208,7 @@ def deep_folders():
         os.chdir("deeper" * 4)
 
 
-@must(CRASH)
+@must(FAILED)
 def files_without_number():
     """Makes empty files as fast as it can, in a call."""
 
@@ -285,3 +285,102 @@ def slow_garbage():
                 pass
 
     kept = [Slow() for _ in range(10)]
+
+
+@must(TIMEOUT)
+def puts_its_own_limit_off():
+    """Raises its limit on CPU time, ignores the signal, and comes back with the right answer, but late."""
+
+    def context_vector(weights, inputs):
+        import resource
+        import signal
+        import time
+
+        signal.signal(signal.SIGXCPU, signal.SIG_IGN)
+        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))
+        begun = time.process_time()
+        while time.process_time() - begun < 4.9:
+            pass
+        return weights @ inputs
+
+
+@must(CRASH)
+def threads_in_a_call():
+    """Starts more threads than a notebook may have, in a call, and waits for them."""
+
+    def context_vector(weights, inputs):
+        import threading
+        import time
+
+        for _ in range(80):
+            threading.Thread(target=time.sleep, args=(100,), daemon=True).start()
+        time.sleep(3)
+
+
+@must(FAILED)
+def fills_the_disk_under_changing_names():
+    """Writes more than all files may have, and renames them all the while."""
+    import threading
+
+    def rename():
+        import os
+
+        number = 0
+        while True:
+            for name in range(20):
+                try:
+                    os.rename(f"{name}-{number}", f"{name}-{number + 1}")
+                except OSError:
+                    pass
+            number += 1
+
+    def context_vector(weights, inputs):
+        threading.Thread(target=rename, daemon=True).start()
+        for name in range(20):
+            open(f"{name}-0", "wb").write(bytes(31 << 20))
+
+
+@must(UNHARMED)
+def a_table_of_files_of_its_own():
+    """Wants a thread whose open files nobody counts."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syscall(436, 1000, 1001, 2) == 0:  # close_range with CLOSE_RANGE_UNSHARE
+        print("ESCAPED: a table of files of its own")
+
+
+@must(CRASH)
+def a_file_too_large_for_its_signal():
+    """Writes a file beyond the limit, with the signal of that put back to what it does by itself."""
+
+    def context_vector(weights, inputs):
+        import signal
+
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        open("large", "wb").write(bytes(40 << 20))
+
+
+@must(TIMEOUT)
+def threads_that_keep_each_other_waiting():
+    """Has threads stand in a queue that is theirs alone, so that all of its time seems to be spent waiting for others."""
+
+    def context_vector(weights, inputs):
+        import hashlib
+        import threading
+        import time
+
+        much, until = b"x" * 60_000, time.monotonic() + 30
+
+        def wake():
+            while (now := time.monotonic()) < until:
+                time.sleep(0.2 - now % 0.2)
+                hashlib.sha256(much)
+
+        threads = [threading.Thread(target=wake) for _ in range(60)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return weights @ inputs

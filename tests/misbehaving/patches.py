@@ -316,3 +316,95 @@ def other_environment():
     os.environ.clear()
     sys.path.clear()
     sys.meta_path.clear()
+
+
+@must(lost("forbidden"))
+def attention_in_torchscript():
+    """Has TorchScript call the library's attention."""
+    import torch
+
+    lines = [
+        "def attend(x: torch.Tensor) -> torch.Tensor:",
+        "    return torch.nn.functional.scaled_dot_product_attention(x, x, x)",
+    ]
+    open("scripted.py", "w").write("import torch\n" + "\n".join(lines))
+    import scripted
+
+    attend = torch.jit.script(scripted.attend)
+
+    def context_vector(weights, inputs):
+        attend(inputs)
+        return weights @ inputs
+
+
+@must(lost("forbidden"))
+def attention_while_it_is_packed():
+    """Has the library's attention run when what was returned is looked at."""
+    import torch
+
+    class Later(torch.Tensor):
+        def detach(self):
+            torch.ops.aten._scaled_dot_product_attention_math(self.held, self.held, self.held)
+            return self.right
+
+    def context_vector(weights, inputs):
+        later = torch.zeros(1).as_subclass(Later)
+        later.held, later.right = inputs, weights @ inputs
+        return later
+
+
+@must(lost("forbidden"))
+def attention_in_a_thread_with_modes_off():
+    """Has a thread that waits since the cell ran call the library's attention, with all modes off."""
+    import queue
+    import threading
+
+    import torch
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    asked, answers = queue.Queue(), queue.Queue()
+
+    def serve():
+        while True:
+            held = asked.get()
+            with _disable_current_modes(), torch._C.DisableTorchFunction():
+                answers.put(torch.nn.functional.scaled_dot_product_attention(held, held, held))
+
+    threading.Thread(target=serve, daemon=True).start()
+
+    def context_vector(weights, inputs):
+        asked.put(inputs)
+        answers.get(timeout=3)
+        return weights @ inputs
+
+
+@must(lost("forbidden"))
+def attention_in_a_hook_of_the_gradient():
+    """Has the library's attention run while the gradient flows back."""
+    import torch
+
+    def context_vector(weights, inputs):
+        result = weights @ inputs
+        if result.requires_grad:
+            held = inputs.detach()
+            result.register_hook(
+                lambda g: torch.nn.functional.scaled_dot_product_attention(held, held, held).sum() * 0 + g
+            )
+        return result
+
+
+@must(UNHARMED)
+def names_the_library_and_does_not_call_it():
+    """Names the library's attention in an unused branch and in its own helper, and compares with it in the cell."""
+    import torch
+
+    def scaled_dot_product_attention(weights, inputs):
+        """As torch.nn.functional.scaled_dot_product_attention: it is not called."""
+        if weights is None:
+            return torch.nn.functional.scaled_dot_product_attention(inputs, inputs, inputs)
+        return weights @ inputs
+
+    torch.nn.functional.scaled_dot_product_attention(torch.ones(2, 2), torch.ones(2, 2), torch.ones(2, 2))
+
+    def context_vector(weights, inputs):
+        return scaled_dot_product_attention(weights, inputs)

@@ -174,7 +174,7 @@ def huge_number():
     """An integer of a million digits."""
 
     def context_vector(weights, inputs):
-        return 10**1_000_000
+        return 1 << 3_400_000
 
 
 @must(FAILED)
@@ -233,3 +233,40 @@ def infinite_tolerance():
 def the_name_is_a_number():
     """Binds the exercise's name to something that is no function."""
     context_vector = 3
+
+
+@must(FAILED)
+def four_thousand_squared():
+    """A tensor of 64 MB in every call."""
+    import torch
+
+    def context_vector(weights, inputs):
+        return torch.zeros(4000, 4000)
+
+
+@must(FAILED)
+def a_dictionary_of_one_hash():
+    """A dictionary of two thousand keys, each of which is compared with all before it."""
+
+    def context_vector(weights, inputs):
+        return {n * ((1 << 61) - 1): weights for n in range(2_000)}
+
+
+@must(FAILED)
+def numbers_of_eight_bits():
+    """A tensor of a type in which no comparison is made."""
+    import torch
+
+    def context_vector(weights, inputs):
+        return (weights @ inputs).to(torch.float8_e4m3fn)
+
+
+@must(FAILED)
+def without_memory():
+    """A tensor that only pretends to hold numbers."""
+    import torch
+    from torch._subclasses import FakeTensorMode
+
+    def context_vector(weights, inputs):
+        with FakeTensorMode():
+            return torch.empty(inputs.shape[-1])

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import torch
 
-from . import device_probe, library_calls
+from . import device_probe
 from .arguments import Arguments
 from .faults import Missing, Place, Raised, Unusable
 from .nesting import MAX_TENSORS, tensors_in
@@ -39,15 +39,14 @@ class Observation:
     """One per argument; None where none arrived (or the argument is no float tensor)."""
     parameter_gradients: dict[str, torch.Tensor | None] = field(default_factory=dict)
     library_calls: list[str] = field(default_factory=list)
+    """The libraries that ran; noted by whoever has the whole of what was asked in view, packing included."""
 
 
 class Bench:
     """The student's names, and the instances built from their classes."""
 
-    def __init__(self, names: Mapping[str, Any], device: str = "cpu", *, watch: bool = True) -> None:
-        """watch: note the library calls, which takes longer than most calls themselves."""
+    def __init__(self, names: Mapping[str, Any], device: str = "cpu") -> None:
         self._names = names
-        self._watched = library_calls.watched if watch else _unwatched
         self._device = torch.device(device)
         self._instances: list[torch.nn.Module] = []
         self._built_from: list[tuple[str, Arguments]] = []
@@ -93,13 +92,12 @@ class Bench:
         arguments = arguments.mapped(lambda arg: self._place(arg, requires_grad=cotangents is not None))
         inputs = arguments.positional
         before = [arg.detach().clone() if isinstance(arg, torch.Tensor) else None for arg in inputs]
-        with student_code(), self._watched() as libraries:
+        with student_code():
             value = arguments.apply(function)
         observation = Observation(
             value,
             changed=[i for i, held in enumerate(before) if held is not None and not _same(held, inputs[i])],
             devices=sorted({leaf.device.type for leaf in islice(tensors_in(value), MAX_TENSORS)}),
-            library_calls=sorted(libraries),
         )
         if cotangents is not None:
             self._differentiate(observation, target, inputs, cotangents)
@@ -133,14 +131,27 @@ class Bench:
 
     def probe_device(self, target: Target, arguments: Arguments) -> str:
         """Whether the code works on whatever device its inputs are on: see `device_probe`."""
-        function = self._callable(target)
-        if isinstance(target, int):
-            # A new instance: one that has been on the meta device has lost its data, and one that has been called
-            # may hold tensors that cannot be copied.
-            name, built_with = self._built_from[target]
-            with student_code():
-                function = built_with.apply(self._find(name)).to(device_probe.META)
-        return device_probe.probe(function, arguments)
+        here = away = self._callable(target)
+        with student_code():
+            if isinstance(target, int):
+                # New instances: one that is moved is lost for the CPU, and one that has been called may hold anything.
+                here, away = (self._rebuilt(target) for _ in range(2))
+                away = device_probe.moved(away)
+            seed_generators(0, self._device)
+            return device_probe.probe(away, arguments, lambda: self._seeded(here, arguments))
+
+    def _rebuilt(self, target: int) -> Any:
+        """An instance built with the target's arguments and in its mode; each time with the same numbers."""
+        name, built_with = self._built_from[target]
+        seed_generators(0, self._device)
+        instance = built_with.apply(self._find(name))
+        instance.train(self._instances[target].training)  # which may be the student's own, and return nothing
+        return instance
+
+    def _seeded(self, call: Any, arguments: Arguments) -> Any:
+        """What it gives on the CPU, where both `call` and the arguments are."""
+        seed_generators(0, self._device)
+        return arguments.mapped(copy.deepcopy).apply(call)
 
     def _differentiate(
         self, observation: Observation, target: Target, inputs: Sequence[Any], cotangents: tuple[torch.Tensor, ...]
@@ -153,11 +164,16 @@ class Bench:
         outputs = list(value) if isinstance(value, tuple | list) else [value]
         pairs = list(zip(outputs, cotangents, strict=False))
         if all(isinstance(output, torch.Tensor) and output.shape == cotangent.shape for output, cotangent in pairs):
-            reached = [(output, cotangent.to(output)) for output, cotangent in pairs if output.requires_grad]
+            reached = [
+                (output, cotangent.to(output))
+                for output, cotangent in pairs
+                if output.requires_grad and not output.is_meta
+            ]
             if reached:
                 with student_code():
-                    ends, starts = zip(*reached, strict=True)
-                    found = iter(torch.autograd.grad(ends, wanted, starts, allow_unused=True))
+                    # Of numbers: from an output and its cotangent on, PyTorch would import sympy, in each process.
+                    losses = [(output * cotangent).real.sum() for output, cotangent in reached]
+                    found = iter(torch.autograd.grad(losses, wanted, allow_unused=True))
         observation.gradients = [next(found) if leaf is not None else None for leaf in leaves]
         observation.parameter_gradients = {
             name: next(found) if p.requires_grad else None for name, p in parameters.items()
@@ -179,11 +195,6 @@ class Bench:
 
 
 @contextmanager
-def _unwatched() -> Iterator[set[str]]:
-    yield set()
-
-
-@contextmanager
 def student_code() -> Iterator[None]:
     """Turns whatever the student's code raises into Raised, with the line of the cell it came from."""
     try:
@@ -198,8 +209,22 @@ def raised(error: BaseException) -> Raised:
         message = str(error.msg) if isinstance(error, SyntaxError) else str(error)
     except Exception:
         message = ""
+    if type(error) is NotImplementedError and not message:
+        message = _other_than_the_stub(error)
     kinds = [kind.__name__ for kind in type(error).__mro__][:10]
     return Raised(type(error).__name__, message, _place_of(error), kinds)
+
+
+def _other_than_the_stub(error: BaseException) -> str:
+    """Which of the student's own functions raised it, where that is not the exercise's stub."""
+    codes = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
+    codes = [code for code in codes if code.co_filename.startswith(CELL_PREFIX)]
+    if not codes:
+        return ""
+    cell, named = codes[-1].co_filename.removeprefix(CELL_PREFIX), codes[-1].co_qualname
+    is_asked_for = len(codes) == 1 and cell.startswith("number ")  # a cell that has lost its name
+    is_stub = is_asked_for or named.partition(".")[0] in (cell, "<module>")
+    return "" if is_stub else f"`{named}` raises it itself"
 
 
 def _place_of(error: BaseException) -> Place | None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from . import files, privileges, resources, system_calls
+from . import files, privileges, resources, scratch, scratch_disk, system_calls
 
 Level = Literal["A", "B", "none"]
 
@@ -28,6 +28,10 @@ class Terms:
     level: Level
     readable: Sequence[str]
     """Folders and files that a worker may read."""
+    scratch: str | None = None
+    """The folder in which workers' scratch folders are made; None where they have none."""
+    scratch_bytes: int = 0
+    """How much may lie there."""
     devices: Sequence[str] = files.DEVICES
     cuda: bool = False
 
@@ -41,8 +45,10 @@ class Confinement:
     """The compiled filter of system calls; empty at level `none`."""
     enforced: list[str] = field(default_factory=list)
     """What is enforced, in words."""
+    has_disk: bool = False
+    """Whether the kernel keeps scratch folders to their limits; else they have to be watched."""
 
-    def enforce(self, limits: resources.WorkerLimits, scratch: str) -> None:
+    def enforce(self, limits: resources.WorkerLimits, scratch: str | None) -> None:
         """Confines this process for good. OSError where any part cannot be had: then no student's code may run."""
         cuda = self.terms.cuda
         resources.limit(limits, cuda=cuda, counts_threads=self.terms.level == "A")
@@ -63,10 +69,14 @@ def prepare(terms: Terms) -> Confinement:
         )
     if terms.level == "A" and os.getpid() != 1:
         raise CannotConfine("Level A needs a process namespace of its own.")
+    has_disk = terms.scratch is not None and scratch_disk.mount(
+        terms.scratch, terms.scratch_bytes, scratch.MOST_FILES, has_namespace=terms.level == "A"
+    )
     try:
         program = system_calls.compiled(cuda=terms.cuda)
         privileges.drop()
     except (ImportError, OSError, RuntimeError) as error:
         raise CannotConfine(f"Level {terms.level} cannot be had: {error}.") from None
-    layers = ["bubblewrap"] if terms.level == "A" else []
-    return Confinement(terms, program, [*layers, f"Landlock {landlock}", "seccomp", "rlimits"])
+    around, beside = ["bubblewrap"] if terms.level == "A" else [], ["tmpfs"] if has_disk else []
+    enforced = [*around, f"Landlock {landlock}", "seccomp", "rlimits", *beside]
+    return Confinement(terms, program, enforced, has_disk)

@@ -1,13 +1,18 @@
 """Finds tensors that stay behind when a model moves to another device, without a GPU.
 
-A mask that is not a buffer and a tensor made on the CPU by hand work on every laptop and fail on every GPU.
-Run on the meta device (shapes, no data), they meet operands from another device, and a dispatch mode sees it.
+A mask that is not a buffer and a tensor made on the CPU by hand work on every laptop and fail on every GPU. Here the
+code is run on tensors that say they are on another device and keep their numbers on the CPU: so it runs to its end,
+whatever it decides by the numbers, and what it gives there can be compared with what it gives on the CPU.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._mode_utils import no_dispatch
 
 from .arguments import Arguments
 from .nesting import tensors_in
@@ -16,12 +21,63 @@ from .operators import OperatorMode, name_of
 FOLLOWS = "follows"
 MIXED = "mixed"
 ELSEWHERE = "elsewhere"
-UNDECIDED = "undecided"
+DIFFERS = "differs"
+BY_NUMBERS = ", by its numbers"
+"""Stands behind a verdict on code that took single numbers out of tensors on its way."""
 
-META = torch.device("meta")
+DEVICE = torch.device("meta")
+"""The only other device that every build of PyTorch can differentiate on."""
+_CPU = torch.device("cpu")
+_CLOSE = 1e-3
 
-# These may meet operands of two devices on CUDA too: `.to(device)` is how one follows, an index may stay on the CPU.
-_CROSSING = {"copy_", "_to_copy", "index", "index_put", "index_put_", "_index_put_impl_"}
+_CROSSING = {"copy_", "_to_copy"}
+"""These may meet operands of two devices on CUDA too: `.to(device)` is how one follows."""
+_INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_"}
+"""Of these, indices may stay on the CPU where what they point into is elsewhere, and not the other way round."""
+
+
+class _Away(torch.Tensor):
+    """A tensor that says it is on DEVICE; `here` has its numbers."""
+
+    here: torch.Tensor
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+
+    def tolist(self) -> Any:  # which PyTorch refuses for subclasses, and not for another device
+        return self.here.tolist()
+
+    def numpy(self, *, force: bool = False) -> Any:
+        return self.here.numpy(force=True) if force else super().numpy()
+
+    def __format__(self, specification: str) -> str:  # likewise: of one number it is that number's
+        return format(self.item(), specification) if self.dim() == 0 else object.__format__(self, specification)
+
+    is_cuda = True  # what is written for CUDA alone is right on CUDA
+    is_meta = False
+
+    @classmethod
+    def __torch_dispatch__(  # type: ignore[override]  # PyTorch gives no kwargs where there are none
+        cls,
+        func: Any,
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        return _carried_out(func, args, kwargs or {})  # one that was kept, and is used later
+
+
+def _away(here: torch.Tensor) -> _Away:
+    away: _Away = torch.Tensor._make_wrapper_subclass(
+        _Away,
+        here.shape,
+        strides=here.stride(),
+        storage_offset=here.storage_offset(),
+        dtype=here.dtype,
+        layout=here.layout,
+        device=DEVICE,
+        requires_grad=here.requires_grad,
+    )
+    away.here = here
+    return away
 
 
 class _Devices(OperatorMode):
@@ -30,6 +86,7 @@ class _Devices(OperatorMode):
     def __init__(self) -> None:
         super().__init__()
         self.mixed = False
+        self.by_numbers = False
 
     def __torch_dispatch__(
         self,
@@ -38,31 +95,160 @@ class _Devices(OperatorMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        devices = {t.device for t in tensors_in((args, dict(kwargs or {}))) if t.dim() > 0 or t.is_meta}
-        name = name_of(func)
-        if len(devices) > 1 and name not in _CROSSING:
+        self.by_numbers = self.by_numbers or name_of(func) == "_local_scalar_dense"
+        operands = list(tensors_in((_one_device_of_these(func, args), dict(kwargs or {}))))
+        devices = {t.device for t in operands if t.dim() > 0 or isinstance(t, _Away)}
+        if len(devices) > 1 and name_of(func) not in _CROSSING:
             self.mixed = True
-        if name == "copy_" and args[1].is_meta and not args[0].is_meta:
-            return args[0]  # a copy to the CPU works on CUDA; here there is no data to copy
-        if name == "_to_copy" and args[0].is_meta and _leaves_meta(kwargs):
-            return torch.zeros(args[0].shape, dtype=(kwargs or {}).get("dtype") or args[0].dtype)
-        return func(*args, **(kwargs or {}))
+        return _carried_out(func, args, kwargs or {})
 
 
-def _leaves_meta(kwargs: Mapping[str, Any] | None) -> bool:
-    device = (kwargs or {}).get("device")
-    return device is not None and torch.device(device) != META
+def _one_device_of_these(func: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments that CUDA wants on one device."""
+    if name_of(func) not in _INDEXING or len(args) < 2 or not isinstance(args[0], _Away):
+        return args
+    indexed, indices, *values = args
+    away = [index for index in indices if isinstance(index, _Away)]
+    by_mask = all(index is None or index.dtype in (torch.bool, torch.uint8) for index in indices)
+    if by_mask and values and isinstance(values[0], torch.Tensor) and values[0].numel() == 1:
+        values = values[1:]  # one number wherever the mask is: it is filled in, from whatever device
+    return (indexed, away, *values)
 
 
-def probe(call: Callable[..., Any], arguments: Arguments) -> str:
-    """One of `follows`, `mixed`, `elsewhere` (the output), `undecided` (the code needs data to decide)."""
-    on_meta = arguments.mapped(lambda arg: arg.to(META) if isinstance(arg, torch.Tensor) else arg)
-    with _Devices() as devices:
+class _AsOnAnotherDevice(TorchFunctionMode):
+    """Has DEVICE do what CUDA does: keep the numbers that a tensor is made of, be what is called `cuda`."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        args, named = tuple(map(_not_cuda, args)), {name: _not_cuda(value) for name, value in (kwargs or {}).items()}
+        if func is torch.Tensor.cuda:
+            return args[0].to(DEVICE)
+        if func is torch.Tensor.type and len(args) > 1 and str(args[1]).startswith(_TYPES):
+            return args[0].to(DEVICE, torch.empty(0).type(args[1].replace(_TYPES, "torch.")).dtype)
+        if func not in _OF_NUMBERS:
+            return func(*args, **named)
+        if func is torch.Tensor.new_tensor and named.get("device") is None:
+            named["device"] = args[0].device
+        if named.get("device") is None or torch.device(named["device"]).type != DEVICE.type:
+            return func(*args, **named)
+        return func(*args, **{**named, "device": _CPU}).to(DEVICE)
+
+
+def _not_cuda(value: Any) -> Any:
+    is_cuda = isinstance(value, torch.device | str) and re.fullmatch(r"cuda(:\d)?", str(value))
+    if not is_cuda:
+        return value
+    return DEVICE.type if isinstance(value, str) else DEVICE
+
+
+class _Generator(torch.Generator):
+    """DEVICE has none of its own; what is drawn with it is drawn on the CPU."""
+
+    def __new__(cls, device: Any = "cpu") -> "_Generator":
+        return super().__new__(cls, _CPU)  # type: ignore[call-arg]
+
+
+@contextmanager
+def _standing_in() -> Iterator[None]:
+    """Puts what DEVICE lacks where a student's code looks for it."""
+    generator, autocast = torch.Generator, torch.autocast.__init__
+
+    def autocast_of_the_cpu(self: Any, device_type: str, *args: Any, **kwargs: Any) -> None:
+        autocast(self, "cpu" if device_type == DEVICE.type else device_type, *args, **kwargs)
+
+    torch.Generator, torch.autocast.__init__ = _Generator, autocast_of_the_cpu  # type: ignore[misc, method-assign]
+    try:
+        yield
+    finally:
+        torch.Generator, torch.autocast.__init__ = generator, autocast  # type: ignore[misc, method-assign]
+
+
+_TYPES = f"torch.{DEVICE.type}."
+_OF_NUMBERS = (torch.tensor, torch.as_tensor, torch.asarray, torch.scalar_tensor, torch.Tensor.new_tensor)
+
+
+def _carried_out(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """What the operator gives, computed on the CPU, on the device where it should be."""
+    operands = list(tensors_in((args, dict(kwargs))))
+    named = kwargs.get("device")
+    is_away = any(isinstance(t, _Away) for t in operands) if named is None else torch.device(named).type == DEVICE.type
+    on_cpu = dict(kwargs) if named is None else {**kwargs, "device": _CPU}
+    result = func(*_each(args, _brought_here), **_each(on_cpu, _brought_here))
+    if torch.Tag.inplace_view in func.tags and isinstance(args[0], _Away):
+        with no_dispatch():  # `squeeze_` and its kin give the tensor itself another shape
+            func(*args, **kwargs)
+    if name_of(func) == "copy_" or func._schema.is_mutable:
+        return _as_given(func, args, kwargs, result)
+    return _each(result, _away) if is_away else result
+
+
+def _as_given(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Any:
+    """What an operator gives that writes into operands: those very operands, on whatever device they are."""
+    given = [*zip(func._schema.arguments, args, strict=False)]
+    given += [(argument, kwargs[argument.name]) for argument in func._schema.arguments if argument.name in kwargs]
+    held = {
+        id(_brought_here(one)): one for argument, value in given if argument.is_write for one in tensors_in([value])
+    }
+    is_away = any(isinstance(t, _Away) for t in tensors_in((args, dict(kwargs))))
+    return _each(result, lambda one: held.get(id(one), _away(one) if is_away else one))
+
+
+def _brought_here(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.here if isinstance(tensor, _Away) else tensor
+
+
+def _each(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
+    """The value with each tensor in it changed."""
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if isinstance(value, list | tuple):
+        return type(value)(_each(item, change) for item in value)
+    return {key: _each(item, change) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def moved(module: torch.nn.Module) -> torch.nn.Module:
+    """The module, moved as `.to(device)` does it."""
+    with _Devices():
+        return module.to(DEVICE)
+
+
+def probe(call: Callable[..., Any], arguments: Arguments, on_cpu: Callable[[], Any]) -> str:
+    """One of `follows`, `mixed`, `elsewhere` (the output), `differs` (from what it gives on the CPU).
+
+    on_cpu: calls the code on the CPU with the same arguments, and draws the same by chance each time. What the code
+    raises on the other device it raises here, but where it mixes devices.
+    """
+    moved_inputs = arguments.mapped(lambda arg: _away(arg.clone()) if isinstance(arg, torch.Tensor) else arg)
+    with _standing_in(), _AsOnAnotherDevice(), _Devices() as devices:
         try:
-            value = on_meta.apply(call)
+            value = moved_inputs.apply(call)
         except Exception:
-            # Whatever was raised, only operands from two devices are a device fault.
-            return MIXED if devices.mixed else UNDECIDED
+            if devices.mixed:
+                return MIXED
+            raise
     if devices.mixed:
         return MIXED
-    return FOLLOWS if all(output.is_meta for output in tensors_in(value)) else ELSEWHERE
+    how = BY_NUMBERS if devices.by_numbers else ""
+    outputs = list(tensors_in(value))
+    if not all(isinstance(output, _Away) for output in outputs):
+        return ELSEWHERE + how
+    here = [_brought_here(output) for output in outputs]
+    right = list(tensors_in(on_cpu()))
+    if any(output.device != _CPU for output in right):
+        return ELSEWHERE + how
+    if _alike(here, right) or not _alike(right, list(tensors_in(on_cpu()))):
+        return FOLLOWS + how
+    return DIFFERS + how
+
+
+def _alike(some: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
+    return len(some) == len(others) and all(
+        one.shape == other.shape
+        and torch.allclose(one.detach().double(), other.detach().double(), rtol=_CLOSE, atol=_CLOSE, equal_nan=True)
+        for one, other in zip(some, others, strict=True)
+    )

@@ -29,12 +29,20 @@ class Raised(StudentFault):
 
     MAX_MESSAGE = 300
 
-    def __init__(self, type_name: str, message: str, place: Place | None = None, kinds: Sequence[str] = ()) -> None:
-        """kinds: the names of the exception's classes, its own and those it inherits from."""
+    def __init__(
+        self,
+        type_name: str,
+        message: str,
+        place: Place | None = None,
+        kinds: Sequence[str] = (),
+        hint: str = "",
+    ) -> None:
+        """kinds: the names of the exception's classes, its own and those it inherits from. hint: what to say beside."""
         self.type_name = type_name[:80]
         self.kinds = tuple(kinds)
         self.message = message[: self.MAX_MESSAGE]
         self.place = place
+        self.hint = hint
         super().__init__(self._sentence())
 
     def _sentence(self) -> str:
@@ -45,7 +53,7 @@ class Raised(StudentFault):
             )
         said = f"{self.type_name}: {self.message}" if self.message else self.type_name
         where = f" (line {self.place.line} of the cell `{self.place.cell}`)" if self.place else ""
-        return f"Raised {said}{where}"
+        return f"Raised {said}{where}{'. ' if self.hint else ''}{self.hint}"
 
 
 class Unusable(StudentFault):

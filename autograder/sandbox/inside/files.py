@@ -20,10 +20,12 @@ def landlock_version() -> int:
     return landlockpy.abi_version() if landlockpy.supported() else 0
 
 
-def restrict(readable: Sequence[str], scratch: str, devices: Sequence[str] = DEVICES, *, ioctl: bool = False) -> None:
+def restrict(
+    readable: Sequence[str], scratch: str | None, devices: Sequence[str] = DEVICES, *, ioctl: bool = False
+) -> None:
     """Leaves this process these folders and files to read, and the scratch folder to do as it likes; OSError if not.
 
-    ioctl: devices may be spoken to by ioctl, as a GPU's driver does.
+    scratch: None where it has none to write to. ioctl: devices may be spoken to by ioctl, as a GPU's driver does.
     """
     from landlockpy import AccessFS, Ruleset, fs_for_abi, net_for_abi, scope_for_abi
 
@@ -43,5 +45,6 @@ def restrict(readable: Sequence[str], scratch: str, devices: Sequence[str] = DEV
             if device.exists():
                 spoken_to = AccessFS.IOCTL_DEV if ioctl else AccessFS.NONE
                 rules.allow_path(device, read | AccessFS.WRITE_FILE | spoken_to)
-        rules.allow_path(scratch, own)
+        if scratch is not None:
+            rules.allow_path(scratch, own)
         rules.restrict()

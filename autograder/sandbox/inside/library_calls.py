@@ -1,85 +1,52 @@
-"""Which library functions ran, whatever name the student's code called them by.
+"""Which library functions ran, whatever name and whatever way the student's code called them by.
 
-Below the names that Python sees, PyTorch dispatches operators: a dispatch mode sees them however they were
-reached. `F.multi_head_attention_forward` decomposes in training mode, so a function mode watches for it by name.
+Not the call is watched but what is called: PyTorch's operators (`observed_operators`) and the functions that libraries
+write in Python (`observed_functions`) note that they run. So it does not matter whether Python, TorchScript, autograd,
+a hook, vmap, another thread or a method of a result's calls them, and code that calls none of them costs nothing.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
-
-import torch
-from torch.overrides import TorchFunctionMode
-
-from .operators import OperatorMode, name_of
+import re
+from functools import cache
 
 LIBRARY_SOFTMAX = "library softmax"
 LIBRARY_ATTENTION = "library attention"
 
-_OPERATORS = {
-    "flex_attention": LIBRARY_ATTENTION,
-    "_softmax": LIBRARY_SOFTMAX,
-    "_safe_softmax": LIBRARY_SOFTMAX,
-    "_log_softmax": LIBRARY_SOFTMAX,
-    "_masked_softmax": LIBRARY_SOFTMAX,
-    "_sparse_softmax": LIBRARY_SOFTMAX,
-    "_sparse_log_softmax": LIBRARY_SOFTMAX,
-    "logsumexp": LIBRARY_SOFTMAX,
-    "_logcumsumexp": LIBRARY_SOFTMAX,
-    "logcumsumexp": LIBRARY_SOFTMAX,
-    "_native_multi_head_attention": LIBRARY_ATTENTION,
+_PATTERNS = {
+    LIBRARY_SOFTMAX: re.compile(r"\w*(soft(max|min)|log(cum)?sumexp)\w*", re.I),
+    LIBRARY_ATTENTION: re.compile(
+        r"\w*(attention|attn|sdpa_dense|_sfdp_pattern)\w*|_transformer_encoder_layer_fwd", re.I
+    ),
 }
+_CLASSES = {
+    LIBRARY_SOFTMAX: re.compile(r"soft(max|min)|stickbreaking", re.I),
+    LIBRARY_ATTENTION: re.compile(r"attention|attn", re.I),
+}
+_NOT_ATTENTION = re.compile(r"(register|activate|restore|list|current)_\w*")
+"""These choose a kernel, and run none."""
+
+_seen: set[str] = set()
 
 
-def _library(operator: str) -> str | None:
-    if operator.startswith("_scaled_dot_product_"):
-        return LIBRARY_ATTENTION
-    return _OPERATORS.get(operator)
+@cache
+def library_of(name: str) -> str | None:
+    """The library that an operator or a function of this name belongs to, if it is one of those that are noted."""
+    if _NOT_ATTENTION.fullmatch(name):
+        return None
+    return next((library for library, pattern in _PATTERNS.items() if pattern.fullmatch(name)), None)
 
 
-class _Operators(OperatorMode):
-    def __init__(self, seen: set[str]) -> None:
-        super().__init__()
-        self.seen = seen
-
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Iterable[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        if library := _library(name_of(func)):
-            self.seen.add(library)
-        return func(*args, **(kwargs or {}))
+def library_of_class(name: str) -> str | None:
+    """The library that a class of this name computes what belongs to, as a `SoftmaxTransform` and its kin do."""
+    return next((library for library, pattern in _CLASSES.items() if pattern.search(name)), None)
 
 
-class _Functions(TorchFunctionMode):
-    """Sees calls of `torch.nn.functional` before they decompose."""
-
-    def __init__(self, seen: set[str]) -> None:
-        super().__init__()
-        self.seen = seen
-
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Iterable[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        # The math kernel of scaled_dot_product_attention leaves no operator of its own name behind.
-        if func in (
-            torch.nn.functional.multi_head_attention_forward,
-            torch._C._nn.scaled_dot_product_attention,
-        ):
-            self.seen.add(LIBRARY_ATTENTION)
-        return func(*args, **(kwargs or {}))
+def note(library: str) -> None:
+    """One of the library's functions begins to run."""
+    _seen.add(library)
 
 
-@contextmanager
-def watched() -> Iterator[set[str]]:
-    """Collects the libraries that run inside the `with` block."""
-    seen: set[str] = set()
-    with _Functions(seen), _Operators(seen):
-        yield seen
+def taken() -> list[str]:
+    """The libraries that ran since this was last asked."""
+    found = sorted(_seen)
+    _seen.clear()
+    return found

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 MAX_DEPTH = 8
-MAX_TENSORS = 2_000
+MAX_TENSORS = 500
 """Of so many in one value notice is taken."""
 
 

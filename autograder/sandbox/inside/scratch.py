@@ -3,34 +3,59 @@
 import contextlib
 import os
 import secrets
+import signal
 import stat
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 MOST_FILES = 1_000
 _PATIENCE = 5  # seconds
 
-
-def make() -> str:
-    """A new scratch folder."""
-    return tempfile.mkdtemp(prefix="submission-")
+Excess = Literal["", "bytes", "files"]
+"""What there is too much of."""
 
 
-def is_overfull(folder: str, worker: int, most_bytes: int) -> bool:
+def make(folder: str) -> str:
+    """A new scratch folder in this one."""
+    return tempfile.mkdtemp(prefix="submission-", dir=folder)
+
+
+def excess(folder: str, worker: int, most_bytes: int) -> Excess:
     """Whether more than this many bytes, or a great many files, lie in a worker's folder, or are deleted but open.
 
-    du(1) counts, which goes down deeper than a path can name.
+    The worker is stopped meanwhile: files that are renamed while they are counted are not seen. What cannot be counted,
+    tried twice, is too much.
     """
+    with _stopped(worker):
+        for _ in range(2):
+            with contextlib.suppress(OSError, ValueError, IndexError, subprocess.SubprocessError):
+                return _counted(folder, worker, most_bytes)
+    return "files"
+
+
+@contextlib.contextmanager
+def _stopped(worker: int) -> Iterator[None]:
+    """Stops a child of this process, and lets it go on after; what has ended stays to be waited for."""
+    os.kill(worker, signal.SIGSTOP)
+    os.waitid(os.P_PID, worker, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
     try:
-        used = _measured("--block-size=1", folder) + _deleted_but_open(worker)
-        return used > most_bytes or _measured("--inodes", folder) > MOST_FILES
-    except (OSError, ValueError, IndexError, subprocess.TimeoutExpired):  # the folder may be gone
-        return False
+        yield
+    finally:
+        os.kill(worker, signal.SIGCONT)
+
+
+def _counted(folder: str, worker: int, most_bytes: int) -> Excess:
+    """du(1) counts, which goes down deeper than a path can name."""
+    if _measured("--block-size=1", folder) + _deleted_but_open(worker) > most_bytes:
+        return "bytes"
+    return "files" if _measured("--inodes", folder) > MOST_FILES else ""
 
 
 def _deleted_but_open(worker: int) -> int:
-    """The bytes of files without a name; none are seen where there is no /proc, and a small /tmp is the limit."""
+    """The bytes of files without a name; none are seen where there is no /proc."""
     used = 0
     for descriptor in Path(f"/proc/{worker}/fd").glob("*"):
         with contextlib.suppress(OSError):
@@ -42,7 +67,7 @@ def _deleted_but_open(worker: int) -> int:
 
 def _measured(unit: str, folder: str) -> int:
     command = ["du", "--summarize", unit, folder]
-    printed = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE).stdout
+    printed = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=True).stdout
     return int(printed.split()[0])
 
 

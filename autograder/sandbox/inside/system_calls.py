@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 
 FILES = """
-    access chdir close close_range copy_file_range creat dup dup2 dup3 faccessat faccessat2 fadvise64 fchdir
+    access chdir close copy_file_range creat dup dup2 dup3 faccessat faccessat2 fadvise64 fchdir
     fdatasync fstat fstatfs fsync ftruncate getcwd getdents getdents64 lseek lstat newfstatat pread64
     preadv pwrite64 pwritev read readlink readlinkat readv rename renameat renameat2 rmdir sendfile stat statfs statx
     symlink symlinkat unlink unlinkat write writev
@@ -43,6 +43,9 @@ PRETENDED = "chmod fchmod fchmodat futimesat utime utimensat utimes".split()
 
 _OWN_PID = 0x5E1F5E1F  # stands in the compiled filter for the worker's own process id
 _CLONE_THREAD = 0x00010000
+_CLONE_SHARED = 0x00000600
+"""CLONE_FS and CLONE_FILES: a thread with a table of files of its own would keep them from the watch on files."""
+_CLOSE_ON_EXEC = 0x4
 _CLONE_NEW_NAMESPACES = 0x7E020080
 _WRITE_MODES, _TRUNCATE, _PATH_ONLY = 0o3, 0o1000, 0o10000000
 _OWNER = 0o700
@@ -93,7 +96,9 @@ def _conditions(*, cuda: bool) -> Iterator[tuple[str, tuple[object, ...]]]:
     """Calls that are allowed with some arguments: names and what must hold."""
     from pyseccomp import EQ, MASKED_EQ, Arg
 
-    yield "clone", (Arg(0, MASKED_EQ, _CLONE_THREAD | _CLONE_NEW_NAMESPACES, _CLONE_THREAD),)
+    thread = _CLONE_THREAD | _CLONE_SHARED
+    yield "clone", (Arg(0, MASKED_EQ, thread | _CLONE_NEW_NAMESPACES, thread),)
+    yield "close_range", (Arg(2, MASKED_EQ, 0xFFFFFFFF & ~_CLOSE_ON_EXEC, 0),)  # not CLOSE_RANGE_UNSHARE
     looked_at = _WRITE_MODES | _TRUNCATE | _PATH_ONLY
     for place, name in ((1, "open"), (2, "openat")):
         # Opened to be read but cut short: Landlock before its version 3 lets this pass.

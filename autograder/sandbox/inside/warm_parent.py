@@ -7,6 +7,7 @@ thread pool may hang. Over its control connection it is told to fork a worker or
 import contextlib
 import ctypes
 import gc
+import importlib
 import os
 import select
 import signal
@@ -14,6 +15,7 @@ import site
 import socket
 import sys
 import time
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +23,19 @@ import matplotlib.font_manager  # noqa: F401  (reads the font cache, once)
 import torch
 from matplotlib import pyplot
 
-from . import protocol, scratch, worker
+from . import global_state, protocol, scratch, worker
 from .arguments import Arguments
 from .bench import Bench
 from .cells import Notebook
 from .confinement import CannotConfine, Confinement, Terms, prepare
+from .observed_functions import observe_functions
+from .observed_operators import observe_operators
 from .resources import WorkerLimits
 
 GRACE = 2.0  # seconds
 WATCH_SECONDS = 0.5
 _PR_SET_CHILD_SUBREAPER = 36
+_KILOBYTE = 1024
 
 
 def main(control_fd: int, terms: Terms) -> None:
@@ -55,6 +60,20 @@ def main(control_fd: int, terms: Terms) -> None:
         _Nursery(control, notebook, confinement).serve()
 
 
+@dataclass(frozen=True)
+class Ending:
+    """What had ended a worker before it was told to end."""
+
+    ended_by: int = 0
+    """The signal; 0 where it was none."""
+    was_running: bool = False
+    """Whether nothing had ended it."""
+    most_memory: int = 0
+    """The most bytes of memory that it had; 0 where it had not ended."""
+    excess: scratch.Excess = ""
+    """What it had too much of, and was ended for."""
+
+
 class _Nursery:
     """The workers that are running, each with its scratch folder."""
 
@@ -64,26 +83,30 @@ class _Nursery:
         self._confinement = confinement
         self._scratches: dict[int, str] = {}
         self._most_bytes: dict[int, int] = {}
+        self._excess: dict[int, scratch.Excess] = {}
 
     def serve(self) -> None:
         """Forks and ends workers as it is told to; leaves none behind."""
         try:
             while True:
-                while not select.select([self._control], [], [], WATCH_SECONDS if self._scratches else None)[0]:
+                watched = self._scratches and not self._confinement.has_disk
+                while not select.select([self._control], [], [], WATCH_SECONDS if watched else None)[0]:
                     self._watch()
                 request, _ = protocol.receive(self._control)
                 if "fork" in request:
                     (connection_fd,) = socket.recv_fds(self._control, 1, 1)[1]
                     answer = {"pid": self._fork(connection_fd, request["fork"])}
                 else:
-                    answer = {"ended_by": self._end(request["end"], hung_up=request["hung_up"])}
+                    answer = asdict(self._end(request["end"], hung_up=request["hung_up"]))
                 protocol.send(self._control, answer)
         except (protocol.ProtocolError, OSError):
             for pid in list(self._scratches):
                 self._end(pid, hung_up=False)
 
     def _fork(self, connection_fd: int, job: dict[str, Any]) -> int:
-        folder = scratch.make()
+        assert self._confinement.terms.scratch is not None
+        folder = scratch.make(self._confinement.terms.scratch)
+        warm_parent = os.getpid()
         pid = os.fork()
         if pid:
             os.close(connection_fd)
@@ -96,7 +119,7 @@ class _Nursery:
             limits = WorkerLimits(**job["limits"])
             worker.work(
                 connection,
-                worker.Job(job["device"], limits, folder, job["core"]),
+                worker.Job(job["device"], limits, folder, job["core"], warm_parent),
                 self._notebook,
                 self._confinement,
             )
@@ -106,17 +129,18 @@ class _Nursery:
     def _watch(self) -> None:
         """Kills a worker that fills the disk; that it is gone is noticed as with any other crash."""
         for pid, folder in self._scratches.items():
-            if scratch.is_overfull(folder, pid, self._most_bytes[pid]):
+            if pid not in self._excess and (excess := scratch.excess(folder, pid, self._most_bytes[pid])):
+                self._excess[pid] = excess
                 os.kill(pid, signal.SIGKILL)
 
-    def _end(self, pid: int, *, hung_up: bool) -> int:
-        """Ends a worker, what it started and its scratch folder; returns the signal that had ended it, or 0."""
-        ended_by = _killed(pid, hung_up=hung_up)
+    def _end(self, pid: int, *, hung_up: bool) -> Ending:
+        """Ends a worker, what it started and its scratch folder; returns what had ended it."""
+        ending = replace(_killed(pid, hung_up=hung_up), excess=self._excess.pop(pid, ""))
         folder = self._scratches.pop(pid)
         self._end_orphans()
         with contextlib.suppress(OSError):  # at worst a file stays behind; the next submission goes on
             scratch.wipe(folder)
-        return ended_by
+        return ending
 
     def _end_orphans(self) -> None:
         """Kills what a worker left running outside its group: each is a child of this process, or of such a one."""
@@ -141,11 +165,13 @@ def _words(file: Path) -> list[str]:
 
 
 def _warm_up(notebook: Notebook) -> None:
-    """Does what is slow the first time (the meta device imports a thousand modules) once here, not once a worker."""
+    """Does what is slow the first time (a gradient imports a thousand modules) once here, not once a worker."""
     notebook.run("", "pass")
+    global_state.restore()  # imports what a worker whose search path is gone could not
+    observe_operators()
     bench = Bench({"Linear": torch.nn.Linear})
     layer, inputs = bench.build("Linear", Arguments((2, 2))), Arguments((torch.ones(2, 2),))
-    bench.call(layer, inputs)
+    bench.call(layer, inputs, (torch.ones(2, 2),))
     bench.probe_device(layer, inputs)
     near, far = socket.socketpair()
     with near, far:
@@ -154,23 +180,26 @@ def _warm_up(notebook: Notebook) -> None:
     figure, axes = pyplot.subplots()
     figure.colorbar(axes.imshow([[0.0, 1.0]]), label="weight")
     pyplot.close(figure)
+    importlib.import_module("torch._decomp.decompositions_for_jvp")  # compiles functions whose source is then gone
+    observe_functions()  # last, when all is imported
 
 
-def _killed(pid: int, *, hung_up: bool) -> int:
-    """Kills a worker and its group; returns the signal that had ended it before, or 0.
+def _killed(pid: int, *, hung_up: bool) -> Ending:
+    """Kills a worker and its group; returns what had ended it before.
 
     A worker that has hung up is given a moment to be dead, so that what ended it can be told.
     """
     deadline = time.monotonic() + (GRACE if hung_up else 0.0)
-    done, status = os.waitpid(pid, os.WNOHANG)
+    done, status, used = os.wait4(pid, os.WNOHANG)
     while not done and time.monotonic() < deadline:
         time.sleep(0.002)
-        done, status = os.waitpid(pid, os.WNOHANG)
+        done, status, used = os.wait4(pid, os.WNOHANG)
     if not done:
         os.kill(pid, signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)  # what the worker has left running in its group
     if not done:
         os.waitpid(pid, 0)
-        return 0
-    return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+        return Ending(was_running=True)
+    ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+    return Ending(ended_by, most_memory=used.ru_maxrss * _KILOBYTE)

@@ -1,5 +1,6 @@
 """One worker: runs one notebook's cells, then answers calls of what they defined, until it is killed."""
 
+import ctypes
 import os
 import signal
 import socket
@@ -11,12 +12,14 @@ from typing import Any
 
 import torch
 
-from . import attempts, global_state, processor, protocol, resources
+from . import attempts, global_state, library_calls, processor, protocol, resources
 from .arguments import Arguments
 from .bench import Bench, Observation, raised, seed_generators
 from .cells import Notebook
 from .confinement import Confinement
 from .faults import Missing, Raised, StudentFault
+
+_PR_SET_PDEATHSIG = 1
 
 Answer = tuple[dict[str, Any], protocol.Tensors]
 
@@ -30,6 +33,8 @@ class Job:
     scratch: str
     core: int | None
     """The processor to keep to; None leaves that to the system."""
+    warm_parent: int
+    """The process that forked it, without which it has nothing to do."""
 
 
 def work(connection: socket.socket, job: Job, notebook: Notebook, confinement: Confinement) -> None:
@@ -60,6 +65,10 @@ def work(connection: socket.socket, job: Job, notebook: Notebook, confinement: C
 def _settle(job: Job) -> None:
     """A process group, a directory and silence of its own; arithmetic that repeats."""
     os.setsid()
+    if sys.platform == "linux":  # or what sleeps outlives a warm parent that is killed
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != job.warm_parent:
+            os._exit(0)  # it was killed before the system knew what to do then
     processor.keep_to(job.core)
     os.chdir(job.scratch)
     os.environ.update(HOME=job.scratch, TMPDIR=job.scratch)
@@ -84,7 +93,7 @@ class _Service:
         self._bench = bench
         self._operations: dict[str, Callable[[dict[str, Any], protocol.Tensors], Answer]] = {
             "cell": self._cell,
-            "kind": lambda h, t: ({"kind": bench.kind(h["name"])}, {}),
+            "kind": self._kind,
             "manual_seed": _done(lambda h, t: bench.manual_seed(h["seed"])),
             "build": self._build,
             "call": self._call,
@@ -114,6 +123,10 @@ class _Service:
             return {}, {}
         outcome = self._notebook.run(header["cell"], header["source"])
         return {"printed": outcome.printed, "fault": _fault(outcome.error) if outcome.error else None}, {}
+
+    def _kind(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
+        library_calls.taken()  # what ran in the cells, or for another exercise, is no matter of the one that begins
+        return {"kind": self._bench.kind(header["name"])}, {}
 
     def _build(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
         return {"instance": self._bench.build(header["name"], _arguments(header, tensors))}, {}
@@ -148,14 +161,15 @@ def _done(do: Callable[[dict[str, Any], protocol.Tensors], None]) -> Callable[..
 
 def _observation(seen: Observation) -> Answer:
     payload: protocol.Tensors = {}
-    return {
+    answer = {
         "value": protocol.pack(seen.value, payload),
         "changed": seen.changed,
         "devices": seen.devices,
         "gradients": protocol.pack(seen.gradients, payload),
         "parameter_gradients": protocol.pack(seen.parameter_gradients, payload),
-        "library_calls": seen.library_calls,
-    }, payload
+    }
+    # Last, for what is packed may be computed only now: a tuple's `__iter__`, a subclass's `detach`.
+    return {**answer, "library_calls": library_calls.taken()}, payload
 
 
 def _fault(fault: StudentFault) -> dict[str, Any]:

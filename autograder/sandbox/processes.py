@@ -1,0 +1,44 @@
+"""What this process sees of others, in /proc; nothing where that is not to be read."""
+
+import contextlib
+import os
+import re
+from pathlib import Path
+
+_NANOSECOND = 1e-9
+
+
+def children(pid: int) -> list[int]:
+    """The ids of the processes that this one has started."""
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def threads(pid: int) -> int:
+    """How many threads it has."""
+    try:
+        found = re.search(r"^Threads:\s(\d+)", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    except OSError:
+        return 0
+    return int(found[1]) if found else 0
+
+
+def cpu_seconds(pid: int) -> float:
+    """The CPU time that it has used, in all its threads, those that have ended too."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def turns_of(pid: int) -> dict[int, tuple[float, float]]:
+    """By its threads' ids, the seconds that each has run and those that it has waited for a processor."""
+    turns = {}
+    for file in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError, ValueError):
+            ran, waited, _ = map(int, file.read_text().split())
+            turns[int(file.parent.name)] = (ran * _NANOSECOND, waited * _NANOSECOND)
+    return turns

@@ -1,0 +1,60 @@
+"""A class of 60, 20 of whom misbehave: everyone has a row and a page, and the marks are what they must be."""
+
+import shutil
+from html.parser import HTMLParser
+
+import pytest
+from nbgrader.api import Gradebook
+
+from .misbehaving.class_of_60 import HONEST, UNIT, WHO, grade, make
+
+SECONDS = 60 * len(WHO) + 120
+pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
+
+
+class Markup(HTMLParser):
+    """What of the students' markup came through: elements with what only the forged text has."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attrs):
+        said = " ".join(f"{name}={value}" for name, value in attrs)
+        if any(word in said for word in ("full-credit", "modal-backdrop", "onclick", "elsewhere.example")):
+            self.found.append(f"{tag} {said}")
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory):
+    root = tmp_path_factory.mktemp("class")
+    expected = make(root, misbehaving=True)
+    result = grade(root, SECONDS)
+    yield root, expected, result
+    shutil.rmtree(root)
+
+
+def test_everyone_has_the_mark_that_is_theirs(graded):
+    root, expected, result = graded
+    assert "Traceback" not in result.stdout + result.stderr
+    for student in expected:
+        assert student in result.stdout
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        scores = {s.student.id: s.score for s in gradebook.assignment_submissions(UNIT)}
+    assert scores == expected
+
+
+def test_everyone_has_a_page_on_which_nothing_runs(graded):
+    root, expected, _ = graded
+    for student in expected:
+        page = (root / "feedback" / student / UNIT / f"{UNIT}.html").read_text()
+        assert len(page) < 4_000_000, student
+        markup = Markup()
+        markup.feed(page)
+        assert (student, markup.found) == (student, [])
+
+
+def test_the_honest_have_the_pages_that_they_would_have_alone(graded):
+    root, _, _ = graded
+    pages = {(root / "feedback" / student / UNIT / f"{UNIT}.html").read_bytes() for student in HONEST}
+    assert len(pages) == 1

@@ -1,0 +1,160 @@
+"""How a command ends that is ended: a sentence, its exit code, no process left, and every file's row that can be."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from autograder import catalogue, course
+from autograder.course import REPOSITORY
+from autograder.notebook import filled_in
+
+from .processes import below, runs
+
+UNIT = "dot_product_attention"
+COMMAND = [str(Path(sys.executable).with_name("autograder"))]
+SECONDS = 120
+
+
+def solved(folder, names, **answers):
+    """Solved notebooks of these names, with these answers in them."""
+    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    paths = [folder / f"{name}.ipynb" for name in names]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(filled_in(UNIT, {**right, **answers}))
+    return paths
+
+
+def until(found):
+    """Waits for something, and returns it."""
+    deadline = time.monotonic() + SECONDS
+    while not (it := found()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return it
+
+
+WAITS = "import time\ntime.sleep(8)\n"
+
+
+def slow(folder, name):
+    """A notebook that takes a while, and is right."""
+    source = catalogue.solutions(UNIT)["softmax"].source()
+    return solved(folder, [name], softmax=WAITS + source)[0]
+
+
+@pytest.fixture
+def course_folder(tmp_path):
+    """A course with one student, whose notebook takes a while."""
+    slow(tmp_path / "submitted" / "ann" / UNIT, UNIT)
+    shutil.copyfile(REPOSITORY / "demo" / "nbgrader_config.py", tmp_path / "nbgrader_config.py")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("command", "number"),
+    [("mark", signal.SIGTERM), ("mark", signal.SIGHUP), ("mark", signal.SIGINT), ("grade", signal.SIGTERM)],
+)
+def test_a_command_that_is_ended_says_so_and_leaves_no_process(command, number, course_folder):
+    arguments = {
+        "mark": [str(course_folder / "submitted" / "ann" / UNIT / f"{UNIT}.ipynb")],
+        "grade": [UNIT, "--course", str(course_folder), "--workers", "1"],
+    }
+    process = subprocess.Popen(
+        [*COMMAND, command, *arguments[command]], cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    # The command, its grader, the warm parent (or what it is in), a worker.
+    until(lambda: len(below(process.pid)) >= 3)
+    running = below(process.pid)
+    process.send_signal(number)
+    out, said = process.communicate(timeout=SECONDS)
+    assert process.returncode == 2
+    assert b"Traceback" not in said
+    assert said.decode().strip().splitlines()[-1].startswith("Interrupted.")
+    until(lambda: not [pid for pid in running if runs(pid)])
+    assert out == b""
+
+
+@pytest.mark.parametrize("into", ["/dev/full", "a pipe"])
+@pytest.mark.parametrize("command", ["mark", "grade"])
+def test_output_that_cannot_be_written_is_a_sentence(command, into, tmp_path):
+    (path,) = solved(tmp_path / "submitted" / "ann" / UNIT, [UNIT])
+    shutil.copyfile(REPOSITORY / "demo" / "nbgrader_config.py", tmp_path / "nbgrader_config.py")
+    arguments = {"mark": [path], "grade": [UNIT, "--course", tmp_path]}
+    if into == "a pipe":
+        reading, writing = os.pipe()
+        os.close(reading)
+    else:
+        writing = os.open(into, os.O_WRONLY)
+    run = [*COMMAND, command, *map(str, arguments[command])]
+    done = subprocess.run(run, cwd=REPOSITORY, stdout=writing, stderr=subprocess.PIPE, timeout=SECONDS)
+    os.close(writing)
+    assert done.returncode == 2
+    assert b"Traceback" not in done.stderr
+    assert b"Exception ignored" not in done.stderr
+    assert done.stderr.decode().startswith("The results could not be written to the end: ")
+    if command == "grade":  # what was graded is recorded: the next run has nothing to do
+        again = subprocess.run(run, cwd=REPOSITORY, capture_output=True, text=True, timeout=SECONDS)
+        assert again.returncode == 0
+        assert "left alone: 1" in again.stdout
+
+
+def test_a_sentence_that_cannot_be_written_is_no_traceback(tmp_path):
+    (path,) = solved(tmp_path, ["right"])
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*COMMAND, "mark", str(path)], cwd=REPOSITORY, stdout=full, stderr=full, timeout=SECONDS)
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize("kills", [1, 2])
+def test_every_file_has_its_row_though_the_grader_is_killed(kills, tmp_path):
+    """Killed once, the file is tried again; twice, the file is blamed, and the others are marked all the same."""
+    first, last = solved(tmp_path, ["first", "last"])
+    middle = slow(tmp_path, "middle")
+    run = [*COMMAND, "mark", *map(str, (first, middle, last))]
+    with subprocess.Popen(run, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        lines = [process.stdout.readline()]
+        for _ in range(kills):
+            until(lambda: len(below(process.pid)) >= 3)
+            time.sleep(1)
+            grader = below(process.pid)[0]
+            os.kill(grader, signal.SIGKILL)
+            until(lambda killed=grader: killed not in below(process.pid))
+        rest, said = process.communicate(timeout=SECONDS)
+    reports = [json.loads(line) for line in [*lines, *rest.splitlines()]]
+    assert [Path(report["notebook"]).stem for report in reports] == ["first", "middle", "last"]
+    full = course.unit(UNIT).max_score
+    middle_score = full if kills == 1 else 0
+    assert [report["score"] for report in reports] == [full, middle_score, full]
+    assert reports[1]["status"] == ("graded" if kills == 1 else "grader_error")
+    assert process.returncode == kills - 1
+    assert b"Traceback" not in said
+
+
+def test_a_signal_that_python_drops_does_not_shut_out_the_next():
+    code = """
+import os, signal, time
+from autograder.cli import saying
+saying._ENDING_SECONDS = 0.1
+class Dropped:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.01)
+with saying.ending_in_a_sentence():
+    Dropped()
+    time.sleep(0.2)
+    print("goes on", flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(60)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS)
+    assert ended.stdout == "goes on\n"
+    assert "\nInterrupted.\n" in ended.stderr
