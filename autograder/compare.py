@@ -4,7 +4,9 @@ The words name shapes, places and sizes of differences, never a reference value 
 Tolerances: `docs/design.md`, section "Tolerances".
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -70,10 +72,27 @@ def assert_equal(actual: Any, expected: Any, *, what: str = "The result") -> Non
         for key, value in actual.items():
             if key not in expected:
                 raise Mismatch(f"{what} has an entry for {_short(key)}, which does not belong there.")
-            if value != expected[key] or isinstance(value, bool):
+            if type(value) is not type(expected[key]) or value != expected[key]:
                 raise Mismatch(f"{what} has another number for {key!r}.")
     elif type(actual) is not type(expected) or actual != expected:
         raise Mismatch(f"{what} is {describe(actual)} and not what is expected.")
+
+
+def assert_real(actual: torch.Tensor) -> None:
+    """Raises Mismatch where the numbers are complex: whoever computes with them would lose a part without a word."""
+    if actual.is_complex():
+        raise Mismatch("The result is complex; real numbers are expected.")
+
+
+def identical(one: Any, other: Any) -> bool:
+    """Whether these are two tensors of the same type and shape, with the same numbers."""
+    both = isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)
+    return both and one.dtype == other.dtype and torch.equal(one, other)
+
+
+def any_identical(results: Sequence[Any]) -> bool:
+    """Whether some two of these are identical."""
+    return any(identical(one, other) for one, other in combinations(results, 2))
 
 
 def row(actual: Any, number: int) -> Any:

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from ..compare import Expected, Mismatch, assert_close, describe
+from ..compare import Expected, Mismatch, assert_close, assert_real, describe
 from ..student.face import Callee
 
 
@@ -18,20 +18,20 @@ def assert_causal_weights(actual: Any, expected: Expected, *, tolerance: float |
     assert_close(actual, expected, tolerance=tolerance)
 
 
-def assert_blind_to_the_future(student: Callee, *args: torch.Tensor) -> None:
-    """A token's result stays the same whatever comes after it. args: (b, T, width) each."""
-    num_tokens = args[0].shape[-2]
+def assert_blind_to_the_future(student: Callee, *args: torch.Tensor, width: int) -> None:
+    """A token's result stays the same whatever comes after it. args: (b, T, any width) each; width: the result's."""
+    *leading, num_tokens, _ = args[0].shape
+    shape = (*leading, num_tokens, width)
     now = num_tokens // 2
     later = [torch.cat([arg[:, :now], -2 * arg[:, now:]], dim=-2) for arg in args]
     one, again, other = student(*args), student(*args), student(*later)
     for value in (one, again, other):
         if not isinstance(value, torch.Tensor):
             raise Mismatch(f"The result is {describe(value)}, not a tensor.")
-        if value.dim() != 3 or value.shape[1] != num_tokens:
-            raise Mismatch(f"The result has shape {tuple(value.shape)}; dimension 1 should be the {num_tokens} tokens.")
-    if one.shape == again.shape and not torch.allclose(
-        one.double(), again.double(), rtol=1e-5, atol=1e-5, equal_nan=True
-    ):
+        if value.shape != shape:  # of what is empty, every token would stay the same
+            raise Mismatch(f"The result has shape {tuple(value.shape)}; {shape} is expected.")
+        assert_real(value)
+    if not torch.allclose(one.double(), again.double(), rtol=1e-5, atol=1e-5, equal_nan=True):
         raise Mismatch("Two calls with the same input differ: is something drawn by chance in it?")
     same = torch.isclose(one[:, :now].double(), other[:, :now].double(), rtol=1e-5, atol=1e-5, equal_nan=True)
     if not bool(same.all()):

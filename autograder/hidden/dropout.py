@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from ..compare import Mismatch, describe
+from ..compare import Mismatch, assert_real, describe
 
 _CLOSE = 1e-4
 _SIGMAS = 6
@@ -20,7 +20,7 @@ class Dropped:
     outcomes: frozenset[str]
     """Of `dropped` (0), `kept` (as it was), `rescaled` (divided by 1-p), `changed` (anything else), `not finite`."""
     share: str
-    """How many were dropped: `none`, `p`, `1-p`, `all`, or `another share`, within six standard deviations."""
+    """How many were dropped: `none`, `all`, a share that has a name in `_share`, or `another share`."""
     changes: frozenset[str] = frozenset()
     """What happened to the changed ones, as far as one rule explains all of them; it tells mistakes apart."""
 
@@ -31,6 +31,7 @@ def dropped(result: Any, weights: torch.Tensor, p: float) -> Dropped:
         raise Mismatch(f"The result is {describe(result)}; {describe(weights)} is expected.")
     if result.shape != weights.shape:
         raise Mismatch(f"The result has shape {tuple(result.shape)}; {tuple(weights.shape)} is expected.")
+    assert_real(result)
     result, weights = result.detach().double(), weights.double()
     gone = result == 0
     rescaled = torch.isclose(result, weights / (1 - p), rtol=_CLOSE, atol=0)
@@ -109,13 +110,19 @@ def _changes(result: torch.Tensor, weights: torch.Tensor, p: float) -> frozenset
         "divided by 1-p twice": weights / (1 - p) ** 2,
         "divided by the root of 1-p": weights / (1 - p) ** 0.5,
     }
-    return frozenset(name for name, made in rules.items() if torch.allclose(result, made, rtol=_CLOSE, atol=0))
+    named = {name for name, made in rules.items() if torch.allclose(result, made, rtol=_CLOSE, atol=0)}
+    factor = float((result / weights).nanmedian())  # 1 / (1 - q) where a q of one's own is given to the library
+    if torch.allclose(result, factor * weights, rtol=_CLOSE, atol=0):
+        named.add(f"times {factor:.3g}")
+    return frozenset(named)
 
 
 def _share(gone: torch.Tensor, p: float) -> str:
     share, entries = float(gone.double().mean()), gone.numel()
     if share in (0.0, 1.0):
         return "all" if share else "none"
-    spread = _SIGMAS * (p * (1 - p) / entries) ** 0.5
-    names = {"p": p, "1-p": 1 - p}
-    return next((name for name, wanted in names.items() if abs(share - wanted) <= spread), "another share")
+    names = {"p": p, "1-p": 1 - p, "a half": 0.5, "a tenth": 0.1, "p twice": 1 - (1 - p) ** 2}
+    for name, wanted in names.items():
+        if abs(share - wanted) <= _SIGMAS * (wanted * (1 - wanted) / entries) ** 0.5:
+            return name
+    return "another share"

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..compare import Mismatch, describe
+from ..compare import Mismatch, assert_real, describe
 from .cases import Cases
 from .dropout import Dropped, assert_dropped, assert_finite, dropped
 
@@ -47,6 +47,7 @@ def structure(result: Any, layers: dict[str, torch.Tensor], p: float) -> Structu
         raise Mismatch(f"The result is {describe(result)}, not a tensor.")
     if result.shape != (BATCH, TOKENS, 2 * TOKENS):
         raise Mismatch(f"The result has shape {tuple(result.shape)}; {(BATCH, TOKENS, 2 * TOKENS)} is expected.")
+    assert_real(result)
     first, second = result.detach().double().chunk(2, dim=-1)
     visible = torch.ones(BATCH, TOKENS, TOKENS, dtype=torch.bool).tril()
     right = _causal_weights(layers).expand(BATCH, -1, -1)
@@ -81,8 +82,8 @@ def assert_each_on_its_own(repeated: frozenset[str], kept: frozenset[str] = froz
     for name in DIMENSIONS:
         if name in repeated:
             raise Mismatch(f"Every {name} has the same places dropped; each weight is dropped on its own.")
-    for rule in sorted(kept):
-        raise Mismatch(f"{rule}; each weight is dropped on its own.")
+    if kept:
+        raise Mismatch(f"{min(kept)}; each weight is dropped on its own.")
 
 
 def assert_weights_dropped(seen: Structure) -> None:

@@ -1,11 +1,12 @@
 """Statements that graders of many exercises make, each as one function that raises Mismatch where it is not so."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import torch
 
-from ..compare import ORDINALS, Expected, Mismatch, assert_close, describe
+from ..compare import ORDINALS, Expected, Mismatch, assert_close, describe, identical
 from ..sandbox.inside import device_probe
 from ..sandbox.inside.faults import Raised, StudentFault
 from ..student.face import Callee, Cotangent, Instance, ReferenceCallee, Student
@@ -43,15 +44,26 @@ def in_each(cases: Iterable[T], check: Callable[[T], None]) -> None:
         raise faults[0]
 
 
+def in_both_modes(student: Callee) -> Iterator[None]:
+    """For each of an instance's modes, training first; once for a function."""
+    yield
+    if isinstance(student, Instance):
+        student.eval()
+        yield
+        student.train()
+
+
 def assert_same_gradients(student: Callee, reference: ReferenceCallee, *args: Any, cotangent: Cotangent) -> None:
-    """The gradient of every input and parameter is the reference's."""
-    seen, right = student.observe(*args, cotangent=cotangent), reference.observe(*args, cotangent=cotangent)
-    assert_close(seen.value, right.value)
-    for number, (gradient, expected) in enumerate(zip(seen.gradients, right.gradients, strict=True)):
-        if expected is not None:
-            _assert_gradient(gradient, expected, f"the {ORDINALS[number]} argument")
-    for name, expected in right.parameter_gradients.items():
-        _assert_gradient(seen.parameter_gradients.get(name), expected, f"`{name}`")
+    """The gradient of every input and parameter is the reference's, in training and in evaluation."""
+    right = reference.observe(*args, cotangent=cotangent)
+    for _ in in_both_modes(student):
+        seen = student.observe(*args, cotangent=cotangent)
+        assert_close(seen.value, right.value)
+        for number, (gradient, expected) in enumerate(zip(seen.gradients, right.gradients, strict=True)):
+            if expected is not None:
+                _assert_gradient(gradient, expected, f"the {ORDINALS[number]} argument")
+        for name, expected in right.parameter_gradients.items():
+            _assert_gradient(seen.parameter_gradients.get(name), expected, f"`{name}`")
 
 
 def _assert_gradient(gradient: Any, expected: Expected, where: str) -> None:
@@ -117,24 +129,49 @@ def assert_seeds_matter(student: Student, name: str, *args: Any) -> None:
     for seed in (1, 2):
         student.manual_seed(seed)
         drawn.append(getattr(student, name)(*args).named_parameters())
-    if drawn[0] and all(torch.equal(one, other) for one, other in zip(*(d.values() for d in drawn), strict=False)):
+    if drawn[0] and all(identical(one, other) for one, other in zip(*(d.values() for d in drawn), strict=False)):
         raise Mismatch("The weights are the same under every seed: is one set inside the class?")
 
 
 def assert_inputs_unchanged(student: Callee, *args: Any) -> None:
-    """The call writes into none of its arguments."""
-    if changed := student.observe(*args).changed:
+    """The call writes into none of its arguments, in their own dtype and in float64, which `.double()` leaves alone."""
+    changed: Sequence[int] = ()
+    for _ in in_both_modes(student):
+        changed = changed or student.observe(*args).changed
+    if not changed:
+        with suppress(Raised):  # what does not work in float64 is not what is asked here
+            changed = _in_float64(student).observe(*map(_as_float64, args)).changed
+    if changed:
         which = " and ".join(f"the {ORDINALS[number]}" for number in changed)
         raise Mismatch(f"It writes into {which} argument. Operations ending in `_` and `+=`, `/=` work in place.")
 
 
+def _in_float64(student: Callee) -> Callee:
+    return student.to(torch.float64) if isinstance(student, Instance) else student
+
+
+def _as_float64(arg: Any) -> Any:
+    return arg.double() if isinstance(arg, torch.Tensor) and arg.is_floating_point() else arg
+
+
 def assert_follows_device(student: Callee, *args: Any) -> None:
     """On another device everything the code makes is there too, and so is the output."""
+    for _ in in_both_modes(student):
+        _assert_follows_device(student, *args)
+
+
+def _assert_follows_device(student: Callee, *args: Any) -> None:
     observed = student.observe(*args)
     if len(observed.devices) > 1:
         raise Mismatch("The outputs are on different devices.")
-    match student.probe_device(*args):
+    try:
+        verdict = student.probe_device(*args)
+    except Raised as raised:
+        raise Mismatch(f"On the CPU it works; where the inputs are on another device it does not. {raised}") from None
+    match verdict.removesuffix(device_probe.BY_NUMBERS):
         case device_probe.MIXED:
             raise Mismatch("It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere.")
         case device_probe.ELSEWHERE:
             raise Mismatch("The result is not on the inputs' device.")
+        case device_probe.DIFFERS:
+            raise Mismatch("On another device it gives another result than on the CPU.")

@@ -22,7 +22,7 @@ class TestCausalMask:
     @pytest.mark.points(2)
     def test_other_sizes(self, student, reference):
         """It has shape (T, T) for every number of tokens, one token included."""
-        for num_tokens in (6, 2, 1, 33):
+        for num_tokens in (6, 2, 1, 70):
             assert_close(student.causal_mask(num_tokens), golden(reference.causal_mask(num_tokens).value))
 
     @pytest.mark.property

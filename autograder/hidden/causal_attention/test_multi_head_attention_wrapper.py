@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from autograder.compare import TOLERANCE, Expected, Mismatch, assert_close, golden
+from autograder.compare import TOLERANCE, Expected, Mismatch, assert_close, assert_real, golden, identical
 from autograder.hidden.causal_attention.worked_examples import ROOM, TWICE_SIX_WORDS, TWO_HEADS, P
 from autograder.hidden.dropped_attention import (
     LAYERS,
@@ -63,18 +63,21 @@ class TestMultiHeadAttentionWrapper:
             results.append(own(x))
         if not all(isinstance(result, torch.Tensor) and result.shape == (2, 6, 4) for result in results):
             raise Mismatch("Your CausalAttention does not give tensors of shape (b, T, d_out) yet.")
-        if torch.equal(results[0], results[1]):
+        if identical(results[0], results[1]):
             raise Mismatch("Your CausalAttention gives the same with other weights.")
-        assert_close(attention(x), Expected(torch.cat(results, dim=-1), TOLERANCE[torch.float32]))
+        for result in results:
+            assert_real(result)
+        side_by_side = torch.cat([result.double() for result in results], dim=-1)
+        assert_close(attention(x), Expected(side_by_side, TOLERANCE[torch.float32]))
 
     @pytest.mark.points(1)
     def test_fewer_tokens_than_context_length(self, student, reference, rng):
-        """Sequences may be shorter than context_length."""
+        """Sequences may be shorter than context_length, and none is kept for the next."""
         attention = student.MultiHeadAttentionWrapper(5, 3, 9, 0.0, 3)
         right = transplant(reference.MultiHeadAttentionWrapper(5, 3, 9, 0.0, 3), attention)
-        for num_tokens in (9, 4):
+        for training, num_tokens in [(True, 9), (True, 4), (True, 4), (False, 4), (False, 4)]:
             x = rng.randn(2, num_tokens, 5, scale=3.0)
-            assert_close(attention(x), right(x))
+            assert_close(attention.train(training)(x), right(x))
 
     @pytest.mark.points(1)
     def test_bias(self, student, reference, rng):
@@ -139,13 +142,13 @@ class TestMultiHeadAttentionWrapper:
     @pytest.mark.points(0.5)
     def test_follows_device(self, student, rng):
         """Once it is moved to another device all heads work there."""
-        assert_follows_device(student.MultiHeadAttentionWrapper(5, 3, 7, 0.0, 3), rng.randn(2, 6, 5))
+        assert_follows_device(student.MultiHeadAttentionWrapper(5, 3, 7, 0.5, 3), rng.randn(2, 6, 5))
 
     @pytest.mark.property
     @pytest.mark.points(0.5)
     def test_inputs_are_unchanged(self, student, rng):
         """The input is left as it was."""
-        assert_inputs_unchanged(student.MultiHeadAttentionWrapper(5, 3, 7, 0.0, 3), rng.randn(2, 6, 5))
+        assert_inputs_unchanged(student.MultiHeadAttentionWrapper(5, 3, 7, 0.5, 3), rng.randn(2, 6, 5))
 
     @pytest.mark.property
     @pytest.mark.points(0.5)

@@ -18,7 +18,7 @@ class TestEfficientMultiHeadAttention(CausalHeads):
     def test_seed_123(self, student):
         """Built under seed 123 with three heads, it gives the six words their vectors of the worked example."""
         student.manual_seed(123)
-        attention = student.EfficientMultiHeadAttention(3, 3, 6, 0.0, num_heads=3)
+        attention = student.EfficientMultiHeadAttention(3, 3, 6, 0.0, 3)
         right = [
             [0.1366, -0.2666, 0.6299],
             [0.0486, -0.3934, 0.4185],

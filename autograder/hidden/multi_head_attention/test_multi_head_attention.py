@@ -20,7 +20,7 @@ class TestMultiHeadAttention(CausalHeads):
         """Built under seed 123 with two heads and d_out = 2, it gives the six words their vectors of the worked
         example."""
         student.manual_seed(123)
-        attention = student.MultiHeadAttention(3, 2, 6, 0.0, num_heads=2)
+        attention = student.MultiHeadAttention(3, 2, 6, 0.0, 2)
         right = [
             [0.3190, 0.4858],
             [0.2943, 0.3897],

@@ -17,7 +17,7 @@ class TestOptimizedMultiHeadAttention(CausalHeads):
     def test_seed_123(self, student):
         """Built under seed 123 with two heads, it gives three tokens of width 6 the right vectors."""
         student.manual_seed(123)
-        attention = student.OptimizedMultiHeadAttention(6, 6, 3, 0.0, num_heads=2)
+        attention = student.OptimizedMultiHeadAttention(6, 6, 3, 0.0, 2)
         right = [
             [-0.0395, 0.2886, 0.5358, 0.1082, 0.6340, -0.1723],
             [0.0924, 0.2635, 0.4175, -0.0971, 0.8621, -0.1494],

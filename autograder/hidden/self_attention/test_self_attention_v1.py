@@ -53,10 +53,11 @@ class TestSelfAttentionV1:
 
     @pytest.mark.points(1)
     def test_called_again(self, student, reference, rng):
-        """An instance can be called again, with another sequence of another length."""
+        """An instance can be called again, with another sequence of the same or another length, in evaluation too."""
         attention = student.SelfAttention_v1(5, 4)
         right = transplant(reference.SelfAttention_v1(5, 4), attention)
         assert_close_in_each(attention, right, [(rng.randn(num_tokens, 5),) for num_tokens in (7, 7, 3)])
+        assert_close_in_each(attention.eval(), right, [(rng.randn(7, 5),) for _ in range(2)])
 
     @pytest.mark.points(1)
     def test_large_scores_do_not_overflow(self, student, reference, rng):

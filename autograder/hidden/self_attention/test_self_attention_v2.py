@@ -55,10 +55,11 @@ class TestSelfAttentionV2:
 
     @pytest.mark.points(1)
     def test_called_again(self, student, reference, rng):
-        """An instance can be called again, with another sequence of another length."""
+        """An instance can be called again, with another sequence of the same or another length, in evaluation too."""
         attention = student.SelfAttention_v2(5, 4)
         right = transplant(reference.SelfAttention_v2(5, 4), attention)
         assert_close_in_each(attention, right, [(rng.randn(num_tokens, 5, scale=3.0),) for num_tokens in (7, 7, 3)])
+        assert_close_in_each(attention.eval(), right, [(rng.randn(7, 5, scale=3.0),) for _ in range(2)])
 
     @pytest.mark.points(1)
     def test_large_scores_do_not_overflow(self, student, reference, rng):
