@@ -1,6 +1,7 @@
 # make        sets up .venv/, builds source/ and release/, and grades the sample class in demo/
 # make test   sets up .venv/ and passes the tests
 # make bench  measures a class of 100 beside stock nbgrader (an hour); the figures go into docs/figures/
+# make search looks for texts that are slow to parse, and keeps the slowest for the tests (six minutes)
 # make lab    sets up .venv/ and opens the course in JupyterLab with nbgrader's formgrader, assignment list and validate
 #
 # TORCH=cuda  takes the CUDA build of torch (gigabytes) in place of the CPU build
@@ -26,7 +27,7 @@ else
 $(error TORCH is "$(TORCH)"; it can be cpu or cuda)
 endif
 
-.PHONY: demo build test lab lint bench clean
+.PHONY: demo build test lab lint bench search clean
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -39,7 +40,7 @@ build: .venv/ready-$(TORCH)
 test: .venv/ready-test-$(TORCH) lint
 	$(BIN)/autograder build --check
 	$(BIN)/python demo/sample_class.py --check
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses=logical --maxprocesses=4 --dist=loadfile
 
 # nbgrader calls `alembic` by its bare name, and wants an exchange that everyone can write to.
 lab: .venv/ready-$(TORCH)
@@ -68,6 +69,9 @@ lint: .venv/ready-test-$(TORCH)
 
 bench: build
 	$(BIN)/python -m benchmarks.class_of_100
+
+search: .venv/ready-test-$(TORCH)
+	$(BIN)/python -m tests.fuzz.slow 60
 
 # Keeps demo/submitted, which is part of the repository.
 clean:

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
-from autograder.nbgrader_plugin import pages
+from autograder.nbgrader_plugin import formgrader_pages, guarded, page_filters, tools
+
+tools.put_on_path()
+tools.make_gradebooks_without_a_command()
 
 c = get_config()  # noqa: F821  (nbgrader provides it)
 
@@ -12,11 +15,21 @@ c.CourseDirectory.root = str(Path(__file__).resolve().parent)
 # Where assignments are released to and collected from: put it where students' accounts can read and write.
 c.Exchange.root = str(Path(__file__).resolve().parent / "exchange")
 
+# The exchange holds what strangers put there: no link in it is followed, and nobody hands in for somebody else.
+c.ExchangeFactory.collect = "autograder.nbgrader_plugin.collect.CollectHandIns"
+c.ExchangeFactory.release_feedback = "autograder.nbgrader_plugin.release_feedback.ReleaseFeedback"
+
 # Beside each mark lies the whole report, for the instructor; feedback pages go to students without it.
 c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", "report.json"]
 
 # Students' stubs: a definition that can be run, and that says so when it is called.
 c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}
+
+# In a spreadsheet nobody's name is a formula.
+c.ExportApp.plugin_class = "autograder.nbgrader_plugin.grades_csv.GradesCsv"
+
+# What lies among the submissions, names, times and links, ends nothing and leads nowhere.
+guarded.guard()
 
 # Submissions are read as data, marked outside the student's process, and no kernel is started.
 c.Autograde.exporter_class = "autograder.nbgrader_plugin.exporter.SubmissionExporter"
@@ -33,5 +46,10 @@ c.Autograde.autograde_preprocessors = [
 c.OverwriteCells.add_missing_cells = True
 
 # Formgrader and feedback pages: what a student wrote is text there, and nothing is loaded from another machine.
-c.HTMLExporter.filters = {"markdown2html": pages.markdown2html, "highlight_code": pages.highlight_code}
-c.HTMLExporter.extra_template_basedirs = pages.templates()
+# A confined process formats it, within limits; past them it is shown as plain text.
+c.HTMLExporter.filters = page_filters.filters(page_filters.of_this_process)
+c.HTMLExporter.default_preprocessors = ["autograder.nbgrader_plugin.page_filters.PageBegins"]
+c.HTMLExporter.extra_template_basedirs = page_filters.templates()
+
+# Where this is read by formgrader: ids and names of students are text on its own pages too.
+formgrader_pages.make_safe()

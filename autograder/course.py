@@ -47,6 +47,8 @@ class Unit:
     exercises: tuple[Exercise, ...]
     instructor_cells: dict[str, str]
     """The source of the code cells that belong to the instructor, by grade_id."""
+    cell_types: dict[str, str]
+    """The cell type of every cell that has a name, by grade_id."""
     showing_cells: frozenset[str]
     """The source of the other code cells, which are no exercises: they show what the exercises make."""
 
@@ -87,6 +89,7 @@ def unit(name: str) -> Unit:
             for cell, meta in marked
             if meta["locked"] and not meta["grade"] and cell["cell_type"] == "code"
         },
+        {meta["grade_id"]: cell["cell_type"] for cell, meta in marked},
         frozenset(joined(cell["source"]) for cell in code if "nbgrader" not in cell["metadata"]),
     )
 

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from .course import REPOSITORY
+from .formatting.limits import PageLimits
 from .sandbox.limits import Limits
 
 FILE = REPOSITORY / "autograder.toml"
@@ -32,6 +33,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     isolation: Isolation
     limits: Limits
+    pages: PageLimits = PageLimits()
 
     def trusting(self) -> "Settings":
         """The same, but run without isolation where no level can be had."""
@@ -46,7 +48,10 @@ def load(path: Path = FILE) -> Settings:
         raise BadSettings(f"The settings {path} cannot be read: {error.strerror}.") from None
     except (ValueError, RecursionError, msgspec.ValidationError) as error:  # of numbers and lists without end too
         raise BadSettings(f"The settings {path} cannot be used: {error}.") from None
-    for name, value in msgspec.structs.asdict(settings.limits).items():
+    for name, value in [
+        *msgspec.structs.asdict(settings.limits).items(),
+        *msgspec.structs.asdict(settings.pages).items(),
+    ]:
         least = _LEAST.get(name, 1)
         if not least <= value <= _MOST:
             raise BadSettings(f"The settings {path} cannot be used: {name} must be from {least} to {_MOST}.")

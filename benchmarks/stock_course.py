@@ -19,6 +19,7 @@ import torch
 from autograder import catalogue, course
 from autograder.grading.examiner import Examiner, candidate_bench
 from autograder.grading.session import Session, run_session
+from autograder.nbgrader_plugin import tools
 from autograder.notebook import filled_in
 
 CONFIG = """c = get_config()
@@ -91,6 +92,7 @@ def build(root: Path, unit: str, checks: Mapping[str, Any], more: str = "") -> N
 
 def nbgrader(root: Path, *arguments: str) -> None:
     """Runs one of nbgrader's own commands in the course."""
+    tools.put_on_path()
     command = [sys.executable, "-W", "ignore", "-m", "nbgrader", *arguments]
     subprocess.run(command, cwd=root, check=True, capture_output=True)
 

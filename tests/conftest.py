@@ -1,5 +1,6 @@
 """What the tests share: a grader process of their own, and ways to hand something in."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +16,10 @@ from autograder.notebook import filled_in
 from autograder.report import Report
 
 UNIT = "self_attention"
+
+# What is imported from release/ leaves nothing there that another test would find.
+sys.dont_write_bytecode = True
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 # The same examples in each run. `pytest --hypothesis-profile=search` looks for others, and for longer.
 settings.register_profile("repeat", derandomize=True, deadline=None, max_examples=25)

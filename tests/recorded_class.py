@@ -9,7 +9,7 @@ from pathlib import Path
 from autograder import settings
 from autograder.classroom.assignment import assignment
 from autograder.classroom.grade import ClassResult, grade
-from autograder.classroom.hand_in import HandIn
+from autograder.classroom.hand_in import HandIn, Submissions
 from autograder.classroom.marking_ahead import Marked
 from autograder.grading.client import Grader
 from autograder.grading.requests import Ready
@@ -26,14 +26,15 @@ class RecordedClass:
     asked: list[str]
     """Who was to be marked in the last run."""
 
-    def marked(self, hand_in: HandIn) -> Marked:
+    def marked(self, hand_in: HandIn, submissions: Submissions) -> Marked:
         """The real grader's report on these bytes, made once."""
-        content = hand_in.notebook.read_bytes()
-        name = f"{hand_in.student}/{UNIT}/{hand_in.notebook.name}"
+        read = submissions.read(hand_in)
+        content = read.content
+        name = f"{hand_in.student}/{UNIT}/{hand_in.notebook}"
         key = os.fsencode(name) + content
         if key not in self.known:
             self.known[key] = Marked(hand_in, content, self.grader.mark(name, content, UNIT))
-        return replace(self.known[key], hand_in=hand_in)
+        return replace(self.known[key], hand_in=hand_in, stamp=read.stamp)
 
     def grade(self, root: Path, *, regrade: bool = False) -> ClassResult:
         """What `autograder grade` does with a course folder."""
@@ -48,13 +49,13 @@ class RecordedClass:
         )
 
     def _desks(self, work, hand_ins, **terms):
-        return _Desks(self, hand_ins)
+        return _Desks(self, hand_ins, work.submissions)
 
 
 class _Desks:
-    def __init__(self, recorded: RecordedClass, hand_ins: list[HandIn]) -> None:
+    def __init__(self, recorded: RecordedClass, hand_ins: list[HandIn], submissions: Submissions) -> None:
         recorded.asked = [hand_in.student for hand_in in hand_ins]
-        self._marked = [recorded.marked(hand_in) for hand_in in hand_ins if hand_in.notebook]
+        self._marked = [recorded.marked(hand_in, submissions) for hand_in in hand_ins if hand_in.notebook]
 
     def start(self) -> Ready:
         return Ready("cpu", "A", [])

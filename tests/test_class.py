@@ -56,19 +56,19 @@ FULL = course.unit(UNIT).max_score
 
 # student: (the file's content, status, score)
 HAND_INS = {
-    "çağla o'neil": (notebook(), "graded", FULL),
-    "deleted check": (changed(delete("test_softmax")), "graded", FULL),
-    "deleted both": (changed(delete("softmax", "test_softmax")), "graded", FULL - 4),
-    "deleted setup": (changed(delete("setup", "six_words")), "graded", FULL),
-    "edited setup": (changed(lambda c, d: cell(c, "setup").update(source="import nothing_at_all")), "graded", FULL),
-    "edited check": (changed(forged_grade_cell), "graded", FULL),
-    "more points": (changed(more_points), "graded", FULL),
-    "other kernel": (changed(lambda c, d: d["metadata"].update(kernelspec={"name": "julia"})), "graded", FULL),
-    "no metadata": (changed(lambda c, d: [c_.update(metadata={}) for c_ in c]), "graded", FULL),
-    "odd cells": (changed(lambda c, d: c.append({"cell_type": "poem", "source": ["a", "b"]})), "graded", FULL),
-    "another unit": ((REPOSITORY / "release/self_attention/self_attention.ipynb").read_bytes(), "graded", 0.0),
-    "nbformat 3": (changed(lambda c, d: d.update(nbformat=3)), "damaged", 0.0),
-    "no cells": (changed(lambda c, d: c.clear()), "damaged", 0.0),
+    "çağla-o'neil": (notebook(), "graded", FULL),
+    "deleted-check": (changed(delete("test_softmax")), "graded", FULL),
+    "deleted-both": (changed(delete("softmax", "test_softmax")), "graded", FULL - 4),
+    "deleted-setup": (changed(delete("setup", "six_words")), "graded", FULL),
+    "edited-setup": (changed(lambda c, d: cell(c, "setup").update(source="import nothing_at_all")), "graded", FULL),
+    "edited-check": (changed(forged_grade_cell), "graded", FULL),
+    "more-points": (changed(more_points), "graded", FULL),
+    "other-kernel": (changed(lambda c, d: d["metadata"].update(kernelspec={"name": "julia"})), "graded", FULL),
+    "no-metadata": (changed(lambda c, d: [c_.update(metadata={}) for c_ in c]), "graded", FULL),
+    "odd-cells": (changed(lambda c, d: c.append({"cell_type": "poem", "source": ["a", "b"]})), "graded", FULL),
+    "another-unit": ((REPOSITORY / "release/self_attention/self_attention.ipynb").read_bytes(), "graded", 0.0),
+    "nbformat-3": (changed(lambda c, d: d.update(nbformat=3)), "damaged", 0.0),
+    "no-cells": (changed(lambda c, d: c.clear()), "damaged", 0.0),
     "latin-1": ("# caf\xe9".encode("latin-1"), "damaged", 0.0),
     "empty": (b"", "damaged", 0.0),
 }
@@ -90,15 +90,15 @@ def graded(tmp_path_factory):
     link = root / "submitted" / "link" / UNIT
     link.mkdir(parents=True)
     (link / f"{UNIT}.ipynb").symlink_to(REPOSITORY / "source" / UNIT / f"{UNIT}.ipynb")
-    (root / "submitted" / "linked folder").mkdir()
-    (root / "submitted" / "linked folder" / UNIT).symlink_to(REPOSITORY / "source" / UNIT)
+    (root / "submitted" / "linked-folder").mkdir()
+    (root / "submitted" / "linked-folder" / UNIT).symlink_to(REPOSITORY / "source" / UNIT)
     for place in (f"zip/{UNIT}/homework.zip", "loose/homework.ipynb", f"typo/{UNIT}s/{UNIT}.ipynb", "on top.ipynb"):
         (root / "submitted" / place).parent.mkdir(parents=True, exist_ok=True)
         (root / "submitted" / place).write_bytes(notebook())
     for name in (f"{UNIT}.ipynb", f"{UNIT} (1).ipynb"):
         (root / "submitted" / "two" / UNIT).mkdir(parents=True, exist_ok=True)
         (root / "submitted" / "two" / UNIT / name).write_bytes(notebook())
-    (root / "submitted" / "empty folder" / UNIT).mkdir(parents=True)
+    (root / "submitted" / "empty-folder" / UNIT).mkdir(parents=True)
     (root / "submitted" / ".ipynb_checkpoints" / UNIT).mkdir(parents=True)
     result = grade(root)
     assert result.returncode == 0, result.stderr
@@ -138,7 +138,7 @@ def test_what_is_not_looked_at_is_said(graded):
     assert f"Also there, and not marked: `{UNIT} (1).ipynb`." in rows["two"]
     assert f"NOT LOOKED AT in {graded[0]}/submitted: on top.ipynb, loose/homework.ipynb, typo/{UNIT}s." in said
     assert "loose" not in rows
-    assert "This is the notebook of `self_attention`, not that of" in rows["another unit"]
+    assert "This is the notebook of `self_attention`, not that of" in rows["another-unit"]
     assert "has no nbgrader_config.py" in said
 
 
@@ -150,14 +150,19 @@ def test_who_is_not_on_the_roster_is_said(tmp_path):
 
 def test_links_and_empty_folders_have_a_row_with_a_reason(graded):
     rows = rows_of(graded)
-    for name in ("link", "linked folder"):
+    for name in ("link", "linked-folder"):
         assert "damaged" in rows[name]
         assert "not a regular file" in rows[name]
-    assert "nothing submitted" in rows["empty folder"]
+    assert "nothing submitted" in rows["empty-folder"]
     assert ".ipynb_checkpoints" not in rows
 
 
 def test_a_name_that_nbgrader_takes_for_a_pattern_is_a_name(tmp_path):
+    (tmp_path / "roster.csv").write_text("id\nann\n")
+    assert grade(tmp_path).returncode == 0
+    (tmp_path / "roster.csv").unlink()
+    with Gradebook(f"sqlite:///{tmp_path}/gradebook.db", "attention") as gradebook:
+        gradebook.add_student("c [1]")  # a new one could not have this id
     folder = tmp_path / "submitted" / "c [1]" / UNIT
     folder.mkdir(parents=True)
     (folder / f"{UNIT}.ipynb").write_bytes(notebook())
@@ -177,9 +182,9 @@ def test_new_points_reach_a_gradebook_that_has_marks(graded, tmp_path):
         gradebook.db.commit()
     shutil.rmtree(root / "submitted")
     (root / "submitted").mkdir()
-    shutil.copytree(graded[0] / "submitted" / "more points", root / "submitted" / "more points")
+    shutil.copytree(graded[0] / "submitted" / "more-points", root / "submitted" / "more-points")
     result = grade(root)
     assert result.returncode == 0, result.stderr
     with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
-        grade_ = gradebook.find_grade("test_softmax", UNIT, UNIT, "more points")
+        grade_ = gradebook.find_grade("test_softmax", UNIT, UNIT, "more-points")
         assert (grade_.auto_score, grade_.max_score) == (4.0, 4.0)

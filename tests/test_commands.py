@@ -13,10 +13,11 @@ import torch
 from autograder import course
 from autograder.classroom import roster
 from autograder.classroom.assignment import assignment
-from autograder.classroom.hand_in import HandIn, time_in, timestamp
+from autograder.classroom.hand_in import HandIn, Submissions
 from autograder.classroom.roster import BadRoster
 from autograder.course import RELEASE, REPOSITORY, SOURCE
 from autograder.nbgrader_plugin.course_directory import course_directory
+from autograder.nbgrader_plugin.time_stamp import time_in
 
 UNIT = "self_attention"
 RELEASED = f"release/{UNIT}/{UNIT}.ipynb"
@@ -62,12 +63,13 @@ def test_mark_gives_every_file_a_status_and_a_reason(autograder, tmp_path):
     for name, (content, _) in DAMAGED.items():
         (tmp_path / name).write_bytes(content)
     (tmp_path / "link").symlink_to(RELEASE / UNIT / f"{UNIT}.ipynb")
-    names = [*DAMAGED, "link", "not there", "."]
+    (tmp_path / "loop").symlink_to("loop")
+    names = [*DAMAGED, "link", "loop", "not there", "."]
     result = autograder("mark", *(tmp_path / name for name in names))
     assert (result.returncode, result.stderr) == (0, "")
     reports = [json.loads(line) for line in result.stdout.splitlines()]
     assert {report["status"] for report in reports} == {"damaged"}
-    reasons = [*(reason for _, reason in DAMAGED.values()), "regular file", "cannot be read", "regular file"]
+    reasons = [*(reason for _, reason in DAMAGED.values()), *["regular file"] * 2, "cannot be read", "regular file"]
     for report, reason in zip(reports, reasons, strict=True):
         assert reason in report["message"], report["notebook"]
 
@@ -154,13 +156,10 @@ def test_a_missing_release_or_source_is_one_sentence(copy):
     assert "Nothing is built yet: run `autograder build` first." in result.stderr
 
 
-def test_build_check_names_what_is_out_of_date(autograder):
-    stray = REPOSITORY / "release" / UNIT / "stray.txt"
-    stray.write_text("left over")
-    try:
-        result = autograder("build", "--check")
-    finally:
-        stray.unlink()
+def test_build_check_names_what_is_out_of_date(copy):
+    root, run = copy
+    (root / "release" / UNIT / "stray.txt").write_text("left over")
+    result = run("build", "--check")
     assert result.returncode != 0
     assert result.stdout == f"release/{UNIT}/stray.txt: not built from anything\n"
 
@@ -213,7 +212,7 @@ def test_a_folder_that_no_gradebook_could_name_leaves_the_others_to_be_graded(tm
         os.makedirs(folder)  # noqa: PTH103
     work = assignment(UNIT, tmp_path, None, None)
     assert [student.id for student in work.students] == ["ada"]
-    assert work.nameless == ["b\\udcffd"]
+    assert [one.name for one in work.refused] == ["b\ufffdd"]
 
 
 def test_links_to_names_that_are_too_long_leave_the_others_to_be_graded(tmp_path):
@@ -262,8 +261,9 @@ def test_submissions_are_where_the_course_says(tmp_path):
     "stamp", [b"2020-01-01 00:00:00 " + b"A" * 300, b"1." * 80_000, b"\xff", b"\x00"], ids=range(4)
 )
 def test_a_timestamp_that_is_none_is_no_time(tmp_path, stamp):
-    (tmp_path / "timestamp.txt").write_bytes(stamp)
-    assert time_in(timestamp(HandIn("ada", tmp_path / f"{UNIT}.ipynb"))) is None
+    (tmp_path / "ada" / UNIT).mkdir(parents=True)
+    (tmp_path / "ada" / UNIT / "timestamp.txt").write_bytes(stamp)
+    assert time_in(Submissions(tmp_path, UNIT).read(HandIn("ada", f"{UNIT}.ipynb")).stamp) is None
     assert time_in(stamp[:300]) is None
 
 

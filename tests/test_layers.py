@@ -16,8 +16,9 @@ FLOORS = [
     {"grading"},
     {"diagnosis", "hidden"},
     {"misconceptions", "right_answers"},
-    {"catalogue", "feedback", "student"},
+    {"catalogue", "feedback", "handed_in", "student"},
     {"compare", "kit", "notebook", "settings"},
+    {"formatting"},
     {"course", "report", "sandbox", "handout", "six_words", "notebook_nodes"},
 ]
 HEIGHT = {room: -floor for floor, rooms in enumerate(FLOORS) for room in rooms}

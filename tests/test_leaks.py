@@ -1,9 +1,12 @@
 """What a student gets to read holds nothing that is hidden."""
 
 import re
+import time
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from autograder import catalogue, course
 from autograder.course import RELEASE, REPOSITORY
@@ -77,10 +80,52 @@ def scaled_softmax(scores, d_k):
         ("see https://pytorch.org/docs/stable/nn.html", "see https://pytorch.org/docs/stable/nn.html"),
         ("3/4 of (a)/b/c and x.y/z", "3/4 of (a)/b/c and x.y/z"),
         ("/tmp is short", "/tmp is short"),
+        ("f(x)/home/ada/x.csv", "f(x)…/x.csv"),
+        ("[0]/home/ada/x.csv <a>/usr/lib/x.so {b}/opt/y/z", "[0]…/x.csv <a>…/x.so {b}…/z"),
+        ("//home/ada/x.csv and ///usr//lib/x", "…/x.csv and …/x"),
+        (r"b'one\n/home/ada/x.csv'", r"b'one\n…/x.csv'"),
+        ("'/home/Ada Lovelace/my course/x.csv'", "'…/x.csv'"),
+        ('File "/opt/a (b)/c.py", line 3', 'File "…/c.py", line 3'),
+        ("PATH=/usr/local/bin:/home/ada/bin", "PATH=…/bin:…/bin"),
+        (f"\x1b[0m{REPOSITORY}/autograder/kit.py", "\x1b[0m…/kit.py"),
+        (f"see{REPOSITORY}/x", "see…/x"),
+        ("total//count/2 and a//b", "total//count/2 and a//b"),
+        ("(a + b)//2/c", "(a + b)//2/c"),
+        ("http://home.example.org/usr/lib/x", "http://home.example.org/usr/lib/x"),
+        ("https://usr/lib/x", "https://usr/lib/x"),
+        ("either/or, src/lib/x.py, ./usr/lib/x, 1/2/3", "either/or, src/lib/x.py, ./usr/lib/x, 1/2/3"),
     ],
 )
 def test_folders_alone_are_taken_out(text, shown):
     assert without_folders(text) == shown
+
+
+@given(
+    before=st.text(max_size=20).filter(lambda text: not re.search(r"[\w./:]$", text)),
+    folders=st.lists(st.text("abcXYZ09_-.é", min_size=1, max_size=8), max_size=5),
+    after=st.text(max_size=20),
+)
+def test_no_folder_of_a_path_is_left_whatever_stands_before_it(before, folders, after):
+    path = "/".join(["/home", "SECRET", *folders])
+    assert "SECRET" not in without_folders(f"{before}{path}/x.py{after}")
+
+
+@given(st.text("ab1 ()[]+-*,'=\n", max_size=60))
+def test_what_has_no_path_stays_as_it_is(text):
+    divided = text.replace(" ", " / ").replace("+", "//")
+    assert without_folders(divided) == divided
+
+
+SLOW = ["/", "/a", "//", "/a/", "'/usr/", "/usr/a", ":/", "\\\\n/", "(/home", "file:/", "/usr'", "/.", "/usr//"]
+
+
+@pytest.mark.parametrize("part", SLOW)
+def test_it_takes_time_in_proportion(part):
+    """A million characters: with the square of the length it would be hours."""
+    started = time.process_time()
+    for end in ("", " ", "/", "'", "/x"):
+        without_folders(part * (1_000_000 // len(part)) + end)
+    assert time.process_time() - started < 60
 
 
 @pytest.mark.parametrize("unit", course.unit_names())

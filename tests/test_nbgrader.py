@@ -60,6 +60,15 @@ def grade(root, *options):
     )
 
 
+def nbgrader(root, *arguments):
+    """Runs nbgrader's own command in a course folder."""
+    bin_folder = Path(sys.executable).parent
+    environment = {**os.environ, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
+    return subprocess.run(
+        [bin_folder / "nbgrader", *arguments], cwd=root, env=environment, capture_output=True, text=True
+    )
+
+
 def scores(root):
     """Each student's exercises in the gradebook."""
     with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
@@ -174,17 +183,9 @@ def test_plain_nbgrader_gives_the_same(graded, tmp_path, marks):
     shutil.copytree(REPOSITORY / "source", tmp_path / "source")
     shutil.copytree(CLASS, tmp_path / "submitted", ignore=shutil.ignore_patterns(RENAMED))
 
-    def nbgrader(*arguments):
-        bin_folder = Path(sys.executable).parent
-        environment = {**os.environ, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
-        result = subprocess.run(
-            [bin_folder / "nbgrader", *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True
-        )
+    for command in ("generate_assignment", "autograde", "generate_feedback"):
+        result = nbgrader(tmp_path, command, UNIT)
         assert result.returncode == 0, result.stderr
-
-    nbgrader("generate_assignment", UNIT)
-    nbgrader("autograde", UNIT)
-    nbgrader("generate_feedback", UNIT)
     others = {student: report for student, report in marks.items() if student != RENAMED}
     assert scores(tmp_path) == of_reports(others)
     for student in others:
@@ -255,15 +256,9 @@ def autograded(graded, tmp_path):
     shutil.copytree(graded[0], root)
     shutil.copytree(REPOSITORY / "source", root / "source")
     shutil.copytree(CLASS / "chiara", root / "submitted" / "amara")
-    assert autograde_again(root).returncode == 0
+    result = nbgrader(root, "autograde", UNIT, "--student", "amara", "--force")  # as formgrader's button does
+    assert result.returncode == 0, result.stderr
     return root
-
-
-def autograde_again(root):
-    """What formgrader's button does with amara's file."""
-    command = [Path(sys.executable).with_name("nbgrader"), "autograde", UNIT, "--student", "amara", "--force"]
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    return subprocess.run(command, cwd=root, capture_output=True, text=True, env=environment)
 
 
 def test_what_a_mark_of_nbgraders_own_autograde_rests_on(autograded, marks):

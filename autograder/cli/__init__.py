@@ -1,11 +1,14 @@
 """The commands: they read arguments, call one room, and say what came of it."""
 
+import sys
+
 import typer
 
 from .build import build
 from .grade import grade
 from .mark import mark
 from .matrix import matrix
+from .saying import ending_in_a_sentence, flush
 
 app = typer.Typer(
     help="Marks attention exercises: students' code in one process, hidden graders in another.",
@@ -13,12 +16,17 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(build)
-app.command()(grade)
-app.command()(mark)
-app.command()(matrix)
+app.command()(ending_in_a_sentence()(build))
+app.command()(ending_in_a_sentence()(grade))
+app.command()(ending_in_a_sentence()(mark))
+app.command()(ending_in_a_sentence()(matrix))
 
 
 def main() -> None:
     """The `autograder` command."""
-    app()
+    # jsonschema would import it for a format that no notebook has, and half of nbgrader's start would be that.
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    try:
+        app()
+    finally:
+        flush()

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from .saying import console, refuse
+from .saying import console, refuse, results, shown
 
 
 def build(
@@ -22,8 +22,10 @@ def build(
         changes = course_files.differences() if check else course_files.build()
     except (BuildError, BadSettings, GraderRefused, GraderStopped) as error:
         refuse(error)
-    for change in changes:
-        console.print(f"{change.path}: {change.what}", markup=False, highlight=False)
+    with results():
+        for change in changes:
+            console.print(shown(f"{change.path}: {change.what}"), highlight=False)
     if check and changes:
         refuse("source/ and release/ are not what exercises/ and solutions/ make: run `autograder build`.")
-    console.print(f"{len(changes)} files written." if changes else "source/ and release/ are up to date.")
+    with results():
+        console.print(f"{len(changes)} files written." if changes else "source/ and release/ are up to date.")

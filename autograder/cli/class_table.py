@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from math import ceil
 
-from rich.markup import escape
 from rich.table import Table
 
 from .. import course
 from ..classroom.grade import ClassResult, Row
 from ..classroom.preview import Change
 from ..report import NOT_WRITTEN, ExerciseReport
+from .saying import shown
 
 _STATUS = {
     "graded": "graded",
@@ -34,7 +34,9 @@ def class_table(unit: str, result: ClassResult) -> Table:
     table.add_column("what to know", overflow="fold")
     for row in result.rows:
         score = f"{row.report.score:g} / {course.unit(unit).max_score:g}"
-        table.add_row(escape(row.student), _STATUS[row.report.status], score, escape(_notes(row, result.late)))
+        table.add_row(shown(row.student), _STATUS[row.report.status], score, shown(_notes(row, result.late)))
+    for one in result.refused:
+        table.add_row(shown(one.name), "not graded", "", shown(f"NOT GRADED: {one.reason}"))
     return table
 
 
@@ -55,7 +57,7 @@ def changes_table(unit: str, changes: Sequence[Change]) -> Table | str:
         table.add_column(column, overflow="fold")
     for change in changes:
         score = f"{change.before:g} -> {change.after:g}"
-        table.add_row(escape(change.student), change.exercise, score, escape(change.why))
+        table.add_row(shown(change.student), change.exercise, score, shown(change.why))
     return table
 
 

@@ -12,7 +12,7 @@ from ..grading.requests import Device
 from ..sandbox.inside import processor
 from ..settings import BadSettings
 from .isolation import Require, Trust, asked
-from .saying import aside, console, refuse
+from .saying import aside, console, refuse, remark, results, shown
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import: `autograder mark` and `--help` do without
     from ..classroom.assignment import Assignment
@@ -53,7 +53,11 @@ def grade(
         settings = asked(require_isolation, trust_submissions)
         work = assignment(unit, course_folder, submitted, roster)
         if dry_run:
-            console.print(changes_table(unit, preview(work, device=device, settings=settings, workers=workers)))
+            changes = preview(work, device=device, settings=settings, workers=workers)
+            with results():
+                console.print(changes_table(unit, changes))
+            for one in work.refused:
+                remark(f"NOT GRADED: {one.name}: {one.reason}")
             return
         with Progress(console=aside, transient=True, disable=not aside.is_terminal) as progress:
             task = progress.add_task(f"starting to grade {unit}", total=None)
@@ -75,25 +79,24 @@ def grade(
             "" if dry_run else " What was graded so far is in the gradebook; run the same command again for the rest."
         )
         refuse(f"Interrupted.{kept}")
-    console.print(class_table(unit, result))
-    if result.terms:
-        console.print(f"Isolation {result.terms.isolation}: {', '.join(result.terms.enforced)}.", highlight=False)
-    if alone := sum(not row.is_new for row in result.rows):
-        console.print(f"Unchanged since they were graded, and left alone: {alone}. `--regrade` marks them again.")
-    if result.waiting:
-        console.print(f"Answers for a person to read, in formgrader: {result.waiting}. Until then they count 0.")
-    console.print(f"Gradebook: {_short(result.gradebook)}", highlight=False, markup=False, soft_wrap=True)
-    console.print(f"Feedback pages: {_short(result.pages)}", highlight=False, markup=False, soft_wrap=True)
-    for remark in _remarks(work):
-        aside.print(remark, markup=False, highlight=False, soft_wrap=True)
-    if work.nameless or any(row.problem or row.report.status == "grader_error" for row in result.rows):
+    with results():
+        console.print(class_table(unit, result))
+        if result.terms:
+            console.print(f"Isolation {result.terms.isolation}: {', '.join(result.terms.enforced)}.", highlight=False)
+        if alone := sum(not row.is_new for row in result.rows):
+            console.print(f"Unchanged since they were graded, and left alone: {alone}. `--regrade` marks them again.")
+        if result.waiting:
+            console.print(f"Answers for a person to read, in formgrader: {result.waiting}. Until then they count 0.")
+        console.print(shown(f"Gradebook: {_short(result.gradebook)}"), highlight=False, soft_wrap=True)
+        console.print(shown(f"Feedback pages: {_short(result.pages)}"), highlight=False, soft_wrap=True)
+    for sentence in _remarks(work):
+        remark(sentence)
+    if work.refused or any(row.problem or row.report.status == "grader_error" for row in result.rows):
         raise typer.Exit(1)
 
 
 def _remarks(work: "Assignment") -> Iterator[str]:
     """What an instructor has to know of who is in the class and what was handed in."""
-    for name in work.nameless:
-        yield f"NOT GRADED: {name} is no name that a gradebook can hold; rename that folder."
     if work.passed_over:
         yield (
             f"NOT LOOKED AT in {_short(work.submitted)}: {_some(work.passed_over)}. "

@@ -1,18 +1,23 @@
 """`autograder mark`."""
 
+import os
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 
 from .. import course
-from ..grading.client import Grader, GraderRefused, GraderStopped
-from ..grading.requests import Device
-from ..settings import BadSettings
+from ..grading.client import Grader, GraderRefused, GraderStopped, in_utf8
+from ..grading.requests import Device, Ready
+from ..report import Report, without_marks
+from ..settings import BadSettings, Settings
 from .isolation import Require, Trust, asked
-from .saying import aside, refuse
+from .saying import OUR_FAULT, aside, json_line, refuse, remark, results
+
+_TRIES = 2
+"""For a file in which the grader process ended: something else may have ended it."""
 
 
 def mark(
@@ -24,19 +29,51 @@ def mark(
     """Mark notebook files, without a gradebook: one JSON object a line on stdout."""
     if not course.unit_names():
         refuse("Nothing is built yet: run `autograder build` first.")
+    our_fault = False
     try:
         settings = asked(require_isolation, trust_submissions)
-    except BadSettings as reason:
+        for number, report in enumerate(_reports(notebooks, device, settings), start=1):
+            with results():
+                sys.stdout.buffer.write(json_line(report))
+            our_fault = our_fault or report.status == "grader_error"
+            if aside.is_terminal and len(notebooks) > 1:
+                remark(f"{number} of {len(notebooks)}: {notebooks[number - 1]}")
+    except (BadSettings, GraderRefused, GraderStopped) as reason:
         refuse(reason)
-    with Grader(device, settings, private=sorted({notebook.resolve().parent for notebook in notebooks})) as grader:
-        try:
-            for number, notebook in enumerate(notebooks, start=1):
-                report = grader.mark_file(notebook)
-                sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
-                sys.stdout.flush()
-                if aside.is_terminal and len(notebooks) > 1:
-                    aside.print(f"{number} of {len(notebooks)}: {notebook}", markup=False, highlight=False)
-        except (GraderRefused, GraderStopped) as reason:
-            refuse(reason)
-        except KeyboardInterrupt:
-            refuse("Interrupted.")
+    if our_fault:
+        raise typer.Exit(OUR_FAULT)
+
+
+def _reports(notebooks: Sequence[Path], device: Device, settings: Settings) -> Iterator[Report]:
+    """A report on each; a grader process that ends is replaced. Raises GraderRefused, and GraderStopped where none
+    starts.
+    """
+    private = sorted({Path(os.path.realpath(notebook)).parent for notebook in notebooks})  # of links to themselves too
+    grader = Grader(device, settings, private=private)
+    try:
+        ready = grader.ready
+        for notebook in notebooks:
+            for tries_left in reversed(range(_TRIES)):
+                try:
+                    report = grader.mark_file(notebook)
+                    break
+                except GraderStopped as stopped:
+                    report = _unmarked(notebook, ready, stopped)
+                    grader.close()
+                    grader = Grader(device, settings, private=private)
+                    if not tries_left:
+                        remark(f"{notebook}: {stopped}")
+            yield report
+    finally:
+        grader.close()
+
+
+def _unmarked(notebook: Path, ready: Ready, stopped: GraderStopped) -> Report:
+    return without_marks(
+        in_utf8(str(notebook)),
+        "grader_error",
+        str(stopped),
+        isolation=ready.isolation,
+        enforced=ready.enforced,
+        device=ready.device,
+    )

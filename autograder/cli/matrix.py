@@ -6,7 +6,7 @@ import typer
 from rich.progress import track
 from rich.table import Table
 
-from .saying import aside, console, refuse
+from .saying import aside, console, refuse, results
 
 PAGE = "docs/matrix.md"
 
@@ -46,13 +46,15 @@ def matrix(
     table.add_section()
     total = figures(outcomes)
     table.add_row("all", *map(str, astuple(total)))
-    console.print(table)
-    for one in outcomes:
-        if one.refused or one.wrongly_named or (one.wrong and not (one.caught and one.named)):
-            said = one.report.diagnosis.name if one.report.diagnosis else "no name"
-            console.print(f"{one.entry.exercise}: {one.entry.name}: {one.report.status}, {said}", markup=False)
     if write:
         (REPOSITORY / PAGE).write_text(page(outcomes))
-        console.print(f"{PAGE} written.")
+    with results():
+        console.print(table)
+        for one in outcomes:
+            if one.refused or one.wrongly_named or (one.wrong and not (one.caught and one.named)):
+                said = one.report.diagnosis.name if one.report.diagnosis else "no name"
+                console.print(f"{one.entry.exercise}: {one.entry.name}: {one.report.status}, {said}", markup=False)
+        if write:
+            console.print(f"{PAGE} written.")
     if total.refused or total.wrongly_named or not total.misconceptions == total.caught == total.named:
         refuse("The graders do not hold what they should: see the lines above.")

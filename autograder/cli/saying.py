@@ -1,17 +1,128 @@
-"""How the commands speak: results on stdout, everything else on stderr, and a sentence where something is wrong."""
+"""How the commands speak: results on stdout, everything else on stderr, and a sentence where something is wrong.
 
-from typing import NoReturn
+Names and messages may be a student's: what a terminal would take for a command, and what rich takes for markup, is
+shown and not done.
+"""
 
+import contextlib
+import errno
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any, NoReturn
+
+import msgspec
 import typer
 from rich.console import Console
+from rich.text import Text
 
-console = Console()
-aside = Console(stderr=True)
+from .. import notebook
 
-REFUSED = 2
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Left to `results`: rich would end the program without a word."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
+console = _Console()
+aside = _Console(stderr=True)
+
+OUR_FAULT, REFUSED = 1, 2
+_ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+_ENDING_SECONDS = 5
+
+_UNPRINTABLE = re.compile("[^\\x20-\\x7e]")
+
+
+def shown(text: object) -> Text:
+    """A text of anyone's as the terminal may have it, in lines."""
+    return Text("\n".join(map(notebook.printable, str(text).split("\n"))))
+
+
+def json_line(value: Any) -> bytes:
+    """One JSON object on a line, in which each character that is not printed is written as its number."""
+    text = msgspec.json.encode(value).decode()
+    return _UNPRINTABLE.sub(_as_number, text).encode() + b"\n"
 
 
 def refuse(sentence: object) -> NoReturn:
     """Says why nothing was done, and ends with exit code 2."""
-    aside.print(str(sentence), style="red", markup=False, highlight=False, soft_wrap=True)
+    remark(sentence, style="red")
     raise typer.Exit(REFUSED)
+
+
+def remark(sentence: object, *, style: str | None = None) -> None:
+    """Says something on stderr, if anyone is there to read it."""
+    with contextlib.suppress(OSError):
+        aside.print(shown(sentence), style=style or "", highlight=False, soft_wrap=True)
+
+
+class OutputLost(Exception):
+    """The results cannot be written; `str()` says why."""
+
+
+@contextlib.contextmanager
+def results() -> Iterator[None]:
+    """Around whatever writes results: all of them are written when it ends, or OutputLost is raised."""
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        _forget(sys.stdout.fileno())
+        raise OutputLost(f"The results could not be written to the end: {error.strerror}.") from None
+
+
+@contextlib.contextmanager
+def ending_in_a_sentence() -> Iterator[None]:
+    """Around a whole command: a signal that ends it is a KeyboardInterrupt, once, and no traceback is left of that."""
+    for number in _ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        refuse("Interrupted.")
+    except OutputLost as lost:
+        refuse(lost)
+
+
+def flush() -> None:
+    """Writes what is left to be written, or forgets it: Python would complain of it in a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            _forget(stream.fileno())
+
+
+_interrupted: list[float] = []
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    # Ending takes a moment, which another signal must not cut short. Yet one may be lost, for Python drops what is
+    # raised in a destructor. So a later one counts again.
+    now = time.monotonic()
+    if not _interrupted or now - _interrupted[-1] > _ENDING_SECONDS:
+        _interrupted.append(now)
+        raise KeyboardInterrupt
+
+
+def _forget(descriptor: int) -> None:
+    """What is still to be written there goes nowhere."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, descriptor)
+    os.close(null)
+
+
+def _as_number(found: re.Match[str]) -> str:
+    character = found[0]
+    if character.isprintable():
+        return character
+    in_pairs = character.encode("utf-16-be").hex()
+    return "".join(f"\\u{in_pairs[at : at + 4]}" for at in range(0, len(in_pairs), 4))

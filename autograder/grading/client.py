@@ -16,6 +16,7 @@ from types import TracebackType
 import msgspec
 
 from .. import notebook
+from ..handed_in.notebook_file import read_at
 from ..report import Report, SubmissionStatus, without_marks
 from ..sandbox.isolation import exposed_in
 from ..settings import Settings, load
@@ -88,7 +89,7 @@ class Grader:
             return self._wait_until_ready()
 
     def mark(self, name: str, content: bytes, unit: str | None = None) -> Report:
-        """The report on the bytes of a notebook file; without a unit, the notebook itself tells which it is."""
+        """The report on the bytes of a notebook; without a unit, the notebook itself tells which it is."""
         report = self._report(MarkNotebook(in_utf8(name), content, unit))
         report.submission = hashlib.sha256(content).hexdigest()
         return report
@@ -97,9 +98,12 @@ class Grader:
         """The report on a notebook file, under this name or else the path as it is given."""
         name = name or str(path)
         try:
-            return self.mark(name, notebook.read(path), unit)
+            file = read_at(path)
         except notebook.Damaged as damage:
             return self.without_marks(name, "damaged", str(damage))
+        report = self.mark(name, file.content, unit)
+        report.submission = file.digest
+        return report
 
     def without_marks(self, name: str, status: SubmissionStatus, sentence: str) -> Report:
         """The report on a submission of which there are no bytes to mark."""

@@ -1,16 +1,20 @@
 """Examines one answer to one exercise: runs its graders, keeps what they saw, and names the misconception."""
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from .. import catalogue
 from ..diagnosis.fingerprint import Fingerprint, Known, Trace
 from ..report import Diagnosis
+from ..sandbox.inside import library_calls
 from ..sandbox.inside.arguments import Arguments
 from ..sandbox.inside.bench import Bench, Observation, Target
+from ..sandbox.inside.observed_functions import observe_functions
+from ..sandbox.inside.observed_operators import observe_operators
 from ..sandbox.inside.protocol import as_it_arrives
 from ..student.backend import Backend
 from ..student.face import Student
@@ -50,8 +54,8 @@ class Examiner:
         failed = {verdict.grader.name for verdict in finding.verdicts if verdict.outcome == "failed"}
         known = self._misconceptions(unit, exercise)
         # What passed the grader that catches a mistake is another: which most are need not be run to be told.
-        possible = [entry for entry in catalogue.misconceptions(unit).values() if entry.name in known]
-        possible = [entry for entry in possible if entry.caught_by in failed]
+        entries = [catalogue.misconceptions(unit)[name] for name in known]
+        possible = [entry for entry in entries if entry.caught_by in failed]
         for entry in possible:
             if known[entry.name].is_that_of(finding.fingerprint):
                 return Diagnosis(entry.name, entry.sentence)
@@ -72,7 +76,7 @@ class Examiner:
         return self._known[unit, exercise]
 
     def _traces(self, unit: str, entry: catalogue.Candidate) -> Iterator[Trace]:
-        bench = candidate_bench(unit, entry, watch=False)  # which libraries ran is no part of a trace
+        bench = candidate_bench(unit, entry)
         for _, trace in self._seen(unit, entry.exercise, _recording(bench, entry)):
             yield trace
 
@@ -91,16 +95,28 @@ def _recording(backend: Backend, entry: catalogue.Candidate | None) -> Recording
 class _Beside(Bench):
     """A bench in this process whose values are what they would be if they came from another one."""
 
+    def __init__(self, names: Mapping[str, Any], *, watch: bool) -> None:
+        super().__init__(names)
+        self._watch = watch
+        if watch:
+            observe_operators()
+            observe_functions()
+
     def call(
         self, target: Target, arguments: Arguments, cotangents: tuple[torch.Tensor, ...] | None = None
     ) -> Observation:
+        library_calls.taken()  # the graders' own
         observation = super().call(target, arguments, cotangents)
         observation.value = as_it_arrives(observation.value)
+        observation.library_calls = library_calls.taken() if self._watch else []
         return observation
 
 
-def candidate_bench(unit: str, candidate: catalogue.Candidate | None, *, watch: bool = True) -> Bench:
-    """A bench in this process with the solutions, and the candidate in the place of one of them."""
+def candidate_bench(unit: str, candidate: catalogue.Candidate | None, *, watch: bool = False) -> Bench:
+    """A bench in this process with the solutions, and the candidate in the place of one of them.
+
+    watch: note the libraries that it calls.
+    """
     names = dict(vars(importlib.import_module(f"solutions.{unit}")))
     if candidate is not None:
         names[candidate.exercise] = candidate.answer

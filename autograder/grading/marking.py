@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from .. import course
 from ..report import CellReport, Diagnosis, ExerciseReport, ExerciseStatus, SubmissionStatus, TestReport
 from ..sandbox.inside.faults import Missing
-from ..sandbox.server import Crashed, TimedOut
+from ..sandbox.losses import Crashed, TimedOut
 from .session import Verdict
+
+_COUNTS_ONCE = "Counts once a result is right that is not one of the examples in the notebook."
 
 
 def mark(
@@ -25,8 +27,9 @@ def mark(
     """
     forbidden = sorted({name for verdict in verdicts for name in verdict.grader.forbids} & library_calls)
     status = "forbidden" if forbidden else _status(verdicts, cell)
-    everywhere = _seen_everywhere(verdicts)
-    value_passed = any(v.outcome == "passed" and not v.grader.is_property for v in verdicts)
+    everywhere, loss = _seen_everywhere(verdicts), _said_of_loss(verdicts)
+    # Of the public examples the results are known: what passes them alone may know nothing else.
+    value_passed = any(v.outcome == "passed" and not v.grader.is_property and not v.grader.is_public for v in verdicts)
     worth = exercise.points / sum(verdict.grader.points for verdict in verdicts)
     tests = [
         _test(verdict, worth, value_passed=value_passed, forbidden=bool(forbidden), told=everywhere)
@@ -38,9 +41,15 @@ def mark(
         round(sum(test.points for test in tests), 2),
         exercise.points,
         None if forbidden or uses_wrong else diagnosis,
-        _message(exercise.name, status, forbidden, cell) or everywhere or _after(uses_wrong, status),
+        _message(exercise.name, status, forbidden, cell, loss) or everywhere or _after(uses_wrong, status),
         tests,
     )
+
+
+def without_mark(exercise: course.Exercise) -> ExerciseReport:
+    """The report where a fault of ours left no mark; the other exercises keep theirs."""
+    said = _message(exercise.name, "grader_error", (), None, "")
+    return ExerciseReport(exercise.name, "grader_error", 0.0, exercise.points, None, said, [])
 
 
 def submission_status(exercises: Sequence[ExerciseReport], cells: Sequence[CellReport]) -> SubmissionStatus:
@@ -50,7 +59,7 @@ def submission_status(exercises: Sequence[ExerciseReport], cells: Sequence[CellR
         return "grader_error"
     if "crashed" in happened:
         return "crashed"
-    if "timeout" in happened:
+    if "timeout" in happened or "skipped" in happened:
         return "timed_out"
     return "cells_failed" if "failed" in {cell.status for cell in cells} else "graded"
 
@@ -90,7 +99,7 @@ def _test(verdict: Verdict, worth: float, *, value_passed: bool, forbidden: bool
     if forbidden:
         return TestReport(grader.name, "withheld", 0.0, grader.statement)
     if grader.is_property and not value_passed:
-        return TestReport(grader.name, "withheld", 0.0, f"{grader.statement} Counts once a result is right.")
+        return TestReport(grader.name, "withheld", 0.0, f"{grader.statement} {_COUNTS_ONCE}")
     return TestReport(grader.name, "passed", grader.points * worth, grader.statement)
 
 
@@ -101,7 +110,13 @@ def _after(uses_wrong: Sequence[str], status: ExerciseStatus) -> str:
     return f"It uses your {names}, which is not right yet: mend that first, for what is wrong here may come from there."
 
 
-def _message(name: str, status: ExerciseStatus, forbidden: Sequence[str], cell: CellReport | None) -> str:
+def _said_of_loss(verdicts: Sequence[Verdict]) -> str:
+    """What is known of why the worker was lost."""
+    return next((str(verdict.lost) for verdict in verdicts if verdict.lost is not None), "")
+
+
+def _message(name: str, status: ExerciseStatus, forbidden: Sequence[str], cell: CellReport | None, loss: str) -> str:
+    """loss: why the worker was lost, where that is known."""
     match status:
         case "forbidden":
             return f"It calls {' and '.join(forbidden)}; this exercise asks you to write that step yourself."
@@ -109,12 +124,14 @@ def _message(name: str, status: ExerciseStatus, forbidden: Sequence[str], cell: 
             return str(Missing(name)) + " Was its cell deleted or the name changed?"
         case "error" | "timeout" | "crashed" if cell is not None and cell.troubled:
             return f"Its cell could not be run. {cell.message}"
+        case "timeout" | "crashed" if loss:
+            return f"{loss} The rest of its tests was not run."
         case "timeout":
             return "It did not come back in time; the rest of its tests was not run."
         case "crashed":
             return "Python ended while it ran; the rest of its tests was not run."
         case "skipped":
-            return "Not run: too much of this notebook had already hung or crashed."
+            return "Not run to its end: this notebook had used up its time, or had hung or crashed too often."
         case "grader_error":
             return "Our grader failed here, which is our fault and not yours. Please tell your instructor."
     return ""

@@ -17,9 +17,9 @@ from ..compare import Mismatch
 from ..hidden.cases import Cases
 from ..report import TestOutcome
 from ..sandbox.inside.faults import Missing, StudentFault
-from ..sandbox.server import Crashed, TimedOut
+from ..sandbox.losses import Crashed, TimedOut
+from ..student.budget import OutOfBudget
 from ..student.face import Reference, Student
-from ..student.sandboxed import OutOfBudget
 
 GIVEN = {"student", "reference", "rng"}
 """What a grader may ask for: see `hidden.conftest`."""
@@ -179,7 +179,7 @@ def _asks_for(item: pytest.Function) -> set[str]:
 def _loss(lost: Exception) -> str:
     match lost:
         case TimedOut():
-            return "It did not come back in time. Does a loop never end?"
+            return str(lost) or "It did not come back in time. Does a loop never end?"
         case Crashed():
-            return "Python ended during this call (an exit, or a crash in native code)."
-    return "Not run: too much of this notebook had already hung or crashed."
+            return str(lost) or "Python ended during this call (an exit, or a crash in native code)."
+    return "Not run: this notebook had used up its time, or had hung or crashed too often."

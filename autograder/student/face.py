@@ -132,7 +132,7 @@ class Reference:
     """The solutions behind the student's face: float inputs go in as float64, values come out as `Expected`."""
 
     def __init__(self, solutions: Mapping[str, Any]) -> None:
-        self._bench = Bench(solutions, watch=False)
+        self._bench = Bench(solutions)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

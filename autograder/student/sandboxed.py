@@ -11,25 +11,27 @@ from typing import Any, TypeVar
 import msgspec
 import torch
 
+from ..compare import describe
 from ..notebook import MAX_CHARACTERS, CodeCell
 from ..report import CellReport
 from ..sandbox.inside import protocol
 from ..sandbox.inside.arguments import Arguments
 from ..sandbox.inside.bench import Kind, Observation, Target
 from ..sandbox.inside.faults import Missing, Place, Raised, StudentFault, Unusable
-from ..sandbox.server import Crashed, SandboxLost, TimedOut, WarmParent, Worker
+from ..sandbox.inside.packing import Value, Whole
+from ..sandbox.limits import Limits
+from ..sandbox.losses import Crashed, SandboxLost, TimedOut
+from ..sandbox.server import WarmParent, Worker
+from .allowance import Allowance
+from .budget import Budget, OutOfBudget, Patience
 
 MAX_NAME, MAX_NAMES = 100, 20
 MAX_PRINTED = 10_100
 """Characters of a cell's output, with the note that there was more."""
-MAX_RECEIVED_BYTES = 256 << 20
-"""Of tensors, in all the answers of one worker; right ones send a few hundred thousand."""
+
+_IN_HASTE = "It did not come back in the little time that was left: the rest of the notebook had used up the other."
 
 T = TypeVar("T")
-
-
-class OutOfBudget(Exception):
-    """This submission has had all the restarts, or all the time, that it gets."""
 
 
 class _Fault(msgspec.Struct):
@@ -38,14 +40,15 @@ class _Fault(msgspec.Struct):
     type_name: str = ""
     message: str = ""
     sentence: str = ""
-    place: tuple[str, int] | None = None
+    place: tuple[str, Whole] | None = None
     kinds: list[str] = []
 
-    def raised(self) -> StudentFault:
+    def raised(self, limits: Limits) -> StudentFault:
         if self.kind == "missing":
             return Missing(self.name[:MAX_NAME])
         if self.kind == "raised":
-            return Raised(self.type_name, self.message, self._place(), self.kinds[:MAX_NAMES])
+            kinds = self.kinds[:MAX_NAMES]
+            return Raised(self.type_name, self.message, self._place(), kinds, limits.hint(kinds, self.message))
         return Unusable(self.sentence)
 
     def _place(self) -> Place | None:
@@ -53,35 +56,37 @@ class _Fault(msgspec.Struct):
 
 
 class _Answer(msgspec.Struct):
-    """Every field that any answer has; what is not there stays at its default."""
+    """Every field that any answer has; what is not there stays at its default, and what else is there is not read."""
 
+    number: Whole = 0
     fault: _Fault | None = None
     printed: str = ""
     kind: Kind = "function"
-    instance: int = -1
+    instance: Whole = -1
     verdict: str = ""
-    value: Any = None
-    changed: list[int] = []
+    value: Value = None
+    changed: list[Whole] = []
     devices: list[str] = []
-    gradients: Any = None
-    parameter_gradients: Any = None
+    gradients: Value = None
+    parameter_gradients: Value = None
     library_calls: list[str] = []
-    parameters: Any = None
+    parameters: Value = None
 
 
 class SandboxedNotebook:
     """One submission's code as a backend for `Student`. Close it when the submission is marked."""
 
-    def __init__(self, parent: WarmParent, cells: Sequence[CodeCell], device: str) -> None:
+    def __init__(self, parent: WarmParent, cells: Sequence[CodeCell], device: str, *, exercises: Sequence[str]) -> None:
+        """exercises: the names of those that will be examined."""
         self._parent = parent
         self._cells = cells
         self._device = device
         self._limits = parent.limits
         self._worker: Worker | None = None
-        self._restarts_left = self._limits.restarts
-        self._deadline = time.monotonic() + self._limits.submission_wall_seconds
-        self._received = 0
+        self._budget = Budget(self._limits, exercises)
+        self._allowance = Allowance()
         self._outcomes: dict[int, CellReport] = {}
+        self._took: dict[int, float] = {}
 
     def run_cells(self) -> list[CellReport]:
         """Runs the notebook from top to bottom; what each cell did."""
@@ -89,12 +94,18 @@ class SandboxedNotebook:
             while self._worker is None:
                 self._restart()
         except OutOfBudget:
-            for number, cell in enumerate(self._cells):
-                lost = CellReport(
-                    cell.name, "timeout", "Not run: what came before it used up the time that a notebook has.", ""
-                )
-                self._outcomes.setdefault(number, lost)
+            pass
+        for number, cell in enumerate(self._cells):
+            lost = CellReport(
+                cell.name, "timeout", "Not run: what came before it used up the time that a notebook has.", ""
+            )
+            self._outcomes.setdefault(number, lost)
         return [self._outcomes[number] for number in range(len(self._cells))]
+
+    def begin_exercise(self) -> None:
+        """What is asked from here on is about the next exercise, and has the whole of what one may cost."""
+        self._budget.begin_exercise()
+        self._allowance.renew()
 
     def close(self) -> None:
         """Ends the worker, if one is running."""
@@ -149,69 +160,86 @@ class SandboxedNotebook:
 
     def _restart(self) -> None:
         """Forks a worker and runs the cells that are not known to hang or crash; leaves no worker where one does."""
-        if self._restarts_left < 0:
-            raise OutOfBudget
-        self._restarts_left -= 1
-        self._received = 0
+        self._budget.restart()
         self._worker = self._parent.fork(self._device)
         for number, cell in enumerate(self._cells):
-            self._check_time()
+            patience = self._patience(self._limits.cell_cpu_seconds, with_cell=True)
             before = self._outcomes.get(number)
             if before and before.status in ("timeout", "crashed"):
                 continue
-            self._outcomes[number] = self._run_cell(cell)
+            if not self._budget.is_worth(cell, self._took.get(number)):
+                continue
+            started = time.monotonic()
+            self._outcomes[number] = self._run_cell(cell, patience)
             if self._worker is None:
                 return
+            self._took[number] = time.monotonic() - started
 
-    def _check_time(self) -> None:
-        if time.monotonic() > self._deadline:
+    def _patience(self, cpu_seconds: int, *, with_cell: bool = False) -> Patience:
+        try:
+            return self._budget.patience(cpu_seconds, with_cell=with_cell)
+        except OutOfBudget:
             self.close()
-            raise OutOfBudget
+            raise
 
-    def _run_cell(self, cell: CodeCell) -> CellReport:
+    def _run_cell(self, cell: CodeCell, patience: Patience) -> CellReport:
         if len(cell.source) > MAX_CHARACTERS:
             message = f"The cell has {len(cell.source)} characters, more than {MAX_CHARACTERS}; it was not run."
             return CellReport(cell.name, "failed", message, "")
         header = {"operation": "cell", "cell": cell.name, "source": cell.source, "only_shows": cell.only_shows}
         try:
-            answer, _ = self._request(header, {}, self._limits.cell_cpu_seconds)
-        except TimedOut:
+            answer, _ = self._request(header, {}, patience)
+        except TimedOut as loss:
             seconds = self._limits.cell_cpu_seconds
-            message = (
+            message = str(loss) or (
                 f"It did not finish in {seconds} seconds of computing, or {seconds * self._limits.wall_factor} of "
                 "waiting. Does a loop in it never end?"
             )
             return CellReport(cell.name, "timeout", message, "")
-        except Crashed:
-            message = "This cell ended Python itself, so it and nothing after it in that run could be used."
+        except Crashed as loss:
+            message = (
+                f"{loss} It was ended there, so neither it nor anything after it in that run could be used."
+                if str(loss)
+                else "This cell ended Python itself, so it and nothing after it in that run could be used."
+            )
             return CellReport(cell.name, "crashed", message, "")
         if answer.fault:
-            return CellReport(cell.name, "failed", str(answer.fault.raised()), answer.printed[:MAX_PRINTED])
+            return CellReport(cell.name, "failed", str(answer.fault.raised(self._limits)), answer.printed[:MAX_PRINTED])
         return CellReport(cell.name, "set_aside" if cell.only_shows else "ran", "", answer.printed[:MAX_PRINTED])
 
     def _ask(self, header: dict[str, Any], tensors: protocol.Tensors | None = None) -> tuple[_Answer, protocol.Tensors]:
-        self._check_time()
+        self._allowance.check()
         while self._worker is None:
             self._restart()
-        answer, payload = self._request(header, tensors or {}, self._limits.call_cpu_seconds)
+        answer, payload = self._request(header, tensors or {}, self._patience(self._limits.call_cpu_seconds))
         if answer.fault:
-            raise answer.fault.raised()
+            raise answer.fault.raised(self._limits)
         return answer, payload
 
     def _request(
-        self, header: dict[str, Any], tensors: protocol.Tensors, cpu_seconds: int
+        self, header: dict[str, Any], tensors: protocol.Tensors, patience: Patience
     ) -> tuple[_Answer, protocol.Tensors]:
-        assert self._worker is not None
+        worker = self._worker
+        assert worker is not None
         try:
-            raw, payload = self._worker.request(header, tensors, cpu_seconds=cpu_seconds)
-        except (TimedOut, Crashed, SandboxLost):
+            answer, payload = worker.request(
+                header,
+                tensors,
+                cpu_seconds=patience.cpu_seconds,
+                wall_seconds=patience.wall_seconds,
+                idle_seconds=patience.idle_seconds,
+                form=_Answer,
+            )
+        except TimedOut as loss:
+            self._worker = None
+            raise (TimedOut(_IN_HASTE) if self._budget.in_haste and not str(loss) else loss) from None
+        except (Crashed, SandboxLost):
             self._worker = None
             raise
-        self._received += sum(tensor.nbytes for tensor in payload.values())
-        if self._received > MAX_RECEIVED_BYTES:
-            self.close()
-            raise Crashed
-        return self._understood(lambda: msgspec.convert(raw, _Answer)), payload
+        finally:
+            self._budget.forgive(worker.queued)
+        self._allowance.take(sum(tensor.nbytes for tensor in payload.values()))
+        return answer, payload
 
     def _understood(self, read: Callable[[], T]) -> T:
         """Reads what came from the untrusted side; nonsense there is a crash, and ends the worker."""
@@ -219,7 +247,7 @@ class SandboxedNotebook:
             return read()
         except (protocol.ProtocolError, msgspec.ValidationError, TypeError, ValueError):
             self.close()
-            raise Crashed from None
+            raise Crashed("What came back from it could not be read.") from None
 
 
 def _packed(arguments: Arguments, tensors: protocol.Tensors) -> Any:
@@ -256,6 +284,10 @@ def _observation(answer: _Answer, payload: protocol.Tensors, arity: int, differe
 
 def _tensors_by_name(packed: Any, payload: protocol.Tensors) -> dict[str, torch.Tensor]:
     parameters = protocol.unpack(packed, payload)
-    if not isinstance(parameters, dict) or not all(isinstance(t, torch.Tensor) for t in parameters.values()):
+    if not isinstance(parameters, dict) or not all(isinstance(name, str) for name in parameters):
         raise protocol.ProtocolError("parameters are not in the protocol's form")
+    for name, parameter in parameters.items():
+        if not isinstance(parameter, torch.Tensor):
+            said = f"{name[:MAX_NAME]}` is {describe(parameter)}"
+            raise Unusable(f"Its parameter `{said}; a tensor of real numbers is expected.")
     return parameters
