@@ -1,10 +1,10 @@
 # make        sets up .venv/, builds source/ and release/, and grades the sample class in demo/
 # make test   sets up .venv/ and passes the tests
-# make bench  measures a class of 100 beside stock nbgrader (an hour); the figures go into docs/figures/
+# make bench  measures a class of 100, also with stock nbgrader (an hour); the figures go into docs/figures/
 # make search looks for texts that are slow to parse, and keeps the slowest for the tests (six minutes)
 # make lab    sets up .venv/ and opens the course in JupyterLab with nbgrader's formgrader, assignment list and validate
 #
-# TORCH=cuda  takes the CUDA build of torch (gigabytes) in place of the CPU build
+# TORCH=cuda  installs the CUDA build of torch (gigabytes) instead of the CPU build
 # COURSE=demo the folder that `make lab` opens: the sample class, or any folder with an nbgrader_config.py
 # LAB=...     options for `jupyter lab`
 
@@ -16,12 +16,12 @@ LAB ?=
 BIN := .venv/bin
 TORCH_VERSION := $(shell sed -n 's/.*"torch==\([0-9.]*\)".*/\1/p' pyproject.toml)
 ifeq ($(TORCH),cpu)
-# pip's own sources first (a site may have the wheel), then PyTorch's, which alone has CPU builds for Linux.
+# pip's own index first (a site may have the wheel), then PyTorch's, the only one with CPU builds for Linux.
 TORCH_WHEEL := --no-deps "torch==$(TORCH_VERSION)+cpu"
 INSTALL_TORCH := $(BIN)/pip install -qq $(TORCH_WHEEL) 2>/dev/null \
 	|| $(BIN)/pip install -qq $(TORCH_WHEEL) --index-url https://download.pytorch.org/whl/cpu
 else ifeq ($(TORCH),cuda)
-# The CPU build would pass for this version too.
+# Uninstalled first: pip would accept an installed CPU build as this version.
 INSTALL_TORCH := $(BIN)/pip uninstall -qq -y torch; $(BIN)/pip install -qq "torch==$(TORCH_VERSION)"
 else
 $(error TORCH is "$(TORCH)"; it can be cpu or cuda)
@@ -42,7 +42,7 @@ test: .venv/ready-test-$(TORCH) lint
 	$(BIN)/python demo/sample_class.py --check
 	$(BIN)/pytest --numprocesses=logical --maxprocesses=4 --dist=loadfile
 
-# nbgrader calls `alembic` by its bare name, and wants an exchange that everyone can write to.
+# nbgrader calls `alembic` by its bare name, and needs an exchange that everyone can write to.
 lab: .venv/ready-$(TORCH)
 	@mkdir -p -m 777 $(COURSE)/exchange
 	@cd $(COURSE) && export PATH="$(abspath $(BIN)):$$PATH" JUPYTER_CONFIG_PATH="$(CURDIR)/lab" && exec jupyter lab $(LAB)
@@ -57,7 +57,7 @@ lint: .venv/ready-test-$(TORCH)
 		|| { echo "Python 3.11 or newer is needed: make PYTHON=python3.12"; exit 1; }
 	@echo "Setting up .venv/ with the $(TORCH) build of torch: a minute or two, about 1.4 GB."
 	@$(PYTHON) -m venv .venv \
-		|| { echo "This Python makes no environments: on Debian, apt install python3-venv."; exit 1; }
+		|| { echo "This Python cannot make a virtual environment: on Debian, apt install python3-venv."; exit 1; }
 	@$(INSTALL_TORCH)
 	@$(BIN)/pip install -qq -e .
 	@rm -f .venv/ready-*

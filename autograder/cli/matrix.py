@@ -13,11 +13,11 @@ PAGE = "docs/matrix.md"
 
 def matrix(
     sandboxed: Annotated[
-        bool, typer.Option("--sandboxed", help="Type each answer into a notebook and mark it as a submission is.")
+        bool, typer.Option("--sandboxed", help="Type each answer into a notebook and mark it like a submission.")
     ] = False,
     write: Annotated[bool, typer.Option("--write", help=f"Write the figures to {PAGE}.")] = False,
 ) -> None:
-    """Mark every answer that the kit knows: which mistakes are caught and named, which right answers refused."""
+    """Mark every answer that the kit knows: which mistakes are caught and named, which right answers are refused."""
     from dataclasses import astuple
 
     from ..course import REPOSITORY
@@ -57,4 +57,4 @@ def matrix(
         if write:
             console.print(f"{PAGE} written.")
     if total.refused or total.wrongly_named or not total.misconceptions == total.caught == total.named:
-        refuse("The graders do not hold what they should: see the lines above.")
+        refuse("The graders do not do what they should: see the lines above.")

@@ -7,10 +7,10 @@ from .matrix import COLUMNS, Figures, Outcome, by_exercise, by_kind, figures
 
 _TEXT = """# The proof, in figures
 
-Written by `autograder matrix --write`, and held up to date by a test. Every misconception and every right answer that
-the kit knows is marked by the hidden graders. *Caught*: it fails the grader that it must fail, and loses points.
-*Named*: the student reads its own sentence (or which library may not be called). *Wrong name*: another's sentence.
-*Refused*: a right answer that loses points.
+Written by `autograder matrix --write`, and kept up to date by a test. The hidden graders mark every misconception and
+every right answer that the kit knows. *Caught*: the mistake fails the grader that it must fail, and loses points.
+*Named*: the student reads the mistake's own sentence (or which library must not be called). *Wrong name*: the student
+reads another mistake's sentence. *Refused*: a right answer that loses points.
 
 ## By exercise
 
