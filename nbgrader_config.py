@@ -12,26 +12,26 @@ c = get_config()  # noqa: F821  (nbgrader provides it)
 c.CourseDirectory.course_id = "attention"
 c.CourseDirectory.root = str(Path(__file__).resolve().parent)
 
-# Where assignments are released to and collected from: put it where students' accounts can read and write.
+# Where assignments are released and collected: a folder that students' accounts can read and write.
 c.Exchange.root = str(Path(__file__).resolve().parent / "exchange")
 
 # The exchange holds what strangers put there: no link in it is followed, and nobody hands in for somebody else.
 c.ExchangeFactory.collect = "autograder.nbgrader_plugin.collect.CollectHandIns"
 c.ExchangeFactory.release_feedback = "autograder.nbgrader_plugin.release_feedback.ReleaseFeedback"
 
-# Beside each mark lies the whole report, for the instructor; feedback pages go to students without it.
+# The whole report is next to each mark, for the instructor; students get feedback pages without it.
 c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", "report.json"]
 
-# Students' stubs: a definition that can be run, and that says so when it is called.
+# Students' stubs: a definition that can be run, and that says it is not written when it is called.
 c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}
 
-# In a spreadsheet nobody's name is a formula.
+# Nobody's name is a formula in a spreadsheet.
 c.ExportApp.plugin_class = "autograder.nbgrader_plugin.grades_csv.GradesCsv"
 
-# What lies among the submissions, names, times and links, ends nothing and leads nowhere.
+# Whatever is among the submissions, no name or time stops a run and no link is followed.
 guarded.guard()
 
-# Submissions are read as data, marked outside the student's process, and no kernel is started.
+# Submissions are read as data and marked outside the student's process; no kernel is started.
 c.Autograde.exporter_class = "autograder.nbgrader_plugin.exporter.SubmissionExporter"
 c.Autograde.autograde_preprocessors = [
     "autograder.nbgrader_plugin.preprocessor.MarkExercises",  # in place of nbgrader's Execute
@@ -51,5 +51,5 @@ c.HTMLExporter.filters = page_filters.filters(page_filters.of_this_process)
 c.HTMLExporter.default_preprocessors = ["autograder.nbgrader_plugin.page_filters.PageBegins"]
 c.HTMLExporter.extra_template_basedirs = page_filters.templates()
 
-# Where this is read by formgrader: ids and names of students are text on its own pages too.
+# If formgrader is reading this: ids and names of students are text on its own pages too.
 formgrader_pages.make_safe()

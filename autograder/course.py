@@ -1,7 +1,7 @@
-"""Where things are, and which units and exercises there are with how many points.
+"""Where things are, and which units and exercises there are, with their points.
 
-Points are written on the exercises' lines in `exercises/`; `build` carries them into `source/`, which is what the
-gradebook holds and so what is read here.
+Points are set on the exercises' lines in `exercises/`; `build` carries them into `source/`. They are read from there,
+because that is what the gradebook holds.
 """
 
 from dataclasses import dataclass
@@ -46,11 +46,11 @@ class Unit:
     name: str
     exercises: tuple[Exercise, ...]
     instructor_cells: dict[str, str]
-    """The source of the code cells that belong to the instructor, by grade_id."""
+    """The source of the instructor's code cells, by grade_id."""
     cell_types: dict[str, str]
-    """The cell type of every cell that has a name, by grade_id."""
+    """The cell type of every named cell, by grade_id."""
     showing_cells: frozenset[str]
-    """The source of the other code cells, which are no exercises: they show what the exercises make."""
+    """The source of the other code cells, which are not exercises but show what the exercises make."""
 
     @property
     def max_score(self) -> float:
@@ -58,7 +58,7 @@ class Unit:
         return sum(exercise.points for exercise in self.exercises)
 
     def exercise(self, name: str) -> Exercise:
-        """The exercise of this name; KeyError where there is none."""
+        """The exercise of this name; raises KeyError."""
         for exercise in self.exercises:
             if exercise.name == name:
                 return exercise
@@ -100,7 +100,7 @@ def points(unit_name: str) -> dict[str, float]:
 
 
 def _nbgrader_cells(unit_name: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """The cells that nbgrader knows, each with what it knows of it."""
+    """The cells that nbgrader knows, each with its nbgrader metadata."""
     return [(cell, cell["metadata"]["nbgrader"]) for cell in _cells(unit_name) if "nbgrader" in cell["metadata"]]
 
 
@@ -110,5 +110,5 @@ def _cells(unit_name: str) -> list[dict[str, Any]]:
 
 
 def joined(source: Any) -> str:
-    """A cell's text, which nbformat lets be a string or a list of lines."""
+    """A cell's text, which in nbformat is a string or a list of lines."""
     return source if isinstance(source, str) else "".join(source)

@@ -1,4 +1,4 @@
-"""Which state of the kit gives a mark: a digest of everything here that can change one."""
+"""The version of the kit behind a mark: a digest of everything here that can change one."""
 
 import hashlib
 from functools import cache
@@ -12,7 +12,7 @@ _OF_UNITS = ("hidden", "misconceptions", "right_answers")
 def digest(unit: str) -> str:
     """SHA-256 of the code, the unit's graders, misconceptions and solutions, and its source and release notebooks.
 
-    Other units' folders are left out: who mends a grader of one unit need not mark another again.
+    Other units' folders are left out, so that fixing a grader of one unit does not mean marking another again.
     """
     package = course.REPOSITORY / "autograder"
     files = [path for path in package.rglob("*.py") if not _of_another_unit(path.relative_to(package).parts, unit)]
@@ -30,5 +30,5 @@ def digest(unit: str) -> str:
 
 
 def _of_another_unit(parts: tuple[str, ...], unit: str) -> bool:
-    """Whether a module of the package belongs to a unit's folder, but not to this unit's."""
+    """Whether a module is in the folder of a unit other than this one."""
     return parts[0] in _OF_UNITS and len(parts) > 2 and parts[1] != unit

@@ -1,4 +1,4 @@
-"""A notebook read as data. Nothing in it is believed: neither its name, nor its points, nor the instructor's cells."""
+"""A notebook read as data. Nothing in it is trusted: not its name, not its points, not the instructor's cells."""
 
 import codecs
 import re
@@ -11,15 +11,15 @@ import msgspec
 from . import course
 
 MAX_BYTES = 16 << 20
-"""Of a notebook without its outputs."""
+"""For a notebook without its outputs."""
 MAX_CHARACTERS = 200_000
-"""Of a cell that is run, or searched for what it defines."""
+"""For a cell that is run, or searched for what it defines."""
 MAX_CELLS = 2_000
 MAX_LINES = 1_000_000
-"""Of all cells: a notebook is written a line at a time, at some sixty bytes of memory and more for each."""
+"""For all cells: a notebook is written line by line, and each line takes sixty bytes of memory or more."""
 _MAX_NAME = 100
 
-# Each character is looked at once, whatever it is: Python's tokenizer takes hours for a text that never ends.
+# Looks at each character once, whatever it is: Python's tokenizer takes hours on a string that never ends.
 _WORD = re.compile(
     r"""\#[^\n]*+
     | '''(?:[^'\\]|\\.|'(?!''))*+(?:''')? | "{3}(?:[^"\\]|\\.|"(?!""))*+(?:"{3})?
@@ -27,10 +27,10 @@ _WORD = re.compile(
     | \d\w*+ | (?P<name>\w++)""",
     re.S | re.X,
 )
-# No \s: it takes in line ends too, and a cell of empty lines would be searched for hours.
+# No \s: it matches line ends too, and searching a cell of empty lines would take hours.
 _DEFINITION = re.compile(r"^[ \t]*(?:async def|def|class)[ \t]+(\w+)", re.M)
 
-# Default_Ignorable_Code_Point, as far as Python takes it for printable: fillers and variation selectors.
+# The Default_Ignorable_Code_Points that Python considers printable: fillers and variation selectors.
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"  #
 )
@@ -41,7 +41,7 @@ class Damaged(Exception):
 
 
 class RawMetadata(msgspec.Struct):
-    """What a cell says of itself. Only the name that nbgrader gave it is looked at, so the rest takes no memory."""
+    """A cell's metadata. Only the name that nbgrader gave the cell is decoded, so the rest takes no memory."""
 
     nbgrader: msgspec.Raw = msgspec.Raw(b"null")
 
@@ -51,7 +51,7 @@ class _Named(msgspec.Struct):
 
 
 class RawCell(msgspec.Struct):
-    """A cell as nbformat 4 writes it; of an unknown cell type nothing is run."""
+    """A cell as nbformat 4 writes it; a cell of unknown type is not run."""
 
     cell_type: str
     source: str | list[str] | None = ""
@@ -63,7 +63,7 @@ class RawCell(msgspec.Struct):
 
     @property
     def grade_id(self) -> str:
-        """nbgrader's name of the cell, or an empty string."""
+        """nbgrader's name for the cell, or an empty string."""
         try:
             named = msgspec.json.decode((self.metadata or RawMetadata()).nbgrader, type=_Named)
             return msgspec.json.decode(named.grade_id, type=str)
@@ -87,17 +87,17 @@ class CodeCell:
     exercise: str | None
     """The exercise whose solution cell this is."""
     only_shows: bool = False
-    """Whether it stands as it was released, and only shows what other cells made."""
+    """Whether it is unchanged since the release, and only shows what other cells made."""
     is_ours: bool = False
     """Whether its text is the instructor's."""
 
     def defines(self, name: str) -> bool:
-        """Whether the text of the cell defines this function or class, or means to."""
+        """Whether the text of the cell defines this function or class, or is meant to."""
         return self.exercise == name or name in self._defined
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The names in the cell's code, as far as it can be read; what comments and texts speak of is not used."""
+        """The names in the cell's code, as far as it can be read; those in comments and strings do not count."""
         words = _WORD.finditer(self.source[:MAX_CHARACTERS])
         return frozenset(word["name"] for word in words if word["name"])
 
@@ -133,7 +133,7 @@ def parse(content: bytes) -> RawNotebook:
 
 
 def unit_of(notebook: RawNotebook) -> course.Unit:
-    """The unit that a notebook belongs to, by its cells' grade_ids, whatever the file is called; raises Damaged."""
+    """The unit that a notebook belongs to, by its cells rather than the file's name; raises Damaged."""
     ids = {cell.grade_id for cell in notebook.cells}
     code = [CodeCell("", cell.text, None) for cell in notebook.cells if cell.cell_type == "code"]
     found = [
@@ -151,7 +151,7 @@ def unit_of(notebook: RawNotebook) -> course.Unit:
 
 
 def filled_in(unit: str, answers: Mapping[str, str]) -> bytes:
-    """A released notebook with answers typed into its solution cells, as a student saves it."""
+    """A released notebook with answers typed into its solution cells, as a student would save it."""
     path = course.RELEASE / unit / f"{unit}.ipynb"
     released = msgspec.json.decode(path.read_bytes())
     for cell in released["cells"]:
@@ -161,32 +161,32 @@ def filled_in(unit: str, answers: Mapping[str, str]) -> bytes:
 
 
 def cell_name(number: int, grade_id: str) -> str:
-    """What a cell is called in reports: its grade_id, or its place in the notebook counted from 1."""
+    """A cell's name in reports: its grade_id, or its position in the notebook, counted from 1."""
     return printable(grade_id[:_MAX_NAME]) or f"number {number}"
 
 
 def printable(name: str) -> str:
-    """A stranger's name for something, which may hold a terminal's control codes or be no text at all."""
+    """A name that a stranger chose, made printable: it may hold control codes or not be valid text at all."""
     return "".join(character if is_visible(character) else "\N{REPLACEMENT CHARACTER}" for character in name)
 
 
 def is_visible(character: str) -> bool:
-    """Whether a character shows: controls and joiners do not, nor letters and marks that Unicode lets be ignored."""
+    """Whether a character shows: controls and joiners do not, nor do those that Unicode calls ignorable."""
     return character.isprintable() and not _INVISIBLE.fullmatch(character)
 
 
 @dataclass(frozen=True)
 class Likeness:
-    """The released cell that a cell of a submission stands for."""
+    """The released cell that a cell of a submission corresponds to."""
 
     name: str
-    """Its grade_id; empty where the cell stands for none."""
+    """Its grade_id; empty if there is none."""
     is_copy: bool
-    """Whether a later cell stands for the same one, and so has the name."""
+    """Whether a later cell corresponds to the same one, and so has the name."""
 
 
 def likenesses(notebook: RawNotebook, unit: course.Unit) -> list[Likeness]:
-    """What each cell stands for: the released cell of its grade_id, where that is of the same type."""
+    """For each cell the released cell with its grade_id, if that is of the same type."""
     names = [
         name if unit.cell_types.get(name := cell.grade_id) == cell.cell_type else ""  #
         for cell in notebook.cells
@@ -198,9 +198,9 @@ def likenesses(notebook: RawNotebook, unit: course.Unit) -> list[Likeness]:
 def code_cells(notebook: RawNotebook, unit: course.Unit) -> list[CodeCell]:
     """The cells to run, in the student's order.
 
-    Checks are left out. Of the instructor's own cells the source's text is run, whatever stands in the notebook;
-    one that was deleted is run first. Where a cell stands twice both run, so of two definitions the last counts, and
-    the last alone has the name.
+    Checks are left out. For the instructor's own cells the source's text runs, whatever is in the notebook; a deleted
+    one runs first. If a cell is there twice both run, so the later of two definitions counts, and only the later cell
+    has the name.
     """
     exercises = {exercise.name for exercise in unit.exercises}
     checks = {exercise.check for exercise in unit.exercises}

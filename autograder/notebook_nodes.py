@@ -1,7 +1,7 @@
 """Cells and outputs of a notebook, as nbformat has them.
 
-nbformat's own `new_*` functions check each against the whole schema of a notebook, a quarter of the time that recording
-a mark takes.
+nbformat's own `new_*` functions check each one against the whole schema of a notebook, which takes a quarter of the
+time of recording a mark.
 """
 
 from typing import Any, Literal
@@ -12,7 +12,7 @@ OutputType = Literal["stream", "display_data", "execute_result", "error"]
 
 
 def new_cell(kind: str, identifier: str, source: str) -> Any:
-    """A cell of a kind (code, markdown or raw) without metadata and outputs."""
+    """A cell of a kind (code, markdown or raw) without metadata or outputs."""
     cell = NotebookNode(cell_type=kind, id=identifier, metadata=NotebookNode(), source=source)
     if kind == "code":
         cell.update(execution_count=None, outputs=[])
@@ -20,7 +20,7 @@ def new_cell(kind: str, identifier: str, source: str) -> Any:
 
 
 def new_output(kind: OutputType, **fields: Any) -> Any:
-    """An output with the fields of its kind that are given; of what has data, the data alone need be."""
+    """An output of a kind with the given fields; with `data`, the other fields of its kind are filled in."""
     output = NotebookNode(output_type=kind, **fields)
     if "data" in fields:
         output.update(data=NotebookNode(fields["data"]), metadata=NotebookNode())

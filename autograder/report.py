@@ -1,4 +1,4 @@
-"""What marking gives: plain data, written as one JSON object a submission.
+"""The result of marking: plain data, written as one JSON object per submission.
 
 Fields may be added; none is renamed, since instructors' scripts read them.
 """
@@ -18,7 +18,7 @@ TestOutcome = Literal["passed", "failed", "withheld", "not_run", "grader_error"]
 
 
 NOT_WRITTEN = "Nothing is written in the cell"
-"""How the message begins on an exercise whose stub is untouched."""
+"""How the message begins for an exercise whose stub is untouched."""
 
 
 class TestReport(msgspec.Struct):
@@ -31,7 +31,7 @@ class TestReport(msgspec.Struct):
 
 
 class Diagnosis(msgspec.Struct):
-    """The known misconception that behaves as the submission does."""
+    """The known misconception that behaves exactly like the submission."""
 
     name: str
     sentence: str
@@ -54,13 +54,13 @@ class CellReport(msgspec.Struct):
 
     cell: str
     status: Literal["ran", "set_aside", "failed", "timeout", "crashed"]
-    """set_aside: it only shows what others made, and was run only if another uses what it defines."""
+    """set_aside: it only shows what other cells made, and runs only if another cell uses what it defines."""
     message: str
     printed: str
 
     @property
     def troubled(self) -> bool:
-        """Whether it was to run to its end and did not."""
+        """Whether it should have run to its end and did not."""
         return self.status in ("failed", "timeout", "crashed")
 
 
@@ -82,16 +82,16 @@ class Report(msgspec.Struct):
     version: str = __version__
     """Of the kit that gave the mark."""
     submission: str = ""
-    """SHA-256 of the file that was handed in; empty where there is none."""
+    """SHA-256 of the file that was handed in; empty if there is none."""
     kit: str = ""
-    """SHA-256 of all that decides a mark in this unit: see `autograder.kit`."""
+    """SHA-256 of everything that decides a mark in this unit: see `autograder.kit`."""
     torch: str = ""
     """The version of torch that the graders computed with."""
     cases: str = ""
     """What the graders' cases are drawn from."""
 
     def exercise(self, name: str) -> ExerciseReport:
-        """The report on one exercise; KeyError where the unit has none of this name."""
+        """The report on one exercise; raises KeyError."""
         for exercise in self.exercises:
             if exercise.name == name:
                 return exercise
@@ -108,5 +108,5 @@ def without_marks(
     device: str,
     unit: str | None = None,
 ) -> Report:
-    """The report on a submission of which nothing can be run, and why."""
+    """The report on a submission that cannot be run, with a sentence that says why."""
     return Report(notebook, unit, status, isolation, device, 0.0, 0.0, [], sentence, enforced=list(enforced))

@@ -22,7 +22,7 @@ class BadSettings(Exception):
 
 
 class Isolation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is asked of the sandbox: `sandbox.isolation` says what the levels are."""
+    """The isolation to run submissions with: `sandbox.isolation` says what the levels are."""
 
     require: Literal["A", "B", "best", "none"] = "best"
     trust_submissions: bool = False
@@ -36,7 +36,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pages: PageLimits = PageLimits()
 
     def trusting(self) -> "Settings":
-        """The same, but run without isolation where no level can be had."""
+        """The same, but run without isolation where no level is available."""
         return msgspec.structs.replace(self, isolation=msgspec.structs.replace(self.isolation, trust_submissions=True))
 
 
@@ -46,7 +46,7 @@ def load(path: Path = FILE) -> Settings:
         settings = msgspec.convert(tomllib.loads(path.read_text()), Settings)
     except OSError as error:
         raise BadSettings(f"The settings {path} cannot be read: {error.strerror}.") from None
-    except (ValueError, RecursionError, msgspec.ValidationError) as error:  # of numbers and lists without end too
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:  # of endless numbers and lists too
         raise BadSettings(f"The settings {path} cannot be used: {error}.") from None
     for name, value in [
         *msgspec.structs.asdict(settings.limits).items(),

@@ -1,1 +1,1 @@
-"""What things cost, measured side by side in one run. Nothing here is a test: a figure depends on its machine."""
+"""What things cost, measured side by side in one run. These are not tests: the figures depend on the machine."""

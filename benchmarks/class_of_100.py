@@ -2,9 +2,9 @@
 
 The same submissions go through stock `nbgrader autograde` and `generate_feedback` with the same checks as hidden test
 cells, through the same with kernels that are shut down at once, and through `autograder grade` at isolation level A.
-All take turns, so that whatever else the machine does falls on each alike. Each grades two submissions and many; the
-difference is what the others cost, the rest is what a batch costs once. In each of ROUNDS (3), OURS submissions (100)
-go through ours, STOCK (6) through the others, which need seconds each; the figures are the medians.
+They take turns, so that whatever else the machine does affects all alike. Each grades two submissions, then many; the
+difference is the cost of the others, and the rest is what a batch costs once. In each of ROUNDS (3), OURS (100)
+submissions go through ours and STOCK (6) through the others, which need seconds each; the figures are the medians.
 """
 
 import json
@@ -32,11 +32,11 @@ STOCK, IMMEDIATE = "stock nbgrader", "stock, kernels shut down at once"
 OURS, TWO_WORKERS = "autograder grade, one worker", "autograder grade, two workers"
 Submissions = Mapping[str, bytes]
 FEW = 2
-"""With one submission two workers would be one."""
+"""With a single submission two workers would be one."""
 
 
 def stock(more: str, checks: Mapping[str, Any]) -> Callable[[Submissions], dict[str, Any]]:
-    """What grades submissions with stock nbgrader; `more` stands in its configuration."""
+    """A function that grades submissions with stock nbgrader; `more` goes into its configuration."""
 
     def run(submissions: Submissions) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
@@ -52,7 +52,7 @@ def stock(more: str, checks: Mapping[str, Any]) -> Callable[[Submissions], dict[
 
 
 def ours(submissions: Submissions, workers: int = 1, wanted: str = "time") -> dict[str, Any]:
-    """What `autograder grade` takes, told by `one_batch`."""
+    """What `autograder grade` takes, as `one_batch` tells it."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         stock_course.hand_in(root, UNIT, submissions)
@@ -64,7 +64,7 @@ def ours(submissions: Submissions, workers: int = 1, wanted: str = "time") -> di
 
 
 def measure(sizes: Mapping[str, int], rounds: int) -> dict[str, Any]:
-    """Seconds a submission and once, by pipeline; each round takes other submissions of the class."""
+    """Seconds per submission and per batch, by pipeline; each round takes different submissions of the class."""
     checks = stock_course.calls(UNIT)
     runs: dict[str, Callable[[Submissions], dict[str, Any]]] = {
         STOCK: stock("", checks),
@@ -105,7 +105,7 @@ def main() -> None:
 
 
 def write(figures: Mapping[str, Any]) -> None:
-    """The figures as JSON, as a table, and as a plot."""
+    """Writes the figures as JSON, as a table, and as a plot."""
     FIGURES.mkdir(exist_ok=True)
     (FIGURES / "class_of_100.json").write_text(json.dumps(figures, indent=1) + "\n")
     table = as_markdown(figures)

@@ -1,7 +1,7 @@
 """What each layer of isolation costs a submission: `python -m benchmarks.isolation [ROUNDS]`.
 
-The same right notebook is marked at each level in turn, so that whatever else the machine does falls on all of them
-alike. Below that, each layer alone: what it costs one worker to put it on.
+The same right notebook is marked at each level in turn, so that whatever else the machine does affects all of them
+alike. After that, each layer alone: what it costs one worker to put it on.
 """
 
 import os
@@ -29,7 +29,7 @@ LEVELS = ("none", "B", "A")
 
 
 def levels(rounds: int) -> dict[str, list[float]]:
-    """CPU seconds a submission at each level, grader process and sandbox together, round by round."""
+    """CPU seconds per submission at each level, grader process and sandbox together, round by round."""
     content = filled_in(UNIT, {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()})
     limits = load().limits
     graders = {level: Grader("cpu", Settings(Isolation(level, level == "none"), limits)) for level in LEVELS}
@@ -46,11 +46,11 @@ def levels(rounds: int) -> dict[str, list[float]]:
 
 
 def layers(rounds: int) -> dict[str, list[float]]:
-    """CPU seconds for which each layer keeps a newly forked process, by its name."""
+    """CPU seconds that each layer takes in a newly forked process, by its name."""
     limits = load().limits.of_worker()
     program = system_calls.compiled(cuda=False)
     readable = isolation.readable()
-    files.landlock_version()  # imports what the warm parent has imported before it forks
+    files.landlock_version()  # imports what the warm parent imports before it forks
     with tempfile.TemporaryDirectory() as scratch:
         steps: dict[str, Callable[[], None]] = {
             "fork alone": lambda: None,

@@ -1,4 +1,4 @@
-"""What processes hold in memory while a class is graded, from the kernel's smaps_rollup."""
+"""How much memory processes hold while a class is graded, from the kernel's smaps_rollup."""
 
 import os
 import threading
@@ -10,9 +10,9 @@ ROLES = ("coordinator", "grader", "warm parent", "worker")
 
 
 class Watching:
-    """Within the block: the most that each kind of process held, in MB: (resident, proportional, private).
+    """Measures, within the block, the most that each kind of process held, in MB: (resident, proportional, private).
 
-    Proportional: what is shared with others counts in parts. As workers come and go theirs and their parent's changes.
+    Proportional memory divides what is shared among those who share it, so it changes as workers come and go.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ def _roles(root: int) -> dict[int, str]:
 
 def _children(pid: int) -> list[int]:
     try:
-        tasks = list(Path(f"/proc/{pid}/task").iterdir())  # a grader is started by whichever thread needs one
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())  # any thread may have started a grader
         return [int(child) for task in tasks for child in (task / "children").read_text().split()]
     except OSError:
         return []

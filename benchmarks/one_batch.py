@@ -1,6 +1,6 @@
 """One `autograder grade`, measured: `python -m benchmarks.one_batch COURSE UNIT WORKERS time|memory`.
 
-Prints one JSON object. What the processes hold in memory is looked at in a run of its own, for looking takes time.
+Prints one JSON object. Memory is measured in a separate run, because looking at it takes time.
 """
 
 import contextlib

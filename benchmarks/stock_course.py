@@ -1,6 +1,6 @@
 """The same course for stock nbgrader: hidden test cells that compare with the reference, in the student's kernel.
 
-Each check is given every call that our hidden graders make of a right answer, and the result that they expect. What a
+Each check gets every call that our hidden graders make to a right answer, and the result that they expect. What a
 kernel cannot check in this way (gradients, devices, changed arguments, library calls) is left out, in stock's favour.
 """
 
@@ -51,7 +51,7 @@ _score if "_score" in globals() else None
 
 
 def calls(unit: str) -> dict[str, list[tuple[Any, Any, Any]]]:
-    """By exercise, what our graders call a right answer with, and what it returns."""
+    """By exercise, the arguments with which our graders call a right answer, and what it returns."""
     found: dict[str, list[tuple[Any, Any, Any]]] = {}
 
     def collect(session: Session) -> None:
@@ -98,7 +98,7 @@ def nbgrader(root: Path, *arguments: str) -> None:
 
 
 def class_of(size: int, unit: str) -> dict[str, bytes]:
-    """Submissions that end: a quarter right, the others each with one known mistake of the catalogue."""
+    """Submissions, all of which terminate: a quarter right, the others each with one known mistake."""
     right = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
     wrong = list(catalogue.misconceptions(unit).values())
     submissions = {}

@@ -1,7 +1,7 @@
 """Writes the sample class into demo/submitted/: notebooks as students hand them in. All names are invented.
 
-Their answers are the catalogue's, so that they stay true when a unit changes: `python demo/sample_class.py`
-writes them, and with `--check` fails where a file is not what it would write.
+Their answers come from the catalogue, so that they stay valid when a unit changes. `python demo/sample_class.py`
+writes them; with `--check` it fails if a file is not what it would write.
 """
 
 import json
@@ -41,7 +41,7 @@ def hand_ins() -> dict[str, tuple[str, bytes]]:
     styles, mistakes = catalogue.right_answers(UNIT), catalogue.misconceptions(UNIT)
 
     def typed(*entries: catalogue.Candidate, **code: str) -> bytes:
-        """The solutions, with these entries and this code in the place of some of them."""
+        """The solutions, some of them replaced by these entries and this code."""
         return filled_in(UNIT, {**right, **{entry.exercise: entry.source() for entry in entries}, **code})
 
     def in_style(*names: str) -> bytes:
@@ -80,7 +80,7 @@ def _changed(content: bytes, change: Callable[[list[dict[str, Any]]], None]) -> 
 
 
 def _copy_a_cell(cells: list[dict[str, Any]]) -> None:
-    """As Jupyter's copy and paste does: the copy has the same grade_id. The first one is left with an old mistake."""
+    """Copies as Jupyter's copy and paste does: with the same grade_id. The first one keeps an old mistake."""
     place = next(i for i, cell in enumerate(cells) if cell["id"] == "scaled_softmax")
     wrong = catalogue.misconceptions(UNIT)["not_scaled"].source()
     cells.insert(place, {**cells[place], "id": "pasted", "source": wrong})

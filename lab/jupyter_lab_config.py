@@ -1,4 +1,4 @@
-"""JupyterLab's settings for a course. `make lab` puts this folder before those of the user's home."""
+"""JupyterLab's settings for a course. `make lab` gives this folder precedence over those in the user's home."""
 
 c = get_config()  # noqa: F821  (Jupyter provides it)
 
@@ -7,4 +7,4 @@ c.ServerApp.jpserver_extensions = {
     "nbgrader.server_extensions.assignment_list": True,
     "nbgrader.server_extensions.validate_assignment": True,
 }
-c.ServerApp.allow_root = True  # in a container there is often no other user
+c.ServerApp.allow_root = True  # a container often has no other user

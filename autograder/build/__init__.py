@@ -1,1 +1,1 @@
-"""exercises/ and solutions/ -> source/ -> release/, byte for byte the same each time."""
+"""exercises/ and solutions/ -> source/ -> release/, the same bytes each time."""

@@ -1,4 +1,4 @@
-"""Builds every unit's files in a folder of their own, then compares them with the repository's or puts them there."""
+"""Builds every unit's files in a temporary folder, then compares them with the repository's or replaces those."""
 
 import filecmp
 import json
@@ -20,18 +20,18 @@ from ..settings import load
 from .source_notebook import BuildError, digest, source_notebook
 
 CHECK_MODULE = Path(__file__).parents[1] / "handout" / "attention_check.py"
-EXAMPLES, MISTAKES = "public_examples.json", "known_mistakes.json"  # the names by which the check reads them
+EXAMPLES, MISTAKES = "public_examples.json", "known_mistakes.json"  # the check reads them by these names
 
 _ROUNDING = 1e-5
-"""What two processors may make of one sum, which is rounded to five digits; the check itself allows more."""
+"""How far apart two processors may get the same sum, rounded to five digits; the check itself allows more."""
 
 _OF_EACH_UNIT = ("hidden", "misconceptions", "right_answers")
-"""The rooms in which every unit has a package."""
+"""The packages in which every unit has a package of its own."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A built file that is not as the repository has it."""
+    """A built file that differs from the repository's."""
 
     path: Path
     what: str
@@ -45,7 +45,7 @@ def differences() -> list[Difference]:
 
 
 def build() -> list[Difference]:
-    """Writes source/ and release/; what has changed. Raises BuildError, and then has written nothing."""
+    """Writes source/ and release/; returns what has changed. If it raises BuildError, nothing was written."""
     with temporary.held("build-") as stage:
         for unit in course.unit_names():
             _refuse_edited(course.SOURCE / unit / f"{unit}.ipynb")
@@ -79,7 +79,7 @@ def _build(stage: Path) -> None:
         notebook = source_notebook(text, course.REPOSITORY / "solutions" / text.name)
         nbformat.write(notebook, folder / f"{text.stem}.ipynb")
         shutil.copyfile(CHECK_MODULE, folder / CHECK_MODULE.name)
-    with Grader("cpu", load().trusting()) as grader:  # the only code that runs is the kit's own
+    with Grader("cpu", load().trusting()) as grader:  # only the kit's own code runs
         for text in texts:
             folder = stage / "source" / text.stem
             points = _points(folder / f"{text.stem}.ipynb")
@@ -94,7 +94,7 @@ def _build(stage: Path) -> None:
 
 
 def _examples(unit: str, points: dict[str, float], examples: dict[str, list[Any]]) -> dict[str, Any]:
-    """What the student's check needs of each exercise; raises BuildError where texts and graders do not meet."""
+    """What the student's check needs for each exercise; raises BuildError if texts and graders do not match."""
     hidden = f"autograder/hidden/{unit}/"
     for exercise in points:
         if not examples.get(exercise):
@@ -106,7 +106,7 @@ def _examples(unit: str, points: dict[str, float], examples: dict[str, list[Any]
 
 
 def _json(value: Any) -> str:
-    """JSON in which a list of numbers takes one line."""
+    """JSON with each list of numbers on one line."""
     text = json.dumps(value, indent=1)
     return re.sub(r"\[\s+([-\d][^\[\]{}\"]*)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", text) + "\n"
 
@@ -146,7 +146,7 @@ def _compare(stage: Path) -> Iterator[Difference]:
 
 
 def is_up_to_date(built: Path, present: Path) -> bool:
-    """Whether the file that is there says what the built one does: processors round known sums differently."""
+    """Whether the existing file says what the built one does: processors round the sums of mistakes differently."""
     if filecmp.cmp(built, present, shallow=False):
         return True
     if built.name != MISTAKES:

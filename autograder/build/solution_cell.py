@@ -1,4 +1,4 @@
-"""A solution as a notebook cell: everything below a docstring stands between nbgrader's solution marks."""
+"""A solution as a notebook cell: everything below a docstring goes between nbgrader's solution marks."""
 
 import ast
 import textwrap
@@ -9,13 +9,13 @@ END = "### END SOLUTION"
 
 
 class NoSolution(Exception):
-    """solutions/ has no such function or class, or none that a stub can be made of; `str()` says what."""
+    """solutions/ has no such function or class, or none that can become a stub; `str()` says what is wrong."""
 
 
 def solution_cell(module_source: str, name: str) -> str:
-    """The definition of `name`, its bodies marked so that nbgrader replaces them by the stub.
+    """The definition of `name`, with its bodies marked so that nbgrader replaces them with the stub.
 
-    Signature and docstring stay; so does `super().__init__()`, which is no part of any exercise.
+    Signature and docstring stay; so does `super().__init__()`, which is not part of any exercise.
     """
     try:
         ast.parse(module_source)
@@ -29,7 +29,7 @@ def solution_cell(module_source: str, name: str) -> str:
         else [definition]
     )
     added = 0
-    for function in reversed(functions):  # from the bottom, so that line numbers above stay right
+    for function in reversed(functions):  # bottom up, so that line numbers above stay right
         body = _body(function)
         if not body:
             continue

@@ -5,7 +5,7 @@ The text is a py:percent notebook (jupytext). Some of its cells are more than te
     # %% exercise="scaled_softmax" points=4             becomes the solution cell and its check
     # %% [markdown] written="why_scale" points=3        a question; below it comes a cell for the answer, marked by hand
     # %% locked="setup"                                 code that belongs to the instructor
-    # %% [markdown]  and  # %%                          stand as they are; the latter are the student's to change
+    # %% [markdown]  and  # %%                          stay as they are; students may change the latter
 """
 
 import hashlib
@@ -31,7 +31,7 @@ _METADATA = {
 
 
 class BuildError(Exception):
-    """What is to be built is not right; `str()` says what and where."""
+    """Something is wrong in what is to be built; `str()` says what and where."""
 
 
 def source_notebook(text: Path, solutions: Path) -> Any:
@@ -68,7 +68,7 @@ def source_notebook(text: Path, solutions: Path) -> Any:
 
 
 def digest(notebook: Any) -> str:
-    """Changes when a cell's text or its nbgrader metadata does; running the notebook changes nothing."""
+    """A digest that changes with a cell's text or nbgrader metadata, but not when the notebook is run."""
     cells = [
         [cell["cell_type"], course.joined(cell["source"]), cell["metadata"].get("nbgrader")]
         for cell in notebook["cells"]

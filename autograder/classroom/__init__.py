@@ -1,1 +1,1 @@
-"""Many submissions: who handed something in, marking them side by side, one writer for the gradebook."""
+"""A whole class: who handed something in, marking submissions in parallel, one writer for the gradebook."""

@@ -21,10 +21,10 @@ class NothingToGrade(Exception):
 
 @dataclass(frozen=True)
 class Refused:
-    """A folder of submissions, or a student in the gradebook, for whom nobody is graded."""
+    """A folder of submissions, or a student in the gradebook, that cannot be graded."""
 
     name: str
-    """As it can be printed."""
+    """In printable form."""
     reason: str
 
 
@@ -40,15 +40,16 @@ class Assignment:
     hand_ins: list[HandIn]
     refused: list[Refused]
     passed_over: list[str]
-    """What lies among the submissions and was not looked at: it is no STUDENT/UNIT/."""
+    """What is among the submissions and was not looked at, because it is not STUDENT/UNIT/."""
     not_on_roster: list[str]
-    """Who handed in and is in the class for that alone, though there is a roster."""
+    """Students who are in the class only because they handed in, although there is a roster."""
 
 
 def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: Path | None) -> Assignment:
     """Who is in the class and what they handed in.
 
-    The roster is a file, else ROOT/roster.csv, else the gradebook's students; who handed in belongs to the class too.
+    The roster is the given file, else ROOT/roster.csv, else the gradebook's students; everyone who handed in belongs to
+    the class too.
     Raises UnknownUnit, NothingToGrade, BadRoster and CourseProblem.
     """
     unit = course.unit(unit_name)
@@ -97,7 +98,7 @@ def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: 
 
 
 def _why_not(name: str, known: set[str], handed_in: list[str]) -> str:
-    """Why nobody new can be enrolled for a folder; nothing where somebody can."""
+    """Why a folder's name cannot become a new student; empty if it can."""
     if name in known:
         return ""
     if not can_be_id(name):

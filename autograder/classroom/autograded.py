@@ -1,4 +1,4 @@
-"""A student's marked notebook, as nbgrader's autograde would write it: the feedback in its cells, the report beside."""
+"""A student's marked notebook, as nbgrader's autograde would write it: feedback in its cells, the report next to it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,7 +28,7 @@ class Autograded:
         config = self._directory.config
         self._mode = int(str(Autograde(coursedir=self._directory, config=config).permissions), 8)
         self._limit_output = LimitOutput(config=config)
-        # What stands beside the source notebook: the check that the notebook's cells import, and its examples.
+        # The files next to the source notebook: the check that the notebook's cells import, and its examples.
         self._beside = {
             path.name: path.read_bytes()
             for path in sorted((course.SOURCE / unit).iterdir())
@@ -36,11 +36,11 @@ class Autograded:
         }
 
     def folder(self, student: str) -> Path:
-        """Where the student's marked notebook lies."""
+        """The folder with the student's marked notebook."""
         return Path(self._directory.format_path(self._directory.autograded_directory, student, self._unit))
 
     def marked(self, content: bytes | notebook.Damaged, report: Report) -> Any:
-        """The student's notebook with what the report says in its cells."""
+        """The student's notebook, with the report written into its cells."""
         try:
             if isinstance(content, notebook.Damaged):
                 raise content
@@ -61,7 +61,7 @@ class Autograded:
         whole_files.fill(self.folder(student), files, self._mode)
 
     def report(self, student: str) -> Report | None:
-        """The report of the last marking, where the notebook that it is about lies beside it."""
+        """The report of the last marking; None unless the notebook that it is about is next to it."""
         folder = self.folder(student)
         try:
             report = msgspec.json.decode((folder / REPORT_FILE).read_bytes(), type=Report)
@@ -70,5 +70,5 @@ class Autograded:
         return report if (folder / f"{self._unit}.ipynb").is_file() else None
 
     def notebook(self, student: str) -> Any:
-        """The marked notebook as it lies there."""
+        """The marked notebook as it is on disk."""
         return nbformat.v4.reads((self.folder(student) / f"{self._unit}.ipynb").read_text())

@@ -41,7 +41,7 @@ class Cells:
 
 
 class Shown(msgspec.Struct):
-    """What a feedback page shows of an entry: a person's score and comment where there is one, else the automatic."""
+    """What a feedback page shows of an entry: a person's score and comment if there is one, else the automatic one."""
 
     scores: dict[str, float]
     comments: dict[str, str | None]
@@ -59,7 +59,7 @@ class Shown(msgspec.Struct):
 
     @property
     def digest(self) -> str:
-        """Tells one page's content from another's."""
+        """Identifies the page's content."""
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
 
 
@@ -87,13 +87,13 @@ class Entry:
         return found
 
     def automatic_scores(self) -> dict[str, float | None]:
-        """By grade cell; None where a person is to mark."""
+        """By grade cell; None where a person has to mark."""
         return {name: grade.auto_score for name, grade in self._grades.items()}
 
     def put(self, notebook: Any, report: Report, timestamp: datetime | None) -> None:
-        """Takes the scores and comments from the marked notebook, by nbgrader's rules; what people gave stays.
+        """Takes the scores and comments from the marked notebook, by nbgrader's rules; what people gave is kept.
 
-        Where a grader of ours failed there is no score but the request that a person look at it.
+        Where one of our graders failed there is no score, but a request that a person look at it.
         """
         if timestamp is not None:
             self._submission.timestamp = timestamp
@@ -119,7 +119,7 @@ class Entry:
         self._notebook.late_submission_penalty = penalty
 
     def shown(self) -> Shown:
-        """What the feedback page says of it."""
+        """What the feedback page says about it."""
         return Shown(
             {name: _score(grade) for name, grade in self._grades.items()},
             {name: _comment(found) for name, found in self._comments.items()},
@@ -162,9 +162,9 @@ def find(session: Session, cells: Cells, student: str) -> Entry | None:
 
 
 def new(session: Session, cells: Cells, student: str) -> Entry:
-    """An empty entry, which is in the gradebook once it is committed with its marks.
+    """An empty entry, which reaches the gradebook only when it is committed together with its marks.
 
-    nbgrader's own `add_submission` commits it without: a run that ended then would leave an entry of nothing.
+    nbgrader's own `add_submission` commits it without them: a run that ended then would leave an empty entry.
     """
     submission = SubmittedAssignment(assignment_id=cells.assignment, student_id=student)
     notebook = SubmittedNotebook(notebook_id=cells.notebook, assignment=submission)
@@ -176,14 +176,14 @@ def new(session: Session, cells: Cells, student: str) -> Entry:
 
 
 def waiting(session: Session, cells: Cells) -> int:
-    """How many written answers wait for a person."""
+    """How many written answers are waiting for a person."""
     written = [cell for cell, name in cells.graded.items() if not name.startswith(course.CHECK_PREFIX)]
     grades = session.query(Grade).filter(Grade.cell_id.in_(written), Grade.needs_manual_grade)
     return int(grades.filter(Grade.manual_score.is_(None)).count())
 
 
 def late(session: Session, cells: Cells) -> dict[str, timedelta]:
-    """Who handed the unit in late, by nbgrader's reckoning with due date and extensions, and how late."""
+    """Who handed the unit in late, and how late, as nbgrader computes it from due date and extensions."""
     handed_in = session.query(SubmittedAssignment).filter(
         SubmittedAssignment.assignment_id == cells.assignment, SubmittedAssignment.timestamp.is_not(None)
     )
@@ -222,7 +222,7 @@ def _notebooks(session: Session, unit: str) -> Any:
 
 
 def _score(grade: Any) -> float:
-    """By nbgrader's rule, which it works out in the database."""
+    """By nbgrader's rule, which nbgrader itself evaluates in the database."""
     given = grade.manual_score if grade.manual_score is not None else grade.auto_score
     return 0.0 if given is None else given + (grade.extra_credit or 0.0)
 

@@ -1,7 +1,7 @@
-"""The feedback page, from the template that nbgrader's generate_feedback fills, with what it repeats done once.
+"""The feedback page, from the template of nbgrader's generate_feedback, without doing the same work for every page.
 
-nbgrader makes an exporter and its templates anew for each page, opens the gradebook for each, validates the notebook
-it has written itself, and parses the page again to give images a text. The pages are equal in content.
+For each page nbgrader builds the exporter and its templates again, opens the gradebook, validates the notebook that it
+has written itself, and parses the page again to give images alternative texts. The pages are equal in content.
 """
 
 import re
@@ -39,12 +39,12 @@ class FeedbackPages:
         self._exporter = _Exporter(unit, PageFormatter(formatter), parent=converter, config=converter.config)
 
     def path(self, student: str) -> Path:
-        """Where the student's page lies."""
+        """The path of the student's page."""
         folder = self._directory.format_path(self._directory.feedback_directory, student, self._unit)
         return Path(folder) / f"{self._unit}.html"
 
     def put(self, student: str, node: Any, shown: Shown) -> None:
-        """Writes the page of a marked notebook, into which scores and comments are put; raises OSError."""
+        """Writes the page of a marked notebook, after putting scores and comments into it; raises OSError."""
         for cell in node.cells:
             about = cell.metadata.get("nbgrader", {})
             if utils.is_solution(cell):
@@ -66,7 +66,7 @@ class FeedbackPages:
 
 
 class _Exporter(HTMLExporter):
-    """nbconvert's exporter, kept for all pages of one unit: its notebooks' metadata are the release's."""
+    """nbconvert's exporter, kept for all pages of one unit: their notebooks all have the release's metadata."""
 
     def __init__(self, unit: str, texts: PageFormatter, **settings: Any) -> None:
         super().__init__(**settings)
@@ -79,7 +79,7 @@ class _Exporter(HTMLExporter):
         self._texts = texts
 
     def page(self, node: Any, **about: Any) -> str:
-        """The page of a notebook that has its scores and comments; `about` is what nbgrader's template asks for."""
+        """The page of a notebook that has its scores and comments; `about` is what nbgrader's template needs."""
         shorten(node)
         self._texts.begin()
         filled: str = self.template.render(nb=node, resources={**self._resources, "nbgrader": about})
@@ -88,7 +88,7 @@ class _Exporter(HTMLExporter):
 
 
 def _with_alternative_texts(page: str) -> str:
-    """As nbconvert does with every page: what a screen reader says of an image that says nothing of itself."""
+    """The page with a text for screen readers on every image that has none, as nbconvert does on every page."""
     soup = BeautifulSoup(page, "html.parser")
     for image in soup.select("img:not([alt])"):
         image["alt"] = "No description has been provided for this image"

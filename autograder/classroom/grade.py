@@ -1,4 +1,4 @@
-"""`autograder grade`: a class through the sandbox into the gradebook, one row for everyone on the roster."""
+"""`autograder grade`: a class goes through the sandbox into the gradebook, with one row for everyone on the roster."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -27,31 +27,31 @@ class Row:
 
     student: str
     report: Report
-    """Without what passed and without the tests: a class of any size is held in memory."""
+    """Without the exercises that passed and without the tests, because the rows of a whole class are held in memory."""
     problem: str = ""
-    """Why the mark could not be recorded; empty where it was."""
+    """Why the mark could not be recorded; empty if it was."""
     is_new: bool = True
     """Whether it was marked in this run."""
     note: str = ""
-    """What to know of what was handed in, as it lies there now."""
+    """What to know about the student's files, as they are now."""
 
 
 @dataclass(frozen=True)
 class ClassResult:
-    """Where things are once a class is graded."""
+    """The state of a class once it is graded."""
 
     rows: list[Row]
     terms: Ready | None
-    """On what terms submissions were marked; None where none had to be."""
+    """On what terms submissions were marked; None if none had to be."""
     pages: Path
-    """The feedback pages, `<student>` standing for a student."""
+    """The path of the feedback pages, with `<student>` for the student."""
     gradebook: Path
     waiting: int
-    """How many written answers wait for a person."""
+    """How many written answers are waiting for a person."""
     late: dict[str, timedelta]
     """Who handed in after the due date, and how long after."""
     refused: list[Refused]
-    """For whom nobody was graded."""
+    """Folders and students that could not be graded."""
 
 
 def grade(
@@ -65,9 +65,9 @@ def grade(
     on_start: Callable[[int], None] = lambda total: None,
     on_row: Callable[[Row], None] = lambda row: None,
 ) -> ClassResult:
-    """Grades everyone into the gradebook; who handed in what is graded already is left alone, unless `regrade`.
+    """Grades everyone into the gradebook; submissions that are already graded are left alone, unless `regrade`.
 
-    May be interrupted at any moment and run again. marking: what gives the reports on those who are to be marked.
+    May be interrupted at any moment and run again. marking: makes the reports on the submissions to mark.
     Raises GraderRefused and CourseProblem.
     """
     rows: dict[str, Row] = {}
@@ -98,7 +98,7 @@ def grade(
             else:
                 finished(Row(hand_in.student, _brief(kept), is_new=False, note=hand_in.note))
         if todo:
-            formatter.start()  # beside the graders, which take longer
+            formatter.start()  # while the graders start, which takes longer
             desks = open_things.enter_context(marking(work, todo, device=device, settings=settings, workers=workers))
             terms = desks.start()
             for marked in desks.marked():
@@ -112,7 +112,7 @@ def grade(
 
 
 def _nothing_handed_in(work: Assignment, hand_in: HandIn, earlier: Entry | None) -> Report:
-    """earlier: what the gradebook has of the student, whose hand-in is gone since."""
+    """earlier: the gradebook's entry for the student, if a submission that was graded has since gone."""
     stands = " The gradebook keeps the mark of what was handed in before." if earlier else ""
     score = sum(given or 0.0 for given in earlier.automatic_scores().values()) if earlier else 0.0
     note = hand_in.note + stands
@@ -120,6 +120,6 @@ def _nothing_handed_in(work: Assignment, hand_in: HandIn, earlier: Entry | None)
 
 
 def _brief(report: Report) -> Report:
-    """What the table tells of a report."""
+    """What the table shows of a report."""
     wrong = [msgspec.structs.replace(e, tests=[]) for e in report.exercises if e.status != "passed"]
     return msgspec.structs.replace(report, exercises=wrong, cells=[])

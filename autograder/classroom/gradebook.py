@@ -1,4 +1,4 @@
-"""The class in nbgrader's gradebook, through one session for the whole batch."""
+"""The class in nbgrader's gradebook, in one session for the whole batch."""
 
 import re
 import shutil
@@ -33,7 +33,7 @@ _MAKING = ".gradebook-"
 
 @contextmanager
 def said_in_a_sentence(root: Path) -> Iterator[None]:
-    """Within the block a locked or damaged database, a full disk and their kin are a CourseProblem."""
+    """Turns a locked or damaged database, a full disk and the like into a CourseProblem."""
     try:
         yield
     except (SQLAlchemyError, sqlite3.Error, OSError) as error:
@@ -61,7 +61,7 @@ def reading(root: Path) -> Iterator[Session]:
 
 
 def students(root: Path) -> list[Student]:
-    """Everyone in the course's gradebook; nobody where there is none. Raises CourseProblem."""
+    """Everyone in the course's gradebook; nobody if there is none. Raises CourseProblem."""
     if not (root / FILE).is_file():
         return []
     with reading(root) as session:
@@ -69,7 +69,7 @@ def students(root: Path) -> list[Student]:
 
 
 def assignments(root: Path) -> list[str]:
-    """The names of the gradebook's assignments, of this kit and others; none where there is no gradebook."""
+    """The names of all assignments in the gradebook, whether this kit's or not; none if there is no gradebook."""
     if not (root / FILE).is_file():
         return []
     with reading(root) as session:
@@ -77,12 +77,12 @@ def assignments(root: Path) -> list[str]:
 
 
 class ClassGradebook:
-    """The gradebook of the course in a folder, for marks of one unit."""
+    """The gradebook of the course in a folder, for the marks of one unit."""
 
     def __init__(self, root: Path, unit: str) -> None:
-        """Opens the gradebook, making it where there is none, and puts the unit as it is now into it.
+        """Opens the gradebook, creating it if there is none, and puts the unit as it is now into it.
 
-        Raises CourseProblem; SQLAlchemy's and the system's errors are to be said by `said_in_a_sentence`.
+        Raises CourseProblem, and errors of SQLAlchemy and the system, which `said_in_a_sentence` turns into one.
         """
         self._root = root
         self._unit = unit
@@ -101,7 +101,7 @@ class ClassGradebook:
         self._cells: Cells = entry.cells(self._session, unit)
 
     def enrol(self, students: Sequence[Student]) -> None:
-        """Adds students, or updates what the gradebook knows of them."""
+        """Adds students, or updates what the gradebook knows about them."""
         known = {student.id: student for student in self._session.query(NbgraderStudent)}
         for student in students:
             told = {"first_name": student.first_name, "last_name": student.last_name, "email": student.email}
@@ -118,11 +118,11 @@ class ClassGradebook:
         return entry.find(self._session, self._cells, student)
 
     def new_entry(self, student: str) -> Entry:
-        """An empty entry, for the unit's cells, in place of none."""
+        """An empty entry for the unit's cells, for a student who has none."""
         return entry.new(self._session, self._cells, student)
 
     def waiting(self) -> int:
-        """How many written answers wait for a person."""
+        """How many written answers are waiting for a person."""
         return entry.waiting(self._session, self._cells)
 
     def late(self) -> dict[str, timedelta]:
@@ -130,33 +130,33 @@ class ClassGradebook:
         return entry.late(self._session, self._cells)
 
     def penalise(self, entry: Entry) -> None:
-        """Sets the penalty for handing in late, by nbgrader's plugin for it."""
+        """Sets the penalty for handing in late, as nbgrader's plugin decides it."""
         entry.penalise(self._late_penalties)
 
     def provenance(self, entry: Entry) -> Provenance | None:
-        """What is kept of the mark in an entry; None where `autograder grade` did not give it."""
+        """What is recorded about the mark in an entry; None if `autograder grade` did not give it."""
         return provenance.find(self._session, entry.id)
 
     def keep(self, entry: Entry, kept: Provenance) -> None:
-        """Records what the mark in an entry rests on."""
+        """Records what the mark in an entry is based on."""
         provenance.put(self._session, entry.id, kept)
 
     def commit(self) -> None:
-        """Makes everything since the last commit last, all of it or nothing, and lets go of it in memory."""
+        """Commits everything since the last commit, all of it or nothing, and frees the memory that it took."""
         self._session.commit()
         self._session.expunge_all()
 
     def rollback(self) -> None:
-        """Takes everything since the last commit back."""
+        """Undoes everything since the last commit."""
         self._session.rollback()
         self._session.expunge_all()
 
     def close(self) -> None:
-        """Ends the session; what was not committed is gone."""
+        """Ends the session; what was not committed is lost."""
         self._gradebook.close()
 
     def _holds_the_unit(self) -> bool:
-        """Whether the gradebook has the unit's cells as they are released: points, texts, all of them."""
+        """Whether the gradebook has all of the unit's cells as they are released, with their points and texts."""
         try:
             held = self._gradebook.find_notebook(self._unit, self._unit)
         except MissingEntry:
@@ -175,9 +175,9 @@ class ClassGradebook:
         )
 
     def _put_unit(self) -> None:
-        """Tells the gradebook of the unit's cells and points; of new points too, once there are submissions."""
+        """Puts the unit's cells and points into the gradebook; changed points too, even if there are submissions."""
         self.commit()
-        with tempfile.TemporaryDirectory() as folder:  # release/ is made by `build`; here only the gradebook is
+        with tempfile.TemporaryDirectory() as folder:  # `build` makes release/; only the gradebook is wanted here
             api: Any = nbgrader_api(self._root, source=course.SOURCE, release=Path(folder))
             result = api.generate_assignment(self._unit, force=True, create=True)
         if result["success"]:
@@ -205,7 +205,7 @@ class ClassGradebook:
 
 
 def _refuse_another(root: Path, url: str) -> None:
-    """Marks go where `--dry-run`, formgrader and the next run look for them."""
+    """Refuses a gradebook anywhere but where `--dry-run`, formgrader and the next run look for marks."""
     if url != f"sqlite:///{root / FILE}":
         raise CourseProblem(
             f"The course's nbgrader_config.py puts the gradebook at {url}; `autograder grade` keeps it in "
@@ -216,13 +216,13 @@ def _refuse_another(root: Path, url: str) -> None:
 
 
 def _clean_up(root: Path) -> None:
-    """Removes what a run that was killed left over."""
+    """Removes what a killed run left behind."""
     for left_over in root.glob(f"{_MAKING}*"):
         shutil.rmtree(left_over)
 
 
 def _make(root: Path, course_id: str) -> None:
-    """Makes an empty gradebook elsewhere and puts it in place whole: nbgrader makes one in many steps."""
+    """Makes an empty gradebook elsewhere and moves it into place whole, because nbgrader makes one in many steps."""
     with tempfile.TemporaryDirectory(dir=root, prefix=_MAKING) as folder:
         Gradebook(f"sqlite:///{folder}/{FILE}", course_id).close()
         (Path(folder) / FILE).rename(root / FILE)

@@ -1,6 +1,6 @@
-"""What each student handed in: which file of theirs is the notebook, what is in it, and when it came.
+"""What each student handed in: which of their files is the notebook, what is in it, and when it came.
 
-The folder of submissions is opened once, and what is in it is reached from there: see `handed_in.opened_folder`.
+The folder of submissions is opened once, and everything in it is opened from there: see `handed_in.opened_folder`.
 """
 
 import errno
@@ -17,16 +17,16 @@ from ..nbgrader_plugin.time_stamp import TIMESTAMP, stamp_in
 _NOTHING = "Nothing was handed in."
 _MOST_NAMED = 5
 _MOST_LOOKED_AT = 20
-"""Notebooks under other names in which the unit is looked for, the newest first."""
+"""How many notebooks under other names are searched for the unit, newest first."""
 _MOST_BYTES_LOOKED_AT = 32 << 20
-"""Of these together, but for the newest, which may be as large as any notebook."""
+"""Of these together, not counting the newest, which may be as large as any notebook."""
 _OF_PROGRAMS = {".ipynb_checkpoints", ".DS_Store", ".git", ".gitignore", ".gitkeep", ".keep"}
-"""What programs leave behind, and nobody hands in; and files that begin with `._`, which macOS puts beside others."""
+"""What programs leave behind and nobody hands in; so are files beginning with `._`, which macOS adds."""
 
 
 @dataclass(frozen=True)
 class HandIn:
-    """One student's submission. `notebook` is its file's name in the student's folder, None where there is none."""
+    """One student's submission. `notebook` is the file's name in the student's folder, None if there is none."""
 
     student: str
     notebook: str | None
@@ -36,28 +36,28 @@ class HandIn:
 
 @dataclass(frozen=True)
 class Read:
-    """What was read of a submission at one moment."""
+    """What was read from a submission at one moment."""
 
     content: bytes | notebook.Damaged
-    """What there is to mark of the file, or why there is nothing."""
+    """The part of the file that is marked, or why there is none."""
     digest: str
-    """SHA-256 of the whole file; empty where there is nothing to mark."""
+    """SHA-256 of the whole file; empty if there is nothing to mark."""
     stamp: bytes | None
-    """What `nbgrader collect` wrote beside the notebook of when it was handed in; None where there is nothing."""
+    """The time of handing in that `nbgrader collect` wrote next to the notebook; None if it is not there."""
 
 
 class Submissions:
-    """The folder `submitted`/<student>/<unit>/ of everyone, as it is when it is asked."""
+    """Everyone's folder `submitted`/<student>/<unit>/, as it is at the moment of each call."""
 
     def __init__(self, submitted: Path, unit: str) -> None:
-        """Opens the folder, if it is there; raises OSError where it cannot be read."""
+        """Opens the folder, if it is there; raises OSError if it cannot be read."""
         self._unit = unit
         self._folder: OpenedFolder | None = None
         if submitted.exists():
             self._folder = OpenedFolder.at(submitted)
 
     def students(self) -> list[str]:
-        """Whose folder has one for the unit, in alphabetical order."""
+        """The students whose folder has one for the unit, in alphabetical order."""
         return [name for name in self._names() if not name.startswith(".") and self._has_unit(name)]
 
     def hand_in(self, student: str) -> HandIn:
@@ -70,11 +70,11 @@ class Submissions:
         except NotADirectoryError:
             return self._no_folder(student)
         except OSError as error:
-            no_name = error.errno == errno.ENAMETOOLONG  # else reading it says what is wrong
+            no_name = error.errno == errno.ENAMETOOLONG  # otherwise reading it says what is wrong
             return HandIn(student, None, _NOTHING) if no_name else HandIn(student, f"{self._unit}.ipynb")
 
     def read(self, hand_in: HandIn) -> Read:
-        """What a student handed in, notebook and time from one opened folder."""
+        """What a student handed in; notebook and time come from the same opened folder."""
         assert hand_in.notebook is not None
         try:
             with self._opened(hand_in.student) as folder:
@@ -87,9 +87,9 @@ class Submissions:
             return Read(damage_of(error), "", None)
 
     def passed_over(self, units: Collection[str]) -> list[str]:
-        """What lies among the submissions, as a path within the folder, where no submission of any unit is looked for.
+        """What is among the submissions where no submission of any unit is looked for, as paths within the folder.
 
-        Names that begin with a dot are no students' and no units'.
+        A name that begins with a dot is neither a student nor a unit.
         """
         there = [name for name in self._names() if not _is_of_a_program(name)]
         students = [name for name in there if not name.startswith(".") and self._leads_to_folder(name)]
@@ -120,7 +120,7 @@ class Submissions:
         return HandIn(student, None, _NOTHING)
 
     def _newest_recognised(self, folder: OpenedFolder, notebooks: list[str]) -> str | None:
-        """The newest notebook that belongs to the unit, among so many that looking is soon done."""
+        """The newest notebook that belongs to the unit, among no more than can be searched quickly."""
         files = [(status.st_mtime, name, status.st_size) for name in notebooks if (status := _status(folder, name))]
         newest_first = sorted(files, reverse=True)[:_MOST_LOOKED_AT]
         left = _MOST_BYTES_LOOKED_AT + sum(size for _, _, size in newest_first[:1])
@@ -138,7 +138,7 @@ class Submissions:
             return False
 
     def _no_folder(self, student: str) -> HandIn:
-        """Where a link leads, to the solutions perhaps or to a classmate's folder, is not looked at."""
+        """A hand-in for a link, which is not followed: it could lead to the solutions or a classmate's folder."""
         assert self._folder is not None
         is_link = self._folder.is_link(student) and self._has_unit(student)
         if not is_link:
@@ -185,7 +185,7 @@ def _status(folder: OpenedFolder, name: str) -> os.stat_result | None:
 
 
 def _beside(marked: str, notebooks: list[str]) -> str:
-    """What to say of other notebooks than the one that is marked."""
+    """What to say about notebooks other than the marked one."""
     others = [name for name in notebooks if name != marked]
     return f"Also there, and not marked: {_named(others)}." if others else ""
 

@@ -19,7 +19,7 @@ from .assignment import Assignment
 from .hand_in import HandIn
 
 _AHEAD = 4
-"""Reports for each grader that may wait for the writer: a class of any size takes the same memory."""
+"""Reports of each grader that may wait for the writer, so that a class of any size takes the same memory."""
 _LOOK_SECONDS = 0.2
 
 
@@ -29,10 +29,10 @@ class Marked:
 
     hand_in: HandIn
     content: bytes | notebook.Damaged
-    """What was marked of the file, or why there is nothing."""
+    """The part of the file that was marked, or why there is none."""
     report: Report
     stamp: bytes | None = None
-    """What stood beside it of when it was handed in."""
+    """The time of handing in, as the file next to the notebook has it."""
 
 
 class MarkingAhead:
@@ -47,7 +47,7 @@ class MarkingAhead:
         settings: Settings,
         workers: int,
     ) -> None:
-        """hand_ins: those to mark; where there is no notebook there is no report."""
+        """hand_ins: those to mark; one without a notebook gets no report."""
         self._hand_ins = [hand_in for hand_in in hand_ins if hand_in.notebook is not None]
         self._unit = work.unit.name
         self._submissions = work.submissions
@@ -118,7 +118,7 @@ class MarkingAhead:
         return Marked(hand_in, read.content, report, read.stamp)
 
     def _replaced(self, number: int) -> Grader:
-        """A new grader in the place of one that has stopped."""
+        """A new grader to replace one that has stopped."""
         self._graders[number].close()
         self._graders[number] = self._new_grader(number)
         return self._graders[number]
@@ -128,14 +128,14 @@ class MarkingAhead:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._closing.set()
-        with ThreadPoolExecutor(len(self._graders)) as closing:  # each may be in the middle of a submission
+        with ThreadPoolExecutor(len(self._graders)) as closing:  # at once: each may be in the middle of a submission
             list(closing.map(Grader.close, self._graders))
         for thread in self._threads:
             thread.join()
 
 
 def _cores() -> list[int]:
-    """The processors that this process may use, from any one of them; none where it cannot be told."""
+    """The processors that this process may use, starting at one that its id picks; none if unknown."""
     cores = processor.usable()
     first = os.getpid() % len(cores) if cores else 0
     return cores[first:] + cores[:first]

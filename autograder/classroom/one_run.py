@@ -1,4 +1,4 @@
-"""One `autograder grade` at a time writes to a course: a second is refused before it has done anything."""
+"""Only one `autograder grade` at a time writes to a course: a second is refused before it has done anything."""
 
 import fcntl
 import os
@@ -13,9 +13,9 @@ LOCK = ".grading.lock"
 
 @contextmanager
 def one_run(root: Path) -> Iterator[None]:
-    """Holds the course for this process; the system lets go of it however the process ends.
+    """Locks the course for this process; the system releases the lock however the process ends.
 
-    Raises CourseProblem where another process holds it, or nothing can be written there.
+    Raises CourseProblem if another process holds the lock, or nothing can be written there.
     """
     try:
         file = os.open(root / LOCK, os.O_RDWR | os.O_CREAT, 0o644)

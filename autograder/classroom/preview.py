@@ -1,4 +1,4 @@
-"""`autograder grade --dry-run`: whose marks would change, and why, after a grader was fixed. Writes nothing."""
+"""`autograder grade --dry-run`: whose marks would change, and why, say after a grader was fixed. Writes nothing."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -70,6 +70,6 @@ def _why(before: dict[str, str] | None, now: dict[str, str], report: Report) -> 
 
 
 def _outcomes(report: Report | None) -> dict[str, dict[str, str]]:
-    """The tests' outcomes by exercise; none where there was no grading."""
+    """The tests' outcomes by exercise; none if there is no report."""
     exercises = report.exercises if report else []
     return {exercise.name: {test.name: test.outcome for test in exercise.tests} for exercise in exercises}

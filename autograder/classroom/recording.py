@@ -1,7 +1,7 @@
 """Records marks: the marked notebook, the feedback page, then the gradebook, whose commit makes the mark count.
 
-A run that ends in the middle leaves a student's folders newer than the gradebook or as they were. The gradebook keeps
-what each mark rests on (`provenance`), so the next run sees which is which, and marks what does not agree again.
+A run that ends in the middle leaves a student's folders newer than the gradebook, or untouched. The gradebook keeps
+what each mark is based on (`provenance`), so the next run sees which it is, and marks again what does not agree.
 """
 
 import errno
@@ -28,11 +28,11 @@ from .hand_in import HandIn
 from .marking_ahead import Marked
 
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
-"""What is wrong with a disk, and not with one student's folders."""
+"""Errors of the disk, not of one student's folders."""
 
 
 class Recording:
-    """The one writer of a batch."""
+    """The only writer of a batch."""
 
     def __init__(self, work: Assignment, gradebook: ClassGradebook, formatter: Formatter) -> None:
         self._unit = work.unit
@@ -43,12 +43,12 @@ class Recording:
         self._pages = FeedbackPages(work.root, work.unit.name, formatter)
 
     def page(self, student: str) -> Path:
-        """Where a student's feedback page lies."""
+        """The path of a student's feedback page."""
         return self._pages.path(student)
 
     def left_alone(self, hand_in: HandIn, device: Device, settings: Settings) -> Report | None:
-        """The report on a submission whose mark stands, nothing that decides it having changed; None where it has to
-        be marked. Scores and comments that people gave since are brought into the feedback page.
+        """The report on a submission whose mark stands because nothing that decides it has changed; None if it has to
+        be marked. The feedback page is updated with scores and comments that people have given since.
         """
         try:
             return self._left_alone(hand_in, device, settings)
@@ -56,7 +56,7 @@ class Recording:
             self._gradebook.rollback()
             if _is_everyones(error):
                 raise
-            return None  # what lies there is damaged, in whatever way; it is marked and written anew
+            return None  # what is there is damaged, in whatever way: mark it and write it again
 
     def _left_alone(self, hand_in: HandIn, device: Device, settings: Settings) -> Report | None:
         entry = self._gradebook.entry(hand_in.student)
@@ -72,7 +72,7 @@ class Recording:
         return report
 
     def record(self, marked: Marked) -> str:
-        """Records one mark; what went wrong, or nothing. A full disk or an unwritable gradebook is raised."""
+        """Records one mark; returns what went wrong, if anything. A full disk or an unwritable gradebook is raised."""
         try:
             self._record(marked)
         except Exception as error:
@@ -114,7 +114,7 @@ class Recording:
             kept is not None
             and kept.submission == report.submission == handed_in.digest != ""
             and kept.kit == report.kit == self._kit
-            and kept.torch.partition("+")[0] in ("", version("torch").partition("+")[0])  # none ran, or any build of it
+            and kept.torch.partition("+")[0] in ("", version("torch").partition("+")[0])  # none ran, or any build
             and report.status != "grader_error"
             and report.notebook == f"{hand_in.student}/{self._unit.name}/{in_utf8(hand_in.notebook)}"
             and (required not in ("A", "B") or kept.isolation == required)
@@ -126,5 +126,5 @@ class Recording:
 
 
 def _is_everyones(error: Exception) -> bool:
-    """Whether it would befall the next student too: the gradebook or the disk cannot be written."""
+    """Whether the next student would fail in the same way, because the gradebook or the disk cannot be written."""
     return isinstance(error, SQLAlchemyError) or (isinstance(error, OSError) and error.errno in _DISK)

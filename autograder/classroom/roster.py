@@ -11,7 +11,7 @@ from ..notebook import printable
 
 
 class BadRoster(Exception):
-    """The roster cannot be read; `str()` says why and what to do."""
+    """The roster cannot be used; `str()` says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Student:
 def read(path: Path, enrolled: Collection[str] = ()) -> list[Student]:
     """The students of a CSV file with a column `id`, in its order; raises BadRoster.
 
-    enrolled: the ids that the gradebook has, which may be other than a new one. Columns first_name,
-    last_name and email are taken too: it is the format of `nbgrader db student import`.
+    enrolled: the ids that are already in the gradebook, to which the rule for new ids does not apply. The columns
+    first_name, last_name and email are read too, as in the format of `nbgrader db student import`.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:

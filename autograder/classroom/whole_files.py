@@ -20,11 +20,11 @@ def fill(folder: Path, files: Mapping[str, bytes], mode: int) -> None:
 
 
 def write(path: Path, content: bytes, mode: int) -> None:
-    """Puts a file in the place of what was there before, in one step; raises OSError."""
+    """Replaces a file in one step; raises OSError."""
     part = path.with_name(f".{path.name}.part")
     try:
         with suppress(FileNotFoundError):
-            part.unlink()  # of a run that was killed: it may not be writable
+            part.unlink()  # left by a killed run: it may not be writable
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)

@@ -1,4 +1,4 @@
-"""The commands: they read arguments, call one room, and say what came of it."""
+"""The commands: each reads its arguments, calls one room, and says what came of it."""
 
 import sys
 
@@ -24,7 +24,7 @@ app.command()(ending_in_a_sentence()(matrix))
 
 def main() -> None:
     """The `autograder` command."""
-    # jsonschema would import it for a format that no notebook has, and half of nbgrader's start would be that.
+    # jsonschema imports it for a format that no notebook uses, which takes half of nbgrader's start-up time.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     try:
         app()

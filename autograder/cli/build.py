@@ -8,9 +8,7 @@ from .saying import console, refuse, results, shown
 
 
 def build(
-    check: Annotated[
-        bool, typer.Option("--check", help="Change nothing; fail where something is out of date.")
-    ] = False,
+    check: Annotated[bool, typer.Option("--check", help="Change nothing; fail if something is out of date.")] = False,
 ) -> None:
     """Make source/ from exercises/ and solutions/, and release/ from source/."""
     from ..build import course_files

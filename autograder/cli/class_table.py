@@ -1,4 +1,4 @@
-"""The table that `autograder grade` ends with: one row for everyone, and what to know about each mark."""
+"""The table that `autograder grade` ends with: one row per student, and what to know about each mark."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -26,7 +26,7 @@ _ISOLATION = {"none": "none: NOT ISOLATED"}
 
 
 def class_table(unit: str, result: ClassResult) -> Table:
-    """Students, statuses, scores, and for each exercise that is not right the name of the mistake."""
+    """Students, statuses, scores, and the name of the mistake for each exercise that is not right."""
     table = Table(title=f"{unit}: {len(result.rows)} students{_terms(result)}", title_justify="left")
     table.add_column("student")
     table.add_column("status", no_wrap=True)
@@ -41,7 +41,7 @@ def class_table(unit: str, result: ClassResult) -> Table:
 
 
 def _terms(result: ClassResult) -> str:
-    """On what terms the marks in the table were given; said where a mark was given at all."""
+    """The device and isolation of the marks in the table; empty if no mark was given."""
     given = sorted({(row.report.device, row.report.isolation) for row in result.rows if row.report.isolation})
     told = [f"device {device}, isolation {_ISOLATION.get(level, level)}" for device, level in given]
     return f" ({'; '.join(told)})" if told else ""
@@ -71,7 +71,7 @@ def _notes(row: Row, late: Mapping[str, timedelta]) -> str:
 
 
 def _rounded(delay: timedelta) -> str:
-    """Up, to whole minutes, hours or days."""
+    """The delay, rounded up to whole minutes, hours or days."""
     for unit, length in (("days", 86_400), ("hours", 3_600)):
         if delay.total_seconds() >= 2 * length:
             return f"{ceil(delay.total_seconds() / length)} {unit}"

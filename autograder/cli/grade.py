@@ -14,7 +14,7 @@ from ..settings import BadSettings
 from .isolation import Require, Trust, asked
 from .saying import aside, console, refuse, remark, results, shown
 
-if TYPE_CHECKING:  # nbgrader takes seconds to import: `autograder mark` and `--help` do without
+if TYPE_CHECKING:  # nbgrader takes seconds to import, and `autograder mark` and `--help` do not need it
     from ..classroom.assignment import Assignment
 
 _MOST_NAMED = 20
@@ -32,7 +32,7 @@ def grade(
     device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say whose marks would change.")] = False,
     regrade: Annotated[
-        bool, typer.Option("--regrade", help="Mark everyone again, also who handed in what is graded already.")
+        bool, typer.Option("--regrade", help="Mark everyone again, even what is already graded.")
     ] = False,
     course_folder: Annotated[
         Path, typer.Option("--course", help="The nbgrader course with the gradebook.")
@@ -96,7 +96,7 @@ def grade(
 
 
 def _remarks(work: "Assignment") -> Iterator[str]:
-    """What an instructor has to know of who is in the class and what was handed in."""
+    """What an instructor has to know about who is in the class and what was handed in."""
     if work.passed_over:
         yield (
             f"NOT LOOKED AT in {_short(work.submitted)}: {_some(work.passed_over)}. "

@@ -1,4 +1,4 @@
-"""The options with which `mark` and `grade` ask for isolation."""
+"""The options of `mark` and `grade` that ask for isolation."""
 
 from typing import Annotated, Literal
 
@@ -18,7 +18,7 @@ Trust = Annotated[
 
 
 def asked(require: Literal["A", "B"] | None, trust: bool) -> settings.Settings:
-    """The settings of autograder.toml, with what the command line says instead; raises BadSettings."""
+    """The settings of autograder.toml, overridden by the command line; raises BadSettings."""
     if require is not None and trust:
         raise settings.BadSettings("Either --require-isolation or --trust-submissions: the one rules the other out.")
     asked_for = settings.load()

@@ -17,7 +17,7 @@ from .isolation import Require, Trust, asked
 from .saying import OUR_FAULT, aside, json_line, refuse, remark, results
 
 _TRIES = 2
-"""For a file in which the grader process ended: something else may have ended it."""
+"""Per file, if the grader process ends while marking it: something else may have ended it."""
 
 
 def mark(
@@ -45,10 +45,11 @@ def mark(
 
 
 def _reports(notebooks: Sequence[Path], device: Device, settings: Settings) -> Iterator[Report]:
-    """A report on each; a grader process that ends is replaced. Raises GraderRefused, and GraderStopped where none
-    starts.
+    """A report on each; a grader process that ends is replaced.
+
+    Raises GraderRefused, and GraderStopped if none starts.
     """
-    private = sorted({Path(os.path.realpath(notebook)).parent for notebook in notebooks})  # of links to themselves too
+    private = sorted({Path(os.path.realpath(notebook)).parent for notebook in notebooks})  # even of a link to itself
     grader = Grader(device, settings, private=private)
     try:
         ready = grader.ready

@@ -1,7 +1,7 @@
 """How the commands speak: results on stdout, everything else on stderr, and a sentence where something is wrong.
 
-Names and messages may be a student's: what a terminal would take for a command, and what rich takes for markup, is
-shown and not done.
+Names and messages may come from a student: what a terminal would take for a command, or rich for markup, is shown as
+text and not obeyed.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from .. import notebook
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """Left to `results`: rich would end the program without a word."""
+        """Leaves it to `results`: rich would end the program without a word."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
@@ -41,18 +41,18 @@ _UNPRINTABLE = re.compile("[^\\x20-\\x7e]")
 
 
 def shown(text: object) -> Text:
-    """A text of anyone's as the terminal may have it, in lines."""
+    """Anyone's text, line by line, made safe for a terminal."""
     return Text("\n".join(map(notebook.printable, str(text).split("\n"))))
 
 
 def json_line(value: Any) -> bytes:
-    """One JSON object on a line, in which each character that is not printed is written as its number."""
+    """One JSON object on a line, with every unprintable character escaped as its number."""
     text = msgspec.json.encode(value).decode()
     return _UNPRINTABLE.sub(_as_number, text).encode() + b"\n"
 
 
 def refuse(sentence: object) -> NoReturn:
-    """Says why nothing was done, and ends with exit code 2."""
+    """Says why nothing was done, and exits with code 2."""
     remark(sentence, style="red")
     raise typer.Exit(REFUSED)
 
@@ -69,7 +69,7 @@ class OutputLost(Exception):
 
 @contextlib.contextmanager
 def results() -> Iterator[None]:
-    """Around whatever writes results: all of them are written when it ends, or OutputLost is raised."""
+    """Around code that writes results: when it ends they are all written, or OutputLost is raised."""
     try:
         yield
         sys.stdout.flush()
@@ -80,7 +80,7 @@ def results() -> Iterator[None]:
 
 @contextlib.contextmanager
 def ending_in_a_sentence() -> Iterator[None]:
-    """Around a whole command: a signal that ends it is a KeyboardInterrupt, once, and no traceback is left of that."""
+    """Around a whole command: a signal that ends it raises KeyboardInterrupt once, and no traceback is shown."""
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
@@ -93,7 +93,7 @@ def ending_in_a_sentence() -> Iterator[None]:
 
 
 def flush() -> None:
-    """Writes what is left to be written, or forgets it: Python would complain of it in a traceback."""
+    """Writes what is still buffered, or discards it: otherwise Python would complain about it in a traceback."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -105,8 +105,8 @@ _interrupted: list[float] = []
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    # Ending takes a moment, which another signal must not cut short. Yet one may be lost, for Python drops what is
-    # raised in a destructor. So a later one counts again.
+    # Ending takes a moment, which another signal must not cut short. But the first may have been lost, because Python
+    # drops what is raised in a destructor. So a later one counts again.
     now = time.monotonic()
     if not _interrupted or now - _interrupted[-1] > _ENDING_SECONDS:
         _interrupted.append(now)
@@ -114,7 +114,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _forget(descriptor: int) -> None:
-    """What is still to be written there goes nowhere."""
+    """Sends whatever is still to be written there to /dev/null."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, descriptor)
     os.close(null)

@@ -1,1 +1,1 @@
-"""A report as a student reads it: in the notebook's cells, and so on nbgrader's feedback page."""
+"""A report as a student reads it: in the notebook's cells, and through them on nbgrader's feedback page."""

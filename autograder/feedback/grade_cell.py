@@ -1,4 +1,4 @@
-"""What stands below an exercise's check once it is marked: the score, the mistake by name, and each test."""
+"""What is shown below an exercise's check once it is marked: the score, the named mistake, and each test."""
 
 import re
 from html import escape
@@ -47,7 +47,7 @@ def as_html(exercise: ExerciseReport) -> str:
 
 
 def _prose(sentence: str) -> str:
-    """What stands between backticks is code."""
+    """The sentence as HTML; text between backticks is code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(sentence))
 
 

@@ -1,18 +1,18 @@
-"""A sentence of the kit's in a markdown cell, where names that a stranger chose must not become markup."""
+"""One of the kit's sentences in a markdown cell, where names that a stranger chose must not become markup."""
 
 import re
 
-# Whatever else stands between backticks could end the code, or be a formula, which is looked for in code too.
+# Anything else between backticks could end the code, or be a formula, because formulas are found in code too.
 _CODE = re.compile(r"(`[\w .,()+=@/-]+`)")
 _PUNCTUATION = re.compile(r"[!#$%()*+/:<=>?@\[\\\]^_`{|}~]|\.(?=\S)")
 
 
 def as_markdown(sentence: str) -> str:
-    """The sentence in one line of markdown: a plain name between backticks is code, and all else is text."""
+    """The sentence as one line of markdown: a plain name between backticks is code, everything else is text."""
     parts = _CODE.split(" ".join(sentence.split()))
     return "".join(part if number % 2 else _escaped(part) for number, part in enumerate(parts))
 
 
 def _escaped(text: str) -> str:
-    # An ampersand behind a backslash would be read together with what follows it.
+    # An ampersand after a backslash would be read together with what follows it.
     return _PUNCTUATION.sub(r"\\\g<0>", text).replace("&", "&amp;")

@@ -10,11 +10,11 @@ from . import grade_cell
 from .markdown_text import as_markdown
 
 NOTE = "autograder-note"
-"""The id of the cell with the kit's note on top of a marked notebook; no cell of a student's has it."""
+"""The id of the cell with the kit's note at the top of a marked notebook; no student's cell has this id."""
 
 
 def write(notebook: Any, report: Report) -> None:
-    """Fills the outputs of the notebook's cells; scores stand in the grade cells and nowhere else."""
+    """Fills the outputs of the notebook's cells; scores go into the grade cells and nowhere else."""
     exercises = {course.CHECK_PREFIX + exercise.name: exercise for exercise in report.exercises}
     ran = {cell.cell: cell for cell in report.cells}
     for number, cell in enumerate(notebook.cells, start=1):

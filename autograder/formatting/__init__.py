@@ -1,1 +1,1 @@
-"""What students wrote as HTML, made by a confined process of its own: no text can hold or harm who asks for it."""
+"""Students' texts as HTML, made by a confined process, so that no text can hold up or harm whoever asks for it."""

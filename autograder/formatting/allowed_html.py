@@ -1,6 +1,6 @@
-"""What may stand on a page of the HTML that a student's text becomes: its structure, and nothing that acts or points.
+"""What is allowed in the HTML made from a student's text: its structure, and nothing that acts or links.
 
-A class or an id is enough to do harm: formgrader's script takes whatever has the ones of its buttons for its buttons.
+A class or an id is enough to do harm: formgrader's script treats anything with those of a button as that button.
 """
 
 import nh3
@@ -25,5 +25,5 @@ def prose(html: str) -> str:
 
 
 def highlighted_code(html: str) -> str:
-    """Code as pygments highlights it: the classes of its style, and no other."""
+    """Code as pygments highlights it, with the classes of its style and no others."""
     return _code.clean(html)

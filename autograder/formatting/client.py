@@ -1,4 +1,4 @@
-"""Asks the formatter for HTML, a text at a time, and never waits for it longer than it was told to."""
+"""Asks the formatter for HTML, one text at a time, and never waits longer than it was told to."""
 
 import contextlib
 import socket
@@ -29,7 +29,7 @@ _START_SECONDS = 60
 _MOST_LOSSES = 3
 _REST_SECONDS = 300
 _CHILDS_CPU_SECONDS = 60
-"""After which a child is replaced: nothing gathers in it that would be held against a later text."""
+"""After which a child is replaced, so that nothing builds up in it that would count against a later text."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ class Answer:
 
 
 class _Lost(Exception):
-    """The formatter's process is gone, or was never there."""
+    """The formatter's process is gone, or never started."""
 
 
 class Formatter:
-    """The formatter's process and the connection to its child, either replaced when it is lost.
+    """The formatter's process and the connection to its child; either is replaced when it is lost.
 
-    Where it is lost again and again, it is left alone for a while, and nothing is formatted.
+    If it is lost again and again, it is left alone for a while, and nothing is formatted.
     """
 
     def __init__(self, limits: PageLimits, require: str, *, trust_submissions: bool) -> None:
@@ -71,7 +71,7 @@ class Formatter:
             self._launch()
 
     def format(self, kind: Kind, text: str, *, cpu_seconds: float, wall_seconds: float) -> Answer:
-        """The text as HTML, or what kept it from becoming that."""
+        """The text as HTML, or why it could not be formatted."""
         with self._one_at_a_time:
             try:
                 connection = self._connected()
@@ -88,7 +88,7 @@ class Formatter:
                 self._drop_child()
                 outcome, used, html = "too slow", cpu_seconds, ""
             except (frames.Broken, OSError, KeyError):
-                # Ended by its timer, mostly; what else may have ended it is as bad.
+                # Mostly ended by its timer; anything else that ended it is as bad.
                 self._drop_child()
                 waited = time.monotonic() - begun
                 outcome, used, html = ("too slow" if waited >= cpu_seconds else "failed"), min(waited, cpu_seconds), ""
@@ -97,7 +97,7 @@ class Formatter:
             return Answer(outcome, html, used, time.monotonic() - begun)
 
     def close(self) -> None:
-        """Ends the process; what is formatted after that starts another."""
+        """Ends the process; formatting another text starts a new one."""
         with self._one_at_a_time:
             self._end()
 
@@ -113,7 +113,7 @@ class Formatter:
         return self._child
 
     def _new_child(self) -> socket.socket:
-        """The connection to a child, in the place of the one before, which is ended."""
+        """The connection to a new child; the one before is ended."""
         launched = self._ready()
         near_end, far_end = socket.socketpair()
         with far_end:

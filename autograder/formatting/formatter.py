@@ -21,9 +21,9 @@ from . import frames
 from .frames import Frame
 
 MARKDOWN, CODE = range(2)
-"""What a text is: the code of a request."""
+"""The kind of a text: the code of a request."""
 FORMATTED, TOO_LARGE, FAILED = range(3)
-"""What became of it: the code of an answer."""
+"""What became of the text: the code of an answer."""
 READY, CANNOT = range(2)
 
 MOST_TEXT_BYTES = 1 << 20
@@ -33,9 +33,9 @@ Formats = dict[int, Callable[[str], str]]
 
 
 def main(control_fd: int, terms: Terms, limits: WorkerLimits) -> None:
-    """Serves the control connection until the other side closes it: for each byte, a child with a new connection."""
+    """Serves the control connection until the other side closes it: each byte brings a connection for a new child."""
     control = socket.socket(fileno=control_fd)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other side, which then hangs up
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other side, which then closes the connection
     formats = _formats()
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         try:
@@ -72,7 +72,7 @@ def _serve(control: socket.socket, formats: Formats, confinement: Confinement, l
 
 
 def _format(connection: socket.socket, formats: Formats) -> None:
-    """Formats texts until the other side hangs up. SIGPROF, which nothing here catches, ends what takes too long."""
+    """Formats texts until the connection closes. SIGPROF, which nothing here catches, ends what takes too long."""
     while True:
         request = frames.receive(connection, MOST_TEXT_BYTES)
         begun = time.process_time()
@@ -83,8 +83,8 @@ def _format(connection: socket.socket, formats: Formats) -> None:
             if len(html.encode("utf-8", "replace")) > MOST_HTML_BYTES:
                 outcome, html = TOO_LARGE, ""
         except MemoryError:
-            return  # without an answer: what is left of the memory is for nobody else
-        except Exception:  # what a library makes of a text that nobody has foreseen
+            return  # without an answer, so that the next text gets a child with all of its memory
+        except Exception:  # whatever a library raises on a text that nobody foresaw
             outcome, html = FAILED, ""
         signal.setitimer(signal.ITIMER_PROF, 0)
         used = round((time.process_time() - begun) * 1000)
@@ -92,7 +92,7 @@ def _format(connection: socket.socket, formats: Formats) -> None:
 
 
 def _formats() -> Formats:
-    """The functions that format, each of them used once: what a library imports late, the child may not find."""
+    """The functions that format, each used once already: the child might not find what a library imports late."""
     _without_what_is_not_used()
     from . import pages
 
@@ -106,7 +106,7 @@ def _formats() -> Formats:
 
 
 def _without_what_is_not_used() -> None:
-    """Of nbconvert, modules alone: its packages import exporters and a JSON schema's parsers, for three seconds."""
+    """Empties nbconvert's packages, which spend three seconds importing exporters and a JSON schema's parsers."""
     found = importlib.util.find_spec("nbconvert")
     assert found is not None
     assert found.origin is not None

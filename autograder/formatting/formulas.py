@@ -9,14 +9,14 @@ from latex2mathml.converter import convert_to_element
 from .mathml_core import keep_only_core
 
 LONGEST = 2000
-# Of two lines of definitions an expansion can become as long as it likes.
+# Two lines of definitions can expand to any length.
 _DEFINITIONS = re.compile(r"\\(\w*def|\w*command|let)(?![a-zA-Z])")
 
 
 def mathml(latex: str, display: str) -> str:
-    """The formula as MathML; where it is none that can be shown, its text in dollars.
+    """The formula as MathML; its text in dollars if it cannot be shown.
 
-    latex: what stands between the dollars; a student may have written it.
+    latex: what is between the dollars; a student may have written it.
     display: "inline" or "block".
     """
     dollars = "$" if display == "inline" else "$$"
@@ -25,11 +25,11 @@ def mathml(latex: str, display: str) -> str:
         return as_typed
     try:
         formula = convert_to_element(latex, display=display)
-    except Exception:  # many kinds, and which of them is of no use to the reader
+    except Exception:  # of many kinds; which one is of no use to the reader
         return as_typed
     keep_only_core(formula)
     for part in formula.iter():
         if part.text:
-            # Entities that its own writer leaves as they are, and a student's `<` with them.
+            # latex2mathml leaves entities as they are, and so a student's `<` too.
             part.text = unescape(part.text)
     return tostring(formula, encoding="unicode")

@@ -1,4 +1,4 @@
-"""The wire to the formatter: a head of fixed size and a text. A length is looked at before anything is read."""
+"""The wire format of the formatter: a header of fixed size and a text. Its length is checked before it is read."""
 
 import socket
 import struct
@@ -10,12 +10,12 @@ _HEAD = struct.Struct("<BII")
 
 
 class Broken(Exception):
-    """The other side closed the connection, or sent what is no frame."""
+    """The other side closed the connection, or sent something that is not a frame."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A request, of a kind and with what CPU time it may take; or an answer: its outcome, and the CPU time taken."""
+    """A request: its kind and the CPU time that it may take; or an answer: its outcome and the CPU time it took."""
 
     code: int
     milliseconds: int
@@ -23,7 +23,7 @@ class Frame:
 
 
 def send(connection: socket.socket, frame: Frame) -> None:
-    """Sends one frame; OSError where nobody takes it."""
+    """Sends one frame; raises OSError if nobody takes it."""
     body = frame.text.encode("utf-8", "replace")
     connection.sendall(_HEAD.pack(frame.code, frame.milliseconds, len(body)) + body)
 

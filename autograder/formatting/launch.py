@@ -1,4 +1,4 @@
-"""Starts the formatter's process, around which is what is around a submission's."""
+"""Starts the formatter's process, confined like a submission's."""
 
 import json
 import shutil
@@ -14,13 +14,13 @@ CODE = Path(__file__).parent
 _SANDBOX = CODE.parent / "sandbox"
 _MEGABYTE = 1 << 20
 _CHILDS_CPU_SECONDS = 600
-"""For all that one child formats; it is replaced long before."""
+"""For everything that one child formats; it is replaced long before that."""
 
 
 def launch(level: Level, limits: PageLimits) -> confined_process.ConfinedProcess:
-    """Starts Python on a copy of what formats and what confines; OSError where that cannot be.
+    """Starts Python on a copy of the code that formats and the code that confines; raises OSError.
 
-    Who asks deletes the copy once the process has said that it is ready.
+    The caller deletes the copy once the process has said that it is ready.
     """
     room = temporary.make("autograder-")
     package = room / "autograder"

@@ -1,8 +1,8 @@
-"""What of MathML may stand on a page: the elements and attributes of MathML Core that say how a formula looks.
+"""Which MathML is allowed on a page: the elements and attributes of MathML Core that say how a formula looks.
 
-https://www.w3.org/TR/mathml-core/. Left out are those that do something or point somewhere (`class`, `id`, `style`,
-`href`, `data-*`, `tabindex`, events, `maction`, `annotation-xml`). The lines and columns of tables are of MathML 3, for
-browsers that still draw them.
+https://www.w3.org/TR/mathml-core/. Those that do something or link somewhere are left out (`class`, `id`,
+`style`, `href`, `data-*`, `tabindex`, events, `maction`, `annotation-xml`). The lines and columns of tables come from
+MathML 3, for browsers that still draw them.
 """
 
 import re
@@ -41,11 +41,11 @@ _VALUES = {
     **dict.fromkeys(["accent", "accentunder", "displaystyle"], _YES_OR_NO),
 }
 ATTRIBUTES = {name: re.compile(values) for name, values in _VALUES.items()}
-"""The attributes that may stand, each with the values that it may have."""
+"""The allowed attributes, each with its allowed values."""
 
 
 def keep_only_core(formula: Element) -> None:
-    """Takes everything else out of a formula; of an unknown element what is in it stays."""
+    """Removes everything else from a formula; the content of an unknown element is kept."""
     for part in formula.iter():
         if part.tag not in ELEMENTS:
             part.tag = "mrow"

@@ -1,4 +1,4 @@
-"""What one page may cost, and what stands on it where that is spent: the text as it is, below a sentence."""
+"""What one page may cost to format; once that is spent, it shows the text as it is, below a sentence."""
 
 from collections import OrderedDict
 
@@ -6,13 +6,13 @@ from .client import Formatter, Kind, Outcome
 from .plain_text import LONGEST_CELL, as_it_is, is_short, said
 
 FORMATTED_ON_A_PAGE = 200_000
-"""Characters, the released cells' among them."""
+"""Characters, the released cells' included."""
 _MOST_HTML = 2_000_000
-"""Characters of what is made of a page's texts: nbconvert parses the whole page again."""
+"""Characters of HTML made from a page's texts: nbconvert parses the whole page again."""
 _MOST_ELEMENTS = 20_000
-"""Of what is made of a page's texts: a browser, and that parser, take a second for so many."""
+"""In the HTML made from a page's texts: a browser, and that parser, take a second for so many."""
 _REMEMBERED = 2000
-"""Cells' texts: the released ones of a unit, and answers that many students give."""
+"""Cells whose HTML is kept: the released ones of a unit, and answers that many students give."""
 _LONGEST_REMEMBERED = 30_000
 
 _SENTENCES: dict[Outcome, str] = {
@@ -27,7 +27,7 @@ _FULL = "This page has too much text to format all of it, so this cell is shown 
 
 
 class PageFormatter:
-    """Formats the texts of one page after another. nbconvert's filters, for strangers' text, are its methods."""
+    """Formats the texts of one page after another. Its methods replace nbconvert's filters for strangers' text."""
 
     def __init__(self, formatter: Formatter) -> None:
         self._formatter = formatter
@@ -35,7 +35,7 @@ class PageFormatter:
         self.begin()
 
     def begin(self) -> None:
-        """A new page begins, with nothing spent."""
+        """Begins a new page, with nothing spent."""
         limits = self._formatter.limits
         self._characters = FORMATTED_ON_A_PAGE
         self._html = _MOST_HTML
@@ -48,11 +48,11 @@ class PageFormatter:
         return self._formatted("markdown", source) if len(source) <= LONGEST_CELL else said(_LONG, source)
 
     def code(self, source: str) -> str:
-        """A code cell, in Python whatever it says it is in."""
+        """A code cell, as Python whatever language it claims."""
         return self._formatted("code", source) if is_short(source) else said(_LONG, source)
 
     def raw(self, source: str) -> str:
-        """A raw cell: its text."""
+        """A raw cell: just its text."""
         return as_it_is(source)
 
     def _formatted(self, kind: Kind, source: str) -> str:
@@ -82,7 +82,7 @@ class PageFormatter:
             if len(html) <= _LONGEST_REMEMBERED:
                 self._remember((kind, source), html)
         self._html -= len(html)
-        self._elements -= html.count("<")  # of each element twice, if it is closed
+        self._elements -= html.count("<")  # counts each element twice, if it is closed
         return (html, None) if self._html >= 0 and self._elements >= 0 else ("", _FULL)
 
     def _remember(self, key: tuple[Kind, str], html: str) -> None:

@@ -1,7 +1,7 @@
-"""Cells on the pages that formgrader and feedback show: whatever a student wrote stays text.
+"""Cells on the pages of formgrader and feedback: whatever a student wrote stays text.
 
 A script in an answer would run with the instructor's rights as soon as the instructor reads it, and could change marks.
-And the libraries that format markdown and code take time with the square of some texts' lengths, so that one answer
+And on some texts the libraries that format markdown and code take time quadratic in the length, so that one answer
 could hold up a class: what is longer than anyone reads is shown as it is.
 """
 
@@ -19,11 +19,11 @@ from .plain_text import LONGEST_CELL, as_it_is, is_short
 
 _CODE = Highlight2HTML(pygments_lexer="ipython3")
 _HIGHLIGHTED = dict.fromkeys(("python", "python3", "py", "py3", "ipython", "ipython3"), "python") | {"pycon": "pycon"}
-"""pygments' names of the languages of a course, by what a fence may call them; any other is plain text."""
+"""pygments' names of a course's languages, by the names that a fence may use; any other is plain text."""
 
 
 def markdown2html(source: str) -> str:
-    """A markdown cell, or an instructor's comment, as HTML: nbconvert's filter of this name, for strangers' text."""
+    """A markdown cell, or an instructor's comment, as HTML: replaces nbconvert's filter for strangers' text."""
     if len(source) > LONGEST_CELL:
         return as_it_is(source)
     renderer = _TextOnly(escape=True, allow_harmful_protocols=False, exclude_anchor_links=True)
@@ -31,7 +31,7 @@ def markdown2html(source: str) -> str:
 
 
 def highlight_code(source: str) -> str:
-    """A code cell as HTML: nbconvert's filter of this name, for strangers' code."""
+    """A code cell as HTML: replaces nbconvert's filter for strangers' code."""
     if not is_short(source):
         return as_it_is(source)
     return str(_CODE(source))
@@ -40,8 +40,8 @@ def highlight_code(source: str) -> str:
 class _TextOnly(IPythonRenderer):
     """No HTML, no script, no picture, no link; formulas as MathML.
 
-    What the kit makes itself, formulas and highlighted code, has classes and attributes that a student's text may not
-    have. So something stands in for it that nobody can write beforehand, until the text around it is cleaned.
+    Formulas and highlighted code, which the kit makes itself, have classes and attributes that a student's text may not
+    have. So an unguessable placeholder stands in for them until the text around them is cleaned.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -50,7 +50,7 @@ class _TextOnly(IPythonRenderer):
         self._stand_in = secrets.token_hex(16)
 
     def filled_in(self, page: str) -> str:
-        """The page with what the kit made in the place of what stood in for it."""
+        """The page with every placeholder replaced by what the kit made."""
         return re.sub(rf"{self._stand_in}-(\d+);", lambda found: self._made[int(found[1])], page)
 
     def _keep(self, html: str) -> str:
@@ -80,11 +80,11 @@ class _TextOnly(IPythonRenderer):
         return f"<pre>{escape(code)}</pre>"
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
-        # The reader is signed in: where a student's link leads is for the reader to see, and not a click away.
+        # The reader is signed in, and should see where a student's link leads without being a click away from it.
         return text if text in (escape(url), escape(url.removeprefix("mailto:"))) else f"{text} ({escape(url)})"
 
     def image(self, text: str, url: str, title: str | None = None) -> str:
-        # A pasted picture is not among what is marked, and one from elsewhere would tell its owner who reads it.
+        # Pasted pictures are not marked, and one from elsewhere would tell its owner who reads it.
         return f"<i>[a picture, which is not shown here: {text or escape(url)}]</i>"
 
     def task_list_item(self, text: str, checked: bool = False) -> str:

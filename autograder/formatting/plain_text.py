@@ -1,11 +1,11 @@
-"""Texts shown as they are, and sentences about them; nothing here takes longer than reading the text once."""
+"""Texts shown as they are, and a sentence that says why; nothing here takes longer than reading the text once."""
 
 from html import escape
 
 LONGEST_CELL = 10_000
-"""Characters of a cell that is formatted."""
+"""Characters in a cell that is still formatted."""
 LONGEST_LINE = 500
-"""Characters of a line of code that is highlighted."""
+"""Characters in a line of code that is still highlighted."""
 
 
 def as_it_is(source: str) -> str:
@@ -19,5 +19,5 @@ def said(sentence: str, source: str) -> str:
 
 
 def is_short(code: str) -> bool:
-    """Whether code is highlighted: no longer, and in no longer lines, than anyone reads."""
+    """Whether code is highlighted: it and its lines are no longer than anyone reads."""
     return len(code) <= LONGEST_CELL and max(map(len, code.split("\n"))) <= LONGEST_LINE

@@ -1,1 +1,1 @@
-"""What strangers hand in, read so that what was looked at is what is read."""
+"""Reading what strangers hand in, so that the file that was checked is the file that is read."""

@@ -1,4 +1,4 @@
-"""A notebook file that was handed in: its bytes, read once and no more of them than marking can need."""
+"""A notebook file that was handed in, read once and no further than marking can need."""
 
 import hashlib
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _CLEAR = "Clear the outputs (Kernel, Restart and Clear Outputs) and save it agai
 
 @dataclass(frozen=True)
 class NotebookFile:
-    """What was read. Of a file of more than MAX_BYTES the content is what marking needs, without outputs."""
+    """What was read. For a file of more than MAX_BYTES, `content` is only what marking needs, without outputs."""
 
     content: bytes
     digest: str
@@ -22,7 +22,7 @@ class NotebookFile:
 
 
 def read_in(folder: OpenedFolder, name: str) -> NotebookFile:
-    """The notebook of this name in a folder; raises Damaged where there is no file of a sensible size."""
+    """The notebook of this name in a folder; raises Damaged if there is no file of a sensible size."""
     try:
         with folder.file(name) as file:
             return _read(file)
@@ -40,7 +40,7 @@ def read_at(path: Path) -> NotebookFile:
 
 
 def damage_of(error: Exception) -> Damaged:
-    """What to say where a file, or the folder that it is in, cannot be opened or read."""
+    """What to say when a file, or the folder that it is in, cannot be opened or read."""
     if isinstance(error, NotAFile | NotADirectoryError):
         return Damaged("This is not a regular file. Hand in the notebook itself, not a link or a folder.")
     return Damaged(f"The file cannot be read: {getattr(error, 'strerror', None) or error}.")
@@ -56,7 +56,7 @@ def _read(file: OpenedFile) -> NotebookFile:
     while chunk := file.chunk():
         length += len(chunk)
         digest.update(chunk)
-        if length > MAX_FILE_BYTES:  # it has grown since
+        if length > MAX_FILE_BYTES:  # it has grown meanwhile
             raise _too_large(length)
         try:
             if filtered is None and length > MAX_BYTES:

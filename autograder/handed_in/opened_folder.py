@@ -1,7 +1,7 @@
-"""A folder that strangers may change while it is read: opened once, and everything in it reached from there.
+"""A folder that strangers may change while it is read: it is opened once, and everything in it is opened from there.
 
-A path is looked up anew each time it is used, and in between a file can become a link to another's. What is open stays
-what it is.
+A path is looked up again each time it is used, and meanwhile a file can become a link to someone else's. An open file
+stays the same file.
 """
 
 import errno
@@ -23,7 +23,7 @@ class NotAFile(Exception):
 
 
 class OpenedFile:
-    """A regular file that is open for reading, and closed when this object goes."""
+    """A regular file that is open for reading, and is closed along with this object."""
 
     def __init__(self, descriptor: int) -> None:
         """Takes over the descriptor; raises NotAFile."""
@@ -35,11 +35,11 @@ class OpenedFile:
 
     @property
     def size(self) -> int:
-        """Bytes, at this moment."""
+        """In bytes, at this moment."""
         return os.fstat(self._descriptor).st_size
 
     def chunk(self) -> bytes:
-        """The next bytes, none at the end; raises OSError."""
+        """The next bytes; none at the end. Raises OSError."""
         return os.read(self._descriptor, _CHUNK)
 
     def __enter__(self) -> "OpenedFile":
@@ -50,7 +50,7 @@ class OpenedFile:
 
 
 class OpenedFolder:
-    """A folder that is open, and closed when this object goes."""
+    """An open folder, which is closed along with this object."""
 
     def __init__(self, descriptor: int) -> None:
         """Takes over the descriptor."""
@@ -59,21 +59,21 @@ class OpenedFolder:
 
     @classmethod
     def at(cls, path: Path) -> "OpenedFolder":
-        """The folder at a path of the instructor's own, where links are followed; raises OSError."""
+        """The folder at one of the instructor's own paths, in which links are followed; raises OSError."""
         return cls(os.open(path, _FOLDER))
 
     @classmethod
     def of_student(cls, path: Path) -> "OpenedFolder":
-        """The folder at a path SUBMISSIONS/STUDENT/UNIT, of which the last two may be no links.
+        """The folder at a path SUBMISSIONS/STUDENT/UNIT, of which the last two must not be links.
 
-        Raises OSError; NotADirectoryError where one is a link.
+        Raises OSError; NotADirectoryError if one is a link.
         """
         everyones, student, unit = path.parent.parent, path.parent.name, path.name
         with cls.at(everyones) as opened, opened.folder(student) as folder:
             return folder.folder(unit)
 
     def folder(self, name: str) -> "OpenedFolder":
-        """The folder of this name in it; raises OSError, NotADirectoryError where there is a link."""
+        """The folder of this name in it; raises OSError, NotADirectoryError if it is a link."""
         return OpenedFolder(os.open(_within(name), _FOLDER | os.O_NOFOLLOW, dir_fd=self._descriptor))
 
     def file(self, name: str) -> OpenedFile:
@@ -81,18 +81,18 @@ class OpenedFolder:
         return _opened(_within(name), self._descriptor)
 
     def names(self) -> list[str]:
-        """What lies in it, in alphabetical order; raises OSError."""
-        return sorted(os.listdir(self._descriptor))  # noqa: PTH208  a Path is looked up anew
+        """The names in it, in alphabetical order; raises OSError."""
+        return sorted(os.listdir(self._descriptor))  # noqa: PTH208  a Path would be looked up again
 
     def status(self, name: str) -> os.stat_result:
-        """Of what has this name, a link's own; to put names in order and to choose words, and for nothing that counts.
+        """The status of what has this name, for a link its own: for sorting and for messages, never for a decision.
 
         Raises OSError.
         """
         return os.stat(_within(name), dir_fd=self._descriptor, follow_symlinks=False)
 
     def is_folder(self, name: str) -> bool:
-        """Whether there is a folder of this name, and no link to one."""
+        """Whether there is a folder of this name, not a link to one."""
         return _is(stat.S_ISDIR, self, name)
 
     def is_link(self, name: str) -> bool:
@@ -100,7 +100,7 @@ class OpenedFolder:
         return _is(stat.S_ISLNK, self, name)
 
     def leads_to_folder(self, path: str) -> bool:
-        """Whether a folder is at this path, links followed: so that a link has a row that says what it is."""
+        """Whether this path is a folder, links followed: so that a link gets a row that says what it is."""
         try:
             return stat.S_ISDIR(os.stat(path, dir_fd=self._descriptor).st_mode)
         except (OSError, ValueError):
@@ -114,12 +114,12 @@ class OpenedFolder:
 
 
 def file_at(path: Path) -> OpenedFile:
-    """The file at a path that the instructor gave; only its last part may be no link. Raises NotAFile and OSError."""
+    """The file at a path that the instructor gave, whose last part must not be a link. Raises NotAFile and OSError."""
     return _opened(str(path), None)
 
 
 def bytes_of(file: OpenedFile, limit: int) -> bytes | None:
-    """All that is in a small file; None where that is more than the limit. Raises OSError."""
+    """The content of a small file; None if it is more than the limit. Raises OSError."""
     content = b""
     while len(content) <= limit and (chunk := file.chunk()):
         content += chunk
@@ -127,7 +127,7 @@ def bytes_of(file: OpenedFile, limit: int) -> bytes | None:
 
 
 def is_one_name(name: str) -> bool:
-    """Whether this can be the name of something in a folder, and is no path."""
+    """Whether this can be the name of something in a folder, and is not a path."""
     return bool(name) and name not in (".", "..") and "/" not in name and "\0" not in name
 
 

@@ -1,4 +1,4 @@
-"""Which names may become students' ids: they stand in paths, on pages, in terminals and in spreadsheets."""
+"""Which names may become students' ids: they appear in paths, on pages, in terminals and in spreadsheets."""
 
 import re
 import unicodedata
@@ -12,18 +12,18 @@ _OF_JAVASCRIPT = {
     *("toLocaleString", "toString", "valueOf"),
     *("__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__", "__proto__"),
 }
-"""What every object in JavaScript has: formgrader's script looks students up by their ids, and would find these."""
+"""What every object in JavaScript has: formgrader's script looks students up by id, and would find these."""
 _TOO_MANY_MARKS = re.compile("M{4}")
-"""Categories of characters: more accents on one letter than any script writes hide what they stand on."""
+"""In categories of characters: more accents on a letter than any script writes, which hide what is below them."""
 _LONGEST = 255
-"""Bytes of a folder's name, on Linux and macOS."""
+"""In bytes, for a folder's name on Linux and macOS."""
 
 
 def can_be_id(name: str) -> bool:
     """Whether a new student may have this id.
 
-    A vowel sign or an accent counts with the letter before it, whether Unicode has one character for both or not.
-    Invisible characters, such as joiners and changes of direction, are none of a name's letters.
+    A vowel sign or an accent counts with the letter before it, whether or not Unicode has one character for both.
+    Invisible characters, such as joiners and changes of direction, are not letters.
     """
     composed = unicodedata.normalize("NFC", name)
     kinds = [unicodedata.category(character) for character in composed]

@@ -1,7 +1,7 @@
-"""A notebook's JSON without what marking does not need, dropped while it is read: outputs may be of any size.
+"""Drops from a notebook's JSON, while it is read, what marking does not need: outputs may be of any size.
 
-Kept are the values that `notebook.parse` looks at; in the place of a dropped one stands `null`. What is kept is passed
-on as it is, so that JSON that is none stays none. What is dropped is looked at for its end alone.
+The values that `notebook.parse` looks at are kept; each dropped value becomes `null`. What is kept is passed on
+unchanged, so that invalid JSON stays invalid. What is dropped is only searched for its end.
 """
 
 import re
@@ -11,9 +11,9 @@ _KEPT = {
     3: {b"cell_type", b"source", b"metadata"},
     4: {b"nbgrader"},
 }
-"""Names of what is kept, by the number of brackets around them; elsewhere everything is."""
+"""The names whose values are kept, by the number of brackets around them; at other depths everything is kept."""
 _MOST_PARTS = 8_000_000
-"""Brackets met one by one, some 4 seconds of them; a notebook of 60 MB of outputs has thousands."""
+"""Brackets that are met one by one: some 4 seconds' worth. A notebook with 60 MB of outputs has thousands."""
 _LONGEST_NAME = 100
 _QUOTE = ord('"')
 
@@ -26,24 +26,24 @@ _TO_PART = re.compile(rb'[^"\[\]{}:,]*+')
 
 
 class TooManyParts(Exception):
-    """It has more brackets and strings than can be looked through."""
+    """The file has more brackets and strings than can be looked through."""
 
 
 class WithoutOutputs:
-    """Takes a notebook's JSON in pieces of any length, and gives back what is kept."""
+    """Takes a notebook's JSON in pieces of any length, and returns what is kept."""
 
     def __init__(self) -> None:
         self._depth = 0
         self._parts = 0
         self._left = b""
-        """A string's first bytes, where a piece ended in it."""
+        """The first bytes of a string, if a piece ended inside it."""
         self._in_string = False
         self._dropping: int | None = None
-        """The depth at which what is dropped ends."""
+        """The depth at which the dropped value ends."""
         self._name = b""
-        """The last string, if a name stands at this depth."""
+        """The last string, if it may be a name at this depth."""
         self._unwanted = False
-        """Whether the next value is one to drop."""
+        """Whether the next value is to be dropped."""
 
     def feed(self, piece: bytes) -> bytes:
         """What is kept of the next piece; raises TooManyParts."""
@@ -61,16 +61,16 @@ class WithoutOutputs:
         return b"".join(kept)
 
     def end(self) -> bytes:
-        """What is kept of an unfinished end."""
+        """What is kept of an unfinished string at the end."""
         return self._left
 
     def _count(self) -> None:
-        self._parts += 4  # it takes four times as long
+        self._parts += 4  # each takes four times as long as a dropped one
         if self._parts > _MOST_PARTS:
             raise TooManyParts
 
     def _through_string(self, data: bytes, start: int, kept: list[bytes]) -> int:
-        """To the end of a long string's piece."""
+        """To the end of a long string, or of the piece."""
         match = _REST_OF_STRING.match(data, start)
         assert match
         end = match.end()
@@ -88,7 +88,7 @@ class WithoutOutputs:
         return position
 
     def _through_dropped(self, data: bytes, position: int) -> int:
-        """To the end of what is dropped, or of the piece."""
+        """To the end of the dropped value, or of the piece."""
         depth, parts = self._depth, self._parts
         while depth != self._dropping and parts <= _MOST_PARTS:
             match = _TO_BRACKET.match(data, position)
@@ -111,7 +111,7 @@ class WithoutOutputs:
         return position
 
     def _through_kept(self, data: bytes, start: int, kept: list[bytes]) -> int:
-        """To the end of the next bracket, string, colon or comma in what is kept."""
+        """Past the next bracket, string, colon or comma in what is kept."""
         match = _TO_PART.match(data, start)
         assert match
         position = match.end()
@@ -137,11 +137,11 @@ class WithoutOutputs:
         return position + 1
 
     def _is_unwanted(self) -> bool:
-        """Whether nothing looks at what has this name; a name with an escape in it may be any."""
+        """Whether nothing looks at the value of this name; a name with an escape in it could be any name."""
         return self._name not in _KEPT.get(self._depth, {self._name}) and b"\\" not in self._name
 
     def _string(self, data: bytes, position: int, kept: list[bytes]) -> int:
-        """A string: a name, a value to keep or one to drop."""
+        """Past a string: a name, a value to keep or one to drop."""
         if self._unwanted:
             self._unwanted = False
             self._dropping = self._depth
@@ -155,7 +155,7 @@ class WithoutOutputs:
             self._name = data[position + 1 : end]
             kept.append(data[position : end + 1])
             return end + 1
-        if len(data) - position <= _LONGEST_NAME:  # perhaps a name, whose end is in the next piece
+        if len(data) - position <= _LONGEST_NAME:  # perhaps a name that ends in the next piece
             self._left = data[position:]
         else:
             self._name = b""

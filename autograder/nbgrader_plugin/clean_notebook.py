@@ -1,8 +1,8 @@
-"""The notebook that nbgrader gets to see: the student's cells, in the released notebook's terms.
+"""The notebook that nbgrader gets to see: the student's cells with the released notebook's metadata.
 
 nbgrader trusts a submission's metadata: a duplicated grade_id, changed points or an unknown kernel stop it or change
-a score. So of a student's notebook only the cells' texts are taken, and of a cell that is not the student's to change
-not even that; everything that nbgrader reads is the release's.
+a score. So only the text of the cells is taken from a student's notebook, and not even that for cells that students
+must not change; everything else that nbgrader reads comes from the release.
 """
 
 from copy import deepcopy
@@ -25,7 +25,7 @@ _PUT_BACK = "put_back"
 
 
 def released(unit: str) -> Any:
-    """A copy of the notebook as it was released; FileNotFoundError where it was not."""
+    """A copy of the notebook as it was released; raises FileNotFoundError if it was not."""
     return deepcopy(_released(unit))
 
 
@@ -35,14 +35,14 @@ def _released(unit: str) -> Any:
 
 
 def stand_in(unit: str, reason: Damaged) -> Any:
-    """What stands in the place of a damaged notebook: the released one, with the reason in its metadata."""
+    """What stands in for a damaged notebook: the released one, with the reason in its metadata."""
     notebook = released(unit)
     notebook.metadata["autograder"] = {DAMAGED: str(reason)}
     return notebook
 
 
 def damage(node: Any) -> str | None:
-    """Why the file that this notebook stands in for could not be read; None for a notebook of the student's own."""
+    """Why the file that this notebook stands in for could not be read; None for a student's own notebook."""
     found = node.metadata.get("autograder", {}).get(DAMAGED)
     return found if isinstance(found, str) else None
 
@@ -50,9 +50,9 @@ def damage(node: Any) -> str | None:
 def clean(submission: RawNotebook, unit: str) -> Any:
     """A valid notebook with the student's cells in their order.
 
-    Marking finds in it what it finds in the submission. Of a cell that stands twice the last copy is the one with the
-    name; both run, and of a check neither. Cells that nbgrader needs for a score and that were deleted are put back at
-    the end, where they change no other cell's number. What is longer than anything that is run or read is cut.
+    Marking finds in it what it finds in the submission. If a cell is there twice, the last copy has the name; both run,
+    unless it is a check. Deleted cells that nbgrader needs for a score are put back at the end, where they change no
+    other cell's number. Whatever is too long to be run or read is cut.
     """
     notebook = released(unit)
     named = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in notebook.cells if "nbgrader" in cell.metadata}
@@ -77,7 +77,7 @@ def clean(submission: RawNotebook, unit: str) -> Any:
 
 
 def without_put_back(notebook: Any) -> Any:
-    """The notebook without the cells that `clean` put back: there are no more of these than were handed in."""
+    """The notebook without the cells that `clean` put back, so with no more cells than were handed in."""
     cells = [cell for cell in notebook.cells if not cell.metadata.get("autograder", {}).get(_PUT_BACK)]
     return NotebookNode({**notebook, "cells": cells})
 
@@ -89,10 +89,10 @@ def _named(raw: RawCell, original: Any) -> Any:
 
 
 def _unnamed(raw: RawCell, number: int, claimed: Any) -> Any:
-    """A cell without a name; `claimed` is the released cell whose grade_id it has all the same, if any.
+    """A cell without a name; `claimed` is the released cell whose grade_id it has nevertheless, if any.
 
-    It is a copy, or of another type. With a locked cell's grade_id it says what was released, and runs only where
-    marking runs it.
+    It is then a copy, or of another type. With a locked cell's grade_id its text is the released one, and it runs only
+    where marking runs it.
     """
     kind = raw.cell_type if raw.cell_type in ("code", "markdown") else "raw"
     is_of_type = claimed is not None and claimed.cell_type == kind
@@ -104,6 +104,6 @@ def _unnamed(raw: RawCell, number: int, claimed: Any) -> Any:
 
 
 def _text(raw: RawCell, original: Any) -> str:
-    """The student's text where that is asked for, else the release's."""
+    """The student's text in a cell that asks for an answer, else the release's."""
     text: str = raw.text if original.metadata["nbgrader"]["solution"] else original.source
     return text

@@ -2,8 +2,8 @@
 
 nbgrader's own follows links, so a student's folder in the exchange can bring in whatever the instructor may read. One
 folder with an odd name, or one that is too large, ends the run for the whole class. And it believes a folder's name,
-whoever owns the folder. Here what is no hand-in is named and left where it is, the others are collected, and what was
-collected before is replaced only by a folder that is whole.
+whoever owns the folder. Here anything that is not a hand-in is named and left where it is, the rest is collected, and
+what was collected before is replaced only by a complete folder.
 """
 
 import fnmatch
@@ -33,7 +33,7 @@ class NotCollected(Exception):
 
 
 class CollectHandIns(ExchangeCollect):
-    """nbgrader's way to choose among a student's submissions; a copy that follows no link, and one at a time."""
+    """Chooses among a student's submissions as nbgrader does, but copies them one at a time and follows no link."""
 
     src_records: list[dict[str, Any]]
 
@@ -44,7 +44,7 @@ class CollectHandIns(ExchangeCollect):
         self.src_records = [record for record in self.src_records if record["username"]]
 
     def _path_to_record(self, path: str) -> dict[str, Any]:
-        """nbgrader's record of a folder; one without a student for what is no hand-in."""
+        """nbgrader's record of a folder; without a student if it is not a hand-in."""
         name = Path(path).name
         try:
             student, time = self._student_and_time(name)
@@ -57,7 +57,7 @@ class CollectHandIns(ExchangeCollect):
         return {"username": student, "filename": name, "timestamp": time}
 
     def _student_and_time(self, name: str) -> tuple[str, datetime]:
-        """What a name STUDENT+ASSIGNMENT+TIME or STUDENT+ASSIGNMENT+TIME+SECRET says; an id may have a + in it."""
+        """The student and time in a name STUDENT+ASSIGNMENT+TIME[+SECRET]; an id may have a + in it."""
         assignment = re.escape(self.coursedir.assignment_id)
         found = re.fullmatch(rf"(.+?)\+{assignment}\+([^+]+)(?:\+[^+]*)?", name, re.DOTALL)
         if not found:
@@ -83,7 +83,7 @@ class CollectHandIns(ExchangeCollect):
             )
 
     def copy_files(self) -> None:
-        """Copies what is new; a folder that cannot be copied is named, and the next one follows."""
+        """Copies what is new; a folder that cannot be copied is named and skipped."""
         self.log.info(
             "Processing %d submissions of '%s' for course '%s'",
             len(self.src_records),
@@ -108,7 +108,7 @@ class CollectHandIns(ExchangeCollect):
         there.parent.mkdir(parents=True, exist_ok=True)
         part, old = (there.with_name(f".{unit}.{what}") for what in ("part", "old"))
         for left in (part, old):
-            if left.is_dir():  # of a run that was killed
+            if left.is_dir():  # from a killed run
                 shutil.rmtree(left)
         part.mkdir()
         try:
@@ -123,14 +123,14 @@ class CollectHandIns(ExchangeCollect):
             shutil.rmtree(old)
 
     def _replaces(self, there: Path, handed_in: datetime) -> bool:
-        """Whether a folder from this time takes the place of the one that is there."""
+        """Whether a folder handed in at this time replaces the one that is there."""
         before = self.coursedir.get_existing_timestamp(str(there))
         if self.update:
             return before is None or handed_in > before
         return bool(self.before_duedate and before != handed_in)
 
     def _copy(self, source: Path, target: Path) -> None:
-        """Copies a folder's regular files; raises NotCollected where it is larger than a submission may be."""
+        """Copies a folder's regular files; raises NotCollected if it is larger than a submission may be."""
         room = self.coursedir.max_dir_size * _KILOBYTE
         top = os.open(source, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
@@ -153,7 +153,7 @@ class CollectHandIns(ExchangeCollect):
         """Copies one file, if it is a regular one; returns its size."""
         try:
             opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-        except OSError:  # a link, or nothing that may be read
+        except OSError:  # a link, or not readable
             self.log.warning("Left out: %s", ascii(name))
             return 0
         with os.fdopen(opened, "rb") as file:

@@ -1,4 +1,4 @@
-"""Who may become a student in the gradebook: `handed_in.student_id` says which names, and who is one stays one."""
+"""Who may be a student in the gradebook: those who are already, and the names that `handed_in.student_id` allows."""
 
 import sqlite3
 from collections.abc import Callable
@@ -14,13 +14,13 @@ _SQLITE = "sqlite:///"
 
 
 def may_be_graded(course_directory: Any) -> Callable[[str], bool]:
-    """Whether a folder of this name in the course is a student's, of old or a new one."""
+    """Tells whether a folder name in the course is a student's, enrolled or new."""
     enrolled = _enrolled(course_directory.db_url)
     return lambda name: is_one_name(name) and (name in enrolled or can_be_id(name))
 
 
 def _enrolled(url: str) -> set[str]:
-    """The ids in the gradebook; none where there is no gradebook yet."""
+    """The ids in the gradebook; none if there is no gradebook yet."""
     file = Path(url.removeprefix(_SQLITE))
     if not url.startswith(_SQLITE) or not file.is_file():
         return set()

@@ -1,4 +1,4 @@
-"""Reads submissions as data: a file that is no notebook becomes a row with a reason, not the end of the batch."""
+"""Reads submissions as data: a file that is not a notebook becomes a row with a reason, not the end of the batch."""
 
 import io
 from pathlib import Path
@@ -15,12 +15,12 @@ from .preprocessor import SUBMISSION
 
 
 class SubmissionExporter(NotebookExporter):
-    """nbgrader's way to read and write notebooks, for files that a stranger wrote."""
+    """How nbgrader reads and writes notebooks, for files that a stranger wrote."""
 
     def from_filename(self, filename: str, resources: dict[str, Any] | None = None, **kw: Any) -> Any:
         """Reads a notebook, which nbgrader does twice: as it was handed in, and as it was cleaned and written again.
 
-        In the place of a damaged one stands the released notebook, with the reason in its metadata.
+        The released notebook stands in for a damaged one, with the reason in its metadata.
         """
         resources = resources or {}
         path = Path(filename)
@@ -47,7 +47,7 @@ def _handed_in(path: Path, unit: str) -> Any:
 
 
 def _read(path: Path) -> NotebookFile:
-    """What lies there, where neither the student's folder nor the unit's is a link; raises Damaged."""
+    """The file at the path, where neither the student's folder nor the unit's may be a link; raises Damaged."""
     try:
         with OpenedFolder.of_student(path.parent) as folder:
             return read_in(folder, path.name)

@@ -1,8 +1,8 @@
 """Formgrader's pages, for a class whose names and ids are strangers' text.
 
 nbgrader's templates escape nothing: a student's id or name would be HTML on them, or code in their scripts, with the
-rights of the instructor who is signed in. So here everything is escaped that is put into a template, and the browser is
-told to run no script but the templates' own, should something get through all the same.
+rights of the instructor who is signed in. So here everything that is put into a template is escaped, and in case
+something gets through all the same, the browser is told to run no script but the templates' own.
 """
 
 import base64
@@ -29,7 +29,7 @@ _nonce: ContextVar[str] = ContextVar("_nonce")
 
 
 def make_safe() -> None:
-    """Changes formgrader's handlers where it is running in this process, however it was started; elsewhere nothing."""
+    """Changes formgrader's handlers if it runs in this process, however it was started; else does nothing."""
     base, handlers = (sys.modules.get(f"{_FORMGRADER}.{name}") for name in ("base", "handlers"))
     if base is None or handlers is None or getattr(base.BaseHandler, "is_safe", False):
         return
@@ -38,7 +38,7 @@ def make_safe() -> None:
     base.BaseHandler.exporter = property(_Submissions)
     base.BaseHandler.scripts_allowed = _handlers_of(theirs)
     base.BaseHandler.is_safe = True
-    # What these answer is data, which tornado calls HTML, or a file out of a student's folder.
+    # These answer with data, which tornado labels HTML, or with a file from a student's folder.
     base.BaseApiHandler.set_default_headers = _plain_text(base.BaseHandler.set_default_headers)
     for handler in (base.BaseApiHandler, handlers.SubmissionFilesHandler):
         handler.content_security_policy = property(_nothing_runs)
@@ -69,7 +69,7 @@ def _render(theirs: Path) -> Callable[..., str]:
 
 
 class _Submissions:
-    """Stands where formgrader looks for the exporter that makes a page of a notebook."""
+    """Takes the place of the exporter with which formgrader makes a page of a notebook."""
 
     def __init__(self, handler: Any) -> None:
         self._handler = handler
@@ -81,7 +81,7 @@ class _Submissions:
         return self._exporter().from_filename(filename, resources=escaped)
 
     def _exporter(self) -> Any:
-        """An exporter with the settings of the course that is open, which another one's may follow."""
+        """An exporter with the settings of the open course; another course may be opened after it."""
         settings = self._handler.settings
         config = settings["nbgrader_formgrader"].config
         made_for, exporter = settings.get("autograder_exporter", (None, None))
@@ -94,7 +94,7 @@ class _Submissions:
 
 
 class _WithNonce(BaseLoader):
-    """Templates whose scripts carry the nonce of the answer, and take values as JavaScript writes them."""
+    """Templates whose scripts carry the response's nonce, and whose values in scripts are JavaScript literals."""
 
     def __init__(self, loader: BaseLoader) -> None:
         self._loader = loader
@@ -116,7 +116,7 @@ def _allow_own_scripts(handler: Any) -> None:
 
 
 def _handlers_of(templates: Path) -> str:
-    """The event handlers that stand in the templates, as a policy allows them."""
+    """The templates' own event handlers, in the form in which a policy allows them."""
     found = {code for path in templates.rglob("*.*") if path.is_file() for code in _HANDLER.findall(path.read_text())}
     digests = (hashlib.sha256(code.encode()).digest() for code in sorted(found))
     return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)

@@ -1,4 +1,4 @@
-"""nbgrader's table of grades for a spreadsheet, in which nothing that a person is called is a formula."""
+"""nbgrader's table of grades for a spreadsheet, in which nobody's name is a formula."""
 
 import csv
 from pathlib import Path
@@ -9,7 +9,7 @@ from nbgrader.plugins import CsvExportPlugin
 
 _COLUMNS = ("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email")
 _FIGURES = ("raw_score", "late_submission_penalty", "score", "max_score")
-# What spreadsheets take for the beginning of a formula, also in the wide forms of East Asian scripts.
+# What spreadsheets take for the beginning of a formula, including the wide forms of East Asian scripts.
 _BEGINS_FORMULA = tuple("=+-@|%\t\r\uff1d\uff0b\uff0d\uff20")
 
 
@@ -17,7 +17,7 @@ class GradesCsv(CsvExportPlugin):
     """The rows and columns of nbgrader's own plugin, whose options it takes."""
 
     def export(self, gradebook: Any) -> None:
-        """Writes the file, grades.csv if not told another."""
+        """Writes the file, grades.csv unless told another."""
         destination = Path(self.to or "grades.csv")
         self.log.info("Exporting grades to %s", destination)
         assignments, students = set(map(str, self.assignment)), set(map(str, self.student))
@@ -33,13 +33,13 @@ class GradesCsv(CsvExportPlugin):
 
 
 def text(value: object) -> str:
-    """As a spreadsheet may have it: a text that could begin a formula has an apostrophe before it."""
+    """The value as text for a spreadsheet, with an apostrophe before what could begin a formula."""
     written = "" if value is None else str(value)
     return f"'{written}" if written.lstrip(" \n\v\f").startswith(_BEGINS_FORMULA) else written
 
 
 def _row(gradebook: Any, assignment: Any, student: Any) -> list[object]:
-    """Who handed in nothing has zeros."""
+    """The student's row for the assignment; zeros for who handed in nothing."""
     try:
         submission = gradebook.find_submission(assignment.name, student.id)
     except MissingEntry:

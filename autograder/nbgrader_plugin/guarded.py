@@ -1,7 +1,7 @@
-"""nbgrader's steps that believe what lies among the submissions, where no setting gives them another reader.
+"""Replaces those steps of nbgrader that believe what is among the submissions and have no setting to replace them.
 
 nbgrader opens files by their paths, follows links, waits for pipes, and lets one strange time or name end the work for
-the whole class. `guard` puts the functions of this module in the place of its own, for as long as the process lives.
+the whole class. `guard` replaces its functions by those of this module, for as long as the process lives.
 """
 
 import glob
@@ -25,7 +25,7 @@ from .enrolment import may_be_graded
 from .time_stamp import TIMESTAMP, stamp_at, time_in
 
 _BESIDE = {TIMESTAMP: 100, "submission_secret.txt": 1000}
-"""What nbgrader's later steps need of what lies beside a notebook, and how many bytes that may have."""
+"""The files next to a notebook that nbgrader's later steps need, and how many bytes they may have."""
 
 _any_converters_assignment = BaseConverter.init_assignment
 _formatted = LogFormatter.format
@@ -33,7 +33,7 @@ _everyone_who_submitted = NbGraderAPI.get_submitted_students
 
 
 def guard() -> None:
-    """For this process; called from the course's settings, which everything of nbgrader's reads."""
+    """Guards this process; called from the course's settings, which all of nbgrader's programs read."""
     CourseDirectory.get_existing_timestamp = _existing_timestamp
     NbGraderAPI.get_submitted_timestamp = _submitted_timestamp
     NbGraderAPI.get_submitted_students = _submitted_students
@@ -45,14 +45,14 @@ def guard() -> None:
 
 
 def _format(self: Any, record: logging.LogRecord) -> str:
-    """A line of nbgrader's log, in which a stranger's name for something is no command to the terminal."""
+    """A line of nbgrader's log, in which no name that a stranger chose is a command to the terminal."""
     record.msg, record.args = "\n".join(map(printable, record.getMessage().split("\n"))), ()
     line: str = _formatted(self, record)
     return line
 
 
 def _existing_timestamp(self: Any, dest_path: str) -> datetime | None:
-    """When something was handed in; None, too, where what says so is no time."""
+    """When something was handed in; None if there is no timestamp or it is not a time."""
     return time_in(stamp_at(Path(dest_path)))
 
 
@@ -64,12 +64,12 @@ def _submitted_timestamp(self: Any, assignment_id: str, student_id: str) -> date
 
 
 def _submitted_students(self: Any, assignment_id: str) -> set[str]:
-    """The students with a folder; formgrader would list any folder, and a click on `*` there would act on all."""
+    """The students with a folder; formgrader would list any folder, and a click on one called `*` would act on all."""
     return set(filter(may_be_graded(self.coursedir), _everyone_who_submitted(self, assignment_id)))
 
 
 def _about_one_student(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method with the student's id as it stands, where nbgrader takes it for a pattern of ids."""
+    """The method taking the student's id literally, where nbgrader takes it for a pattern of ids."""
 
     def about_one(self: Any, assignment_id: str, student_id: str | None = None, **options: Any) -> Any:
         return method(self, assignment_id, student_id and glob.escape(student_id), **options)
@@ -83,7 +83,7 @@ _ABOUT_ONE_STUDENT: dict[str, Callable[..., Any]] = {
 
 
 def _init_assignment(self: Any, assignment_id: str, student_id: str) -> None:
-    """Copies what lies beside the notebooks; of a submission no more than nbgrader needs."""
+    """Copies the files next to the notebooks; from a submission no more than nbgrader needs."""
     if not isinstance(self, Autograde):
         _any_converters_assignment(self, assignment_id, student_id)
         return
@@ -98,7 +98,7 @@ def _init_assignment(self: Any, assignment_id: str, student_id: str) -> None:
 
 
 def _init_notebooks(self: Any) -> None:
-    """Finds the notebooks to mark, of those who are students or may become some."""
+    """Finds the notebooks to mark: those of students, and of names that may become students."""
     BaseConverter.init_notebooks(self)
     is_student = may_be_graded(self.coursedir)
     pattern = self._format_source("(?P<assignment_id>.*)", "(?P<student_id>.*)", escape=True)
@@ -113,7 +113,7 @@ def _init_notebooks(self: Any) -> None:
 
 
 def _read(folder: Path, name: str, limit: int) -> bytes | None:
-    """What is in a file of STUDENT/UNIT, neither of which may be a link; None where it is none, or more."""
+    """The content of a file in STUDENT/UNIT, neither of which may be a link; None if there is none, or more."""
     try:
         with OpenedFolder.of_student(folder) as opened, opened.file(name) as file:
             return bytes_of(file, limit)

@@ -1,7 +1,7 @@
-"""What makes nbconvert's pages of students' notebooks safe and bounded: for `HTMLExporter` in nbgrader_config.py.
+"""Makes nbconvert's pages of students' notebooks safe and bounded: filters for `HTMLExporter` in nbgrader_config.py.
 
 nbgrader's generate_feedback fills its template with these filters, and so does formgrader, inside the Jupyter server.
-nbconvert copies its settings deeply, so the filters are plain functions and share one formatter.
+nbconvert deep-copies its settings, so the filters are plain functions that share one formatter.
 """
 
 import atexit
@@ -24,7 +24,7 @@ _ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-9;:?]*[@-~]")
 
 
 def formatter(settings: Settings) -> Formatter:
-    """A formatter, not yet started, that is confined as these settings say."""
+    """A formatter, not yet started, confined as these settings say."""
     isolation = settings.isolation
     return Formatter(settings.pages, isolation.require, trust_submissions=isolation.trust_submissions)
 
@@ -36,14 +36,14 @@ def templates() -> list[str]:
 
 
 def printed(text: str) -> str:
-    """What a cell printed, as text; nbconvert's own filter makes markup of escape sequences."""
+    """What a cell printed, as text; nbconvert's own filter turns escape sequences into markup."""
     return escape(_ESCAPE_SEQUENCE.sub("", text))
 
 
 def filters(page: Callable[[], PageFormatter]) -> dict[str, Any]:
-    """nbconvert's filters, by name, that meet what a student wrote.
+    """Those of nbconvert's filters, by name, that handle what a student wrote.
 
-    page: gives what formats; asked for each text, so that the settings hold nothing that cannot be copied.
+    page: returns the formatter; called for each text, so that the settings hold nothing that cannot be copied.
     """
 
     def markdown2html(source: str) -> str:
@@ -56,28 +56,28 @@ def filters(page: Callable[[], PageFormatter]) -> dict[str, Any]:
         return page().raw(source)
 
     def strip_files_prefix(html: str) -> str:
-        """nbconvert's own would search for links as IPython 1 made them, for hours."""
+        """nbconvert's own would search, for hours, for links that IPython 1 made."""
         return html
 
     return {
         "markdown2html": markdown2html,
         "highlight_code": highlight_code,
         "ansi2html": printed,
-        "clean_html": clean_html,  # of raw cells
+        "clean_html": clean_html,  # for raw cells
         "strip_files_prefix": strip_files_prefix,
     }
 
 
 @cache
 def of_this_process() -> PageFormatter:
-    """What formats the pages that nbgrader's own converters and formgrader make in this process."""
+    """The formatter of pages that nbgrader's own converters and formgrader make in this process."""
     its = formatter(load())
     atexit.register(its.close)
     return PageFormatter(its)
 
 
 class PageBegins(Preprocessor):
-    """Comes before a page is made: cuts what nobody reads, and gives the page its own budget."""
+    """Runs before a page is made: cuts what nobody reads, and gives the page its own budget."""
 
     enabled = True
 

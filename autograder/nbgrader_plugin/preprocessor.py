@@ -1,4 +1,4 @@
-"""The preprocessor that takes the place of nbgrader's `Execute`: the sandbox runs the cells, the graders mark them."""
+"""The preprocessor that replaces nbgrader's `Execute`: the sandbox runs the cells, the graders mark them."""
 
 import atexit
 from pathlib import Path
@@ -16,11 +16,11 @@ from .clean_notebook import damage, without_put_back
 
 REPORT_FILE = "report.json"
 SUBMISSION = "autograder_submission"
-"""In a notebook's metadata, between the exporter that read the file and the mark: SHA-256 of what was read."""
+"""Key in a notebook's metadata, from when the exporter reads the file until it is marked: SHA-256 of what was read."""
 
 
 class MarkExercises(NbGraderPreprocessor):
-    """Marks a submission, writes scores and feedback into its grade cells, and the whole report beside it."""
+    """Marks a submission, and writes scores and feedback into its grade cells and the whole report next to it."""
 
     device = Enum(["cpu", "cuda", "auto"], "auto", help="Where the exercises' tensors are.").tag(config=True)
 
@@ -55,7 +55,7 @@ class _Marker:
             self._start_again()
             return self._grader.without_marks(name, "grader_error", str(stopped))
         except GraderRefused:
-            self._start_again()  # for the next submission: what was missing may be there by then
+            self._start_again()  # for the next submission: what was missing may be available by then
             raise
 
     def _start_again(self) -> None:

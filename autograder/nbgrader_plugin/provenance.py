@@ -1,4 +1,4 @@
-"""What each mark rests on, kept in the gradebook beside it, in a table of our own that nbgrader does not look at."""
+"""What each mark is based on, kept in the gradebook with it, in our own table, which nbgrader ignores."""
 
 from dataclasses import asdict, dataclass
 
@@ -28,7 +28,7 @@ TABLE = Table(
 
 @dataclass(frozen=True)
 class Provenance:
-    """Enough to explain a mark a year later. The fields that `Report` has too mean the same."""
+    """Enough to explain a mark a year later. Fields that `Report` also has mean the same here."""
 
     submission: str
     status: str
@@ -40,7 +40,7 @@ class Provenance:
     enforced: str
     cases: str
     page: str
-    """A digest of what the feedback page shows: where scores or comments changed since, it is written anew."""
+    """A digest of what the feedback page shows: if scores or comments have changed since, it is written again."""
 
 
 def of(report: Report, page: str) -> Provenance:
@@ -60,12 +60,12 @@ def of(report: Report, page: str) -> Provenance:
 
 
 def make_table(engine: Engine) -> None:
-    """Makes the table where it is not there."""
+    """Makes the table if it is not there."""
     _METADATA.create_all(engine)
 
 
 def find(session: Session, submitted_notebook: str) -> Provenance | None:
-    """What is kept of a mark, if anything."""
+    """What is recorded about a mark, if anything."""
     columns = [column for column in TABLE.columns if not column.primary_key]
     mine = TABLE.c.submitted_notebook_id == submitted_notebook
     row = session.execute(TABLE.select().with_only_columns(*columns).where(mine)).one_or_none()
@@ -73,6 +73,6 @@ def find(session: Session, submitted_notebook: str) -> Provenance | None:
 
 
 def put(session: Session, submitted_notebook: str, provenance: Provenance) -> None:
-    """Keeps it in the place of what was kept."""
+    """Records it, replacing what was recorded before."""
     session.execute(TABLE.delete().where(TABLE.c.submitted_notebook_id == submitted_notebook))
     session.execute(TABLE.insert().values(submitted_notebook_id=submitted_notebook, **asdict(provenance)))

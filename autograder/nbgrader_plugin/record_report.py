@@ -1,4 +1,4 @@
-"""What nbgrader's `SaveAutoGrades` does not record: that a grader of ours failed, and what a mark rests on."""
+"""What nbgrader's `SaveAutoGrades` does not record: that one of our graders failed, and what a mark is based on."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,14 +14,14 @@ from .preprocessor import REPORT_FILE
 
 
 def unmarked(report: Report) -> Callable[[str], bool]:
-    """Whether a grade cell, by its name, has no mark through a fault of ours: nbgrader's rules would make it a zero."""
+    """Tells whether our own fault left the grade cell of a name without a mark: nbgrader would make it a zero."""
     failed = {course.CHECK_PREFIX + e.name for e in report.exercises if e.status == "grader_error"}
     nothing = report.status == "grader_error" and not report.exercises
     return lambda name: name in failed or (nothing and name.startswith(course.CHECK_PREFIX))
 
 
 class RecordReport(NbGraderPreprocessor):
-    """Follows `SaveAutoGrades` in `nbgrader autograde` and formgrader; `autograder grade` records these itself."""
+    """Runs after `SaveAutoGrades` in `nbgrader autograde` and formgrader; `autograder grade` records these itself."""
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         about = resources["nbgrader"]
@@ -34,6 +34,6 @@ class RecordReport(NbGraderPreprocessor):
                     grade.auto_score = None
                     grade.needs_manual_grade = True
             provenance.make_table(gradebook.engine)
-            provenance.put(gradebook.db, entry.id, provenance.of(report, page=""))  # no page of ours shows it yet
+            provenance.put(gradebook.db, entry.id, provenance.of(report, page=""))  # none of our pages shows it yet
             gradebook.db.commit()
         return nb, resources

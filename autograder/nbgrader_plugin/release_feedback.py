@@ -1,7 +1,7 @@
 """nbgrader's `release_feedback`, for folders in which a student may have changed or deleted anything.
 
-nbgrader's own ends for the whole class where one student's time or secret is missing or no text, and looks for both
-beside the page, where `autograder grade` does not put them.
+nbgrader's own ends for the whole class if one student's time or secret is missing or is not text. And it looks for both
+next to the page, where `autograder grade` does not put them.
 """
 
 import glob
@@ -45,7 +45,7 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
         return found["student"] if found else ""
 
     def _secret(self, beside: Path, student: str) -> str | None:
-        """By which the student finds the page; None where there is none."""
+        """The secret by which the student finds the page; None if there is none."""
         coursedir = self.coursedir
         handed_in = coursedir.format_path(coursedir.submitted_directory, student, coursedir.assignment_id)
         for folder in (beside, Path(handed_in)):

@@ -1,4 +1,4 @@
-"""A notebook cut to what is run or read: of 16 MB of line ends nbformat would write ten times as much.
+"""A notebook cut to what is run or read: from 16 MB of line ends nbformat would write ten times as much.
 
 Scores, verdicts and comments are never cut.
 """
@@ -10,9 +10,9 @@ from ..notebook import MAX_CHARACTERS
 
 LONGEST_CELL = 50_000
 LONGEST_PAGE = 300_000
-"""Characters of a page's cells, and as many of what they printed."""
+"""Characters in a page's cells, and as many again in what they printed."""
 LONGEST_NOTEBOOK = 2_000_000
-"""Characters of a notebook's cells as nbgrader has it."""
+"""Characters in the cells of a notebook as nbgrader keeps it."""
 _NAMED, _CODE, _REST = range(3)
 _CUT = "[The rest of this cell is left out here: there is more of it than anyone reads.]"
 _PRINTED = "[The rest of what was printed is left out here: there is more of it than anyone reads.]"
@@ -21,7 +21,7 @@ _PRINTED = "[The rest of what was printed is left out here: there is more of it 
 def bound(cells: list[Any]) -> None:
     """Cuts the cells of a notebook that is to be kept, in place.
 
-    The notebook is marked from what is kept: of code, and of a cell with a name, no more is cut than is never run.
+    What is kept is what is marked: code, and cells with names, are cut only beyond the length that is ever run.
     """
     left = LONGEST_NOTEBOOK
     marked = [cell for cell in cells if _rank(cell) <= _CODE]
@@ -35,7 +35,7 @@ def bound(cells: list[Any]) -> None:
 def shorten(notebook: Any) -> None:
     """Cuts the texts of a notebook's cells and what they printed, in place, before a page is made of it.
 
-    What a mark is about is shown before all else.
+    What a mark is about takes precedence.
     """
     left, printed = LONGEST_PAGE, LONGEST_PAGE
     for cell in sorted(notebook.cells, key=_rank):
@@ -50,17 +50,17 @@ def shorten(notebook: Any) -> None:
 
 
 def _rank(cell: Any) -> int:
-    """How soon a cell gets its share of a length: the kit's note and cells with names, then code, then the rest."""
+    """Which cells get their share of a length first: the kit's note and cells with names, then code, then the rest."""
     if cell.get("id") == NOTE or "nbgrader" in cell.metadata:
         return _NAMED
     return _CODE if cell.cell_type == "code" else _REST
 
 
 def _cut(cell: Any, longest: int) -> int:
-    """Cuts a cell's text to a length; how much of it is kept."""
+    """Cuts a cell's text to a length; returns how much of it is kept."""
     kept = min(len(cell.source), longest)
     if kept < len(cell.source):
-        cell.source = f"{cell.source[:kept]}\n\n{_CUT}"  # of code, so much that it is still too long to be run
+        cell.source = f"{cell.source[:kept]}\n\n{_CUT}"  # code that is cut stays too long to be run
     return kept
 
 

@@ -8,7 +8,7 @@ from nbgrader import api, dbutil
 
 
 def put_on_path() -> None:
-    """Puts the folder of this Python's commands on the PATH, where a shell without the environment lacks it."""
+    """Puts the folder of this Python's commands on the PATH, for shells in which the environment is not active."""
     folder = str(Path(sys.executable).parent)
     there = os.environ.get("PATH", os.defpath).split(os.pathsep)
     if folder not in there:
@@ -16,7 +16,7 @@ def put_on_path() -> None:
 
 
 def make_gradebooks_without_a_command() -> None:
-    """Has a new gradebook get its version from alembic's library: starting the command takes seconds.
+    """Makes a new gradebook get its version from alembic's library, because starting the command takes seconds.
 
     For this process; called from the course's settings.
     """
@@ -27,5 +27,5 @@ def _newest_version() -> str:
     from alembic.script import ScriptDirectory  # only a new gradebook needs it
 
     head = ScriptDirectory(dbutil.ALEMBIC_DIR).get_current_head()
-    assert head is not None  # nbgrader comes with its versions
+    assert head is not None  # nbgrader ships its versions
     return head

@@ -1,4 +1,4 @@
-{#- nbgrader's frame of all pages, but that the sentence of a dialog, which may name a student, is text. -#}
+{#- nbgrader's frame of all pages, except that the sentence in a dialog, which may name a student, is text. -#}
 {%- extends 'nbgrader/base.tpl' -%}
 
 {%- block script -%}
