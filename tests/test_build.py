@@ -69,7 +69,7 @@ def test_points_are_those_on_the_exercise_line(text):
         (['# %% exercise="double" points="2"'], "exercise `double` needs points"),
         (['# %% exercise="treble" points=2'], "no solution in solutions/unit.py: define `treble` there"),
         (['# %% exercise="double" points=2\nprint(1)'], "has code below its line"),
-        (['# %% exercise="double" points=2'] * 2, "`double` stands on two cells"),
+        (['# %% exercise="double" points=2'] * 2, "`double` is on two cells"),
         (['# %% exercize="double" points=2'], "says `exercize`, which means nothing here"),
         (["# %% exercise=double points=2"], "which means nothing here"),
         (['# %% exercise="double" points=True'], "needs points"),

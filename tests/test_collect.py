@@ -87,7 +87,7 @@ def test_a_link_brings_nothing_in(course):
 def test_a_folder_that_is_a_link_is_not_collected(course):
     name = f"{ME}+{UNIT}+{LATE}"
     (course / "exchange" / "attention" / "inbound" / name).symlink_to(course / "solved", target_is_directory=True)
-    assert "it is no folder" in collect(course)
+    assert "it is not a folder" in collect(course)
     assert not (course / "submitted").exists()
 
 

@@ -20,7 +20,7 @@ def solution_cell(module_source: str, name: str) -> str:
     try:
         ast.parse(module_source)
     except SyntaxError as error:
-        raise NoSolution(f"line {error.lineno} is no Python: {error.msg}") from None
+        raise NoSolution(f"line {error.lineno} is not Python: {error.msg}") from None
     lines = module_source.splitlines()
     definition = _definition(module_source, name)
     functions = (

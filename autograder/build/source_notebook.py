@@ -61,7 +61,7 @@ def source_notebook(text: Path, solutions: Path) -> Any:
             notebook.cells.append(cell)
     repeated = [cell.id for cell in notebook.cells if [c.id for c in notebook.cells].count(cell.id) > 1]
     if repeated:
-        raise BuildError(f"{text.name}: the name `{repeated[0]}` stands on two cells.")
+        raise BuildError(f"{text.name}: the name `{repeated[0]}` is on two cells.")
     notebook.metadata["autograder"] = {"digest": digest(notebook)}
     nbformat.validate(notebook)
     return notebook

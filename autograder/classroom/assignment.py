@@ -12,7 +12,7 @@ from . import gradebook, roster
 from .hand_in import HandIn, Submissions
 
 ROSTER = "roster.csv"
-_NO_FOLDER = "the gradebook has this id, which can be no folder's name. Give the student another one."
+_NO_FOLDER = "the gradebook has this id, which cannot be a folder's name. Give the student another one."
 
 
 class NothingToGrade(Exception):

@@ -21,7 +21,7 @@ _MOST_LOOKED_AT = 20
 _MOST_BYTES_LOOKED_AT = 32 << 20
 """Of these together, not counting the newest, which may be as large as any notebook."""
 _OF_PROGRAMS = {".ipynb_checkpoints", ".DS_Store", ".git", ".gitignore", ".gitkeep", ".keep"}
-"""What programs leave behind and nobody hands in; so are files beginning with `._`, which macOS adds."""
+"""What programs leave behind and nobody hands in. Files beginning with `._`, which macOS adds, count as such too."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A notebook file that was handed in, read once and no further than marking can need."""
+"""A notebook file that was handed in: it is read once, and no more of it is kept than marking can need."""
 
 import hashlib
 from dataclasses import dataclass

@@ -5,7 +5,7 @@ import unicodedata
 
 from ..notebook import is_visible
 
-RULE = "letters and digits of any script and . _ - @ + ', the first no dot or dash"
+RULE = "letters and digits of any script and . _ - @ + ', the first not a dot or dash"
 _MARKS = "._-@+'"
 _OF_JAVASCRIPT = {
     *("constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable"),

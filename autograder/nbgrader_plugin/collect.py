@@ -49,7 +49,7 @@ class CollectHandIns(ExchangeCollect):
         try:
             student, time = self._student_and_time(name)
             if not stat.S_ISDIR(os.lstat(path).st_mode):
-                raise NotCollected("it is no folder")
+                raise NotCollected("it is not a folder")
             self._refuse_others(path, student)
         except (NotCollected, OSError) as reason:
             self.log.error("Not collected: %s (%s).", ascii(name), _in_words(reason))
@@ -66,7 +66,7 @@ class CollectHandIns(ExchangeCollect):
         if time is None:
             raise NotCollected("its name says no time")
         if not self._is_student(found[1]):
-            raise NotCollected("its name is no student's")
+            raise NotCollected("its name is not a student's")
         return found[1], time
 
     def _refuse_others(self, path: str, student: str) -> None:

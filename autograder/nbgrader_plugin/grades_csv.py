@@ -39,7 +39,7 @@ def text(value: object) -> str:
 
 
 def _row(gradebook: Any, assignment: Any, student: Any) -> list[object]:
-    """The student's row for the assignment; zeros for who handed in nothing."""
+    """The student's row for the assignment; zeros if nothing was handed in."""
     try:
         submission = gradebook.find_submission(assignment.name, student.id)
     except MissingEntry:
