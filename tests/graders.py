@@ -61,7 +61,7 @@ def _line(grader: Grader) -> Listed:
     events = _asked(grader)
     structure = repr([(event.operation, [_structure(one) for one in event.asked]) for event in events])
     tensors = [tensor for event in events for one in event.asked for tensor in _tensors(one)]
-    markers = {"public": grader.is_public, "property": grader.is_property}
+    markers = {"public": grader.is_public, "property": grader.is_property, "device": grader.probes_device}
     markers |= {f"forbids_{name.replace(' ', '_')}": True for name in grader.forbids}
     return Listed(
         f"{grader.unit}.{grader.exercise}",
