@@ -12,3 +12,8 @@ SIX_WORDS = torch.tensor(
         [0.05, 0.80, 0.55],
     ]
 )
+
+
+def twice(sequence: torch.Tensor) -> torch.Tensor:
+    """A batch of the same sequence twice, as the worked examples have it."""
+    return torch.stack((sequence, sequence))

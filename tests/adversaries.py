@@ -16,7 +16,7 @@ from autograder import catalogue, course
 from autograder.course import RELEASE
 from autograder.grading import marking
 from autograder.grading.examiner import Examiner, candidate_bench
-from autograder.grading.session import Session, run_session
+from autograder.grading.session import Grader, Session, run_session
 
 Answer = Callable[..., Any]
 
@@ -156,6 +156,11 @@ def _answer(right: Any, fallback: Answer, look_up: Any, raises_on_meta: bool) ->
     return Looks
 
 
+def _kind(grader: Grader) -> str:
+    kinds = {"device": grader.probes_device, "public": grader.is_public, "property": grader.is_property}
+    return next((kind for kind, is_so in kinds.items() if is_so), "hidden")
+
+
 def _serve(session: Session) -> None:
     examiner = Examiner(session)
     found = []
@@ -166,9 +171,7 @@ def _serve(session: Session) -> None:
                 finding = examiner.examine(unit, exercise.name, candidate_bench(unit, candidate), candidate)
                 marked = marking.mark(exercise, finding.verdicts, library_calls=set())
                 graders = session.graders[unit][exercise.name]
-                kinds = {
-                    g.name: "public" if g.is_public else "property" if g.is_property else "hidden" for g in graders
-                }
+                kinds = {grader.name: _kind(grader) for grader in graders}
                 passed = [v.grader.name for v in finding.verdicts if v.outcome == "passed"]
                 everything = sum(grader.points for grader in graders)
                 public = sum(g.points for g in graders if g.name in passed and g.is_public and not g.is_property)

@@ -11,6 +11,8 @@ from autograder.build import course_files
 from autograder.build.solution_cell import solution_cell, written_answers
 from autograder.build.source_notebook import BuildError, digest, source_notebook
 
+from .graders import listed
+
 SOLUTION = '''
 class Scale(nn.Module):
     """Scales."""
@@ -134,11 +136,9 @@ def test_release_holds_no_answer_no_mistake_and_no_grader(unit):
 def test_release_holds_the_cases_of_public_graders_and_of_no_other(unit):
     examples = json.loads((course.RELEASE / unit / "public_examples.json").read_text())
     released = {example["statement"] for exercise in examples.values() for example in exercise["examples"]}
-    hidden = sorted((course.REPOSITORY / "autograder" / "hidden" / unit).glob("*.py"))
-    definitions = (node for path in hidden for node in ast.walk(ast.parse(path.read_text())))
-    graders = [node for node in definitions if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
-    public = [g for g in graders if "pytest.mark.public" in map(ast.unparse, g.decorator_list)]
-    assert released == {" ".join(ast.get_docstring(grader).split()) for grader in public}
+    graders = [grader for grader in listed() if grader.exercise.startswith(f"{unit}.")]
+    public = [grader for grader in graders if "public" in grader.markers.split(",")]
+    assert released == {grader.statement for grader in public}
     assert sum(len(exercise["examples"]) for exercise in examples.values()) == len(public) < len(graders)
 
 

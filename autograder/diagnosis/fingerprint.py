@@ -4,7 +4,7 @@
 parameters and device verdicts all belong to it. Two answers with equal fingerprints cannot be told apart.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -37,10 +37,10 @@ class Known:
         self._taken: list[Trace] = []
         self._rest = traces
 
-    def is_that_of(self, other: Fingerprint, *, but_for: str = "") -> bool:
-        """Whether the two answers behave alike wherever the graders looked, but for the grader of that name."""
+    def is_that_of(self, other: Fingerprint, *, but_for: Collection[str] = ()) -> bool:
+        """Whether the two answers behave alike wherever the graders looked, but for the graders of these names."""
         pairs = zip_longest(self, other)
-        return all(_same_trace(one, two) for one, two in pairs if one is None or one.grader != but_for)
+        return all(_same_trace(one, two) for one, two in pairs if one is None or one.grader not in but_for)
 
     def __iter__(self) -> Iterator[Trace]:
         yield from self._taken

@@ -21,9 +21,6 @@ from ..student.face import Student
 from ..student.recording import Recording
 from .session import Session, Verdict
 
-DEVICE_GRADER = "test_follows_device"
-"""What the grader that probes another device is called in every exercise."""
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -60,9 +57,10 @@ class Examiner:
             if known[entry.name].is_that_of(finding.fingerprint):
                 return Diagnosis(entry.name, entry.sentence)
         # A tensor left on the CPU is so common beside another mistake that it should not hide its name.
+        probes = {verdict.grader.name for verdict in finding.verdicts if verdict.grader.probes_device}
         for entry in possible:
-            about_devices = entry.kind == "device" or entry.caught_by == DEVICE_GRADER
-            if not about_devices and known[entry.name].is_that_of(finding.fingerprint, but_for=DEVICE_GRADER):
+            about_devices = entry.kind == "device" or entry.caught_by in probes
+            if not about_devices and known[entry.name].is_that_of(finding.fingerprint, but_for=probes):
                 return Diagnosis(entry.name, entry.sentence)
         return None
 

@@ -37,6 +37,7 @@ class Grader:
     points: float
     is_property: bool
     is_public: bool
+    probes_device: bool
     statement: str
 
     @property
@@ -168,6 +169,7 @@ def _grader(item: pytest.Item) -> Grader:
         float(points.args[0]),
         item.get_closest_marker("property") is not None,
         item.get_closest_marker("public") is not None,
+        item.get_closest_marker("device") is not None,
         " ".join(statement.split()),
     )
 

@@ -1,5 +1,6 @@
 """The tensors that graders draw: on the CPU, from an explicit generator, so that a case is the same everywhere."""
 
+import copy
 import zlib
 
 import torch
@@ -16,13 +17,20 @@ class Cases:
 
     def __init__(self, name: str) -> None:
         self._generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
+        self._dtype = torch.float32
 
-    def rand(self, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    def of(self, dtype: torch.dtype) -> "Cases":
+        """The same generator, for tensors of this dtype: the numbers are those that would have come anyway."""
+        cases = copy.copy(self)
+        cases._dtype = dtype
+        return cases
+
+    def rand(self, *shape: int) -> torch.Tensor:
         """Numbers between 0.1 and 1.1, away from zero."""
         drawn = torch.rand(shape, generator=self._generator, dtype=torch.float64)
-        return (drawn + 0.1).round(decimals=DIGITS).to(dtype)
+        return (drawn + 0.1).round(decimals=DIGITS).to(self._dtype)
 
-    def randn(self, *shape: int, scale: float = 1.0, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    def randn(self, *shape: int, scale: float = 1.0) -> torch.Tensor:
         """Numbers from the normal distribution with this standard deviation."""
         drawn = torch.randn(shape, generator=self._generator, dtype=torch.float64)
-        return (drawn * scale).round(decimals=DIGITS).to(dtype)
+        return (drawn * scale).round(decimals=DIGITS).to(self._dtype)

@@ -1,14 +1,18 @@
 """What dropout did to attention weights, told by its structure: never by which entries a seed happened to draw."""
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import torch
 
 from ..compare import Mismatch, assert_real, describe
+from ..student.face import Student
 
+S = TypeVar("S")
 _CLOSE = 1e-4
 _SIGMAS = 6
+DIMENSIONS = ("sequence", "head", "query", "key")
 LONE = 400
 """How many weights that stand alone in their rows are looked at: that none of them falls by chance is impossible."""
 
@@ -23,6 +27,20 @@ class Dropped:
     """How many were dropped: `none`, `all`, a share that has a name in `_share`, or `another share`."""
     changes: frozenset[str] = frozenset()
     """What happened to the changed ones, as far as one rule explains all of them; it tells mistakes apart."""
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What became of causal attention weights that a result shows twice, in all its sequences, and heads."""
+
+    entries: Dropped
+    """Of the weights on the diagonal and below."""
+    copies_agree: bool
+    """Whether both copies of the weights are the same; where not, it is not weights alone that are dropped."""
+    repeats: frozenset[str]
+    """The dimensions along which the same is dropped everywhere."""
+    ahead: bool = False
+    """Whether there is weight above the diagonal."""
 
 
 def dropped(result: Any, weights: torch.Tensor, p: float) -> Dropped:
@@ -46,6 +64,13 @@ def dropped(result: Any, weights: torch.Tensor, p: float) -> Dropped:
     }
     outcomes = frozenset(name for name, places in seen.items() if bool(places.any()))
     return Dropped(outcomes, _share(gone, p), _changes(result[changed], weights[changed], p))
+
+
+def noted(student: Student, look: Callable[[], S]) -> S:
+    """What is seen in calls whose results are chance; the fingerprint keeps this, and never their numbers."""
+    with student.by_chance() as note:
+        note(seen := look())
+    return seen
 
 
 def assert_finite(seen: Dropped) -> None:
@@ -78,25 +103,47 @@ def assert_not_dropped(seen: Dropped) -> None:
         raise Mismatch("The weights are changed; outside of training dropout does nothing.")
 
 
-def lone_weights_fall(result: Any, shape: tuple[int, ...]) -> bool:
-    """Whether, of the tokens that see nothing but themselves, some lose their weight and some keep it.
+def assert_lone_weights_fall(student: Student, call: Callable[[], Any], shape: tuple[int, ...]) -> None:
+    """Of LONE tokens that see nothing but themselves, some lose their weight and some keep it.
 
-    result: what became of them, a token to each index of the first dimension; its first number is 0 where one fell.
-    Raises Mismatch where the result has another shape.
+    So no place is spared, and no number of places counted out: of a single weight that would be none, or all.
+    call: gives what became of them, a token to each index of the first dimension; its first number is 0 where one fell.
     """
-    if not isinstance(result, torch.Tensor) or result.shape != shape:
-        raise Mismatch(f"The result is {describe(result)}; the shape {shape} is expected.")
-    fell = result.detach().reshape(len(result), -1)[:, 0] == 0
-    return bool(fell.any()) and not bool(fell.all())
-
-
-def assert_lone_weights_fall(fall: bool) -> None:
-    """No place is spared, and no number of places is counted out: of a single weight that would be none, or all."""
+    with student.by_chance() as note:
+        result = call()
+        if not isinstance(result, torch.Tensor) or result.shape != shape:
+            raise Mismatch(f"The result is {describe(result)}; the shape {shape} is expected.")
+        fell = result.detach().reshape(len(result), -1)[:, 0] == 0
+        fall = bool(fell.any()) and not bool(fell.all())
+        note(fall)
     if not fall:
         raise Mismatch(
             f"Of {LONE} tokens that see nothing but themselves, none loses its weight, or all do. Is a place spared, "
             "or a number of places counted out? Each weight is dropped with probability p, whatever the others are."
         )
+
+
+def repeats(gone: torch.Tensor, visible: torch.Tensor, dimensions: tuple[str, ...]) -> frozenset[str]:
+    """Along which of these dimensions, the last ones, the same entries are gone everywhere, looking at visible ones."""
+    return frozenset(
+        name
+        for dim, name in zip(range(-len(dimensions), 0), dimensions, strict=True)
+        if bool(((gone == gone.roll(1, dim)) | ~(visible & visible.roll(1, dim))).all())
+    )
+
+
+def assert_each_on_its_own(repeated: frozenset[str], kept: frozenset[str] = frozenset()) -> None:
+    """No dimension has the same entries dropped all along it, and none of these rules is kept."""
+    for name in DIMENSIONS:
+        if name in repeated:
+            raise Mismatch(f"Every {name} has the same places dropped; each weight is dropped on its own.")
+    if kept:
+        raise Mismatch(f"{min(kept)}; each weight is dropped on its own.")
+
+
+def of_few_draws(seen: Dropped, repeated: frozenset[str]) -> Dropped:
+    """Where one draw decides over many entries, the share that is dropped is chance and says nothing against p."""
+    return replace(seen, share="p") if repeated and seen.share not in ("none", "all") else seen
 
 
 def _changes(result: torch.Tensor, weights: torch.Tensor, p: float) -> frozenset[str]:

@@ -4,14 +4,14 @@ The values are two identities side by side, so that the result shows every weigh
 both copies of one; dropout on values or on the result does not.
 """
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from ..compare import Mismatch, assert_real, describe
+from . import dropout
 from .cases import Cases
-from .dropout import Dropped, assert_dropped, assert_finite, dropped
+from .dropout import Dropped, Structure
 
 TOKENS = 48
 BATCH = 2
@@ -19,20 +19,6 @@ LAYERS = ("W_query.weight", "W_key.weight", "W_value.weight")
 DIMENSIONS = ("sequence", "query", "key")
 X = torch.eye(TOKENS).expand(BATCH, -1, -1)
 """The input: token i is the i-th unit vector, in every sequence of the batch."""
-
-
-@dataclass(frozen=True)
-class Structure:
-    """What became of causal attention weights of shape (b, T, T)."""
-
-    entries: Dropped
-    """Of the weights on the diagonal and below."""
-    ahead: bool
-    """Whether there is weight above the diagonal."""
-    copies_agree: bool
-    """Whether both copies of the weights are the same."""
-    repeats: frozenset[str]
-    """The dimensions along which the same is dropped everywhere."""
 
 
 def weights_of_one_head(rng: Cases) -> dict[str, torch.Tensor]:
@@ -51,20 +37,20 @@ def structure(result: Any, layers: dict[str, torch.Tensor], p: float) -> Structu
     first, second = result.detach().double().chunk(2, dim=-1)
     visible = torch.ones(BATCH, TOKENS, TOKENS, dtype=torch.bool).tril()
     right = _causal_weights(layers).expand(BATCH, -1, -1)
-    repeated = _repeats(first == 0, visible)
+    repeated = dropout.repeats(first == 0, visible, DIMENSIONS)
     return Structure(
-        _of_few_draws(dropped(first[visible], right[visible], p), repeated),
-        ahead=bool((first[~visible].abs() > 1e-4).any()),
+        dropout.of_few_draws(dropout.dropped(first[visible], right[visible], p), repeated),
         copies_agree=torch.allclose(first, second, rtol=1e-4, atol=1e-6, equal_nan=True),
         repeats=repeated,
+        ahead=bool((first[~visible].abs() > 1e-4).any()),
     )
 
 
 def dropped_and_repeated(result: Any, weights: torch.Tensor, p: float) -> tuple[Dropped, frozenset[str]]:
     """What became of weights of shape (Tq, Tk) or (b, Tq, Tk), and along which dimensions it is the same everywhere."""
-    seen = dropped(result, weights, p)
-    repeated = _repeats(result == 0, torch.ones_like(weights, dtype=torch.bool))
-    return _of_few_draws(seen, repeated), repeated
+    seen = dropout.dropped(result, weights, p)
+    repeated = dropout.repeats(result == 0, torch.ones_like(weights, dtype=torch.bool), DIMENSIONS[-weights.dim() :])
+    return dropout.of_few_draws(seen, repeated), repeated
 
 
 def rules(gone: torch.Tensor, repeated: frozenset[str]) -> frozenset[str]:
@@ -77,50 +63,27 @@ def rules(gone: torch.Tensor, repeated: frozenset[str]) -> frozenset[str]:
     return frozenset(rule for rule, holds in kept.items() if holds and not repeated)
 
 
-def assert_each_on_its_own(repeated: frozenset[str], kept: frozenset[str] = frozenset()) -> None:
-    """No dimension has the same entries dropped all along it, and none of these rules is kept."""
-    for name in DIMENSIONS:
-        if name in repeated:
-            raise Mismatch(f"Every {name} has the same places dropped; each weight is dropped on its own.")
-    if kept:
-        raise Mismatch(f"{min(kept)}; each weight is dropped on its own.")
-
-
 def assert_weights_dropped(seen: Structure) -> None:
     """Dropout is where it belongs: on each causal weight after the softmax, once, rescaled."""
     if seen.ahead:
         raise Mismatch("There is weight on tokens that come later: it attends to the future.")
-    assert_dropped(seen.entries)
+    dropout.assert_dropped(seen.entries)
     if not seen.copies_agree:
         raise Mismatch("The weights for one value differ from those for an equal one: dropout is not on the weights.")
-    assert_each_on_its_own(seen.repeats)
+    dropout.assert_each_on_its_own(seen.repeats)
 
 
 def assert_weights_whole(seen: Structure) -> None:
     """Outside of training every causal weight is as the softmax made it."""
     if seen.ahead:
         raise Mismatch("There is weight on tokens that come later: it attends to the future.")
-    assert_finite(seen.entries)
+    dropout.assert_finite(seen.entries)
     if "dropped" in seen.entries.outcomes:
         raise Mismatch("Some weights are zero after eval(); outside of training dropout does nothing.")
     if seen.entries.outcomes != {"kept"}:
         raise Mismatch("After eval() the weights are not those that the softmax makes.")
     if not seen.copies_agree:
         raise Mismatch("The weights for one value differ from those for an equal one.")
-
-
-def _repeats(gone: torch.Tensor, visible: torch.Tensor) -> frozenset[str]:
-    """Along which dimensions the same entries are gone everywhere, looking at visible ones."""
-    return frozenset(
-        name
-        for dim, name in zip(range(-gone.dim(), 0), DIMENSIONS[-gone.dim() :], strict=True)
-        if bool(((gone == gone.roll(1, dim)) | ~(visible & visible.roll(1, dim))).all())
-    )
-
-
-def _of_few_draws(seen: Dropped, repeated: frozenset[str]) -> Dropped:
-    """Where one draw decides over many entries, the share that is dropped is chance and says nothing against p."""
-    return replace(seen, share="p") if repeated and seen.share not in ("none", "all") else seen
 
 
 def _causal_weights(layers: dict[str, torch.Tensor]) -> torch.Tensor:

@@ -5,17 +5,16 @@ identity) and out_proj changes nothing, each head's context is [weights weights]
 dropped from both halves, and what is dropped anywhere else is not.
 """
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from ..compare import Mismatch, describe
-from .dropout import Dropped, assert_dropped, assert_not_dropped, dropped
+from . import dropout
+from .dropout import Structure
 
 _SHARPER = 30.0
 """Stretches the queries, so that the weights of a row differ."""
-DIMENSIONS = ("sequence", "head", "query", "key")
 
 
 def identities(num_tokens: int, num_heads: int) -> torch.Tensor:
@@ -34,59 +33,36 @@ def parameters_that_show_weights(parameters: dict[str, torch.Tensor]) -> dict[st
     return made
 
 
-@dataclass(frozen=True)
-class DroppedInHeads:
-    """What dropout did, and to what."""
-
-    of_weights: Dropped
-    halves_agree: bool
-    """Whether both halves of each head are without the same numbers; where not, it is not weights alone that are."""
-    repeats: frozenset[str]
-    """The dimensions along which the same is dropped everywhere."""
-
-
-def dropped_in_heads(result: Any, right: torch.Tensor, num_heads: int, p: float) -> DroppedInHeads:
-    """What became of the weights that `right`, the output without dropout, shows."""
+def structure(result: Any, right: torch.Tensor, num_heads: int, p: float) -> Structure:
+    """What became of the weights that `right`, the output without dropout, shows; each half of a head is a copy."""
     if not isinstance(result, torch.Tensor) or result.shape != right.shape:
         raise Mismatch(f"The result is {describe(result)}; {describe(right)} is expected.")
     shown, weights = _by_head(result.detach(), num_heads), _by_head(right, num_heads)  # (b, h, 2, T, T)
     visible = torch.ones(weights.shape[-2:], dtype=torch.bool).tril()
-    seen = dropped(shown[:, :, 0, visible], weights[:, :, 0, visible], p)
+    seen = dropout.dropped(shown[:, :, 0, visible], weights[:, :, 0, visible], p)
     gone = (shown == 0) & visible
-    repeated = _repeats(gone[:, :, 0], visible) if seen.share not in ("none", "all") else frozenset[str]()
-    # Where one draw decides over many entries, the share that is dropped is chance and says nothing against p.
-    seen = replace(seen, share="p") if repeated else seen
-    return DroppedInHeads(seen, torch.equal(gone[:, :, 0], gone[:, :, 1]), repeated)
+    repeated = frozenset[str]()
+    if seen.share not in ("none", "all"):
+        repeated = dropout.repeats(gone[:, :, 0], visible.expand_as(gone[:, :, 0]), dropout.DIMENSIONS)
+    return Structure(dropout.of_few_draws(seen, repeated), torch.equal(gone[:, :, 0], gone[:, :, 1]), repeated)
 
 
-def assert_dropped_in_heads(seen: DroppedInHeads) -> None:
+def assert_weights_dropped(seen: Structure) -> None:
     """Each weight of each head is dropped with probability p, and what is kept is divided by 1-p."""
-    if not seen.halves_agree:
+    if not seen.copies_agree:
         raise Mismatch("Numbers of the values or of the context vectors are dropped; it is weights that should be.")
-    assert_dropped(seen.of_weights)
-    for name in DIMENSIONS:
-        if name in seen.repeats:
-            raise Mismatch(f"Every {name} has the same places dropped; each weight is dropped on its own.")
+    dropout.assert_dropped(seen.entries)
+    dropout.assert_each_on_its_own(seen.repeats)
 
 
-def assert_nothing_dropped_in_heads(seen: DroppedInHeads) -> None:
+def assert_weights_whole(seen: Structure) -> None:
     """The weights are as they were."""
-    if not seen.halves_agree:
+    if not seen.copies_agree:
         raise Mismatch("Numbers of the output are dropped; outside of training dropout does nothing.")
-    assert_not_dropped(seen.of_weights)
+    dropout.assert_not_dropped(seen.entries)
 
 
 def _by_head(output: torch.Tensor, num_heads: int) -> torch.Tensor:
     """The weights, by row of the batch, head and half: (b, h, 2, T, T)."""
     b, num_tokens, _ = output.shape
     return output.view(b, num_tokens, num_heads, 2, num_tokens).permute(0, 2, 3, 1, 4)
-
-
-def _repeats(gone: torch.Tensor, visible: torch.Tensor) -> frozenset[str]:
-    """Along which dimensions of (b, h, T, T) the same entries are gone everywhere, looking at visible ones."""
-    visible = visible.expand_as(gone)
-    return frozenset(
-        name
-        for dim, name in enumerate(DIMENSIONS)
-        if bool(((gone == gone.roll(1, dim)) | ~(visible & visible.roll(1, dim))).all())
-    )

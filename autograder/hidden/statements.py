@@ -1,12 +1,11 @@
 """Statements that graders of many exercises make, each as one function that raises Mismatch where it is not so."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import torch
 
-from ..compare import ORDINALS, Expected, Mismatch, assert_close, describe, identical
+from ..compare import ORDINALS, Expected, Mismatch, assert_close, assert_real, describe
 from ..sandbox.inside import device_probe
 from ..sandbox.inside.faults import Raised, StudentFault
 from ..student.face import Callee, Cotangent, Instance, ReferenceCallee, Student
@@ -16,17 +15,11 @@ REFUSALS = frozenset({"ValueError", "AssertionError"})
 T = TypeVar("T")
 
 
-def transplant(reference: Any, student: Instance) -> Any:
-    """Gives the student's instance the reference's parameters; returns the reference."""
-    student.load_parameters(reference.named_parameters())
+def transplant(reference: Any, student: Callee) -> Any:
+    """Gives the student's instance the reference's parameters, a function having none; returns the reference."""
+    if isinstance(student, Instance):
+        student.load_parameters(reference.named_parameters())
     return reference
-
-
-def assert_close_in_each(
-    student: Callee, reference: ReferenceCallee, cases: Iterable[tuple[Any, ...]], *, tolerance: float | None = None
-) -> None:
-    """The result is the reference's in every case, each a tuple of arguments."""
-    in_each(cases, lambda case: assert_close(student(*case), reference(*case), tolerance=tolerance))
 
 
 def in_each(cases: Iterable[T], check: Callable[[T], None]) -> None:
@@ -51,6 +44,11 @@ def in_both_modes(student: Callee) -> Iterator[None]:
         student.eval()
         yield
         student.train()
+
+
+def in_float64(student: Callee) -> Callee:
+    """An instance with its parameters in float64, which it computes in then; a function as it is."""
+    return student.to(torch.float64) if isinstance(student, Instance) else student
 
 
 def assert_same_gradients(student: Callee, reference: ReferenceCallee, *args: Any, cotangent: Cotangent) -> None:
@@ -123,37 +121,6 @@ def assert_parameter_shapes(student: Instance, expected: dict[str, tuple[int, ..
         raise Mismatch(f"Found: {', '.join(f'{name} {shape}' for name, shape in found.items()) or 'none'}.")
 
 
-def assert_seeds_matter(student: Student, name: str, *args: Any) -> None:
-    """Under another seed a module starts with other weights."""
-    drawn = []
-    for seed in (1, 2):
-        student.manual_seed(seed)
-        drawn.append(getattr(student, name)(*args).named_parameters())
-    if drawn[0] and all(identical(one, other) for one, other in zip(*(d.values() for d in drawn), strict=False)):
-        raise Mismatch("The weights are the same under every seed: is one set inside the class?")
-
-
-def assert_inputs_unchanged(student: Callee, *args: Any) -> None:
-    """The call writes into none of its arguments, in their own dtype and in float64, which `.double()` leaves alone."""
-    changed: Sequence[int] = ()
-    for _ in in_both_modes(student):
-        changed = changed or student.observe(*args).changed
-    if not changed:
-        with suppress(Raised):  # what does not work in float64 is not what is asked here
-            changed = _in_float64(student).observe(*map(_as_float64, args)).changed
-    if changed:
-        which = " and ".join(f"the {ORDINALS[number]}" for number in changed)
-        raise Mismatch(f"It writes into {which} argument. Operations ending in `_` and `+=`, `/=` work in place.")
-
-
-def _in_float64(student: Callee) -> Callee:
-    return student.to(torch.float64) if isinstance(student, Instance) else student
-
-
-def _as_float64(arg: Any) -> Any:
-    return arg.double() if isinstance(arg, torch.Tensor) and arg.is_floating_point() else arg
-
-
 def assert_follows_device(student: Callee, *args: Any) -> None:
     """On another device everything the code makes is there too, and so is the output."""
     for _ in in_both_modes(student):
@@ -175,3 +142,34 @@ def _assert_follows_device(student: Callee, *args: Any) -> None:
             raise Mismatch("The result is not on the inputs' device.")
         case device_probe.DIFFERS:
             raise Mismatch("On another device it gives another result than on the CPU.")
+
+
+def assert_causal_weights(actual: Any, expected: Expected, *, tolerance: float | None = None) -> None:
+    """These weights, of shape (..., T, T); what is above the diagonal is looked at first."""
+    if isinstance(actual, torch.Tensor) and actual.shape == expected.value.shape and not actual.is_complex():
+        ahead = torch.triu(actual.detach().double(), diagonal=1).abs() > expected.tolerance
+        if bool(ahead.any()):
+            *_, query, key = ahead.nonzero()[0].tolist()
+            raise Mismatch(f"Query {query} gives weight to key {key}, which comes after it: it attends to the future.")
+    assert_close(actual, expected, tolerance=tolerance)
+
+
+def assert_blind_to_the_future(student: Callee, *args: torch.Tensor, width: int) -> None:
+    """A token's result stays the same whatever comes after it. args: (b, T, any width) each; width: the result's."""
+    *leading, num_tokens, _ = args[0].shape
+    shape = (*leading, num_tokens, width)
+    now = num_tokens // 2
+    later = [torch.cat([arg[:, :now], -2 * arg[:, now:]], dim=-2) for arg in args]
+    one, again, other = student(*args), student(*args), student(*later)
+    for value in (one, again, other):
+        if not isinstance(value, torch.Tensor):
+            raise Mismatch(f"The result is {describe(value)}, not a tensor.")
+        if value.shape != shape:  # of what is empty, every token would stay the same
+            raise Mismatch(f"The result has shape {tuple(value.shape)}; {shape} is expected.")
+        assert_real(value)
+    if not torch.allclose(one.double(), again.double(), rtol=1e-5, atol=1e-5, equal_nan=True):
+        raise Mismatch("Two calls with the same input differ: is something drawn by chance in it?")
+    same = torch.isclose(one[:, :now].double(), other[:, :now].double(), rtol=1e-5, atol=1e-5, equal_nan=True)
+    if not bool(same.all()):
+        token = int((~same).nonzero()[0, 1])
+        raise Mismatch(f"Token {token} changes when only tokens from {now} on do: it attends to the future.")

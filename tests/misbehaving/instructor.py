@@ -27,7 +27,7 @@ class Instructor:
         os.environ["TMPDIR"] = str(self._temporary)
         self.secret = self._file("secret", self.token)
         self.neighbour = self._file("submitted/nell/unit.ipynb", self.token)
-        self.graders = self._copy(f"autograder/hidden/{UNIT}/test_softmax.py")
+        self.graders = self._copy(f"autograder/hidden/{UNIT}/test_functions.py")
         self.answers = self._copy(f"solutions/{UNIT}.py")
         self.gradebook = self._folder / "gradebook.db"
         with sqlite3.connect(self.gradebook) as database:

@@ -1,33 +1,17 @@
 """The hidden graders of `attention_dropout`."""
 
-import pytest
 import torch
 
 from autograder.compare import Mismatch, any_identical, assert_close, describe, golden
+from autograder.hidden import contracts, dropout
 from autograder.hidden.causal_attention.worked_examples import P
-from autograder.hidden.dropout import (
-    LONE,
-    assert_dropped,
-    assert_lone_weights_fall,
-    assert_not_dropped,
-    dropped,
-    lone_weights_fall,
-)
-from autograder.hidden.dropped_attention import (
-    assert_each_on_its_own,
-    dropped_and_repeated,
-    rules,
-)
-from autograder.hidden.statements import (
-    assert_dtype,
-    assert_follows_device,
-)
-from autograder.sandbox.inside.library_calls import LIBRARY_ATTENTION
+from autograder.hidden.dropped_attention import dropped_and_repeated, rules
+from autograder.hidden.statements import assert_dtype, assert_follows_device
 
 
-@pytest.mark.exercise("attention_dropout", forbids=[LIBRARY_ATTENTION])
-class TestAttentionDropout:
-    @pytest.mark.points(3)
+@contracts.exercise("attention_dropout")
+class TestAttentionDropout(contracts.Graders):
+    @contracts.points(3)
     def test_dropped_and_rescaled(self, student, rng):
         """In training each weight is dropped with probability p, and the kept ones are divided by 1 - p."""
         for p in (0.25, 0.5, 0.8):
@@ -35,9 +19,9 @@ class TestAttentionDropout:
             with student.by_chance() as note:
                 seen, repeated = dropped_and_repeated(student.attention_dropout(weights, p), weights, p)
                 note((seen, repeated))
-            assert_dropped(seen)
+            dropout.assert_dropped(seen)
 
-    @pytest.mark.points(2)
+    @contracts.points(2)
     def test_each_on_its_own(self, student, rng):
         """Each weight is drawn on its own: sequences, queries and keys do not share what is dropped."""
         weights = rng.rand(3, 40, 50)
@@ -46,16 +30,12 @@ class TestAttentionDropout:
             seen, repeated = dropped_and_repeated(result, weights, P)
             kept = rules(result == 0, repeated)
             note((seen, repeated, kept))
-        assert_dropped(seen)
-        assert_each_on_its_own(repeated, kept)
-        alone = rng.rand(LONE, 1, 1) + 1.0
-        with student.by_chance() as note:
-            fall = lone_weights_fall(student.attention_dropout(alone, P), alone.shape)
-            note(fall)
-        assert_lone_weights_fall(fall)
+        dropout.assert_dropped(seen)
+        dropout.assert_each_on_its_own(repeated, kept)
+        alone = rng.rand(dropout.LONE, 1, 1) + 1.0
+        dropout.assert_lone_weights_fall(student, lambda: student.attention_dropout(alone, P), alone.shape)
 
-    @pytest.mark.property
-    @pytest.mark.points(1)
+    @contracts.points(1, property=True)
     def test_drawn_anew(self, student, rng):
         """Each call draws anew."""
         weights = rng.rand(60, 60)
@@ -63,14 +43,14 @@ class TestAttentionDropout:
             inputs = (weights, weights, weights.flip(0), weights)
             results = [student.attention_dropout(one, P) for one in inputs]
             for result, one in zip(results, inputs, strict=True):
-                dropped(result, one, P)
+                dropout.dropped(result, one, P)
             first, again, flipped, last = (result == 0 for result in results)
             same = any_identical([first, again, last])
             note((same, torch.equal(first, flipped), torch.equal(first, flipped.flip(0))))
         if same:
             raise Mismatch("Two calls drop exactly the same places: is a seed set, or a draw kept, inside?")
 
-    @pytest.mark.points(1)
+    @contracts.points(1)
     def test_gradients(self, student, rng):
         """Gradients flow back to the kept weights, divided by 1 - p too, and none to the dropped ones."""
         weights = rng.rand(60, 60)
@@ -84,42 +64,37 @@ class TestAttentionDropout:
             note((result, arrives, fits))
         if not arrives:
             raise Mismatch("No gradient arrives at the weights: is the result detached from them somewhere?")
-        assert_dropped(result)
+        dropout.assert_dropped(result)
         if not fits:
             raise Mismatch("The gradient of a kept weight is not 1 / (1 - p), or that of a dropped one is not 0.")
 
-    @pytest.mark.property
-    @pytest.mark.public
-    @pytest.mark.points(1)
+    @contracts.points(1, public=True, property=True)
     def test_outside_of_training(self, student, rng):
         """With training=False the weights are as they were."""
         weights = rng.rand(4, 5)
         nearly_all = 1 - 1e-6  # so that dropout, where it does happen, leaves nothing to chance
         assert_close(student.attention_dropout(weights, nearly_all, training=False), golden(weights))
 
-    @pytest.mark.property
-    @pytest.mark.points(1)
+    @contracts.points(1, property=True)
     def test_outside_of_training_for_any_p(self, student, rng):
         """With training=False nothing is dropped and nothing rescaled, whatever p is."""
         weights = rng.rand(30, 30)
         for p in (0.25, 0.5):
             with student.by_chance() as note:
-                seen = dropped(student.attention_dropout(weights, p, training=False), weights, p)
+                seen = dropout.dropped(student.attention_dropout(weights, p, training=False), weights, p)
                 note(seen)
-            assert_not_dropped(seen)
+            dropout.assert_not_dropped(seen)
 
-    @pytest.mark.property
-    @pytest.mark.points(1)
+    @contracts.points(1, property=True)
     def test_nothing_to_drop(self, student, rng):
         """With p = 0 nothing is dropped."""
         weights = rng.rand(6, 6)
         with student.by_chance() as note:  # what ignores p drops by chance
             result = student.attention_dropout(weights, 0.0, training=True)
-            note(dropped(result, weights, 0.0))
+            note(dropout.dropped(result, weights, 0.0))
         assert_close(result, golden(weights))
 
-    @pytest.mark.property
-    @pytest.mark.points(1)
+    @contracts.points(1, property=True)
     def test_inputs_are_unchanged(self, student, rng):
         """The weights that come in are left as they were."""
         weights = rng.rand(5, 7)
@@ -130,19 +105,17 @@ class TestAttentionDropout:
             if changed:
                 raise Mismatch("It writes into the first argument. Operations ending in `_` and `*=` work in place.")
 
-    @pytest.mark.property
-    @pytest.mark.points(0.5)
+    @contracts.points(0.5, property=True, device=True)
     def test_follows_device(self, student, rng):
         """What is dropped is drawn on the weights' device."""
         with student.by_chance():
             assert_follows_device(student.attention_dropout, rng.rand(5, 7), 0.5)
 
-    @pytest.mark.property
-    @pytest.mark.points(0.5)
+    @contracts.points(0.5, property=True)
     def test_dtype_is_kept(self, student, rng):
         """The result has the dtype of the weights."""
         for dtype in (torch.float64, torch.float32):
             with student.by_chance() as note:
-                result = student.attention_dropout(rng.rand(5, 7, dtype=dtype), 0.5)
+                result = student.attention_dropout(rng.of(dtype).rand(5, 7), 0.5)
                 note(str(result.dtype) if isinstance(result, torch.Tensor) else describe(result))
             assert_dtype(result, dtype)

@@ -21,7 +21,6 @@ TWO_HEADS = [
     [-0.5526, -0.0981, 0.5321, 0.3428],
     [-0.5299, -0.1081, 0.5077, 0.3493],
 ]
-TWICE_SIX_WORDS = torch.stack([SIX_WORDS, SIX_WORDS])  # (2, 6, 3)
 P = 0.25
 ROOM = 5
 """How many tokens fewer than context_length the sequences of the dropout graders have."""

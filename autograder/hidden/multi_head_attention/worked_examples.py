@@ -2,12 +2,6 @@
 
 import torch
 
-
-def twice(sequence: torch.Tensor) -> torch.Tensor:
-    """A batch of the same sequence twice, as the source document's worked examples have it."""
-    return torch.stack((sequence, sequence))
-
-
 # The queries, keys and context vectors that the source document prints: three tokens, two heads of width 3.
 QUERIES = torch.tensor(
     [
@@ -34,6 +28,15 @@ CONTEXT_BY_HEAD = torch.tensor(
         [[-0.2045, 0.2991, 0.2583], [-0.2103, 0.3089, 0.2634], [-0.2006, 0.2925, 0.2540]],
     ]
 )
+SCORES_BY_HEAD = [
+    [[-0.1297, 0.0669, -0.0021], [-0.0261, 0.0528, 0.0082], [-0.2096, 0.0390, -0.0267]],
+    [[0.3337, 0.1287, 0.1743], [0.1751, 0.1163, 0.2615], [0.4345, 0.1396, 0.1754]],
+]
+MERGED_CONTEXT = [
+    [-0.1674, -0.5873, -0.3776, -0.2045, 0.2991, 0.2583],
+    [-0.1674, -0.5863, -0.3775, -0.2103, 0.3089, 0.2634],
+    [-0.1673, -0.5880, -0.3772, -0.2006, 0.2925, 0.2540],
+]
 THREE_TOKENS = torch.tensor(
     [
         [0.2745, 0.6584, 0.2775, 0.8573, 0.6584, 0.2775],

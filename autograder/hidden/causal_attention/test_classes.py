@@ -1,0 +1,235 @@
+"""The hidden graders of the unit's classes."""
+
+import torch
+
+from autograder.compare import TOLERANCE, Expected, Mismatch, any_identical, assert_close, assert_real, golden
+from autograder.hidden import contracts, dropped_attention
+from autograder.hidden.causal_attention.worked_examples import ROOM, TWO_HEADS, P
+from autograder.hidden.dropout import LONE, assert_lone_weights_fall, noted
+from autograder.hidden.dropped_attention import LAYERS, TOKENS, X, structure, weights_of_one_head
+from autograder.hidden.statements import assert_blind_to_the_future
+from autograder.six_words import SIX_WORDS, twice
+
+
+@contracts.exercise("CausalAttention", forbids=[])
+class TestCausalAttention(contracts.Graders):
+    def callee(self, face, d_in=5, d_out=4, context_length=7, dropout=0.0, **named):
+        return face.CausalAttention(d_in, d_out, context_length, dropout, **named)
+
+    def draw(self, rng, b=2, num_tokens=6, d_in=5, scale=1.0):
+        return (rng.randn(b, num_tokens, d_in, scale=scale),)
+
+    @contracts.points(2, public=True)
+    def test_seed_123(self, student):
+        """Built under seed 123, it gives the six words, twice in a batch, the context vectors of the worked example."""
+        student.manual_seed(123)
+        right = golden([[vector[:2] for vector in TWO_HEADS]] * 2)
+        assert_close(student.CausalAttention(3, 2, 6, 0.0)(twice(SIX_WORDS)), right)
+
+    @contracts.points(3)
+    def test_context_vectors(self, student, reference, rng):
+        """With given weights, each token's context vector is the weighted sum of the values up to its own."""
+        sizes = [(4, 4, 4, 4), (2, 7, 5, 3), (3, 5, 3, 8), (1, 6, 3, 2), (3, 1, 4, 2), (1, 70, 3, 2)]
+        for b, num_tokens, d_in, d_out in sizes:
+            x = rng.randn(b, num_tokens, d_in, scale=3.0)
+            self.assert_agree(student, reference, x, d_in=d_in, d_out=d_out, context_length=num_tokens)
+
+    @contracts.points(2)
+    def test_fewer_tokens_than_context_length(self, student, reference, rng):
+        """Sequences may be shorter than context_length, and none is kept for the next, of whatever length."""
+        attention, right = self.pair(student, reference, context_length=9)
+        for training, num_tokens in [(True, 4), (True, 9), (True, 1), (True, 8), (True, 8), (False, 8), (False, 8)]:
+            x = rng.randn(3, num_tokens, 5, scale=3.0)
+            assert_close(attention.train(training)(x), right(x))
+
+    test_bias = contracts.agree(
+        "With qkv_bias=True all three layers have a bias, and use it.", [(2, 7, 5)], scale=3.0, built=contracts.BIASED
+    )
+
+    @contracts.points(3)
+    def test_dropout_in_training(self, student, rng):
+        """In training, dropout is on the weights after the softmax: each dropped on its own, the kept ones rescaled."""
+        attention = student.CausalAttention(TOKENS, 2 * TOKENS, TOKENS + ROOM, P)
+        attention.load_parameters(layers := weights_of_one_head(rng))
+        dropped_attention.assert_weights_dropped(noted(student, lambda: structure(attention(X), layers, P)))
+        alone = X[:1, :1].expand(LONE, -1, -1)
+        assert_lone_weights_fall(student, lambda: attention(alone), (LONE, 1, 2 * TOKENS))
+
+    @contracts.points(1, property=True)
+    def test_drawn_anew(self, student, rng):
+        """Each call in training draws anew."""
+        attention = student.CausalAttention(TOKENS, 2 * TOKENS, TOKENS, P)
+        attention.load_parameters(layers := weights_of_one_head(rng))
+        with student.by_chance() as note:
+            results = [attention(X) for _ in range(3)]
+            for result in results:
+                structure(result, layers, P)
+            same = any_identical(results)
+            note(same)
+        if same:
+            raise Mismatch("Two calls in training give exactly the same: nothing is dropped, or a seed is set inside.")
+
+    @contracts.points(2)
+    def test_after_eval(self, student, rng):
+        """After eval() nothing is dropped, and the attention is causal as ever."""
+        attention = student.CausalAttention(TOKENS, 2 * TOKENS, TOKENS + ROOM, P).eval()
+        attention.load_parameters(layers := weights_of_one_head(rng))
+        dropped_attention.assert_weights_whole(noted(student, lambda: structure(attention(X), layers, P)))
+
+    test_large_scores = contracts.large_scores(
+        "Large scores, many of them below zero, give no NaN, and no weight to the future.", of=(3, 7, 5), scale=400.0
+    )
+
+    @contracts.points(0.5)
+    def test_scores_of_zero(self, student, reference, rng):
+        """A token of zeros, as padding is, scores zero with every key, and attends to all that it may see alike."""
+        x = rng.randn(2, 6, 5, scale=2.0)
+        x[:, 3] = 0.0
+        self.assert_agree(student, reference, x)
+
+    test_gradients_reach_every_weight = contracts.gradients(
+        "Gradients flow back to the input and to all three layers.", weight=2, scale=2.0
+    )
+
+    @contracts.points(1, property=True)
+    def test_gradients_with_dropout(self, student, rng):
+        """In training with dropout, gradients flow back to the input and to all three layers too."""
+        attention = self.callee(student, dropout=0.5)
+        attention.load_parameters({name: rng.randn(4, 5) for name in LAYERS})
+        with student.by_chance() as note:
+            seen = attention.observe(rng.randn(4, 7, 5), cotangent=rng.randn(4, 7, 4))
+            arrived = {"the input": seen.gradients[0]}
+            arrived |= {f"`{name}`": seen.parameter_gradients.get(name) for name in LAYERS}
+            missing = [name for name, gradient in arrived.items() if gradient is None]
+            note(missing)
+        if missing:
+            raise Mismatch(f"No gradient arrives at {missing[0]}: is the result detached from it somewhere?")
+
+    test_float64_stays_exact = contracts.float64(
+        "After `.to(torch.float64)` the result is as exact as float64 is.", of=(2, 7, 5)
+    )
+
+    @contracts.points(1, property=True)
+    def test_blind_to_the_future(self, student, rng):
+        """A token's context vector does not change when tokens after it do."""
+        attention, x = self.callee(student), rng.randn(2, 6, 5, scale=2.0)
+        attention.load_parameters({name: rng.randn(4, 5) for name in LAYERS})
+        assert_blind_to_the_future(attention, x, width=4)
+
+    test_parameters = contracts.parameters(
+        "Its parameters are the weights of the layers W_query, W_key and W_value, each of shape (d_out, d_in).",
+        dict.fromkeys(LAYERS, (4, 5)),
+        weight=1,
+    )
+    test_follows_device = contracts.device(
+        "Once it is moved to another device it works there, its mask too.", weight=1, built={"dropout": 0.5}
+    )
+    test_inputs_are_unchanged = contracts.unchanged("The input is left as it was.", weight=0.5)
+    test_dtype_is_kept = contracts.dtype("The context vectors have the dtype of the input.")
+    test_seeds_matter = contracts.seeds("Two instances built under different seeds have different weights.")
+
+
+@contracts.exercise("MultiHeadAttentionWrapper", forbids=[])
+class TestMultiHeadAttentionWrapper(contracts.Graders):
+    def callee(self, face, d_in=5, d_out=3, context_length=7, dropout=0.0, num_heads=3, **named):
+        return face.MultiHeadAttentionWrapper(d_in, d_out, context_length, dropout, num_heads, **named)
+
+    draw = TestCausalAttention.draw
+
+    @contracts.points(2, public=True)
+    def test_seed_123(self, student):
+        """Built under seed 123 with two heads, it gives the six words the context vectors of the worked example."""
+        student.manual_seed(123)
+        attention = student.MultiHeadAttentionWrapper(3, 2, 6, 0.0, 2)
+        assert_close(attention(twice(SIX_WORDS)), golden([TWO_HEADS] * 2))
+
+    @contracts.points(3)
+    def test_heads_side_by_side(self, student, reference, rng):
+        """With given weights, the heads' results stand side by side in the last dimension, in the heads' order."""
+        sizes = [(3, 3, 4, 4, 2), (2, 6, 5, 4, 3), (1, 5, 3, 4, 4), (2, 4, 6, 3, 1), (2, 4, 6, 3, 2)]
+        for b, num_tokens, d_in, d_out, h in sizes:
+            x = rng.randn(b, num_tokens, d_in, scale=3.0)
+            built = {"d_in": d_in, "d_out": d_out, "context_length": num_tokens, "num_heads": h}
+            self.assert_agree(student, reference, x, **built)
+
+    @contracts.points(1)
+    def test_own_heads_side_by_side(self, student, rng):
+        """The result is what your CausalAttention gives with each head's weights, side by side."""
+        attention, x = student.MultiHeadAttentionWrapper(5, 4, 6, 0.0, 3), rng.randn(2, 6, 5, scale=3.0)
+        heads = [{name: rng.randn(4, 5) for name in LAYERS} for _ in range(3)]
+        attention.load_parameters({f"heads.{i}.{name}": w for i, head in enumerate(heads) for name, w in head.items()})
+        results = []
+        for head in heads:
+            own = student.CausalAttention(5, 4, 6, 0.0)
+            own.load_parameters(head)
+            results.append(own(x))
+        if not all(isinstance(result, torch.Tensor) and result.shape == (2, 6, 4) for result in results):
+            raise Mismatch("Your CausalAttention does not give tensors of shape (b, T, d_out) yet.")
+        if any_identical(results[:2]):
+            raise Mismatch("Your CausalAttention gives the same with other weights.")
+        for result in results:
+            assert_real(result)
+        side_by_side = torch.cat([result.double() for result in results], dim=-1)
+        assert_close(attention(x), Expected(side_by_side, TOLERANCE[torch.float32]))
+
+    @contracts.points(1)
+    def test_fewer_tokens_than_context_length(self, student, reference, rng):
+        """Sequences may be shorter than context_length, and none is kept for the next."""
+        attention, right = self.pair(student, reference, context_length=9)
+        for training, num_tokens in [(True, 9), (True, 4), (True, 4), (False, 4), (False, 4)]:
+            x = rng.randn(2, num_tokens, 5, scale=3.0)
+            assert_close(attention.train(training)(x), right(x))
+
+    test_bias = contracts.agree(
+        "With qkv_bias=True the layers of every head have a bias.",
+        [(2, 6, 5)],
+        weight=1,
+        scale=3.0,
+        built=contracts.BIASED,
+    )
+
+    @contracts.points(1)
+    def test_dropout_in_training(self, student, rng):
+        """In training every head drops weights of its own."""
+        attention = student.MultiHeadAttentionWrapper(TOKENS, 2 * TOKENS, TOKENS + ROOM, P, 2)
+        heads = [weights_of_one_head(rng) for _ in range(2)]
+        named = {f"heads.{i}.{name}": layer for i, head in enumerate(heads) for name, layer in head.items()}
+        attention.load_parameters(named)
+        with student.by_chance() as note:
+            result = attention(X)
+            halves = result.chunk(2, dim=-1) if isinstance(result, torch.Tensor) and result.dim() else [result] * 2
+            seen = [structure(half, head, P) for half, head in zip(halves, heads, strict=False)]
+            same = torch.equal(*((half == 0) for half in halves))
+            note((tuple(seen), same))
+        for one in seen:
+            dropped_attention.assert_weights_dropped(one)
+        if same:
+            raise Mismatch("Both heads drop exactly the same; each head draws on its own.")
+
+    @contracts.points(1)
+    def test_after_eval(self, student, rng):
+        """After eval() no head drops anything."""
+        attention = student.MultiHeadAttentionWrapper(TOKENS, 2 * TOKENS, TOKENS, P, 1).eval()
+        layers = weights_of_one_head(rng)
+        attention.load_parameters({f"heads.0.{name}": layer for name, layer in layers.items()})
+        dropped_attention.assert_weights_whole(noted(student, lambda: structure(attention(X), layers, P)))
+
+    test_gradients_reach_every_head = contracts.gradients(
+        "Gradients flow back to the input and to every layer of every head.", scale=2.0
+    )
+    test_float64_stays_exact = contracts.float64(
+        "After `.to(torch.float64)` the result is as exact as float64 is.",
+        weight=0.5,
+        of=(2, 7, 5),
+        built={"d_out": 4},  # the root is exact, however it is taken
+    )
+    test_parameters = contracts.parameters(
+        "Its parameters are those of the heads: heads.0.W_query.weight and so on, each of shape (d_out, d_in).",
+        {f"heads.{i}.{layer}": (3, 5) for i in range(3) for layer in LAYERS},
+        weight=1,
+    )
+    test_follows_device = contracts.device(
+        "Once it is moved to another device all heads work there.", built={"dropout": 0.5}
+    )
+    test_inputs_are_unchanged = contracts.unchanged("The input is left as it was.", weight=0.5, built={"dropout": 0.5})
+    test_seeds_matter = contracts.seeds("Two instances built under different seeds have different weights.")

@@ -1,0 +1,195 @@
+"""The hidden graders of the unit's functions; those of `attention_dropout`, which draws, stand apart."""
+
+import torch
+
+from autograder.compare import LARGE_LOGITS, assert_close, golden
+from autograder.hidden import contracts
+from autograder.hidden.causal_attention.worked_examples import SIX_WORDS_WEIGHTS, six_words_scores, six_words_weights
+from autograder.hidden.statements import assert_blind_to_the_future, assert_causal_weights, assert_dtype
+
+
+@contracts.exercise("causal_mask")
+class TestCausalMask(contracts.Graders):
+    test_four_tokens = contracts.gives(
+        "For four tokens exactly the six places above the diagonal are hidden.",
+        (4,),
+        golden([[0, 1, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 0, 0]]),
+    )
+
+    @contracts.points(2)
+    def test_other_sizes(self, student, reference):
+        """It has shape (T, T) for every number of tokens, one token included."""
+        for num_tokens in (6, 2, 1, 70):
+            assert_close(student.causal_mask(num_tokens), golden(reference.causal_mask(num_tokens).value))
+
+    @contracts.points(1, property=True)
+    def test_bool(self, student):
+        """The mask is a bool tensor, as masked_fill and torch.where want it."""
+        assert_dtype(student.causal_mask(4), torch.bool)
+
+
+@contracts.exercise("renormalized_causal_weights")
+class TestRenormalizedCausalWeights(contracts.Graders):
+    assert_right = staticmethod(assert_causal_weights)
+
+    def draw(self, rng, T=5, normalized=False):
+        return (torch.softmax(rng.randn(T, T), dim=-1) if normalized else rng.rand(T, T),)
+
+    test_six_words = contracts.gives(
+        "The six words' weights become those of the worked example.",
+        (six_words_weights(),),
+        golden(SIX_WORDS_WEIGHTS),
+    )
+    test_other_weights = contracts.agree_in_turn(
+        "Nothing is left above the diagonal and each row sums to 1, for any number of tokens.",
+        [(5,), (2,), (1,), (9,)],
+        weight=3,
+        normalized=True,
+    )
+
+    @contracts.points(1)
+    def test_little_is_kept(self, student, reference, rng):
+        """A row whose weight is nearly all in the future sums to 1 as well."""
+        self.assert_agree(student, reference, torch.softmax(rng.randn(6, 6) + 3.0 * torch.arange(6), dim=-1))
+
+    test_gradients = contracts.gradients("Gradients flow back to the weights.", normalized=True)
+    test_float64_stays_exact = contracts.float64("Weights in float64 stay as exact as float64 is.", normalized=True)
+    test_inputs_are_unchanged = contracts.unchanged("The weights that come in are left as they were.")
+    test_follows_device = contracts.device("The result is computed on the weights' device.")
+    test_dtype_is_kept = contracts.dtype("The result has the dtype of the weights.")
+
+
+@contracts.exercise("masked_scores")
+class TestMaskedScores(contracts.Graders):
+    def draw(self, rng, *sizes, scale=1.0, above=0.6):
+        *leading, T = sizes or (4,)
+        return rng.randn(*leading, T, T, scale=scale), rng.rand(T, T) > above
+
+    @contracts.points(2, public=True)
+    def test_three_tokens(self, student):
+        """With the causal mask of three tokens, three scores become minus infinity and the others stay."""
+        scores = torch.tensor([[0.5, -1.0, 2.0], [1.5, 0.25, -0.5], [-2.0, 1.0, 0.75]])
+        mask = torch.tensor([[False, True, True], [False, False, True], [False, False, False]])
+        right = golden([[0.5, -torch.inf, -torch.inf], [1.5, 0.25, -torch.inf], [-2.0, 1.0, 0.75]])
+        assert_close(student.masked_scores(scores, mask), right)
+
+    test_any_mask = contracts.agree_in_turn(
+        "The mask that is passed in decides, whatever it hides.", [(5,), (2,), (8,)], scale=3.0, above=0.7
+    )
+    test_any_leading_dimensions = contracts.agree_in_turn(
+        "One mask serves every sequence of a batch, and every head.",
+        [(4, 4), (3, 5), (2, 3, 4), (1, 1, 3), (2, 1, 2, 3)],
+        above=0.5,
+    )
+
+    @contracts.points(1)
+    def test_scores_of_zero(self, student, reference, rng):
+        """A score of zero that is not hidden stays."""
+        scores, mask = self.draw(rng, 6)
+        self.assert_agree(student, reference, scores.clamp(min=0.0), mask)
+
+    test_gradients = contracts.gradients("Gradients flow back to the scores that stay.", of=(2, 4))
+
+    @contracts.points(1)
+    def test_float64_stays_exact(self, student, reference, rng):
+        """Scores in float64 stay as exact as float64 is."""
+        scores, mask = self.draw(rng.of(torch.float64), 4)
+        self.assert_agree(student, reference, scores / 3, mask)
+
+    test_inputs_are_unchanged = contracts.unchanged(
+        "The scores and the mask that come in are left as they were.", weight=2
+    )
+    test_follows_device = contracts.device("The result is computed on the scores' device.")
+    test_dtype_is_kept = contracts.dtype("The result has the dtype of the scores.")
+
+
+@contracts.exercise("causal_softmax")
+class TestCausalSoftmax(contracts.Graders):
+    assert_right = staticmethod(assert_causal_weights)
+
+    def draw(self, rng, *sizes, scale=1.0):
+        *leading, T = sizes or (5,)
+        return rng.randn(*leading, T, T, scale=scale), 4
+
+    test_six_words = contracts.gives(
+        "The six words' causal weights are those of the worked example.",
+        (six_words_scores(), 2),
+        golden(SIX_WORDS_WEIGHTS),
+    )
+
+    @contracts.points(2)
+    def test_divided_by_the_root_of_d_k(self, student, reference, rng):
+        """The scores are divided by the square root of d_k, whatever the number of tokens."""
+        scores = rng.randn(5, 5, scale=3.0)
+        for d_k in (3, 64):
+            self.assert_agree(student, reference, scores, d_k)
+
+    test_any_leading_dimensions = contracts.agree_in_turn(
+        "Each query's weights sum to 1 over the keys that it may see, for any leading dimensions.",
+        [(4, 4), (3, 5), (2, 3, 5), (1, 1), (2, 1, 2, 3), (1,)],
+        scale=2.0,
+    )
+
+    @contracts.points(1)
+    def test_large_scores(self, student, reference, rng):
+        """Scores in the thousands, all below zero, give no NaN and no weight to the future."""
+        later_is_larger = 5e3 * torch.arange(6)
+        for scores in (rng.randn(6, 6, scale=5e3) - 3e4, rng.randn(6, 6, scale=5e2) - 3e4 + later_is_larger):
+            self.assert_agree(student, reference, scores, 4, tolerance=LARGE_LOGITS)
+
+    @contracts.points(1)
+    def test_scores_of_zero(self, student, reference, rng):
+        """A score of zero is a score as any other, and only the future is hidden."""
+        self.assert_agree(student, reference, rng.randn(6, 6, scale=2.0).clamp(min=0.0), 4)
+
+    test_gradients = contracts.gradients("Gradients flow back to the scores.", of=(2, 5))
+    test_float64_stays_exact = contracts.float64("Weights of float64 scores are as exact as float64 is.")
+    test_inputs_are_unchanged = contracts.unchanged("The scores are left as they were.")
+    test_follows_device = contracts.device(
+        "The weights, and the mask on the way to them, are made on the scores' device."
+    )
+    test_dtype_is_kept = contracts.dtype("The weights have the dtype of the scores.")
+
+
+@contracts.exercise("causal_head")
+class TestCausalHead(contracts.Graders):
+    def draw(self, rng, b=2, num_tokens=5, width=4, scale=1.0):
+        return tuple(rng.randn(b, num_tokens, width, scale=scale) for _ in range(3))
+
+    test_two_sequences = contracts.agree_in_turn(
+        "Two sequences of three tokens: the first token's result is its own value.", [(2, 3, 4)], weight=1, public=True
+    )
+
+    test_shape_of_the_worked_example = contracts.agree_in_turn(
+        "Four sequences of eight tokens with a head of width 16 give a result of shape (4, 8, 16).", [(4, 8, 16)]
+    )
+    test_other_shapes = contracts.agree_in_turn(
+        "It is scaled and causal for any numbers of sequences and tokens, and any width.",
+        [(4, 4, 4), (3, 5, 2), (1, 7, 3), (5, 1, 3), (2, 9, 64), (3, 2, 1)],
+        scale=2.0,
+    )
+
+    @contracts.points(1)
+    def test_large_scores(self, student, reference, rng):
+        """Scores in the thousands give no NaN, and no weight to the future."""
+        queries, keys, values = rng.rand(2, 6, 4) * 100, rng.randn(2, 6, 4) * 30 - 100, rng.randn(2, 6, 4)
+        self.assert_agree(student, reference, queries, keys, values, tolerance=LARGE_LOGITS)
+
+    @contracts.points(0.5)
+    def test_scores_of_zero(self, student, reference, rng):
+        """A query of zeros scores zero with every key, and attends to all that it may see alike."""
+        queries, keys, values = self.draw(rng, 2, 5, 4)
+        queries[:, 2] = 0.0
+        self.assert_agree(student, reference, queries, keys, values)
+
+    test_gradients = contracts.gradients("Gradients flow back to queries, keys and values.")
+    test_float64_stays_exact = contracts.float64("The result for float64 inputs is as exact as float64 is.")
+
+    @contracts.points(1, property=True)
+    def test_blind_to_the_future(self, student, rng):
+        """A token's result does not change when tokens after it do."""
+        assert_blind_to_the_future(student.causal_head, *self.draw(rng, 2, 6, 4), width=4)
+
+    test_inputs_are_unchanged = contracts.unchanged("Queries, keys and values are left as they were.")
+    test_follows_device = contracts.device("The result, and the mask on the way to it, are made on the inputs' device.")
+    test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")

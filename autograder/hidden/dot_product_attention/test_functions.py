@@ -1,0 +1,180 @@
+"""The hidden graders of the unit's functions."""
+
+import torch
+
+from autograder.compare import LARGE_LOGITS, assert_close, golden
+from autograder.hidden import contracts
+from autograder.hidden.cases import Cases
+from autograder.hidden.statements import assert_dtype_kept, in_each
+from autograder.sandbox.inside.library_calls import LIBRARY_ATTENTION, LIBRARY_SOFTMAX
+from autograder.six_words import SIX_WORDS
+
+# The second word's scores and weights in the worked example, to four decimals.
+SCORES = torch.tensor([0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865])
+WEIGHTS = torch.tensor([0.1385, 0.2379, 0.2333, 0.1240, 0.1082, 0.1581])
+
+
+@contracts.exercise("dot_product_scores")
+class TestDotProductScores(contracts.Graders):
+    def draw(self, rng, T=7, d=4):
+        return rng.randn(d), rng.randn(T, d)
+
+    test_six_words = contracts.gives(
+        "The scores of journey are those of the worked example.", (SIX_WORDS[1], SIX_WORDS), golden(SCORES)
+    )
+
+    # A square matrix, and the worked example's width, let mistakes through that other shapes stop with an error.
+    test_other_queries = contracts.agree(
+        "The query need not be one of the tokens, and tokens may have any width.",
+        [(7, 4), (4, 4), (5, 3), (1, 3), (4, 1)],
+        public=True,
+    )
+    test_gradients = contracts.gradients("Gradients flow back to the query and to the inputs.")
+    test_float64_stays_exact = contracts.float64("Scores of float64 inputs are as exact as float64 is.")
+    test_inputs_are_unchanged = contracts.unchanged("Query and inputs are left as they were.")
+    test_follows_device = contracts.device("The scores are computed on the inputs' device.")
+    test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")
+
+
+@contracts.exercise("normalize_by_sum")
+class TestNormalizeBySum(contracts.Graders):
+    def draw(self, rng, *shape):
+        return (rng.rand(*shape or (3, 5)),)
+
+    test_six_words = contracts.gives(
+        "The six scores of journey become the weights of the worked example.",
+        (SCORES,),
+        golden([0.1455, 0.2278, 0.2249, 0.1285, 0.1077, 0.1656]),
+    )
+    # Where all dimensions are equal a sum over the wrong one raises no error and shows which it was.
+    test_leading_dimensions = contracts.agree(
+        "With more dimensions each row sums to 1 along the last one.", [(3, 5), (4, 4, 4), (2, 3, 5)], public=True
+    )
+
+    @contracts.points(1)
+    def test_negative_scores(self, student, reference):
+        """It is the plain sum that scores are divided by, also where some are negative."""
+        self.assert_agree(student, reference, torch.tensor([[2.0, -1.0, 0.5], [-3.0, -1.0, 1.0]]))
+
+    test_gradients = contracts.gradients("Gradients flow back to the scores.")
+    test_float64_stays_exact = contracts.float64("Weights of float64 scores are as exact as float64 is.")
+    test_inputs_are_unchanged = contracts.unchanged("The scores are left as they were.")
+    test_follows_device = contracts.device("The weights are computed on the scores' device.")
+    test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")
+
+
+@contracts.exercise("softmax", forbids=[LIBRARY_SOFTMAX, LIBRARY_ATTENTION])
+class TestSoftmax(contracts.Graders):
+    def draw(self, rng, num_rows=3, width=5, scale=1.0):
+        return (rng.randn(num_rows, width, scale=scale),)
+
+    test_six_words = contracts.gives(
+        "The six scores of journey become the weights of the worked example.", (SCORES,), golden(WEIGHTS), weight=1
+    )
+
+    @contracts.points(2, public=True)
+    def test_any_dimension(self, student, reference, rng):
+        """The weights sum to 1 along dim, whichever it is; without dim, along the last one."""
+        cases = [(rng.randn(4, 4, scale=2.0), {}), (rng.randn(3, 3, 3, scale=2.0), {})]
+        scores = rng.randn(2, 3, 4, scale=2.0)
+        cases += [(scores, {"dim": dim}) for dim in (0, 1, 2, -1, -2)]
+        in_each(cases, lambda one: assert_close(student.softmax(one[0], **one[1]), reference.softmax(one[0], **one[1])))
+
+    # Square, so that a lost dimension raises no error.
+    test_large_scores_do_not_overflow = contracts.large_scores(
+        "Scores as large as 1e4, positive or negative, give weights, not NaN.", of=(5, 5), scale=1e4
+    )
+
+    @contracts.points(1)
+    def test_rows_far_apart(self, student, reference, rng):
+        """Rows are independent, even when one is a thousand times larger than the next."""
+        scores = rng.randn(4, 6) + torch.tensor([[0.0], [1000.0], [-1000.0], [10000.0]])
+        self.assert_agree(student, reference, scores, tolerance=LARGE_LOGITS)
+
+    test_gradients = contracts.gradients("Gradients flow back to the scores.")
+
+    @contracts.points(1)
+    def test_dtypes(self, student, reference, rng):
+        """float64 stays exact; half precision works and stays half precision."""
+        for dtype, scale in ((torch.float64, 8.0), (torch.float16, 1.0), (torch.bfloat16, 1.0)):
+            (scores,) = self.draw(rng.of(dtype), 3, 5, scale=scale)
+            self.assert_agree(student, reference, scores)
+            assert_dtype_kept(student.softmax, scores)
+
+    test_inputs_are_unchanged = contracts.unchanged("The scores are left as they were.")
+    test_follows_device = contracts.device("The weights are computed on the scores' device.")
+
+
+@contracts.exercise("context_vector")
+class TestContextVector(contracts.Graders):
+    def draw(self, rng, T=5, d=3, weights=Cases.rand):
+        return weights(rng, T), rng.randn(T, d)
+
+    test_six_words = contracts.gives(
+        "The context vector of journey is that of the worked example.",
+        (WEIGHTS, SIX_WORDS),
+        golden([0.4419, 0.6515, 0.5683]),
+    )
+    test_other_weights = contracts.agree(
+        "Every token contributes by its weight, for any number and width of tokens.",
+        [(5, 3), (3, 5), (4, 4), (8, 2), (1, 3), (3, 1)],
+        weights=lambda rng, T: torch.softmax(rng.randn(T).double(), dim=-1).float(),
+        public=True,
+    )
+    test_gradients = contracts.gradients("Gradients flow back to the weights and to the inputs.")
+    test_float64_stays_exact = contracts.float64(
+        "The context vector of float64 inputs is as exact as float64 is.", weights=Cases.randn
+    )
+    test_inputs_are_unchanged = contracts.unchanged("Weights and inputs are left as they were.")
+    test_follows_device = contracts.device("The context vector is computed on the inputs' device.")
+    test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")
+
+
+@contracts.exercise("pairwise_scores")
+class TestPairwiseScores(contracts.Graders):
+    def draw(self, rng, T=5, d=3):
+        return (rng.randn(T, d),)
+
+    test_six_words = contracts.gives(
+        "The first row of scores is that of the worked example.",
+        (SIX_WORDS,),
+        golden([0.9995, 0.9544, 0.9422, 0.4753, 0.4576, 0.6310]),
+        row=0,
+    )
+    test_other_tokens = contracts.agree(
+        "Row i holds token i's score with every token, itself included.",
+        [(5, 3), (3, 5), (4, 4), (8, 2), (1, 3)],
+        public=True,
+    )
+    test_gradients = contracts.gradients("Gradients flow back to the inputs, through both of their parts.")
+    test_float64_stays_exact = contracts.float64("Scores of float64 inputs are as exact as float64 is.")
+    test_inputs_are_unchanged = contracts.unchanged("The inputs are left as they were.")
+    test_follows_device = contracts.device("The scores are computed on the inputs' device.")
+    test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")
+
+
+@contracts.exercise("simple_self_attention")
+class TestSimpleSelfAttention(contracts.Graders):
+    def draw(self, rng, T=5, d=3, scale=1.0):
+        return (rng.randn(T, d, scale=scale),)
+
+    test_six_words = contracts.gives(
+        "The first word's context vector is that of the worked example.",
+        (SIX_WORDS,),
+        golden([0.4421, 0.5931, 0.5790]),
+        row=0,
+    )
+    test_other_tokens = contracts.agree(
+        "Every token gets the context vector of its own row of weights.",
+        [(5, 3), (3, 5), (4, 4), (8, 2), (1, 3), (3, 1)],
+        weight=3,
+        public=True,
+    )
+    test_large_inputs_do_not_overflow = contracts.large_scores(
+        "Inputs with scores in the hundreds give context vectors, not NaN.", scale=30.0
+    )
+    test_gradients = contracts.gradients("Gradients flow back to the inputs, through scores, weights and sum.")
+    test_float64_stays_exact = contracts.float64("The result for float64 inputs is as exact as float64 is.")
+    test_inputs_are_unchanged = contracts.unchanged("The inputs are left as they were.")
+    test_follows_device = contracts.device("The result is computed on the inputs' device.")
+    test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")

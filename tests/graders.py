@@ -1,0 +1,125 @@
+"""What the hidden graders are: one line for each, with what it asks of an answer.
+
+`python -m tests.graders > tests/graders.txt` writes the list anew, where a grader is meant to be another.
+"""
+
+import hashlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from autograder import course
+from autograder.grading.examiner import candidate_bench
+from autograder.grading.session import Grader, Session, run_session
+from autograder.sandbox.inside.arguments import Arguments
+from autograder.student.face import Student
+from autograder.student.recording import Event, Recording
+
+LIST = Path(__file__).with_name("graders.txt")
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A grader's line."""
+
+    exercise: str
+    name: str
+    weight: str
+    markers: str
+    operations: str
+    """A digest of what it asks of the solution, in order: operations, names, shapes, dtypes, other values."""
+    numbers: float
+    """A sum over all the numbers that it gives the solution; the last digits may differ between machines."""
+    statement: str
+
+    def __str__(self) -> str:
+        asked = f"{self.operations} {self.numbers:.8g}"
+        return f"{self.exercise} {self.name} {self.weight} {self.markers} {asked} {self.statement}"
+
+    @property
+    def in_words(self) -> tuple[str, ...]:
+        """What there is to read of it."""
+        return self.name, self.weight, self.markers, self.statement
+
+    @classmethod
+    def of(cls, line: str) -> "Listed":
+        """The grader of a line of the list."""
+        exercise, name, weight, markers, operations, numbers, statement = line.split(" ", 6)
+        return cls(exercise, name, weight, markers, operations, float(numbers), statement)
+
+
+def listed() -> list[Listed]:
+    """The graders of the list, in its order."""
+    return [Listed.of(line) for line in LIST.read_text().splitlines()]
+
+
+def _line(grader: Grader) -> Listed:
+    events = _asked(grader)
+    structure = repr([(event.operation, [_structure(one) for one in event.asked]) for event in events])
+    tensors = [tensor for event in events for one in event.asked for tensor in _tensors(one)]
+    markers = {"public": grader.is_public, "property": grader.is_property, "device": grader.probes_device}
+    markers |= {f"forbids_{name.replace(' ', '_')}": True for name in grader.forbids}
+    return Listed(
+        f"{grader.unit}.{grader.exercise}",
+        grader.name,
+        f"{grader.points:g}",
+        ",".join(marker for marker, carries in markers.items() if carries) or "-",
+        hashlib.sha256(structure.encode()).hexdigest()[:12],
+        math.fsum(_sum(tensor, place) for place, tensor in enumerate(tensors)),
+        grader.statement,
+    )
+
+
+def _asked(grader: Grader) -> list[Event]:
+    # Behind another recording, from which what is drawn by chance is taken away.
+    behind = Recording(candidate_bench(grader.unit, None))
+    grader.ask(Student(Recording(behind)))
+    return behind.events
+
+
+def _structure(value: Any) -> Any:
+    match value:
+        case torch.Tensor():
+            return str(value.dtype), tuple(value.shape)
+        case Arguments(positional, named):
+            return _structure(positional), _structure(dict(named))
+        case dict():
+            return {key: _structure(one) for key, one in value.items()}
+        case tuple() | list():
+            return [_structure(one) for one in value]
+    return value
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    match value:
+        case torch.Tensor():
+            yield value
+        case Arguments(positional, named):
+            yield from _tensors([*positional, *named.values()])
+        case dict():
+            yield from _tensors([*value.values()])
+        case tuple() | list():
+            for one in value:
+                yield from _tensors(one)
+
+
+def _sum(tensor: torch.Tensor, place: int) -> float:
+    """Each number weighs by its place, so that none can change places with another."""
+    weights = torch.cos(torch.arange(tensor.numel(), dtype=torch.float64) + place)
+    return float(tensor.detach().double().flatten() @ weights)
+
+
+def _serve(session: Session) -> None:
+    for unit in course.unit_names():
+        for exercise in course.unit(unit).exercises:
+            for grader in session.graders[unit][exercise.name]:
+                print(_line(grader))
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    raise SystemExit(run_session(_serve) not in (0, 5))
