@@ -15,7 +15,8 @@ def digest(unit: str) -> str:
     Other units' folders are left out, so that fixing a grader of one unit does not mean marking another again.
     """
     package = course.REPOSITORY / "autograder"
-    files = [path for path in package.rglob("*.py") if not _of_another_unit(path.relative_to(package).parts, unit)]
+    code = [*package.rglob("*.py"), *package.rglob("*.yaml")]
+    files = [path for path in code if not _of_another_unit(path.relative_to(package).parts, unit)]
     files += [*course.REPOSITORY.glob(f"solutions/{unit}.py"), *course.REPOSITORY.glob(f"solutions/{unit}/**/*.py")]
     files += [
         course.REPOSITORY / "autograder.toml",

@@ -15,7 +15,7 @@ FLOORS = [
     {"nbgrader_plugin"},
     {"grading"},
     {"diagnosis", "hidden"},
-    {"misconceptions", "right_answers"},
+    {"right_answers"},
     {"catalogue", "feedback", "handed_in", "student"},
     {"compare", "kit", "notebook", "settings"},
     {"formatting"},

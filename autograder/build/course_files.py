@@ -26,7 +26,7 @@ _ROUNDING = 1e-5
 """How far apart two processors may get the same sum, rounded to five digits; the check itself allows more."""
 
 _OF_EACH_UNIT = ("hidden", "misconceptions", "right_answers")
-"""The packages in which every unit has a package of its own."""
+"""The packages in which every unit has a folder of its own."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ def build() -> list[Difference]:
 
 def _refuse_incomplete(unit: str) -> None:
     wanted = [course.REPOSITORY / "solutions" / f"{unit}.py"]
-    wanted += [Path(__file__).parents[1] / room / unit / "__init__.py" for room in _OF_EACH_UNIT]
-    missing = [str(path.relative_to(course.REPOSITORY)) for path in wanted if not path.is_file()]
+    wanted += [Path(__file__).parents[1] / room / unit for room in _OF_EACH_UNIT]
+    missing = [str(path.relative_to(course.REPOSITORY)) for path in wanted if not path.exists()]
     if missing:
         raise BuildError(f"The unit {unit} has no {', no '.join(missing)}. docs/design.md says what a unit needs.")
 

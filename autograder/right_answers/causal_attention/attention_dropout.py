@@ -43,3 +43,9 @@ def scale_drawn_with_the_mask(weights, p, training=True):
         return weights
     noise = torch.rand(weights.shape, device=weights.device)
     return weights * torch.where(noise < p, 0.0, 1 / (1 - p)).to(weights.dtype)
+
+
+@right_answer("attention_dropout")
+def in_one_expression(weights, p, training=True):
+    """one conditional expression"""
+    return weights * (torch.rand_like(weights) >= p) / (1 - p) if training else weights

@@ -1,0 +1,110 @@
+"""The catalogue: known wrong answers with the sentence that names each mistake, and right answers in other styles.
+
+A mistake is an edit of the solution, in `misconceptions/<unit>/<exercise>.yaml`:
+
+    exercises: scaled_softmax
+    value, caught by test_divided_by_the_root_of_d_k:
+      divided_by_d_k:
+        says: "The scores are divided by d_k; divide by its square root, so that their variance stays near 1."
+        edit: d_k**0.5 -> d_k
+
+`mistakes_file` says what else can stand there. Right answers are functions and classes in
+`right_answers/<unit>/<exercise>.py`.
+"""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from .as_typed import as_typed
+from .candidate import KINDS, Candidate, Code, Kind, combined
+from .edit import Edit, EditError
+from .mistakes_file import SOLUTION, mistakes_in
+
+__all__ = [
+    "FORBIDDEN", "KINDS", "Candidate", "Code", "Edit", "EditError", "Kind", "combined", "misconceptions",
+    "right_answer", "right_answers", "solutions", "used_by",
+]  # fmt: skip
+
+T = TypeVar("T")
+
+FORBIDDEN = "forbidden"
+"""Takes the place of a grader where what catches a misconception is the rule against library calls."""
+
+_ENTRY = "__catalogue_entry__"
+
+
+def right_answer(exercise: str) -> Callable[[T], T]:
+    """Marks a right answer: its docstring names the style."""
+
+    def mark(answer: T) -> T:
+        setattr(answer, _ENTRY, exercise)
+        return answer
+
+    return mark
+
+
+def solutions(unit: str) -> dict[str, Candidate]:
+    """The unit's solutions by exercise."""
+    module = importlib.import_module(f"solutions.{unit}")
+    return {
+        name: Candidate(name, name, "the solution", answer)
+        for name, answer in vars(module).items()
+        if getattr(answer, "__module__", None) == module.__name__
+    }
+
+
+@cache
+def used_by(unit: str, exercise: str) -> frozenset[str]:
+    """The other exercises whose answers this one's calls, as its solution does."""
+    answers = solutions(unit)
+    named = {node.id for node in ast.walk(ast.parse(answers[exercise].source())) if isinstance(node, ast.Name)}
+    return frozenset(named & answers.keys() - {exercise})
+
+
+@cache
+def misconceptions(unit: str) -> dict[str, Candidate]:
+    """The unit's misconceptions by name; raises ValueError where a file of them is wrong."""
+    found: dict[str, Candidate] = {}
+    for file in sorted((Path(__file__).parents[1] / "misconceptions" / unit).rglob("*.yaml")):
+        for candidate in mistakes_in(file, unit, lambda exercise, of: _text(unit, exercise, of)):
+            if candidate.name in found:
+                raise ValueError(f"{file}: another exercise of this unit has a mistake called `{candidate.name}`.")
+            found[candidate.name] = candidate
+    return found
+
+
+@cache
+def right_answers(unit: str) -> dict[str, Candidate]:
+    """The unit's right answers in other styles by name."""
+    folder = importlib.import_module(f"{__package__.rpartition('.')[0]}.right_answers.{unit}")
+    found: dict[str, Candidate] = {}
+    for module_info in pkgutil.walk_packages(folder.__path__, f"{folder.__name__}."):
+        module = importlib.import_module(module_info.name)
+        for name, answer in vars(module).items():
+            if _ENTRY not in getattr(answer, "__dict__", {}) or answer.__module__ != module.__name__:
+                continue
+            style = " ".join((inspect.getdoc(answer) or "").split())
+            if not style:
+                raise ValueError(f"{module.__name__}: `{name}` needs a docstring, which says what its style is.")
+            if name in found:
+                raise ValueError(
+                    f"{module.__name__}: another exercise of this unit has a right answer called `{name}`."
+                )
+            found[name] = Candidate(getattr(answer, _ENTRY), name, style, answer)
+    return found
+
+
+@cache
+def _text(unit: str, exercise: str, of: str) -> str:
+    """What an edit is made in, as a student would type it: the exercise's solution, or its right answer called `of`."""
+    known = solutions(unit)[exercise] if of == SOLUTION else right_answers(unit).get(of)
+    if known is None or known.exercise != exercise:
+        raise EditError(f"`{exercise}` has no right answer called `{of}`")
+    return re.sub(rf"\A(class|def) {of}\b", rf"\1 {exercise}", as_typed(inspect.getsource(known.answer)))

@@ -1,0 +1,121 @@
+"""One answer that the kit knows: whose exercise it is, what is said of it, and its code."""
+
+import ast
+import copy
+import importlib
+import inspect
+import linecache
+import sys
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, Literal, get_args
+
+from ..six_words import SIX_WORDS
+from .edit import Edit, EditError, edited
+
+Kind = Literal[
+    "value", "mask", "edge", "gradient", "initialisation", "dropout",
+    "device", "dtype", "side effect", "contract", "hard-coded output",
+]  # fmt: skip
+"""What goes wrong in a misconception: the results in general, or the part of the exercise that the kind names.
+
+edge: right in common cases only (sizes of 1, large scores, other lengths). contract: what comes back, or is refused or
+called, is not what was asked for. hard-coded output: right for the public examples alone.
+"""
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+_NAMES = {"F": "torch.nn.functional", "math": "math", "nn": "torch.nn", "torch": "torch"}
+"""What code may use besides the unit's solutions and `X`, the six words, as the notebooks import it."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """An answer as text: a base, which may be another answer's text, and the edits that make this one of it."""
+
+    unit: str
+    exercise: str
+    base: str
+    edits: tuple[Edit, ...] = ()
+
+    @cached_property
+    def text(self) -> str:
+        """The code; raises EditError where an edit cannot be made, and where what they make is not Python."""
+        text = edited(self.base, self.edits)
+        try:
+            (definition,) = ast.parse(text).body
+        except (SyntaxError, ValueError) as reason:
+            raise EditError(f"what is left is not one definition ({reason}):\n{text}") from None
+        if getattr(definition, "name", None) != self.exercise:
+            raise EditError(f"what is left does not define `{self.exercise}`")
+        return ast.unparse(definition)
+
+    @cached_property
+    def answer(self) -> Any:
+        """The function or class, beside the unit's solutions."""
+        file = f"<{self.exercise} {id(self):x}>"
+        linecache.cache[file] = (len(self.text), None, self.text.splitlines(keepends=True), file)  # for TorchScript
+        names = {name: importlib.import_module(module) for name, module in _NAMES.items()}
+        solutions = vars(importlib.import_module(f"solutions.{self.unit}"))
+        scope = {**solutions, **names, "X": SIX_WORDS, "__name__": self.exercise}
+        exec(compile(self.text, file, "exec"), scope)
+        return scope[self.exercise]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One answer to an exercise, right or wrong."""
+
+    exercise: str
+    name: str
+    sentence: str
+    """What the student is told; for a right answer, what its style is."""
+    code: Any
+    """`Code`, or the function or class itself."""
+    kind: Kind | None = None
+    """What goes wrong; None for a right answer."""
+    caught_by: str | None = None
+    """The grader that a misconception must fail; None for a right answer."""
+
+    @property
+    def answer(self) -> Any:
+        """The function or class."""
+        return self.code.answer if isinstance(self.code, Code) else self.code
+
+    def source(self) -> str:
+        """The code as a student would have typed it, under the exercise's name and without the docstring."""
+        return self.code.text if isinstance(self.code, Code) else _typed(self.code, self.exercise)
+
+
+def combined(one: Candidate, other: Candidate) -> Candidate:
+    """Both mistakes in one answer; raises EditError where they are in the same place or not made in the same code."""
+    if not (isinstance(one.code, Code) and isinstance(other.code, Code)) or one.code.base != other.code.base:
+        raise EditError("they are not edits of the same code")
+    code = Code(one.code.unit, one.exercise, one.code.base, (*one.code.edits, *other.code.edits))
+    _ = code.text
+    return Candidate(
+        one.exercise, f"{one.name} and {other.name}", f"{one.sentence} {other.sentence}", code, one.kind, one.caught_by
+    )
+
+
+def _typed(thing: Any, name: str) -> str:
+    # A class is found by its name; of functions several may be called `_`.
+    where = thing.__name__ if inspect.isclass(thing) else thing.__code__.co_firstlineno
+    definition = copy.deepcopy(_definitions(thing.__module__)[where])
+    definition.name = name
+    definition.decorator_list = []
+    if ast.get_docstring(definition) is not None:  # the catalogue's, not the student's
+        definition.body = definition.body[1:] or [ast.Pass()]
+    return ast.unparse(definition)
+
+
+@cache
+def _definitions(module: str) -> dict[str | int, ast.FunctionDef | ast.ClassDef]:
+    """A module's functions and classes by name, and by the line where their decorators begin."""
+    found: dict[str | int, ast.FunctionDef | ast.ClassDef] = {}
+    for node in ast.parse(inspect.getsource(sys.modules[module])).body:
+        if isinstance(node, ast.ClassDef) and node.name in found:
+            raise ValueError(f"{module}: two classes are called `{node.name}`, and the text of one would be lost.")
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found[node.name] = found[min(one.lineno for one in [node, *node.decorator_list])] = node
+    return found

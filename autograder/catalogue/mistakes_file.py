@@ -1,0 +1,72 @@
+"""The files of known mistakes: YAML, one or more for an exercise.
+
+    exercises: {SelfAttention_v1: "", SelfAttention_v2: "Layers"}    # what the second's names begin with
+    of: InSteps                                                      # the right answer that is edited
+    value, caught by test_context_vectors:                           # KIND, caught by GRADER
+      WeightsTransposed:
+        says: "What the student reads."
+        edit: weights @ values -> weights.T @ values
+
+`exercises` may be one name. Without `of` it is the solution that is edited; a mistake may have an `of` of its own.
+`edit` may be a list; `each` in its place changes what is there more than once, wherever it is. Where an edit would be
+longer than the whole code, that stands as `answer`.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from .candidate import KINDS, Candidate, Code
+from .edit import Edit, EditError
+
+SOLUTION = "solution"
+_CAUGHT_BY = ", caught by "
+
+
+class _Mistake(msgspec.Struct, forbid_unknown_fields=True):
+    says: str
+    edit: str | list[str] = []
+    each: str | list[str] = []
+    answer: str | None = None
+    of: str | None = None
+
+
+def mistakes_in(file: Path, unit: str, base: Callable[[str, str], str]) -> Iterator[Candidate]:
+    """The mistakes of one file; raises ValueError, which says what is wrong with which.
+
+    base: the text of an exercise's answer (its solution, or the right answer of that name) as a student would type it.
+    """
+    content = yaml.load(file.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    of = content.pop("of", SOLUTION)
+    exercises = content.pop("exercises")
+    prefixes = {exercises: ""} if isinstance(exercises, str) else exercises
+
+    def code(mistake: _Mistake, exercise: str) -> Code:
+        edits = [Edit.parse(one) for one in _each(mistake.edit)]
+        edits += [Edit.parse(one, everywhere=True) for one in _each(mistake.each)]
+        if (mistake.answer is None) == (not edits):
+            raise EditError("a mistake has either edits or an answer")
+        if mistake.answer is not None:
+            return Code(unit, exercise, mistake.answer)
+        name = mistake.of or of
+        return Code(
+            unit, exercise, base(exercise, name if name == SOLUTION else prefixes[exercise] + name), tuple(edits)
+        )
+
+    for group, mistakes in content.items():
+        kind, _, caught_by = group.partition(_CAUGHT_BY)
+        if kind not in KINDS or not caught_by:
+            raise ValueError(f"{file}: a group is called `KIND{_CAUGHT_BY}GRADER`, not `{group}`.")
+        for name, written in mistakes.items():
+            try:
+                mistake = msgspec.convert(written, _Mistake)
+                for exercise, prefix in prefixes.items():
+                    yield Candidate(exercise, prefix + name, mistake.says, code(mistake, exercise), kind, caught_by)
+            except (msgspec.ValidationError, EditError) as reason:
+                raise ValueError(f"{file}: `{name}`: {reason}.") from None
+
+
+def _each(written: str | list[str]) -> list[str]:
+    return [written] if isinstance(written, str) else written

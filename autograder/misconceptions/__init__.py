@@ -1,1 +1,0 @@
-"""Known wrong answers: see `autograder.catalogue`."""

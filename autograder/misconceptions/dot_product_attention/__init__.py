@@ -1,1 +1,0 @@
-"""Unit 1: what goes wrong in attention without weights."""

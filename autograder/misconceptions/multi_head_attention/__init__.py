@@ -1,1 +1,0 @@
-"""Unit 4: what goes wrong in attention with several heads."""

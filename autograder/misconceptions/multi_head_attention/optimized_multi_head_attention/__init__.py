@@ -1,1 +1,0 @@
-"""What goes wrong in `OptimizedMultiHeadAttention`."""

@@ -1,1 +1,0 @@
-"""What goes wrong in `SelfAttention_v2`."""

@@ -1,0 +1,198 @@
+"""How a known mistake is written: as an edit of an answer that is right."""
+
+import ast
+import re
+
+import pytest
+
+from autograder import catalogue, course
+from autograder.catalogue import Candidate, Code, Edit, EditError, combined
+from autograder.catalogue.as_typed import as_typed
+from autograder.catalogue.edit import edited
+from autograder.catalogue.mistakes_file import mistakes_in
+
+TEXT = """\
+def scaled(scores, d_k):
+    weights = torch.softmax(scores / d_k**0.5, dim=-1)
+    return weights.to("cpu"), weights
+"""
+
+
+def test_what_is_typed_has_no_docstring_annotation_decorator_or_comment():
+    source = '''
+    @right_answer("Layer")
+    class Layer(nn.Module):
+        """What it is for."""
+
+        size: int
+
+        def __init__(self, size: int, bias: bool = False) -> None:
+            """How it is made."""
+            super().__init__()  # first
+            self.size: int = size
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            """(b, T) # no comment"""
+            return x["é"] @ x  # (b, T)
+    '''
+    assert as_typed(source).splitlines() == [
+        "class Layer(nn.Module):",
+        "    def __init__(self, size, bias = False):",
+        "        super().__init__()",
+        "        self.size = size",
+        "    def forward(self, x):",
+        '        return x["é"] @ x',
+    ]
+
+
+@pytest.mark.parametrize("unit", course.unit_names())
+def test_a_solution_as_typed_says_no_more_than_its_code(unit):
+    for name, solution in catalogue.solutions(unit).items():
+        typed = Code(unit, name, catalogue._text(unit, name, "solution"))
+        assert not {"->", "#", '"""'} & set(re.findall(r'->|#|"""', typed.base))
+        assert typed.text == bare(solution.source())
+
+
+def bare(source):
+    """The code without annotations, by other means: through the syntax tree."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            node.returns = None
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            if ast.get_docstring(node) is not None:
+                node.body = node.body[1:]
+            node.body = [plain(one) for one in node.body if not (isinstance(one, ast.AnnAssign) and one.value is None)]
+    return ast.unparse(tree)
+
+
+def plain(statement):
+    if isinstance(statement, ast.AnnAssign):
+        return ast.Assign([statement.target], statement.value, lineno=0)
+    return statement
+
+
+def test_an_edit_is_found_by_its_words():
+    changed = edited(TEXT, [Edit.parse("d_k ** 0.5 -> d_k"), Edit.parse("to('cpu') -> cpu()")])
+    assert changed == TEXT.replace("d_k**0.5", "d_k").replace('to("cpu")', "cpu()")
+
+
+def test_what_was_found_stands_for_itself_in_the_new_text():
+    assert edited(TEXT, [Edit.parse("scores / d_k**0.5 -> ({}).float()")]) == TEXT.replace(
+        "scores / d_k**0.5", "(scores / d_k**0.5).float()"
+    )
+
+
+def test_new_lines_are_indented_as_the_line_is():
+    changed = edited(TEXT, [Edit.parse("weights = torch ->\nif d_k > 1:\n    d_k = 1\n{}")])
+    assert changed.splitlines()[1:4] == ["    if d_k > 1:", "        d_k = 1", TEXT.splitlines()[1]]
+
+
+def test_an_edit_with_nothing_new_takes_away():
+    assert edited(TEXT, [Edit.parse(", weights ->")]) == TEXT.replace(", weights", "")
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("weights -> w", "`weights` should be there exactly once, and is 3 times"),
+        ("keys -> values", "`keys` should be there exactly once, and is 0 times"),
+        ("scores to weights", "an edit is written `old -> new`, not `scores to weights`"),
+        (" -> weights", "an edit is written"),
+    ],
+)
+def test_what_cannot_be_found_once_is_refused(written, said):
+    with pytest.raises(EditError, match="^" + said.replace("*", r"\*")):
+        edited(TEXT, [Edit.parse(written)])
+
+
+def test_a_change_everywhere_is_made_in_each_place():
+    assert edited(TEXT, [Edit.parse("weights -> w", everywhere=True)]) == TEXT.replace("weights", "w")
+    with pytest.raises(EditError, match="more than once"):
+        edited(TEXT, [Edit.parse("d_k**0.5 -> d_k", everywhere=True)])
+
+
+def test_edits_of_the_same_place_are_refused():
+    with pytest.raises(EditError, match="overlap"):
+        edited(TEXT, [Edit.parse("scores / d_k -> scores"), Edit.parse("d_k**0.5 -> d_k")])
+
+
+def wrong(name, *edits):
+    return Candidate("scaled", name, f"{name}.", Code("self_attention", "scaled", TEXT, edits), "value", "test_a")
+
+
+def test_two_mistakes_in_different_places_make_a_third():
+    both = combined(
+        wrong("unscaled", Edit.parse("scores / d_k**0.5 -> scores")), wrong("pair", Edit.parse(", weights ->"))
+    )
+    assert (both.name, both.sentence) == ("unscaled and pair", "unscaled. pair.")
+    assert both.source().splitlines()[1:] == [
+        "    weights = torch.softmax(scores, dim=-1)",
+        "    return weights.to('cpu')",
+    ]
+
+
+def test_two_mistakes_in_one_place_make_none():
+    one, other = wrong("one", Edit.parse("d_k**0.5 -> d_k")), wrong("other", Edit.parse("0.5 -> 2"))
+    with pytest.raises(EditError, match="overlap"):
+        combined(one, other)
+    with pytest.raises(EditError, match="not edits of the same code"):
+        combined(one, Candidate("scaled", "whole", "", Code("self_attention", "scaled", "def scaled(): pass")))
+
+
+FILE = """\
+exercises: {one: "", two: two_}
+value, caught by test_values:
+  doubled:
+    says: "It is doubled."
+    edit: return x -> return 2 * x
+"""
+
+
+def read(tmp_path, content):
+    file = tmp_path / "mistakes.yaml"
+    file.write_text(content)
+    return list(mistakes_in(file, "self_attention", lambda exercise, of: f"def {exercise}(x):\n    return x\n"))
+
+
+def test_a_mistake_of_two_exercises_is_written_once(tmp_path):
+    found = read(tmp_path, FILE)
+    assert [(one.exercise, one.name, one.sentence, one.kind, one.caught_by) for one in found] == [
+        ("one", "doubled", "It is doubled.", "value", "test_values"),
+        ("two", "two_doubled", "It is doubled.", "value", "test_values"),
+    ]
+    assert [one.answer(3) for one in found] == [6, 6]
+    assert found[1].source() == "def two(x):\n    return 2 * x"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("says:", "say:", "`doubled`: .*unknown field `say`"),
+        ("edit: return x -> return 2 * x", "of: solution", "`doubled`: a mistake has either edits or an answer"),
+        ("edit: return x -> return 2 * x", "edit: return 2 * x", "`doubled`: an edit is written `old -> new`"),
+        ("value,", "worth,", "a group is called `KIND, caught by GRADER`, not `worth, caught by test_values`"),
+    ],
+)
+def test_a_mistake_in_the_file_is_named(tmp_path, old, new, said):
+    with pytest.raises(ValueError, match=rf"mistakes\.yaml: {said}"):
+        read(tmp_path, FILE.replace(old, new))
+
+
+def test_what_is_no_answer_is_said():
+    for text, said in [
+        ("def one(x): return x", "does not define `scaled`"),
+        ("def scaled(x): return (", "not one def"),
+    ]:
+        with pytest.raises(EditError, match=said):
+            _ = Code("self_attention", "scaled", text).text
+
+
+@pytest.mark.parametrize("unit", course.unit_names())
+def test_every_entry_is_code_of_its_own(unit):
+    known = [*catalogue.misconceptions(unit).values(), *catalogue.right_answers(unit).values()]
+    known += catalogue.solutions(unit).values()
+    texts = [(one.exercise, one.source()) for one in known]
+    assert [text for text in set(texts) if texts.count(text) > 1] == []
