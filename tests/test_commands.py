@@ -176,6 +176,18 @@ def test_build_check_names_what_is_out_of_date(copy):
     assert result.stdout == f"release/{UNIT}/stray.txt: not built from anything\n"
 
 
+def test_source_notebook_edited_by_hand_is_not_overwritten(copy):
+    root, run = copy
+    path = root / "source" / UNIT / f"{UNIT}.ipynb"
+    notebook = json.loads(path.read_text())
+    notebook["cells"][0]["source"] = "An hour of my own work."
+    path.write_text(json.dumps(notebook))
+    result = run("build")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "edited by hand" in " ".join(result.stderr.split())
+    assert json.loads(path.read_text()) == notebook
+
+
 @pytest.fixture
 def without_bubblewrap(tmp_path, monkeypatch):
     """A PATH on which there is everything but bwrap."""
