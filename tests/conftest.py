@@ -4,9 +4,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 from hypothesis import settings
 
 from autograder import catalogue
@@ -14,6 +18,10 @@ from autograder.course import REPOSITORY
 from autograder.grading.client import Grader
 from autograder.notebook import filled_in
 from autograder.report import Report
+from autograder.sandbox.inside.confinement import Level
+from autograder.sandbox.launch import launch
+from autograder.sandbox.server import WarmParent
+from autograder.settings import load
 
 UNIT = "self_attention"
 
@@ -21,10 +29,40 @@ UNIT = "self_attention"
 sys.dont_write_bytecode = True
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
+torch.set_num_threads(1)  # the tests themselves take all processors; several threads of each would wait for one another
+
 # The same examples in each run. `pytest --hypothesis-profile=search` looks for others, and for longer.
 settings.register_profile("repeat", derandomize=True, deadline=None, max_examples=25)
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile("repeat")
+
+
+DEAREST = (
+    "test_misbehaving", "browser", "test_sandbox", "test_nbgrader", "test_interruption", "test_class_of_60",
+    "test_matrix", "test_formatting", "test_endings", "test_collect", "test_fuzz", "test_reading",
+)  # fmt: skip
+"""What takes longest, in the order in which it is begun: so no processor is left alone at the end."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begins with the dearest."""
+    places = {name: place for place, name in enumerate(DEAREST)}
+    items.sort(key=lambda item: min(places.get(part, len(places)) for part in item.path.with_suffix("").parts))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hands out a file at a time, whose tests share what it sets up; those in a browser share one JupyterLab."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return "browser" if "/browser/" in file else file
+
+    config.option.loadscopereorder = False  # or the file with most tests would come first
+    return ByFile(config, log)
 
 
 @pytest.fixture(scope="session")
@@ -32,6 +70,13 @@ def grader() -> Iterator[Grader]:
     """A real grader process with its sandbox, for the whole run."""
     with Grader("cpu") as process:
         yield process
+
+
+@pytest.fixture(scope="session")
+def warm_parent() -> Iterator[Callable[[Level], WarmParent]]:
+    """The warm parent of a level, with the usual limits: one for the whole run, so it must be left as it was."""
+    with ExitStack() as parents:
+        yield cache(lambda level: parents.enter_context(WarmParent(launch(level, load().limits, cuda=False))))
 
 
 @pytest.fixture
@@ -45,7 +90,7 @@ def mark(grader: Grader) -> Callable[..., Report]:
     return mark
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def autograder() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs the installed command as an instructor would."""
 

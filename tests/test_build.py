@@ -83,20 +83,6 @@ def test_bad_exercise_line_is_one_sentence(text, lines, sentence):
         source_notebook(*text(*lines))
 
 
-def test_source_notebook_edited_by_hand_is_not_overwritten():
-    path = course.SOURCE / "self_attention" / "self_attention.ipynb"
-    before = path.read_bytes()
-    notebook = json.loads(before)
-    notebook["cells"][0]["source"] = "An hour of my own work."
-    try:
-        path.write_text(json.dumps(notebook))
-        with pytest.raises(BuildError, match="edited by hand"):
-            course_files.build()
-        assert json.loads(path.read_text()) == notebook
-    finally:
-        path.write_bytes(before)
-
-
 def test_running_a_source_notebook_is_no_edit():
     notebook = json.loads((course.SOURCE / "self_attention" / "self_attention.ipynb").read_text())
     before = digest(notebook)

@@ -3,13 +3,14 @@
 import os
 import pwd
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from autograder.course import REPOSITORY
+
+from . import nbgrader_command
 
 UNIT = "dot_product_attention"
 BIN = Path(sys.executable).parent
@@ -44,14 +45,7 @@ def collect(course, *options):
 
 def nbgrader(course, command, *options):
     environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "JUPYTER_PREFER_ENV_PATH": "1"}
-    result = subprocess.run(
-        [BIN / "nbgrader", command, UNIT, *options],
-        cwd=course,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    result = nbgrader_command.run(command, UNIT, *options, cwd=course, env=environment)
     assert "Traceback" not in result.stderr
     assert result.returncode == 0, result.stderr
     return result.stderr

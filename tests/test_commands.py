@@ -23,18 +23,30 @@ UNIT = "self_attention"
 RELEASED = f"release/{UNIT}/{UNIT}.ipynb"
 
 
-def test_mark_prints_one_json_object_a_notebook(autograder, tmp_path):
-    not_json = tmp_path / "not json.ipynb"
+@pytest.fixture(scope="module")
+def marked(autograder, tmp_path_factory):
+    """What `mark` says of four notebooks, and where they are."""
+    folder = tmp_path_factory.mktemp("marked")
+    not_json, renamed, no_text = (
+        folder / name for name in ("not json.ipynb", "final FINAL.ipynb", os.fsdecode(b"m\xfcller.ipynb"))
+    )
     not_json.write_text("<html>")
-    renamed = tmp_path / "final FINAL.ipynb"
-    shutil.copy(SOURCE / UNIT / f"{UNIT}.ipynb", renamed)
-    result = autograder("mark", RELEASED, not_json, renamed)
+    for copy in (renamed, no_text):
+        shutil.copy(SOURCE / UNIT / f"{UNIT}.ipynb", copy)
+    paths = [RELEASED, not_json, renamed, no_text]
+    result = autograder("mark", *paths, "--require-isolation", "A")
     assert (result.returncode, result.stderr) == (0, "")
-    reports = [json.loads(line) for line in result.stdout.splitlines()]
+    return paths, [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_mark_prints_one_json_object_a_notebook(marked):
+    paths, reports = marked
+    full = course.unit(UNIT).max_score
     assert [(r["notebook"], r["unit"], r["status"], r["score"]) for r in reports] == [
         (RELEASED, UNIT, "graded", 0.0),
-        (str(not_json), None, "damaged", 0.0),
-        (str(renamed), UNIT, "graded", course.unit(UNIT).max_score),
+        (str(paths[1]), None, "damaged", 0.0),
+        (str(paths[2]), UNIT, "graded", full),
+        (str(paths[3]).encode("utf-8", "surrogateescape").decode("utf-8", "replace"), UNIT, "graded", full),
     ]
     exercise = reports[0]["exercises"][0]
     assert {"name", "status", "score", "max_score", "diagnosis", "message", "tests"} <= exercise.keys()
@@ -164,6 +176,18 @@ def test_build_check_names_what_is_out_of_date(copy):
     assert result.stdout == f"release/{UNIT}/stray.txt: not built from anything\n"
 
 
+def test_source_notebook_edited_by_hand_is_not_overwritten(copy):
+    root, run = copy
+    path = root / "source" / UNIT / f"{UNIT}.ipynb"
+    notebook = json.loads(path.read_text())
+    notebook["cells"][0]["source"] = "An hour of my own work."
+    path.write_text(json.dumps(notebook))
+    result = run("build")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "edited by hand" in " ".join(result.stderr.split())
+    assert json.loads(path.read_text()) == notebook
+
+
 @pytest.fixture
 def without_bubblewrap(tmp_path, monkeypatch):
     """A PATH on which there is everything but bwrap."""
@@ -184,20 +208,16 @@ def test_a_level_that_is_not_there_is_refused(autograder, without_bubblewrap):
     assert "the one rules the other out" in both.stderr
 
 
-def test_the_level_and_what_it_consists_of_stand_with_the_mark(autograder):
-    right = SOURCE / "dot_product_attention" / "dot_product_attention.ipynb"
-    report = json.loads(autograder("mark", right, "--require-isolation", "A").stdout)
-    assert report["isolation"] == "A"
-    assert {"bubblewrap", "seccomp", "rlimits"} < set(report["enforced"])
+def test_the_level_and_what_it_consists_of_stand_with_the_mark(marked):
+    for report in marked[1]:
+        assert report["isolation"] == "A"
+        assert {"bubblewrap", "seccomp", "rlimits"} < set(report["enforced"])
 
 
-def test_a_file_whose_name_is_no_text_is_marked_like_any_other(autograder, tmp_path):
-    name = os.fsdecode(b"m\xfcller.ipynb")
-    shutil.copyfile(SOURCE / "dot_product_attention" / "dot_product_attention.ipynb", tmp_path / name)
-    run = autograder("mark", tmp_path / name)
-    report = json.loads(run.stdout)
-    assert (run.returncode, report["score"]) == (0, report["max_score"])
-    assert "ller.ipynb" in report["notebook"]
+def test_a_file_whose_name_is_no_text_is_marked_like_any_other(marked):
+    report = marked[1][-1]
+    assert report["score"] == report["max_score"]
+    assert report["notebook"].endswith("m\ufffdller.ipynb")
 
 
 def test_submissions_in_a_folder_that_is_not_there(autograder, tmp_path):

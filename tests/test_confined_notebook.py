@@ -82,12 +82,15 @@ logging.getLogger(__name__).warning("careful")
 
 
 @pytest.fixture(scope="module", params=["A", "B"])
-def report(request):
+def report(request, grader):
     """The report on a right notebook that does all this at its end."""
     right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
     right["scaled_softmax"] = f"@torch.compile\n{right['scaled_softmax']}"
-    with Grader("cpu", Settings(Isolation(request.param), load().limits)) as grader:
-        yield grader.mark("busy.ipynb", with_cells(filled_in(UNIT, right)), UNIT)
+    content = with_cells(filled_in(UNIT, right))
+    if request.param == grader.ready.isolation:
+        return grader.mark("busy.ipynb", content, UNIT)
+    with Grader("cpu", Settings(Isolation(request.param), load().limits)) as other:
+        return other.mark("busy.ipynb", content, UNIT)
 
 
 def with_cells(content):

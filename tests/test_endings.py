@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,11 @@ def test_a_command_that_is_ended_says_so_and_leaves_no_process(command, number, 
         "grade": [UNIT, "--course", str(course_folder), "--workers", "1"],
     }
     process = subprocess.Popen(
-        [*COMMAND, command, *arguments[command]], cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*COMMAND, command, *arguments[command]],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=partial(signal.signal, number, signal.SIG_DFL),  # what runs in the background ignores some
     )
     # The command, its grader, the warm parent (or what it is in), a worker.
     until(lambda: len(below(process.pid)) >= 3)

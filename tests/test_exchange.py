@@ -3,7 +3,6 @@
 import csv
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +12,8 @@ from nbgrader.api import Gradebook
 from autograder import catalogue, course
 from autograder.course import REPOSITORY
 from autograder.notebook import filled_in
+
+from . import nbgrader_command
 
 UNIT = "dot_product_attention"
 BIN = Path(sys.executable).parent
@@ -35,13 +36,7 @@ def nbgrader(tmp_path):
         # As in a fresh shell: the environment's folder is not on the PATH.
         path = os.pathsep.join(folder for folder in os.environ["PATH"].split(os.pathsep) if folder != str(BIN))
         environment = {**os.environ, "PATH": path, "JUPYTER_PREFER_ENV_PATH": "1"}
-        result = subprocess.run(
-            [BIN / "nbgrader", *arguments, f"--Exchange.root={exchange}"],
-            cwd=tmp_path / who,
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
+        result = nbgrader_command.run(*arguments, f"--Exchange.root={exchange}", cwd=tmp_path / who, env=environment)
         assert result.returncode == 0, result.stderr
         return result.stderr
 

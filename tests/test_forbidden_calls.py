@@ -2,8 +2,7 @@
 
 import pytest
 
-from autograder import catalogue
-from autograder.notebook import filled_in
+from .typed import alone, solved
 
 ATTENTION = ("self_attention", "scaled_dot_product_attention")
 SOFTMAX = ("dot_product_attention", "softmax")
@@ -422,8 +421,7 @@ import numpy
 
 def marked(grader, where, code):
     unit, exercise = where
-    right = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
-    return grader.mark("typed.ipynb", filled_in(unit, {**right, exercise: IMPORTS + code})).exercise(exercise)
+    return grader.mark("typed.ipynb", alone(unit, **{exercise: IMPORTS + code}), unit).exercise(exercise)
 
 
 @pytest.mark.parametrize("code", ATTENTION_ROUTES.values(), ids=ATTENTION_ROUTES)
@@ -449,8 +447,7 @@ def test_a_right_answer_that_only_names_it_is_right(grader, where, code):
 def test_what_runs_for_one_exercise_is_no_matter_of_the_next(grader):
     code = "class SelfAttention_v2(torch.nn.Linear):\n    def forward(self, x):\n        return " + LIBRARY
     unit = "self_attention"
-    right = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
-    report = grader.mark("typed.ipynb", filled_in(unit, {**right, "SelfAttention_v1": IMPORTS + code}))
+    report = grader.mark("typed.ipynb", solved(unit, SelfAttention_v1=IMPORTS + code))
     assert "forbidden" not in {exercise.status for exercise in report.exercises}
 
 

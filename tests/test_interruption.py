@@ -28,9 +28,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
 ]
 
-FROM_NOTHING, WITH_MARKS = 8, 34
-"""How many moments of a run are tried: one that makes the gradebook, and one on a gradebook that has marks."""
-
 
 def notebook(**answers):
     right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
@@ -69,16 +66,6 @@ def begun(new, recorded, tmp_path_factory):
     return root
 
 
-@pytest.fixture(params=["from nothing", "with marks"])
-def course(request, new, begun, recorded, tmp_path):
-    """A course to grade, how many moments to try, and how it is once it is graded without a stop."""
-    base, moments = (new, FROM_NOTHING) if request.param == "from nothing" else (begun, WITH_MARKS)
-    expected = tmp_path / "expected"
-    shutil.copytree(base, expected)
-    recorded.grade(expected)  # the first time here: the reports are made, and modules are imported, before any fork
-    return base, moments, everything(expected)
-
-
 def in_a_fork(do):
     """Runs it in a process of its own; how that ended, and what it said."""
     near, far = os.pipe()
@@ -101,59 +88,82 @@ def in_a_fork(do):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said
 
 
-def counting(do, stop_at=None, by=signal.SIGKILL):
-    """Does it, and gets a signal in the middle at this call of a function; how many there were in all."""
-    calls = 0
+def places(do, stop_at=None, by=signal.SIGKILL):
+    """Does it, and says from where it is about to put a file in its place or to commit: a number for each time.
 
-    def count(frame, event, argument):
-        nonlocal calls
-        if event in ("call", "c_call"):
-            calls += 1
-            if calls == stop_at:
+    The number is that of the way through the code. stop_at: the time at which it gets a signal.
+    """
+    found = []
+
+    def look(frame, event, function):
+        if event == "c_call" and makes_it_last(function):
+            if len(found) == stop_at:
                 os.kill(os.getpid(), by)
+            way = [(caller.f_code, line) for caller, line in traceback.walk_stack(frame)]
+            found.append(str(hash(tuple(way))))
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
-    sys.setprofile(count)
+    sys.setprofile(look)
     do()
     sys.setprofile(None)
-    return calls
+    return " ".join(found)
 
 
-def test_killed_at_any_moment_and_run_again(course, recorded, tmp_path):
-    base, moments, expected = course
-    root = tmp_path / "course"
-    shutil.copytree(base, root)
-    ended, calls = in_a_fork(lambda: counting(lambda: recorded.grade(root)))
+def makes_it_last(function):
+    """Whether a run does with this what is there afterwards, whenever the run ends."""
+    commits = function.__name__ == "commit" and isinstance(function.__self__, sqlite3.Connection)
+    return commits or function in (os.rename, os.replace)
+
+
+def times_in(do):
+    """When it is about to put a file in its place or to commit: each time; and of those from one place two."""
+    ended, said = in_a_fork(lambda: places(do))
     assert ended == 0
-    unfinished = 0
-    for moment in range(moments):
-        shutil.rmtree(root)
-        shutil.copytree(base, root)
-        stop_at = int(calls) * (2 * moment + 1) // (2 * moments)
-        ended, _ = in_a_fork(lambda stop_at=stop_at: counting(lambda: recorded.grade(root), stop_at))
-        assert ended == -signal.SIGKILL
-        unfinished += not (root / "gradebook.db").exists() or everything_or_nothing(root) != expected
-        recorded.grade(root)
-        assert everything(root) == expected, f"killed at call {stop_at} of {calls}"
-        assert not [path.name for path in root.iterdir() if path.name.startswith(".gradebook-")]
-    assert unfinished > moments / 2
+    found = said.split()
+    ends = {found.index(place) for place in found} | {len(found) - 1 - found[::-1].index(place) for place in found}
+    return range(len(found)), sorted(ends)
 
 
-def test_interrupted_where_the_gradebook_is_made_and_run_again(new, recorded, tmp_path):
-    """nbgrader's own API keeps what interrupts it to itself."""
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
+def test_stopped_while_the_gradebook_is_made_and_made_again(new, tmp_path, by):
+    """At the first and the last commit of a kind, of which there is one for each cell.
+
+    nbgrader's own API keeps what interrupts it to itself.
+    """
     expected, root = tmp_path / "expected", tmp_path / "course"
-    shutil.copytree(new, expected)
-    recorded.grade(expected)
-    shutil.copytree(new, root)
-    _, calls = in_a_fork(lambda: counting(lambda: recorded.grade(root)))
-    for moment in range(FROM_NOTHING):
+    for folder in (expected, root):
+        shutil.copytree(new, folder)
+    ClassGradebook(expected, UNIT).close()
+    make = partial(ClassGradebook, root, UNIT)
+    _, times = times_in(make)
+    assert len(times) > 5
+    for moment in times:
         shutil.rmtree(root)
         shutil.copytree(new, root)
-        stop_at = int(calls) * (2 * moment + 1) // (2 * FROM_NOTHING)
-        interrupt = partial(counting, partial(recorded.grade, root), stop_at, signal.SIGINT)
-        assert in_a_fork(interrupt) == (3, ""), f"interrupted at call {stop_at} of {calls}"
+        ended = in_a_fork(partial(places, make, moment, by))
+        assert ended == ((3, "") if by == signal.SIGINT else (-signal.SIGKILL, "")), f"at {moment} of {times}"
+        make().close()
+        assert everything(root) == everything(expected), f"at {moment} of {times}"
+        assert not list(root.glob(".gradebook-*"))
+
+
+def test_killed_before_each_file_and_each_commit_and_run_again(begun, recorded, tmp_path):
+    """A class with marks, one of whom has handed in again, and one for the first time."""
+    expected, root = tmp_path / "expected", tmp_path / "course"
+    for folder in (expected, root):
+        shutil.copytree(begun, folder)
+    recorded.grade(expected)  # the first time here: the reports are made, and modules are imported, before any fork
+    times, _ = times_in(partial(recorded.grade, root))
+    unfinished = 0
+    for moment in times:
+        shutil.rmtree(root)
+        shutil.copytree(begun, root)
+        ended, _ = in_a_fork(partial(places, partial(recorded.grade, root), moment))
+        assert ended == -signal.SIGKILL
+        unfinished += everything(root) != everything(expected)
         recorded.grade(root)
-        assert everything(root) == everything(expected)
+        assert everything(root) == everything(expected), f"at {moment} of {times}"
+    assert unfinished > len(times) / 2
 
 
 def test_what_a_killed_run_left_beside_the_gradebook_is_removed(begun, recorded, tmp_path):
@@ -162,13 +172,6 @@ def test_what_a_killed_run_left_beside_the_gradebook_is_removed(begun, recorded,
     (root / ".gradebook-left").mkdir()
     recorded.grade(root)
     assert not (root / ".gradebook-left").exists()
-
-
-def everything_or_nothing(root):
-    try:
-        return everything(root)
-    except sqlite3.Error:
-        return None
 
 
 def test_what_a_person_gave_is_kept(begun, recorded, tmp_path):
@@ -249,7 +252,7 @@ def test_interrupted_by_hand_and_run_again(begun, tmp_path):
     root, expected = tmp_path / "course", tmp_path / "expected"
     for folder in (root, expected):
         shutil.copytree(begun, folder)
-        for number in range(6):
+        for number in range(4):
             hand_in(folder, f"late-{number}", notebook(why_softmax=f"Answer {number}."))
     page = root / "feedback" / "late-0" / UNIT / f"{UNIT}.html"
     run = subprocess.Popen(
@@ -265,5 +268,5 @@ def test_interrupted_by_hand_and_run_again(begun, tmp_path):
     assert run.returncode == 2
     assert "Interrupted." in said
     for folder in (root, expected):
-        assert subprocess.run([*COMMAND, folder], capture_output=True).returncode == 0
+        assert subprocess.run([*COMMAND, folder, "--workers", "1"], capture_output=True).returncode == 0
     assert everything(root) == everything(expected)

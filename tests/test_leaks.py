@@ -121,11 +121,11 @@ SLOW = ["/", "/a", "//", "/a/", "'/usr/", "/usr/a", ":/", "\\\\n/", "(/home", "f
 
 @pytest.mark.parametrize("part", SLOW)
 def test_it_takes_time_in_proportion(part):
-    """A million characters: with the square of the length it would be hours."""
+    """Of 200,000 characters: with the square of the length it would be many minutes."""
     started = time.process_time()
     for end in ("", " ", "/", "'", "/x"):
-        without_folders(part * (1_000_000 // len(part)) + end)
-    assert time.process_time() - started < 60
+        without_folders(part * (200_000 // len(part)) + end)
+    assert time.process_time() - started < 12
 
 
 @pytest.mark.parametrize("unit", course.unit_names())

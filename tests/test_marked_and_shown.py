@@ -20,6 +20,7 @@ from autograder.nbgrader_plugin.clean_notebook import clean, without_put_back
 from autograder.nbgrader_plugin.shortened import LONGEST_PAGE, shorten
 from autograder.notebook import MAX_CELLS, MAX_CHARACTERS, code_cells, filled_in, parse
 
+from . import nbgrader_command
 from .recorded_class import UNIT, RecordedClass, hand_in
 
 BIN = Path(sys.executable).parent
@@ -170,8 +171,7 @@ FOUND = {
 }
 
 
-def command(root, *arguments):
-    run = subprocess.run(arguments, cwd=root, capture_output=True, text=True, timeout=600)
+def succeeded(run):
     assert run.returncode == 0, run.stdout + run.stderr
 
 
@@ -193,9 +193,10 @@ def test_grade_and_nbgraders_autograde_give_the_same_scores(tmp_path):
         shutil.copytree(REPOSITORY / "source", root / "source")
         for student, cells in FOUND.items():
             hand_in(root, student, handed_in(*cells))
-    command(REPOSITORY, BIN / "autograder", "grade", UNIT, "--course", roots[0])
-    command(roots[1], BIN / "nbgrader", "generate_assignment", UNIT)
-    command(roots[1], BIN / "nbgrader", "autograde", UNIT)
+    command = [BIN / "autograder", "grade", UNIT, "--course", roots[0], "--workers", "1"]
+    succeeded(subprocess.run(command, capture_output=True, text=True, timeout=600))
+    succeeded(nbgrader_command.run("generate_assignment", UNIT, cwd=roots[1]))
+    succeeded(nbgrader_command.run("autograde", UNIT, cwd=roots[1]))
     ours, theirs = map(scores, roots)
     assert theirs == ours
     full = {student for student in FOUND if student != "right_and_wrong"}

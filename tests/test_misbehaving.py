@@ -23,11 +23,9 @@ from .misbehaving.case import UNIT, Case, cases
 
 USERS = ["root", "user"] if os.geteuid() == 0 else ["user"]
 SETTINGS = [(level, user) for level in "AB" for user in USERS]
-SPEAK_ALONE = {"strange_results", "patches", "forgeries"}
-"""The families of cases that never meet the operating system."""
 CASES = {case.name: case for case in cases()}
 TRIED = {
-    setting: [case for case in CASES.values() if case.family not in SPEAK_ALONE or setting == SETTINGS[-1]]
+    setting: [case for case in CASES.values() if not case.speaks_alone or setting == SETTINGS[-1]]
     for setting in SETTINGS
 }
 SECONDS = 1200
@@ -53,9 +51,10 @@ def _marked(setting):
 
 @pytest.fixture(scope="module")
 def runs():
-    """All runs, two at a time."""
+    """All runs, two at a time, the longest first."""
+    settings = sorted(SETTINGS, key=lambda setting: -len(TRIED[setting]))
     with ThreadPoolExecutor(2) as threads:
-        return dict(zip(SETTINGS, threads.map(_marked, SETTINGS), strict=True))
+        return dict(zip(settings, threads.map(_marked, settings), strict=True))
 
 
 def test_there_are_enough():

@@ -22,6 +22,8 @@ from autograder.nbgrader_plugin.preprocessor import REPORT_FILE
 from autograder.nbgrader_plugin.record_report import RecordReport
 from autograder.report import Report
 
+from . import nbgrader_command
+
 UNIT = "self_attention"
 CLASS = REPOSITORY / "demo" / "submitted"
 ROSTER = REPOSITORY / "demo" / "roster.csv"
@@ -49,10 +51,10 @@ def graded(tmp_path_factory):
     return root, result.stdout
 
 
-def grade(root, *options):
-    command = [Path(sys.executable).with_name("autograder"), "grade", UNIT, "--course", root, "--submitted", CLASS]
+def grade(root, *options, submitted=CLASS):
+    command = [Path(sys.executable).with_name("autograder"), "grade", UNIT, "--course", root, "--submitted", submitted]
     return subprocess.run(
-        [*command, "--roster", ROSTER, *options],
+        [*command, "--roster", ROSTER, "--workers", "1", *options],
         capture_output=True,
         text=True,
         timeout=300,
@@ -64,9 +66,7 @@ def nbgrader(root, *arguments):
     """Runs nbgrader's own command in a course folder."""
     bin_folder = Path(sys.executable).parent
     environment = {**os.environ, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
-    return subprocess.run(
-        [bin_folder / "nbgrader", *arguments], cwd=root, env=environment, capture_output=True, text=True
-    )
+    return nbgrader_command.run(*arguments, cwd=root, env=environment)
 
 
 def scores(root):
@@ -213,8 +213,11 @@ def test_the_roster_is_in_the_gradebook(graded):
         assert len(gradebook.students) == 16
 
 
-def test_manual_scores_survive_a_regrade_and_a_preview_tells_what_would_change(graded):
-    root, _ = graded
+def test_manual_scores_survive_a_regrade_and_a_preview_tells_what_would_change(graded, tmp_path):
+    root, three = tmp_path / "course", tmp_path / "three"
+    shutil.copytree(graded[0], root)
+    for student in ("amara", "chiara", "dmitri"):
+        shutil.copytree(CLASS / student, three / student)
     url = f"sqlite:///{root}/gradebook.db"
     with Gradebook(url, "attention") as gradebook:
         written = gradebook.find_grade("why_scale", UNIT, UNIT, "amara")
@@ -232,33 +235,38 @@ def test_manual_scores_survive_a_regrade_and_a_preview_tells_what_would_change(g
         )
     )
     before = scores(root)
-    preview = grade(root, "--dry-run")
+    preview = grade(root, "--dry-run", submitted=three)
     assert preview.returncode == 0, preview.stderr
     told = " ".join(preview.stdout.replace("│", " ").split())
     assert "the marks of 1 students would change" in told
     assert "chiara scaled_softmax 4 -> 1.09" in told
     assert scores(root) == before
-    again = grade(root)
+    again = grade(root, submitted=three)
     assert again.returncode == 0
-    assert "left alone: 14" in again.stdout
+    assert "left alone: 2" in again.stdout
     assert scores(root)["chiara"]["test_scaled_softmax"] == (1.09, 4.0)
-    assert "no mark would change" in grade(root, "--dry-run").stdout
+    assert "no mark would change" in grade(root, "--dry-run", submitted=three).stdout
     with Gradebook(url, "attention") as gradebook:
         written = gradebook.find_grade("why_scale", UNIT, UNIT, "amara")
         assert written.manual_score == 2.5
         assert gradebook.find_submission(UNIT, "amara").score == 33.5
 
 
-@pytest.fixture
-def autograded(graded, tmp_path):
+@pytest.fixture(scope="module")
+def autograded_once(graded, tmp_path_factory):
     """The graded course, of which nbgrader's own command has autograded one student's changed file since."""
-    root = tmp_path / "course"
+    root = tmp_path_factory.mktemp("autograded") / "course"
     shutil.copytree(graded[0], root)
     shutil.copytree(REPOSITORY / "source", root / "source")
     shutil.copytree(CLASS / "chiara", root / "submitted" / "amara")
     result = nbgrader(root, "autograde", UNIT, "--student", "amara", "--force")  # as formgrader's button does
     assert result.returncode == 0, result.stderr
     return root
+
+
+@pytest.fixture
+def autograded(autograded_once, tmp_path):
+    return shutil.copytree(autograded_once, tmp_path / "course")
 
 
 def test_what_a_mark_of_nbgraders_own_autograde_rests_on(autograded, marks):

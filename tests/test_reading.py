@@ -26,7 +26,7 @@ from autograder.handed_in.opened_folder import OpenedFolder
 from autograder.handed_in.without_outputs import TooManyParts, WithoutOutputs
 from autograder.notebook import filled_in
 
-from . import swapping
+from . import nbgrader_command, swapping
 
 UNIT = swapping.UNIT
 FULL = course.unit(UNIT).max_score
@@ -105,10 +105,8 @@ def test_what_is_swapped_while_a_class_is_graded_is_never_followed(swapped):
 
 def test_what_is_swapped_while_nbgrader_autogrades_is_never_followed(swapped):
     shutil.copytree(REPOSITORY / "source" / UNIT, swapped / "source" / UNIT)
-    subprocess.run(
-        [BIN / "nbgrader", "generate_assignment", UNIT], cwd=swapped, check=True, capture_output=True, timeout=200,
-        env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"},
-    )  # fmt: skip
+    environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
+    assert nbgrader_command.run("generate_assignment", UNIT, cwd=swapped, env=environment).returncode == 0
     result = run_swapping(swapped, "nbgrader", "autograde", UNIT)
     assert result.returncode == 0, result.stderr[-3000:]
     nothing_of_the_instructors(swapped)

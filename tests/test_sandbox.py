@@ -38,10 +38,9 @@ LIMITS = load().limits
 UNIT = "dot_product_attention"
 
 
-@pytest.fixture(scope="module", params=["A", "B", "none"])
-def parent(request):
-    with WarmParent(launch(request.param, LIMITS, cuda=False)) as parent:
-        yield parent
+@pytest.fixture(params=["A", "B", "none"])
+def parent(request, warm_parent):
+    return warm_parent(request.param)
 
 
 @pytest.fixture
@@ -312,7 +311,7 @@ REFUSED = """
 
 
 @pytest.mark.parametrize("level", ["A", "B"])
-def test_these_system_calls_are_refused(level):
+def test_these_system_calls_are_refused(level, warm_parent):
     """Each is made with arguments that mean nothing: were it allowed, the kernel would complain of them instead."""
     import pyseccomp
 
@@ -328,19 +327,17 @@ for name, number in {numbers!r}.items():
             print(name, ctypes.get_errno())
 print('done')
 """
-    with WarmParent(launch(level, LIMITS, cuda=False)) as parent:
-        worker = parent.fork("cpu")
-        assert printed(worker, source) == "done"
-        worker.end()
+    worker = warm_parent(level).fork("cpu")
+    assert printed(worker, source) == "done"
+    worker.end()
 
 
-def test_the_self_test_refuses_where_a_denial_does_not_come():
+def test_the_self_test_refuses_where_a_denial_does_not_come(warm_parent):
     """At level `none` nearly everything works, and so the self-test, which is not run there, must say so."""
-    with WarmParent(launch("none", LIMITS, cuda=False)) as parent:
-        worker = parent.fork("cpu")
-        with pytest.raises(self_test.NotDenied) as refusal:
-            self_test.run(lambda header: worker.request(header, cpu_seconds=5)[0])
-        worker.end()
+    worker = warm_parent("none").fork("cpu")
+    with pytest.raises(self_test.NotDenied) as refusal:
+        self_test.run(lambda header: worker.request(header, cpu_seconds=5)[0])
+    worker.end()
     for name in ("reading a file", "deleting a file", "connecting to a port", "starting a process", "a connection"):
         assert name in str(refusal.value)
 
@@ -377,13 +374,18 @@ def test_settings_that_cannot_be_used_are_said(tmp_path):
         load(tmp_path / "none.toml")
 
 
-def marked_in(seconds, content, level="B"):
-    """A report, and how long it took, where a submission has so many seconds."""
-    limits = msgspec.structs.replace(LIMITS, submission_wall_seconds=seconds, wall_factor=1)
-    with Grader("cpu", Settings(Isolation(level), limits)) as quick:
+@pytest.fixture(scope="module")
+def mark_in_little_time():
+    """Marks where a submission has 16 seconds; the report, and how long it took."""
+    limits = msgspec.structs.replace(LIMITS, submission_wall_seconds=16, cell_cpu_seconds=4, wall_factor=1)
+    with Grader("cpu", Settings(Isolation("B"), limits)) as quick:
         assert quick.ready
-        started = time.monotonic()
-        return quick.mark("slow.ipynb", content, UNIT), time.monotonic() - started
+
+        def mark(content):
+            started = time.monotonic()
+            return quick.mark("slow.ipynb", content, UNIT), time.monotonic() - started
+
+        yield mark
 
 
 def with_cells(sources, **answers):
@@ -399,33 +401,32 @@ ENDS = "import os\nos._exit(0)"
 
 
 @pytest.mark.parametrize("cells", [[WAITS] * 12, ["while True: pass"] * 12, [ENDS] * 30], ids=["wait", "loop", "end"])
-def test_cells_that_do_not_come_back_take_no_point_from_right_answers(cells):
-    report, seconds = marked_in(20, with_cells(cells))
+def test_cells_that_do_not_come_back_take_no_point_from_right_answers(mark_in_little_time, cells):
+    report, seconds = mark_in_little_time(with_cells(cells))
     assert report.score == report.max_score
     assert report.status in ("timed_out", "crashed")
     assert seconds < 60
 
 
 @pytest.mark.parametrize("each", [3, 100])
-def test_exercises_whose_calls_wait_take_no_point_from_right_answers(each):
+def test_exercises_whose_calls_wait_take_no_point_from_right_answers(mark_in_little_time, each):
     solutions = catalogue.solutions(UNIT)
     first, *rest, last = solutions
     waiting = {name: f"def {name}(*args):\n    import time; time.sleep({each})" for name in rest}
-    report, seconds = marked_in(16, with_cells([], **waiting))
+    report, seconds = mark_in_little_time(with_cells([], **waiting))
     assert {e.status for e in report.exercises if e.name in (first, last)} == {"passed"}
     assert {e.status for e in report.exercises if e.name in rest} <= {"timeout", "skipped", "failed"}
     assert report.status == "timed_out"
     assert seconds < 50
 
 
-def test_what_waits_is_told_from_what_computes():
+def test_what_waits_is_told_from_what_computes(warm_parent):
     """A cell that waits is ended after ten seconds, however long it may compute, and is told so."""
-    with WarmParent(launch("B", LIMITS, cuda=False)) as parent:
-        request = {"operation": "cell", "cell": "c", "source": WAITS}
-        started = time.monotonic()
-        with pytest.raises(TimedOut) as waited:
-            parent.fork("cpu").request(request, cpu_seconds=10)
-        assert time.monotonic() - started < 40
+    request = {"operation": "cell", "cell": "c", "source": WAITS}
+    started = time.monotonic()
+    with pytest.raises(TimedOut) as waited:
+        warm_parent("B").fork("cpu").request(request, cpu_seconds=10)
+    assert time.monotonic() - started < 40
     assert str(waited.value) == "It waited 10 seconds for something that did not come."
 
 
@@ -433,29 +434,30 @@ def test_who_waits_for_a_processor_is_not_ended_for_it():
     """On a busy machine a cell takes long by the clock: its CPU time is what is limited."""
     core = max(os.sched_getaffinity(0))
     busy = f"import os\nos.sched_setaffinity(0, {{{core}}})\nwhile True: pass"
-    # Each in a session of its own: some kernels share a processor among sessions first.
-    others = [subprocess.Popen([sys.executable, "-c", busy], start_new_session=True) for _ in range(9)]
-    try:
-        with WarmParent(launch("B", LIMITS, cuda=False, core=core)) as parent:
-            computes = "import time\nwhile time.process_time() < 1.5: pass\nprint('done')"
+    with WarmParent(launch("B", LIMITS, cuda=False, core=core)) as parent:
+        assert parent.enforced  # it has started before there is a queue
+        # Each in a session of its own: some kernels share a processor among sessions first.
+        others = [subprocess.Popen([sys.executable, "-c", busy], start_new_session=True) for _ in range(9)]
+        try:
+            computes = "import time\nwhile time.process_time() < 0.6: pass\nprint('done')"
             worker = parent.fork("cpu")
             request = {"operation": "cell", "cell": "c", "source": computes}
-            answer, _ = worker.request(request, cpu_seconds=2, wall_seconds=5, idle_seconds=5)
+            answer, _ = worker.request(request, cpu_seconds=2, wall_seconds=2, idle_seconds=2)
             assert answer["printed"] == "done\n"
-            assert worker.queued > 3
+            assert worker.queued > 2
             worker.end()
-    finally:
-        for other in others:
-            other.kill()
-            other.wait()
+        finally:
+            for other in others:
+                other.kill()
+                other.wait()
 
 
-def test_a_grader_and_its_workers_keep_to_the_processor_that_they_are_given():
+def test_a_grader_and_its_workers_keep_to_the_processor_that_they_are_given(grader):
     source = "def softmax(scores, dim=-1):\n    import os\n    raise RuntimeError(sorted(os.sched_getaffinity(0)))"
     content = filled_in(UNIT, {"softmax": source})
     core = max(os.sched_getaffinity(0))
-    with Grader("cpu", Settings(Isolation("best"), LIMITS), core=core) as kept, Grader("cpu") as free:
-        told = [grader.mark("where.ipynb", content, UNIT).exercises for grader in (kept, free)]
+    with Grader("cpu", Settings(Isolation("best"), LIMITS), core=core) as kept:
+        told = [each.mark("where.ipynb", content, UNIT).exercises for each in (kept, grader)]
         assert os.sched_getaffinity(kept.pid) == {core}
     words = [next(e for e in exercises if e.name == "softmax").message for exercises in told]
     assert f"RuntimeError: [{core}]" in words[0]
@@ -519,18 +521,18 @@ for number in range(20): open(f"a/b/{number}", "wb").write(bytes(31 << 20))
 
 @pytest.mark.parametrize("level", ["A", "B"])
 @pytest.mark.parametrize("source", FILLS.values(), ids=FILLS)
-def test_the_kernel_keeps_files_to_their_limits(level, source):
+def test_the_kernel_keeps_files_to_their_limits(level, source, warm_parent):
     """The cell that wants more is told so by Python, whatever way it takes."""
-    with WarmParent(launch(level, LIMITS, cuda=False)) as parent:
-        assert "tmpfs" in parent.enforced
-        worker = parent.fork("cpu")
-        cell = {"operation": "cell", "cell": "c", "source": f"import os, time\n{source}\ntime.sleep(5)"}
-        answer, _ = worker.request(cell, cpu_seconds=5)
-        assert answer["fault"]["message"].startswith("[Errno 28] No space left")
-        worker.end()
-        again = parent.fork("cpu")  # the next has all of it again
-        assert printed(again, "for n in range(7): open(str(n), 'wb').write(bytes(31 << 20))\nprint('all')") == "all"
-        again.end()
+    parent = warm_parent(level)
+    assert "tmpfs" in parent.enforced
+    worker = parent.fork("cpu")
+    cell = {"operation": "cell", "cell": "c", "source": f"import os, time\n{source}\ntime.sleep(5)"}
+    answer, _ = worker.request(cell, cpu_seconds=5)
+    assert answer["fault"]["message"].startswith("[Errno 28] No space left")
+    worker.end()
+    again = parent.fork("cpu")  # the next has all of it again
+    assert printed(again, "for n in range(7): open(str(n), 'wb').write(bytes(31 << 20))\nprint('all')") == "all"
+    again.end()
 
 
 WITHOUT_NAMESPACES = """
@@ -541,28 +543,28 @@ from autograder.sandbox.server import WarmParent
 from autograder.settings import load
 with WarmParent(launch("B", load().limits, cuda=False)) as parent:
     print("tmpfs" in parent.enforced)
-    cell = {"operation": "cell", "cell": "c", "source": "import os, time\\n" + sys.argv[1] + "\\ntime.sleep(9)"}
-    try:
-        print(parent.fork("cpu").request(cell, cpu_seconds=5)[0])
-    except Crashed as loss:
-        print(loss)
+    for fill in sys.argv[1:]:
+        cell = {"operation": "cell", "cell": "c", "source": "import os, time\\n" + fill + "\\ntime.sleep(9)"}
+        try:
+            print(parent.fork("cpu").request(cell, cpu_seconds=5)[0])
+        except Crashed as loss:
+            print(loss)
 """
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can take namespaces away from itself")
-@pytest.mark.parametrize("name", FILLS)
-def test_files_are_counted_where_the_kernel_gives_no_namespace(name):
+def test_files_are_counted_where_the_kernel_gives_no_namespace():
     """As on a machine that forbids them to ordinary users; with what is written within half a second beside."""
     forbid = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all"
-    run = [sys.executable, "-c", WITHOUT_NAMESPACES, FILLS[name]]
+    run = [sys.executable, "-c", WITHOUT_NAMESPACES, *FILLS.values()]
     command = ["unshare", "--user", "--map-root-user", "sh", "-c", f'{forbid} "$@"', "sh", *run]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=200)
-    said = "It made more than 1000 files." if name == "many files" else "Its files came to more than 256 MB."
-    assert done.stdout.splitlines() == ["False", said], done.stderr
+    said = dict.fromkeys(FILLS, "Its files came to more than 256 MB.") | {"many files": "It made more than 1000 files."}
+    assert done.stdout.splitlines() == ["False", *said.values()], done.stderr
 
 
 @pytest.mark.parametrize("level", ["A", "B"])
-def test_no_thread_has_a_table_of_files_of_its_own(level):
+def test_no_thread_has_a_table_of_files_of_its_own(level, warm_parent):
     """In such a table files would be held open that no count sees."""
     source = """
 import ctypes, os
@@ -571,10 +573,9 @@ SHARES_ALL_BUT_FILES = 0x100 | 0x200 | 0x800 | 0x10000
 print(libc.syscall(436, 1000, 1001, 2), libc.syscall(56, SHARES_ALL_BUT_FILES, 0, 0, 0, 0), ctypes.get_errno())
 print(libc.syscall(436, 1000, 1001, 0), libc.syscall(436, 1000, 1001, 4))
 """
-    with WarmParent(launch(level, LIMITS, cuda=False)) as parent:
-        worker = parent.fork("cpu")
-        assert printed(worker, source) == "-1 -1 1\n0 0"
-        worker.end()
+    worker = warm_parent(level).fork("cpu")
+    assert printed(worker, source) == "-1 -1 1\n0 0"
+    worker.end()
 
 
 PASSED = {
@@ -608,19 +609,25 @@ time.sleep(5)
 }
 
 
-@pytest.mark.parametrize("level", ["A", "B"])
-@pytest.mark.parametrize("said", PASSED)
-def test_what_ended_a_worker_is_said(level, said):
+@pytest.fixture(scope="module", params=["A", "B"])
+def parent_with_little_memory(request):
     limits = msgspec.structs.replace(LIMITS, memory_megabytes=512)
-    with WarmParent(launch(level, limits, cuda=False)) as parent, pytest.raises(Crashed) as loss:
-        parent.fork("cpu").request({"operation": "cell", "cell": "c", "source": PASSED[said]}, cpu_seconds=5)
+    with WarmParent(launch(request.param, limits, cuda=False)) as parent:
+        yield parent
+
+
+@pytest.mark.parametrize("said", PASSED)
+def test_what_ended_a_worker_is_said(parent_with_little_memory, said):
+    worker = parent_with_little_memory.fork("cpu")
+    with pytest.raises(Crashed) as loss:
+        worker.request({"operation": "cell", "cell": "c", "source": PASSED[said]}, cpu_seconds=5)
     assert str(loss.value) == said
 
 
-def test_what_ended_a_worker_is_said_of_cells_and_calls():
+def test_what_ended_a_worker_is_said_of_cells_and_calls(grader):
     threads = "import threading, time\nfor _ in range(80): threading.Thread(target=time.sleep, args=(100,)).start()\n"
     call = f"def softmax(x):\n    {threads.strip().replace(chr(10), chr(10) + '    ')}\n    time.sleep(5)"
-    report, _ = marked_in(60, with_cells([threads + "time.sleep(5)"], softmax=call))
+    report = grader.mark("threads.ipynb", with_cells([threads + "time.sleep(5)"], softmax=call), UNIT)
     words = "More than 64 threads ran at once; a notebook may have 64."
     assert next(cell.message for cell in report.cells if cell.status == "crashed").startswith(words)
     assert report.exercise("softmax").message == f"{words} The rest of its tests was not run."

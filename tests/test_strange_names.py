@@ -30,6 +30,8 @@ from autograder.nbgrader_plugin.course_directory import course_directory, nbgrad
 from autograder.nbgrader_plugin.grades_csv import text
 from autograder.nbgrader_plugin.time_stamp import time_in
 
+from . import nbgrader_command
+
 UNIT = "dot_product_attention"
 BIN = Path(sys.executable).parent
 SCRIPT = "<img src=x onerror=alert(1)>"
@@ -90,11 +92,12 @@ def course_folder(tmp_path):
     return tmp_path
 
 
-def run(root, *command):
-    return subprocess.run(
-        [BIN / command[0], *command[1:]], capture_output=True, text=True, cwd=root, timeout=400,
-        env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "COLUMNS": "300"},
-    )  # fmt: skip
+def run(root, program, *arguments):
+    environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "COLUMNS": "300"}
+    if program == "nbgrader":
+        return nbgrader_command.run(*arguments, cwd=root, env=environment)
+    command = [BIN / program, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=root, timeout=400, env=environment)
 
 
 def enrolled(root):

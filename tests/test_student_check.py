@@ -4,6 +4,7 @@ import contextlib
 import importlib.util
 import io
 import json
+from functools import cache
 
 import pytest
 import torch
@@ -17,18 +18,22 @@ from .unseen import unseen
 HEADER = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
 
 
-class Notebook:
-    """A notebook of the unit with the answers typed in, and the check beside it."""
+@cache
+def released_check(unit):
+    """The module that students of the unit get."""
+    spec = importlib.util.spec_from_file_location("attention_check", course.RELEASE / unit / "attention_check.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
-    def __init__(self, unit, **typed):
-        answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
-        self.names = {"X": SIX_WORDS}  # a locked cell of the notebook defines it
-        for source in [HEADER, *{**answers, **typed}.values()]:
-            exec(source, self.names)
-        path = course.RELEASE / unit / "attention_check.py"
-        spec = importlib.util.spec_from_file_location("attention_check", path)
-        self.names["module"] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(self.names["module"])
+
+class Names:
+    """The names of a notebook in which the unit is solved, and the check beside it."""
+
+    def __init__(self, unit, **other):
+        """other: what has these names instead, as it is once its cell has been run."""
+        solutions = vars(importlib.import_module(f"solutions.{unit}"))
+        self.names = {**solutions, **other, "module": released_check(unit)}
 
     def run(self, line):
         """What the line prints, and its value."""
@@ -38,6 +43,17 @@ class Notebook:
 
     def check(self, exercise=""):
         return self.run(f"module.check({exercise!r})" if exercise else "module.check()")
+
+
+class Notebook(Names):
+    """A notebook of the unit with the answers typed in."""
+
+    def __init__(self, unit, **typed):
+        super().__init__(unit)
+        answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
+        self.names = {"X": SIX_WORDS, "module": self.names["module"]}  # a locked cell of the notebook defines X
+        for source in [HEADER, *{**answers, **typed}.values()]:
+            exec(source, self.names)
 
 
 def named(unit, exercise, printed):
@@ -63,7 +79,7 @@ def test_every_listed_mistake_is_named(unit, exercise):
     table = listed(unit, exercise)
     assert table
     for name, one in known.items():
-        printed, score = Notebook(unit, **{exercise: one.source()}).check(exercise)
+        printed, score = Names(unit, **{exercise: one.answer}).check(exercise)
         found = named(unit, exercise, printed)
         assert (name in found) == (name in table), printed
         assert len(found) <= MOST_SENTENCES, printed
@@ -80,14 +96,14 @@ def test_most_mistakes_show_on_the_public_examples():
 def test_no_mistake_is_seen_in_a_right_answer(unit, exercise):
     for one in [*catalogue.right_answers(unit).values(), *(u.answer for u in unseen(unit) if not u.wrong)]:
         if one.exercise == exercise:
-            printed, score = Notebook(unit, **{exercise: one.source()}).check(exercise)
+            printed, score = Names(unit, **{exercise: one.answer}).check(exercise)
             assert (score, named(unit, exercise, printed)) == (course.unit(unit).exercise(exercise).points, set())
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_answers_from_outside_of_the_catalogue_get_no_wrong_name(unit):
     for one in unseen(unit):
-        printed, _ = Notebook(unit, **{one.answer.exercise: one.answer.source()}).check(one.answer.exercise)
+        printed, _ = Names(unit, **{one.answer.exercise: one.answer.answer}).check(one.answer.exercise)
         found = named(unit, one.answer.exercise, printed)
         assert not found or found & set(one.names), printed
 

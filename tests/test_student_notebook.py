@@ -33,7 +33,7 @@ def run_all(tmp_path):
         shutil.copytree(course.RELEASE / unit, folder)
         notebook = nbformat.reads(content.decode(), as_version=4)
         client = NotebookClient(notebook, resources={"metadata": {"path": str(folder)}}, timeout=120)
-        client.execute(env={**os.environ, "PYTHONPATH": str(tmp_path)})
+        client.execute(env={**os.environ, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"})
         return {cell.id: cell.get("outputs", []) for cell in notebook.cells}
 
     return run_all

@@ -3,7 +3,9 @@
 import pytest
 
 from autograder import catalogue
-from autograder.notebook import CodeCell, filled_in
+from autograder.notebook import CodeCell
+
+from .typed import alone
 
 DOT, SELF, CAUSAL, HEADS = "dot_product_attention", "self_attention", "causal_attention", "multi_head_attention"
 IMPORTS = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
@@ -39,8 +41,7 @@ IN_PLACE = {
 
 
 def marked(grader, unit, **answers):
-    right = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
-    return grader.mark("typed.ipynb", filled_in(unit, {**right, **answers}))
+    return grader.mark("typed.ipynb", alone(unit, **answers), unit)
 
 
 def solution(unit, exercise):
@@ -157,7 +158,8 @@ def test_dropout_follows_the_device(grader, name):
     code = solution(CLASSES[name], name if name != "MultiHeadAttentionWrapper" else "CausalAttention")
     code = DRAWN_ON_THE_CPU + code.replace("nn.Dropout(", "Dropped(")
     exercise = "CausalAttention" if name == "MultiHeadAttentionWrapper" else name
-    tests = marked(grader, CLASSES[name], **{exercise: IMPORTS + code}).exercise(name).tests
+    answers = {name: solution(CLASSES[name], name), exercise: IMPORTS + code}
+    tests = marked(grader, CLASSES[name], **answers).exercise(name).tests
     assert [test.name for test in tests if test.outcome == "failed"] == ["test_follows_device"]
 
 

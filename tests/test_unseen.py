@@ -2,18 +2,17 @@
 
 import pytest
 
-from autograder import catalogue, course
-from autograder.notebook import filled_in
+from autograder import course
 
+from .typed import alone
 from .unseen import Unseen, unseen
 
 UNSEEN = [one for unit in course.unit_names() for one in unseen(unit)]
 
 
 def marked(grader, one: Unseen):
-    right = {name: solution.source() for name, solution in catalogue.solutions(one.unit).items()}
-    notebook = filled_in(one.unit, {**right, one.answer.exercise: one.answer.source()})
-    return grader.mark("unseen.ipynb", notebook).exercise(one.answer.exercise)
+    notebook = alone(one.unit, **{one.answer.exercise: one.answer.source()})
+    return grader.mark("unseen.ipynb", notebook, one.unit).exercise(one.answer.exercise)
 
 
 @pytest.mark.parametrize("one", UNSEEN, ids=lambda one: one.answer.name)

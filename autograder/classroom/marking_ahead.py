@@ -20,6 +20,8 @@ from .hand_in import HandIn
 
 _AHEAD = 4
 """Reports of each grader that may wait for the writer, so that a class of any size takes the same memory."""
+_EACH = 4
+"""At least so many submissions for each grader: starting one takes as long as marking as many."""
 _LOOK_SECONDS = 0.2
 
 
@@ -55,7 +57,7 @@ class MarkingAhead:
         self._new_grader = lambda number: Grader(
             device, settings, private=(work.root, work.submitted), core=cores[number % len(cores)] if cores else None
         )
-        count = max(1, min(workers, len(self._hand_ins)))
+        count = max(1, min(workers, len(self._hand_ins) // _EACH))
         self._graders = [self._new_grader(number) for number in range(count)]
         self._todo = iter(self._hand_ins)
         self._taking = threading.Lock()

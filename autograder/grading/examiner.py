@@ -46,8 +46,8 @@ class Examiner:
 
     def diagnose(self, unit: str, exercise: str, finding: Finding) -> Diagnosis | None:
         """The misconception that shows exactly this; None where none does: a wrong name is worse than no name."""
-        if all(verdict.outcome == "passed" for verdict in finding.verdicts):
-            return None
+        if all(verdict.outcome == "passed" or verdict.missing for verdict in finding.verdicts):
+            return None  # what is not there makes no mistake, and to compare it with each takes seconds
         failed = {verdict.grader.name for verdict in finding.verdicts if verdict.outcome == "failed"}
         known = self._misconceptions(unit, exercise)
         # What passed the grader that catches a mistake is another: which most are need not be run to be told.

@@ -25,6 +25,8 @@ def context_vector(weights, inputs):
 """
 
 FAMILIES = ("endings", "hangs", "strange_results", "patches", "forgeries", "looking_around", "reaching_out", "files")
+_SPEAK_ALONE = {"strange_results", "patches", "forgeries"}
+"""The families of which no case meets the operating system."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class Case:
     code: str = ""
     file: "MakeFile | None" = None
     """Makes what is handed in, for the cases that are no code."""
+    speaks_alone: bool = False
+    """Whether it never meets the operating system: it speaks to the grader, or changes its own Python."""
 
     def hand_in(self, path: Path, fill_in: Callable[[str], bytes]) -> None:
         """Puts the submission at a path. fill_in: makes a notebook with this text in the target's cell."""
@@ -76,21 +80,21 @@ DAMAGED = Must("damaged", {})
 _known: dict[str, list[Case]] = {}
 
 
-def must(outcome: Must) -> Callable[[Callable[[], None]], Callable[[], None]]:
+def must(outcome: Must, *, speaks_alone: bool = False) -> Callable[[Callable[[], None]], Callable[[], None]]:
     """Keeps a function whose body is the text of a cell; its docstring says what that tries."""
 
     def keep(function: Callable[[], None]) -> Callable[[], None]:
-        _keep(function, outcome, code=_body(function))
+        _keep(function, outcome, speaks_alone, code=_body(function))
         return function
 
     return keep
 
 
-def handed_in(outcome: Must) -> Callable[[MakeFile], MakeFile]:
+def handed_in(outcome: Must, *, speaks_alone: bool = False) -> Callable[[MakeFile], MakeFile]:
     """Keeps a function that makes a strange file of a right one; its docstring says what that is."""
 
     def keep(function: MakeFile) -> MakeFile:
-        _keep(function, outcome, file=function)
+        _keep(function, outcome, speaks_alone, file=function)
         return function
 
     return keep
@@ -103,10 +107,13 @@ def cases() -> list[Case]:
     return [case for family in FAMILIES for case in _known[family]]
 
 
-def _keep(function: Callable[..., Any], outcome: Must, *, code: str = "", file: MakeFile | None = None) -> None:
+def _keep(
+    function: Callable[..., Any], outcome: Must, speaks_alone: bool, *, code: str = "", file: MakeFile | None = None
+) -> None:
     family = function.__module__.rpartition(".")[2]
     tries = " ".join((function.__doc__ or "").split())
-    _known.setdefault(family, []).append(Case(function.__name__, family, tries, outcome, code, file))
+    case = Case(function.__name__, family, tries, outcome, code, file, speaks_alone or family in _SPEAK_ALONE)
+    _known.setdefault(family, []).append(case)
 
 
 def _body(function: Callable[[], None]) -> str:

@@ -21,7 +21,7 @@ def exits_in_its_cell():
     os._exit(3)
 
 
-@must(FAILED)
+@must(FAILED, speaks_alone=True)
 def sys_exit_in_a_call():
     """Raises SystemExit."""
 
@@ -31,13 +31,13 @@ def sys_exit_in_a_call():
         sys.exit(0)
 
 
-@must(UNHARMED)
+@must(UNHARMED, speaks_alone=True)
 def exits_as_notebooks_do():
     """Calls exit(), which in Jupyter ends the kernel."""
     exit()
 
 
-@must(FAILED)
+@must(FAILED, speaks_alone=True)
 def keyboard_interrupt():
     """Raises KeyboardInterrupt."""
 
@@ -92,7 +92,7 @@ def stack_overflow_in_c():
         repr(Nested())
 
 
-@must(FAILED)
+@must(FAILED, speaks_alone=True)
 def recursion():
     """Calls itself for ever."""
 
@@ -100,13 +100,13 @@ def recursion():
         return context_vector(weights, inputs)
 
 
-@must(CELL_FAILED)
+@must(CELL_FAILED, speaks_alone=True)
 def raises_in_its_cell():
     """An exception before the function is defined."""
     1 / 0
 
 
-@must(FAILED)
+@must(FAILED, speaks_alone=True)
 def exception_whose_text_fails():
     """Raises an exception whose __str__ raises another."""
 
@@ -118,7 +118,7 @@ def exception_whose_text_fails():
         raise Nasty
 
 
-@must(FAILED)
+@must(FAILED, speaks_alone=True)
 def exception_with_a_huge_text():
     """Raises an exception with a message of a hundred megabytes."""
 
@@ -126,7 +126,7 @@ def exception_with_a_huge_text():
         raise ValueError("x" * 10**8)
 
 
-@must(FAILED)
+@must(FAILED, speaks_alone=True)
 def exception_of_a_class_that_lies():
     """Raises an exception whose class has a name of a megabyte and half a character in it."""
 

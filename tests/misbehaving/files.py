@@ -21,86 +21,86 @@ def _cell(notebook: dict[str, Any], grade_id: str) -> dict[str, Any]:
     return next(cell for cell in notebook["cells"] if cell["metadata"].get("nbgrader", {}).get("grade_id") == grade_id)
 
 
-@handed_in(DAMAGED)
+@handed_in(DAMAGED, speaks_alone=True)
 def empty(right: bytes, path: Path) -> bytes | None:
     """An empty file."""
     return b""
 
 
-@handed_in(DAMAGED)
+@handed_in(DAMAGED, speaks_alone=True)
 def cut_off(right: bytes, path: Path) -> bytes | None:
     """The first half of a notebook."""
     return right[: len(right) // 2]
 
 
-@handed_in(DAMAGED)
+@handed_in(DAMAGED, speaks_alone=True)
 def a_web_page(right: bytes, path: Path) -> bytes | None:
     """A page that asks to sign in."""
     return b"<!doctype html><title>Sign in</title>"
 
 
-@handed_in(DAMAGED)
+@handed_in(DAMAGED, speaks_alone=True)
 def zeros(right: bytes, path: Path) -> bytes | None:
     """A file of zeros, as a full disk leaves them."""
     return bytes(len(right))
 
 
-@handed_in(DAMAGED)
+@handed_in(DAMAGED, speaks_alone=True)
 def another_encoding(right: bytes, path: Path) -> bytes | None:
     """A notebook in UTF-16."""
     return right.decode().encode("utf-16")
 
 
-@handed_in(DAMAGED)
+@handed_in(DAMAGED, speaks_alone=True)
 def not_an_object(right: bytes, path: Path) -> bytes | None:
     """JSON that is a list."""
     return b"[1, 2, 3]"
 
 
-@handed_in(DAMAGED)
+@handed_in(DAMAGED, speaks_alone=True)
 def nested_too_deeply(right: bytes, path: Path) -> bytes | None:
     """A hundred thousand brackets."""
     return b'{"nbformat": 4, "cells": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 
 
-@handed_in(DAMAGED)
+@handed_in(DAMAGED, speaks_alone=True)
 def enormous_number(right: bytes, path: Path) -> bytes | None:
     """A format number of a million digits."""
     return b'{"cells": [], "nbformat": ' + b"9" * 1_000_000 + b"}"
 
 
-@handed_in(DAMAGED)
+@handed_in(DAMAGED, speaks_alone=True)
 def no_cells(right: bytes, path: Path) -> bytes | None:
     """A notebook without cells."""
     return _changed(right, lambda n: n.update(cells=[]))
 
 
-@handed_in(DAMAGED)
+@handed_in(DAMAGED, speaks_alone=True)
 def cells_of_a_wrong_type(right: bytes, path: Path) -> bytes | None:
     """Cells that are numbers."""
     return _changed(right, lambda n: n.update(cells=[1, 2]))
 
 
-@handed_in(DAMAGED)
+@handed_in(DAMAGED, speaks_alone=True)
 def an_old_format(right: bytes, path: Path) -> bytes | None:
     """Format 3."""
     return _changed(right, lambda n: n.update(nbformat=3))
 
 
-@handed_in(DAMAGED)
+@handed_in(DAMAGED, speaks_alone=True)
 def too_large(right: bytes, path: Path) -> bytes | None:
     """A notebook with twenty megabytes of outputs."""
     return right[:-2] + b" " * (20 << 20) + right[-2:]
 
 
-@handed_in(UNHARMED)
+@handed_in(UNHARMED, speaks_alone=True)
 def sixty_megabytes_of_outputs(right: bytes, path: Path) -> bytes | None:
     """A notebook that is all outputs, in which nothing is wrong."""
     picture = '{"output_type": "display_data", "data": {"image/png": "' + "iVBO" * (15 << 20) + '"}, "metadata": {}}'
     return right.replace(b'"outputs": []', b'"outputs": [' + picture.encode() + b"]", 1)
 
 
-@handed_in(DAMAGED)
+@handed_in(DAMAGED, speaks_alone=True)
 def outputs_that_never_end(right: bytes, path: Path) -> bytes | None:
     """Twenty million brackets where the outputs should be."""
     return right.replace(b'"outputs": []', b'"outputs": ' + b"[" * 20_000_000, 1)
@@ -135,7 +135,7 @@ def a_pipe(right: bytes, path: Path) -> bytes | None:
     return None
 
 
-@handed_in(UNHARMED)
+@handed_in(UNHARMED, speaks_alone=True)
 def other_points(right: bytes, path: Path) -> bytes | None:
     """Gives its exercises a thousand points each."""
 
@@ -146,7 +146,7 @@ def other_points(right: bytes, path: Path) -> bytes | None:
     return _changed(right, change)
 
 
-@handed_in(FAILED)
+@handed_in(FAILED, speaks_alone=True)
 def an_edited_check(right: bytes, path: Path) -> bytes | None:
     """A wrong answer, and a check that says it is right."""
 
@@ -161,7 +161,7 @@ def an_edited_check(right: bytes, path: Path) -> bytes | None:
     return _changed(right, change)
 
 
-@handed_in(UNHARMED)
+@handed_in(UNHARMED, speaks_alone=True)
 def checks_deleted(right: bytes, path: Path) -> bytes | None:
     """Deletes every check, without which stock nbgrader gives no points."""
 
@@ -175,7 +175,7 @@ def checks_deleted(right: bytes, path: Path) -> bytes | None:
     return _changed(right, change)
 
 
-@handed_in(FAILED)
+@handed_in(FAILED, speaks_alone=True)
 def a_check_of_its_own(right: bytes, path: Path) -> bytes | None:
     """A second grade cell of the same name that gives full points."""
 
@@ -187,7 +187,7 @@ def a_check_of_its_own(right: bytes, path: Path) -> bytes | None:
     return _changed(right, change)
 
 
-@handed_in(UNHARMED)
+@handed_in(UNHARMED, speaks_alone=True)
 def instructors_cells_edited(right: bytes, path: Path) -> bytes | None:
     """Puts an exit into every cell that is not the student's."""
 
@@ -199,7 +199,7 @@ def instructors_cells_edited(right: bytes, path: Path) -> bytes | None:
     return _changed(right, change)
 
 
-@handed_in(UNHARMED)
+@handed_in(UNHARMED, speaks_alone=True)
 def strange_metadata(right: bytes, path: Path) -> bytes | None:
     """Metadata of wrong types everywhere."""
 
@@ -213,7 +213,7 @@ def strange_metadata(right: bytes, path: Path) -> bytes | None:
     return _changed(right, change)
 
 
-@handed_in(UNHARMED)
+@handed_in(UNHARMED, speaks_alone=True)
 def attachments_and_outputs(right: bytes, path: Path) -> bytes | None:
     """Outputs that are scripts, and megabytes of them."""
 
@@ -230,20 +230,20 @@ def attachments_and_outputs(right: bytes, path: Path) -> bytes | None:
     return _changed(right, change)
 
 
-@handed_in(CELL_FAILED)
+@handed_in(CELL_FAILED, speaks_alone=True)
 def a_cell_of_a_megabyte(right: bytes, path: Path) -> bytes | None:
     """A cell with more text than anyone writes."""
     return _changed(right, lambda n: _cell(n, TARGET).update(source=RIGHT + "# more\n" * 200_000))
 
 
-@handed_in(UNHARMED)
+@handed_in(UNHARMED, speaks_alone=True)
 def a_cell_of_empty_lines(right: bytes, path: Path) -> bytes | None:
     """A cell of a million line ends, in which a careless search for definitions never ends."""
     cell = {"cell_type": "code", "id": "empty", "metadata": {}, "outputs": [], "execution_count": None}
     return _changed(right, lambda n: n["cells"].append({**cell, "source": "\n" * 190_000}))
 
 
-@handed_in(Must("cells_failed", {}))
+@handed_in(Must("cells_failed", {}), speaks_alone=True)
 def a_thousand_cells(right: bytes, path: Path) -> bytes | None:
     """A thousand cells of its own, each of which fails."""
 
@@ -263,7 +263,7 @@ def a_thousand_cells(right: bytes, path: Path) -> bytes | None:
     return _changed(right, change)
 
 
-@handed_in(UNHARMED)
+@handed_in(UNHARMED, speaks_alone=True)
 def names_of_folders(right: bytes, path: Path) -> bytes | None:
     """Cells whose names are paths."""
 
@@ -275,7 +275,7 @@ def names_of_folders(right: bytes, path: Path) -> bytes | None:
     return _changed(right, change)
 
 
-@handed_in(DAMAGED)
+@handed_in(DAMAGED, speaks_alone=True)
 def nothing_but_line_ends(right: bytes, path: Path) -> bytes | None:
     """Fifteen megabytes of empty lines, each of which would be a string of its own in the marked notebook."""
 

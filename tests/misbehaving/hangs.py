@@ -12,7 +12,7 @@ def hangs_in_a_call():
             pass
 
 
-@must(TIMEOUT)
+@must(TIMEOUT, speaks_alone=True)
 def hangs_in_its_cell():
     """A loop without an end, before the function is defined."""
     while True:
@@ -29,7 +29,7 @@ def sleeps():
         time.sleep(10_000)
 
 
-@must(TIMEOUT)
+@must(TIMEOUT, speaks_alone=True)
 def swallows_every_exception():
     """Catches whatever is raised in it and goes on."""
 
@@ -58,7 +58,7 @@ def ignores_every_signal():
             pass
 
 
-@must(TIMEOUT)
+@must(TIMEOUT, speaks_alone=True)
 def hangs_in_native_code():
     """A loop in C, which no exception of Python's ends."""
 
@@ -66,7 +66,7 @@ def hangs_in_native_code():
         return 9 ** (9**9**9)
 
 
-@must(TIMEOUT)
+@must(TIMEOUT, speaks_alone=True)
 def catastrophic_pattern():
     """A regular expression that takes exponential time."""
 
@@ -76,7 +76,7 @@ def catastrophic_pattern():
         re.match(r"(a+)+$", "a" * 60 + "b")
 
 
-@must(TIMEOUT)
+@must(TIMEOUT, speaks_alone=True)
 def waits_for_itself():
     """Takes a lock twice."""
 
@@ -228,7 +228,7 @@ def folder_without_permissions():
     attempt(os.umask, 0o777)
 
 
-@must(FAILED)
+@must(FAILED, speaks_alone=True)
 def floods_stdout():
     """Prints a hundred megabytes in a call."""
 
@@ -259,7 +259,7 @@ def closes_its_output():
         os.close(number)
 
 
-@must(UNHARMED)
+@must(UNHARMED, speaks_alone=True)
 def output_is_gone():
     """Puts None in the place of stdout."""
     import sys
@@ -275,7 +275,7 @@ def alarm():
     signal.alarm(3600)
 
 
-@must(UNHARMED)
+@must(UNHARMED, speaks_alone=True)
 def slow_garbage():
     """Leaves objects behind whose deletion never comes back."""
 

@@ -101,7 +101,7 @@ def the_environment():
             print("ESCAPED", name)
 
 
-@must(UNHARMED)
+@must(UNHARMED, speaks_alone=True)
 def the_memory():
     """Searches every object in the process for the token and for modules of the graders."""
     import gc

@@ -76,7 +76,7 @@ def safetensors_of(listed, body=b""):
 def settings(level: str) -> Settings:
     """The usual ones at this level, with little time, so that a hundred hangs do not take an hour."""
     usual = load()
-    limits = msgspec.structs.replace(usual.limits, cell_cpu_seconds=2, call_cpu_seconds=2, wall_factor=3)
+    limits = msgspec.structs.replace(usual.limits, cell_cpu_seconds=2, call_cpu_seconds=2, wall_factor=2)
     return Settings(Isolation(level), limits)  # type: ignore[arg-type]
 
 
