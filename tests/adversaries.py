@@ -16,7 +16,7 @@ from autograder import catalogue, course
 from autograder.course import RELEASE
 from autograder.grading import marking
 from autograder.grading.examiner import Examiner, candidate_bench
-from autograder.grading.session import Session, run_session
+from autograder.grading.graders import Graders, collected
 
 Answer = Callable[..., Any]
 
@@ -156,8 +156,8 @@ def _answer(right: Any, fallback: Answer, look_up: Any, raises_on_meta: bool) ->
     return Looks
 
 
-def _serve(session: Session) -> None:
-    examiner = Examiner(session)
+def _print_findings(every: Graders) -> None:
+    examiner = Examiner(every)
     found = []
     for unit in course.unit_names():
         for exercise in course.unit(unit).exercises:
@@ -165,7 +165,7 @@ def _serve(session: Session) -> None:
                 candidate = catalogue.Candidate(exercise.name, name, "", answer)
                 finding = examiner.examine(unit, exercise.name, candidate_bench(unit, candidate), candidate)
                 marked = marking.mark(exercise, finding.verdicts, library_calls=set())
-                graders = session.graders[unit][exercise.name]
+                graders = every[unit][exercise.name]
                 kinds = {
                     g.name: "public" if g.is_public else "property" if g.is_property else "hidden" for g in graders
                 }
@@ -189,4 +189,4 @@ def _serve(session: Session) -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    run_session(_serve)
+    _print_findings(collected())

@@ -9,7 +9,7 @@ import torch
 from ..compare import ORDINALS, Expected, Mismatch, assert_close, describe, identical
 from ..sandbox.inside import device_probe
 from ..sandbox.inside.faults import Raised, StudentFault
-from ..student.face import Callee, Cotangent, Instance, ReferenceCallee, Student
+from ..student.face import Callee, Cotangent, Instance, Student
 
 REFUSALS = frozenset({"ValueError", "AssertionError"})
 
@@ -23,7 +23,7 @@ def transplant(reference: Any, student: Instance) -> Any:
 
 
 def assert_close_in_each(
-    student: Callee, reference: ReferenceCallee, cases: Iterable[tuple[Any, ...]], *, tolerance: float | None = None
+    student: Callee, reference: Callee, cases: Iterable[tuple[Any, ...]], *, tolerance: float | None = None
 ) -> None:
     """The result is the reference's in every case, each a tuple of arguments."""
     in_each(cases, lambda case: assert_close(student(*case), reference(*case), tolerance=tolerance))
@@ -53,7 +53,7 @@ def in_both_modes(student: Callee) -> Iterator[None]:
         student.train()
 
 
-def assert_same_gradients(student: Callee, reference: ReferenceCallee, *args: Any, cotangent: Cotangent) -> None:
+def assert_same_gradients(student: Callee, reference: Callee, *args: Any, cotangent: Cotangent) -> None:
     """The gradient of every input and parameter is the reference's, in training and in evaluation."""
     right = reference.observe(*args, cotangent=cotangent)
     for _ in in_both_modes(student):
