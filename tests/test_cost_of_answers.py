@@ -186,10 +186,11 @@ from autograder.diagnosis.fingerprint import Known
 from autograder.grading.examiner import Examiner
 from autograder.grading.graders import collected
 from autograder.grading.submission import Desk
+from autograder.report import Conditions
 from tests.fuzz.hostile import HostileParent
 
 unit = course.unit("dot_product_attention")
-desk = Desk(Examiner(collected()), HostileParent(lambda request, tensors: b""), [], "cpu")
+desk = Desk(Examiner(collected()), HostileParent(lambda request, tensors: b""), Conditions("cpu", "none", []))
 mistake = next(iter(catalogue.misconceptions(unit.name).values()))
 named = desk.mark_candidate(unit, mistake).exercises[0]
 Known.__iter__ = lambda self: 1 / 0

@@ -9,12 +9,13 @@ import nbformat
 from nbgrader.converters import Autograde
 from nbgrader.preprocessors import LimitOutput
 
-from .. import course, notebook
+from .. import course
 from ..feedback.notebook import write
-from ..nbgrader_plugin.clean_notebook import clean, stand_in
+from ..nbgrader_plugin.clean_notebook import clean_or_stand_in
 from ..nbgrader_plugin.course_directory import course_directory
 from ..nbgrader_plugin.preprocessor import REPORT_FILE
 from ..nbgrader_plugin.time_stamp import TIMESTAMP
+from ..notebook import Damaged
 from ..report import Report
 from . import whole_files
 
@@ -39,14 +40,9 @@ class Autograded:
         """Where the student's marked notebook lies."""
         return Path(self._directory.format_path(self._directory.autograded_directory, student, self._unit))
 
-    def marked(self, content: bytes | notebook.Damaged, report: Report) -> Any:
+    def marked(self, content: bytes | Damaged, report: Report) -> Any:
         """The student's notebook with what the report says in its cells."""
-        try:
-            if isinstance(content, notebook.Damaged):
-                raise content
-            node = clean(notebook.parse(content), self._unit)
-        except notebook.Damaged as reason:
-            node = stand_in(self._unit, reason)
+        node = clean_or_stand_in(content, self._unit)
         write(node, report)
         return self._limit_output.preprocess(node, {})[0]
 

@@ -17,17 +17,7 @@ from ..sandbox.server import WarmParent
 from . import known_mistakes, public_examples
 from .examiner import Examiner
 from .graders import Graders, NotCollected, collected
-from .requests import (
-    Answer,
-    Handout,
-    MakeHandout,
-    MarkCandidate,
-    Marked,
-    MarkNotebook,
-    Ready,
-    Refused,
-    Request,
-)
+from .requests import Answer, Handout, MakeHandout, MarkCandidate, Marked, MarkNotebook, Ready, Refused, Request
 from .submission import Desk
 
 
@@ -47,7 +37,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched, device: str
         except (NoDevice, NotCollected, NotIsolated, NotDenied) as reason:
             _say(answers, Refused(str(reason)))
             return 0
-        desk = Desk(Examiner(graders), sandbox, ready.enforced, device)
+        desk = Desk(Examiner(graders), sandbox, ready)
         gc.collect()
         processor.keep_to(launched.core)  # not before: it and the warm parent start side by side
         gc.freeze()  # torch's and the graders' objects stay; no collection need walk through them
@@ -75,8 +65,8 @@ def _ensure_computes(sandbox: WarmParent, device: str) -> None:
 def _answer(desk: Desk, graders: Graders, request: Request) -> Answer:
     try:
         match request:
-            case MarkNotebook(name=name, content=content, unit=unit):
-                return Marked(_marked(desk, name, content, unit))
+            case MarkNotebook():
+                return Marked(_marked(desk, request))
             case MarkCandidate(unit=unit_name, kind="solution"):
                 return Marked(desk.mark_candidate(course.unit(unit_name), None))
             case MarkCandidate(unit=unit_name, kind=kind, name=name):
@@ -89,14 +79,14 @@ def _answer(desk: Desk, graders: Graders, request: Request) -> Answer:
         return Refused(str(reason))
 
 
-def _marked(desk: Desk, name: str, content: bytes, unit: str | None) -> Report:
+def _marked(desk: Desk, submission: MarkNotebook) -> Report:
     """The report; a fault of ours is a status too, and does not end the batch."""
     try:
-        return desk.mark(name, content, unit)
+        return desk.mark(submission)
     except Exception:
         traceback.print_exc()
         sentence = "Our grader failed on this notebook, which is our fault and not yours. Please tell your instructor."
-        return desk.without_marks(name, "grader_error", sentence, unit)
+        return desk.without_marks(submission, "grader_error", sentence)
 
 
 def _say(answers: BinaryIO, answer: Answer) -> None:
