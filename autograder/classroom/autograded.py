@@ -12,7 +12,6 @@ from nbgrader.preprocessors import LimitOutput
 from .. import course
 from ..feedback.notebook import write
 from ..nbgrader_plugin.clean_notebook import clean_or_stand_in
-from ..nbgrader_plugin.course_directory import course_directory
 from ..nbgrader_plugin.preprocessor import REPORT_FILE
 from ..nbgrader_plugin.time_stamp import TIMESTAMP
 from ..notebook import Damaged
@@ -23,11 +22,11 @@ from . import whole_files
 class Autograded:
     """The folders `autograded/<student>/<unit>/`, which formgrader and nbgrader's own commands read."""
 
-    def __init__(self, root: Path, unit: str) -> None:
+    def __init__(self, directory: Any, unit: str) -> None:
         self._unit = unit
-        self._directory = course_directory(root)
-        config = self._directory.config
-        self._mode = int(str(Autograde(coursedir=self._directory, config=config).permissions), 8)
+        self._directory = directory
+        config = directory.config
+        self._mode = int(str(Autograde(coursedir=directory, config=config).permissions), 8)
         self._limit_output = LimitOutput(config=config)
         # What stands beside the source notebook: the check that the notebook's cells import, and its examples.
         self._beside = {

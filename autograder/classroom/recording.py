@@ -40,8 +40,8 @@ class Recording:
         self._submissions = work.submissions
         self._gradebook = gradebook
         self._kit = kit.digest(work.unit.name)
-        self._autograded = Autograded(work.root, work.unit.name)
-        self._pages = FeedbackPages(work.root, work.unit.name, formatter)
+        self._autograded = Autograded(work.directory, work.unit.name)
+        self._pages = FeedbackPages(work.directory, work.unit.name, formatter)
 
     def page(self, student: str) -> Path:
         """Where a student's feedback page lies."""
