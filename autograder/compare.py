@@ -5,12 +5,14 @@ Tolerances: `docs/design.md`, section "Tolerances".
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import torch
 
+from .handout.values import ORDINALS as ORDINALS
+from .handout.values import Expected as Expected
+from .handout.values import difference
 from .sandbox.inside.nesting import tensors_in
 from .sandbox.inside.protocol import Opaque
 
@@ -23,20 +25,8 @@ TOLERANCE = {
 LARGE_LOGITS = 1e-3
 """For logits of 20 and more: right orders of scaling differ by more than 1e-5 there."""
 _LONGEST_KEY = 60
-ORDINALS = ("first", "second", "third", "fourth")
 GOLDEN = 1e-4
 """For values printed to four decimals."""
-
-
-@dataclass(frozen=True)
-class Expected:
-    """A reference value, and how close to it a right answer comes."""
-
-    value: Any
-    tolerance: float
-
-    def __getitem__(self, index: Any) -> "Expected":
-        return Expected(self.value[index], self.tolerance)
 
 
 class Mismatch(AssertionError):
@@ -50,15 +40,9 @@ def golden(values: Any) -> Expected:
 
 def assert_close(actual: Any, expected: Any, *, tolerance: float | None = None, what: str = "The result") -> None:
     """Raises Mismatch unless `actual` is a tensor with the expected shape and values, or a tuple of such tensors."""
-    if isinstance(expected, tuple):
-        if not isinstance(actual, tuple | list) or len(actual) != len(expected):
-            raise Mismatch(f"{what} is {describe(actual)}; {len(expected)} tensors are expected.")
-        for nth, one, other in zip(ORDINALS, actual, expected, strict=False):
-            assert_close(one, other, tolerance=tolerance, what=f"The {nth} result")
-        return
-    difference = _difference(actual, expected.value, expected.tolerance if tolerance is None else tolerance)
-    if difference:
-        raise Mismatch(f"{what} {difference}")
+    found = difference(actual, expected, describe, _places, tolerance=tolerance, what=what)
+    if found:
+        raise Mismatch(found)
 
 
 def assert_equal(actual: Any, expected: Any, *, what: str = "The result") -> None:
@@ -117,19 +101,8 @@ def describe(value: Any) -> str:
     return f"a {type(value).__name__}" + (f" of {len(value)}" if isinstance(value, tuple | list | dict) else "")
 
 
-def _difference(actual: Any, expected: torch.Tensor, tolerance: float) -> str | None:
-    if not isinstance(actual, torch.Tensor):
-        return f"is {describe(actual)}; {describe(expected)} is expected."
-    if actual.shape != expected.shape:
-        return f"has shape {tuple(actual.shape)}; {tuple(expected.shape)} is expected."
-    if actual.is_complex():
-        return "is complex; real numbers are expected."
-    actual, expected = actual.detach().double(), expected.double()
-    if bool(((actual - expected).abs() < tolerance * (1 + expected.abs())).all()):
-        return None  # as mostly; what follows takes ten times as long, and knows infinity and NaN
-    close = torch.isclose(actual, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
-    if bool(close.all()):
-        return None
+def _places(actual: torch.Tensor, expected: torch.Tensor, close: torch.Tensor) -> str:
+    """Where two tensors differ and by how much."""
     broken = ~actual.isfinite() & expected.isfinite() | actual.isnan() & ~expected.isnan()
     if bool(broken.any()):
         values = "NaN" if bool(actual.isnan().any()) else "infinite values"

@@ -36,8 +36,13 @@ _INVISIBLE = re.compile(
 )
 
 
-class Damaged(Exception):
-    """The file cannot be marked; `str()` is a sentence that says why and what to do."""
+class Damaged(msgspec.Struct, frozen=True):
+    """Why a file cannot be marked, and what to do: it stands where what was read of it would."""
+
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
 
 
 class RawMetadata(msgspec.Struct):
@@ -106,34 +111,36 @@ class CodeCell:
         return frozenset(_DEFINITION.findall(self.source[:MAX_CHARACTERS]))
 
 
-def parse(content: bytes) -> RawNotebook:
-    """The cells of a notebook; raises Damaged."""
+def parse(content: bytes | Damaged) -> RawNotebook | Damaged:
+    """The cells of a notebook, or why there are none."""
+    if isinstance(content, Damaged):
+        return content
     try:
         notebook = msgspec.json.decode(content.removeprefix(codecs.BOM_UTF8), type=RawNotebook)
     except msgspec.ValidationError as error:
-        raise Damaged(f"The file is JSON but not a Jupyter notebook: {error}. Save it from Jupyter again.") from None
+        return Damaged(f"The file is JSON but not a Jupyter notebook: {error}. Save it from Jupyter again.")
     except RecursionError:
-        raise Damaged("The file is nested too deeply to be a notebook. Save it from Jupyter again.") from None
+        return Damaged("The file is nested too deeply to be a notebook. Save it from Jupyter again.")
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise Damaged("The file is not a notebook: its content is not JSON. Save it from Jupyter again.") from None
+        return Damaged("The file is not a notebook: its content is not JSON. Save it from Jupyter again.")
     if notebook.nbformat != 4:
-        raise Damaged(
+        return Damaged(
             f"The notebook has format {str(notebook.nbformat)[:9]}; format 4 is needed. Save it from Jupyter again."
         )
     if not notebook.cells:
-        raise Damaged("The notebook has no cells.")
+        return Damaged("The notebook has no cells.")
     if len(notebook.cells) > MAX_CELLS:
-        raise Damaged(
+        return Damaged(
             f"The notebook has {len(notebook.cells)} cells, more than {MAX_CELLS}. Delete those that you do not need."
         )
     lines = sum(cell.text.count("\n") for cell in notebook.cells)
     if lines > MAX_LINES:
-        raise Damaged(f"The notebook has {lines} lines, more than {MAX_LINES}. Delete those that you do not need.")
+        return Damaged(f"The notebook has {lines} lines, more than {MAX_LINES}. Delete those that you do not need.")
     return notebook
 
 
-def unit_of(notebook: RawNotebook) -> course.Unit:
-    """The unit that a notebook belongs to, by its cells rather than the file's name; raises Damaged."""
+def unit_of(notebook: RawNotebook) -> course.Unit | Damaged:
+    """The unit that a notebook belongs to, by its cells rather than the file's name."""
     ids = {cell.grade_id for cell in notebook.cells}
     code = [CodeCell("", cell.text, None) for cell in notebook.cells if cell.cell_type == "code"]
     found = [
@@ -146,7 +153,7 @@ def unit_of(notebook: RawNotebook) -> course.Unit:
     ]
     *hits, name = max(found, default=(0, 0, ""))
     if not any(hits):
-        raise Damaged("No exercise of this course is in the notebook. Hand in the notebook that was released.")
+        return Damaged("No exercise of this course is in the notebook. Hand in the notebook that was released.")
     return course.unit(name)
 
 

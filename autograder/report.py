@@ -3,7 +3,6 @@
 Fields may be added; none is renamed, since instructors' scripts read them.
 """
 
-from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -21,7 +20,7 @@ NOT_WRITTEN = "Nothing is written in the cell"
 """How the message begins for an exercise whose stub is untouched."""
 
 
-class TestReport(msgspec.Struct):
+class TestReport(msgspec.Struct, frozen=True):
     """One hidden grader's verdict. `message` is the grader's statement and, where it failed, what was seen."""
 
     name: str
@@ -30,14 +29,14 @@ class TestReport(msgspec.Struct):
     message: str
 
 
-class Diagnosis(msgspec.Struct):
+class Diagnosis(msgspec.Struct, frozen=True):
     """The known misconception that behaves exactly like the submission."""
 
     name: str
     sentence: str
 
 
-class ExerciseReport(msgspec.Struct):
+class ExerciseReport(msgspec.Struct, frozen=True):
     """One exercise's mark."""
 
     name: str
@@ -49,7 +48,7 @@ class ExerciseReport(msgspec.Struct):
     tests: list[TestReport]
 
 
-class CellReport(msgspec.Struct):
+class CellReport(msgspec.Struct, frozen=True):
     """What one of the notebook's own cells did when it was run."""
 
     cell: str
@@ -64,7 +63,7 @@ class CellReport(msgspec.Struct):
         return self.status in ("failed", "timeout", "crashed")
 
 
-class Report(msgspec.Struct):
+class Report(msgspec.Struct, frozen=True):
     """One submission's mark."""
 
     notebook: str
@@ -98,15 +97,32 @@ class Report(msgspec.Struct):
         raise KeyError(name)
 
 
+class Conditions(msgspec.Struct, frozen=True):
+    """On what a grader marks, and how its sandbox is isolated."""
+
+    device: str
+    isolation: str
+    enforced: list[str]
+    """What the isolation consists of, in words."""
+
+
 def without_marks(
     notebook: str,
     status: SubmissionStatus,
     sentence: str,
+    on: Conditions,
     *,
-    isolation: str,
-    enforced: Sequence[str],
-    device: str,
     unit: str | None = None,
+    submission: str = "",
+    note: str = "",
 ) -> Report:
     """The report on a submission that cannot be run, with a sentence that says why."""
-    return Report(notebook, unit, status, isolation, device, 0.0, 0.0, [], sentence, enforced=list(enforced))
+    return Report(
+        notebook, unit, status, on.isolation, on.device, 0.0, 0.0, [], joined(note, sentence),
+        enforced=on.enforced, submission=submission,
+    )  # fmt: skip
+
+
+def joined(*sentences: str) -> str:
+    """Those that say something, one after another."""
+    return " ".join(filter(None, sentences))

@@ -18,9 +18,10 @@ import torch
 
 from autograder import catalogue, course
 from autograder.grading.examiner import Examiner, candidate_bench
-from autograder.grading.session import Session, run_session
+from autograder.grading.graders import collected
 from autograder.nbgrader_plugin import tools
 from autograder.notebook import filled_in
+from autograder.sandbox.inside.operations import Call
 
 CONFIG = """c = get_config()
 c.CourseDirectory.course_id = "attention"
@@ -54,18 +55,17 @@ def calls(unit: str) -> dict[str, list[tuple[Any, Any, Any]]]:
     """By exercise, the arguments with which our graders call a right answer, and what it returns."""
     found: dict[str, list[tuple[Any, Any, Any]]] = {}
 
-    def collect(session: Session) -> None:
-        examiner = Examiner(session)
-        for exercise in course.unit(unit).exercises:
-            traces = examiner.examine(unit, exercise.name, candidate_bench(unit, None)).fingerprint
-            events = [event for trace in traces for event in trace.events if event.operation == "call"]
-            found[exercise.name] = [
-                (event.asked[1].positional, dict(event.asked[1].named), _plain(event.shown.value))
-                for event in events
-                if event.asked[0] == exercise.name and not isinstance(event.shown, str)
-            ]
-
-    run_session(collect)
+    examiner = Examiner(collected())
+    for exercise in course.unit(unit).exercises:
+        traces = examiner.examine(unit, exercise.name, candidate_bench(unit, None)).fingerprint
+        found[exercise.name] = [
+            (call.arguments.positional, dict(call.arguments.named), _plain(event.shown.value))
+            for trace in traces
+            for event in trace.events
+            if isinstance(call := event.operation, Call)
+            and call.target == exercise.name
+            and not isinstance(event.shown, str)
+        ]
     return found
 
 

@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from msgspec.structs import astuple
 
 from autograder import course
 from autograder.grading.examiner import candidate_bench
-from autograder.grading.session import Grader, Session, run_session
+from autograder.grading.graders import Grader, Graders, collected
 from autograder.sandbox.inside.arguments import Arguments
+from autograder.sandbox.inside.operations import Operation
 from autograder.student.face import Student
-from autograder.student.recording import Event, Recording
+from autograder.student.recording import Recording
 
 LIST = Path(__file__).with_name("graders.txt")
 
@@ -58,9 +60,9 @@ def listed() -> list[Listed]:
 
 
 def _line(grader: Grader) -> Listed:
-    events = _asked(grader)
-    structure = repr([(event.operation, [_structure(one) for one in event.asked]) for event in events])
-    tensors = [tensor for event in events for one in event.asked for tensor in _tensors(one)]
+    operations = _asked(grader)
+    structure = repr([(one.__struct_config__.tag, _structure(astuple(one))) for one in operations])
+    tensors = [tensor for one in operations for tensor in _tensors(astuple(one))]
     markers = {"public": grader.is_public, "property": grader.is_property, "device": grader.probes_device}
     markers |= {f"forbids_{name.replace(' ', '_')}": True for name in grader.forbids}
     return Listed(
@@ -74,11 +76,11 @@ def _line(grader: Grader) -> Listed:
     )
 
 
-def _asked(grader: Grader) -> list[Event]:
+def _asked(grader: Grader) -> list[Operation[Any]]:
     # Behind another recording, from which what is drawn by chance is taken away.
     behind = Recording(candidate_bench(grader.unit, None))
     grader.ask(Student(Recording(behind)))
-    return behind.events
+    return [event.operation for event in behind.events if event.operation is not None]
 
 
 def _structure(value: Any) -> Any:
@@ -113,13 +115,13 @@ def _sum(tensor: torch.Tensor, place: int) -> float:
     return float(tensor.detach().double().flatten() @ weights)
 
 
-def _serve(session: Session) -> None:
+def _print_lines(graders: Graders) -> None:
     for unit in course.unit_names():
         for exercise in course.unit(unit).exercises:
-            for grader in session.graders[unit][exercise.name]:
+            for grader in graders[unit][exercise.name]:
                 print(_line(grader))
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    raise SystemExit(run_session(_serve) not in (0, 5))
+    _print_lines(collected())

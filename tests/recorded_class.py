@@ -29,7 +29,7 @@ class RecordedClass:
     def marked(self, hand_in: HandIn, submissions: Submissions) -> Marked:
         """The real grader's report on these bytes, made once."""
         read = submissions.read(hand_in)
-        content = read.content
+        content = read.file.content
         name = f"{hand_in.student}/{UNIT}/{hand_in.notebook}"
         key = os.fsencode(name) + content
         if key not in self.known:

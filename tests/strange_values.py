@@ -22,10 +22,10 @@ from autograder import course
 from autograder.diagnosis.fingerprint import Known
 from autograder.grading import marking
 from autograder.grading.examiner import Examiner, Finding, candidate_bench
-from autograder.grading.session import Session, run_session
+from autograder.grading.graders import Graders, collected
 from autograder.sandbox.inside import packing, worker
-from autograder.sandbox.inside.arguments import Arguments
-from autograder.sandbox.inside.bench import Bench, Observation, Target
+from autograder.sandbox.inside.bench import Bench
+from autograder.sandbox.inside.operations import Call, NamedParameters, Operation
 from autograder.student.sandboxed import SandboxedNotebook
 
 from .fuzz.frames import frame
@@ -179,23 +179,19 @@ class _TwistedBench(Bench):
     """A bench in which what comes back is not what the code made."""
 
     def __init__(self, names: Any, twist: Twist, where: str) -> None:
-        super().__init__(names, watch=False)
+        super().__init__(names)
         self._twist, self._where = twist, where
 
-    def call(
-        self, target: Target, arguments: Arguments, cotangents: tuple[torch.Tensor, ...] | None = None
-    ) -> Observation:
-        seen = super().call(target, arguments, cotangents)
-        if self._where == "value":
+    def ask(self, operation: Operation[Any]) -> Any:
+        seen = super().ask(operation)
+        if isinstance(operation, Call) and self._where == "value":
             seen.value = self._twisted(seen.value)
-        if self._where == "gradients":
+        if isinstance(operation, Call) and self._where == "gradients":
             seen.gradients = [self._twisted(gradient) for gradient in seen.gradients]
             seen.parameter_gradients = {name: self._twisted(g) for name, g in seen.parameter_gradients.items()}
+        if isinstance(operation, NamedParameters) and self._where == "parameters":
+            return {name: self._twisted(one) for name, one in seen.items()}
         return seen
-
-    def named_parameters(self, instance: int) -> dict[str, torch.Tensor]:
-        found = super().named_parameters(instance)
-        return {name: self._twisted(one) for name, one in found.items()} if self._where == "parameters" else found
 
     def _twisted(self, value: Any) -> Any:
         if isinstance(value, tuple):
@@ -206,7 +202,7 @@ class _TwistedBench(Bench):
 def examined(examiner: Examiner, unit: str, exercise: str, twist: Twist, where: str) -> Finding:
     """What the graders find, over the wire and with all that it refuses."""
     names = vars(__import__(f"solutions.{unit}", fromlist=["*"]))
-    service = worker._Service(None, _TwistedBench(names, twist, where))  # type: ignore[arg-type]
+    service = worker.Service(None, _TwistedBench(names, twist, where))  # type: ignore[arg-type]
 
     def answer(request: dict[str, Any], tensors: packing.Tensors) -> bytes:
         header, payload = service.answer(request, tensors)
@@ -228,8 +224,8 @@ def _tried(unit: course.Unit, every: int) -> Iterator[tuple[course.Exercise, str
                 yield exercise, where, name, twist
 
 
-def _faults(session: Session, unit: course.Unit, every: int) -> Iterator[str]:
-    examiner = Examiner(session)
+def _faults(graders: Graders, unit: course.Unit, every: int) -> Iterator[str]:
+    examiner = Examiner(graders)
     solutions = candidate_bench(unit.name, None)
     right = {one.name: examiner.examine(unit.name, one.name, solutions).fingerprint for one in unit.exercises}
     for exercise, where, name, twist in _tried(unit, every):
@@ -250,13 +246,9 @@ def main() -> int:
     warnings.simplefilter("ignore")
     unit, every = course.unit(sys.argv[1]), int(sys.argv[2])
     found: list[str] = []
-
-    def serve(session: Session) -> None:
-        for fault in _faults(session, unit, every):
-            found.append(fault)
-            print(fault, flush=True)
-
-    run_session(serve)
+    for fault in _faults(collected(), unit, every):
+        found.append(fault)
+        print(fault, flush=True)
     used = resource.getrusage(resource.RUSAGE_SELF)
     print(json.dumps({"megabytes": used.ru_maxrss >> 10, "cpu_seconds": round(used.ru_utime + used.ru_stime, 1)}))
     return bool(found)

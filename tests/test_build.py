@@ -100,7 +100,7 @@ def test_release_holds_no_answer_no_mistake_and_no_grader(unit):
         "known_mistakes.json",
         "public_examples.json",
     }
-    assert (course.RELEASE / unit / "attention_check.py").read_bytes() == course_files.CHECK_MODULE.read_bytes()
+    assert (course.RELEASE / unit / "attention_check.py").read_text() == course_files.released_check()
     data = "\n".join(path.read_text() for path in sorted((course.RELEASE / unit).glob("*.json")))
     cells = json.loads((course.RELEASE / unit / f"{unit}.ipynb").read_text())["cells"]
     released = data + "\n".join(course.joined(cell["source"]) for cell in cells)

@@ -16,8 +16,10 @@ from autograder.course import REPOSITORY
 from autograder.sandbox.inside import protocol
 from autograder.sandbox.inside.arguments import Arguments
 from autograder.sandbox.inside.faults import Unusable
+from autograder.sandbox.inside.operations import Build, Call, NamedParameters
 from autograder.sandbox.launch import launch
-from autograder.sandbox.server import Crashed, TimedOut, WarmParent
+from autograder.sandbox.losses import Crashed, TimedOut
+from autograder.sandbox.server import WarmParent
 from autograder.settings import load
 from autograder.student.allowance import MOST_BYTES, Allowance
 from autograder.student.sandboxed import SandboxedNotebook
@@ -52,24 +54,24 @@ def pairs(number: int) -> dict[str, Any]:
 def test_keys_of_one_hash_cost_nothing(field):
     begun = time.thread_time()
     with answered_with({"parameter_gradients": {"dict": []}, field: pairs(20_000)}) as code, pytest.raises(Crashed):
-        code.call("f", NOTHING)
+        code.ask(Call("f", NOTHING))
     assert time.thread_time() - begun < 5  # where a dict is made of them it is a minute
 
 
 def test_an_integer_beyond_the_machine_is_no_number_of_an_instance():
-    with answered_with({"instance": 10**100}) as code, pytest.raises(Crashed):
-        code.build("C", NOTHING)
+    with answered_with({"value": 10**100}) as code, pytest.raises(Crashed):
+        code.ask(Build("C", NOTHING))
 
 
 def test_an_exercise_has_so_many_bytes_and_the_next_has_them_again():
     payload = honest([("F32", [1000, 1000])])
     with answered_with({"value": {"tensor": "0"}, "parameter_gradients": {"dict": []}}, payload) as code:
         for _ in range(1 + MOST_BYTES // len(payload)):
-            code.call("f", NOTHING)
+            code.ask(Call("f", NOTHING))
         with pytest.raises(Unusable, match="far larger than what this exercise asks for"):
-            code.call("f", NOTHING)
+            code.ask(Call("f", NOTHING))
         code.begin_exercise()
-        assert code.call("f", NOTHING).value.shape == (1000, 1000)
+        assert code.ask(Call("f", NOTHING)).value.shape == (1000, 1000)
 
 
 def test_an_exercise_has_so_much_of_the_graders_time():
@@ -86,7 +88,7 @@ def test_an_exercise_has_so_much_of_the_graders_time():
 def test_more_than_an_answer_may_have_is_refused_before_it_is_read():
     payload = honest([("F32", [1500, 1500])])
     with answered_with({"value": {"tensor": "0"}}, payload) as code, pytest.raises(Crashed):
-        code.call("f", NOTHING)
+        code.ask(Call("f", NOTHING))
 
 
 def test_a_result_that_is_far_too_large_is_said_so():
@@ -142,8 +144,8 @@ def test_what_a_view_shows_is_what_arrives(view):
 
 def test_a_parameter_that_cannot_be_compared_is_named():
     parameters = {"dict": [["W.weight", {"opaque": "a tensor of torch.float8_e5m2"}]]}
-    with answered_with({"parameters": parameters}) as code, pytest.raises(Unusable) as seen:
-        code.named_parameters(0)
+    with answered_with({"value": parameters}) as code, pytest.raises(Unusable) as seen:
+        code.ask(NamedParameters(0))
     assert str(seen.value).startswith("Its parameter `W.weight` is a tensor of torch.float8_e5m2;")
 
 
@@ -179,24 +181,21 @@ def test_no_grader_fails_at_a_strange_value(unit):
 
 
 DIAGNOSING_FAILS = """
-from typing import Any
 from autograder import catalogue, course
 from autograder.diagnosis.fingerprint import Known
 from autograder.grading.examiner import Examiner
-from autograder.grading.session import run_session
+from autograder.grading.graders import collected
 from autograder.grading.submission import Desk
+from autograder.report import Conditions
 from tests.fuzz.hostile import HostileParent
 
-def serve(session: Any) -> None:
-    unit = course.unit("dot_product_attention")
-    desk = Desk(Examiner(session), HostileParent(lambda request, tensors: b""), [], "cpu")
-    mistake = next(iter(catalogue.misconceptions(unit.name).values()))
-    named = desk.mark_candidate(unit, mistake).exercises[0]
-    Known.__iter__ = lambda self: 1 / 0
-    nameless = desk.mark_candidate(unit, mistake).exercises[0]
-    print(named.diagnosis.name == mistake.name, nameless.diagnosis, nameless.status, named.score == nameless.score)
-
-run_session(serve)
+unit = course.unit("dot_product_attention")
+desk = Desk(Examiner(collected()), HostileParent(lambda request, tensors: b""), Conditions("cpu", "none", []))
+mistake = next(iter(catalogue.misconceptions(unit.name).values()))
+named = desk.mark_candidate(unit, mistake).exercises[0]
+Known.__iter__ = lambda self: 1 / 0
+nameless = desk.mark_candidate(unit, mistake).exercises[0]
+print(named.diagnosis.name == mistake.name, nameless.diagnosis, nameless.status, named.score == nameless.score)
 """
 
 

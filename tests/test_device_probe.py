@@ -9,6 +9,7 @@ from autograder.sandbox.inside.arguments import Arguments
 from autograder.sandbox.inside.bench import Bench
 from autograder.sandbox.inside.device_probe import BY_NUMBERS, DIFFERS, ELSEWHERE, FOLLOWS, MIXED
 from autograder.sandbox.inside.faults import Raised
+from autograder.sandbox.inside.operations import Build, Call, ProbeDevice
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 
@@ -144,7 +145,7 @@ RAISING = {
 @pytest.mark.parametrize("function", RAISING.values(), ids=RAISING)
 def test_what_raises_there_is_no_evidence(function):
     with pytest.raises(Raised):
-        Bench({"f": function}).probe_device("f", Arguments((torch.randn(4, 4),)))
+        Bench({"f": function}).ask(ProbeDevice("f", Arguments((torch.randn(4, 4),))))
 
 
 def _either(do, otherwise):
@@ -156,21 +157,21 @@ def _either(do, otherwise):
 
 @pytest.mark.parametrize(("function", "verdict"), FUNCTIONS.values(), ids=FUNCTIONS)
 def test_function(function, verdict):
-    assert Bench({"f": function}).probe_device("f", Arguments((torch.randn(4, 4),))) == verdict
+    assert Bench({"f": function}).ask(ProbeDevice("f", Arguments((torch.randn(4, 4),)))) == verdict
 
 
 @pytest.mark.parametrize(("module", "verdict"), [(MaskAsPlainTensor, MIXED), (MaskAsBuffer, FOLLOWS)])
 def test_it_is_the_same_where_the_exercises_tensors_are_not_on_the_cpu(module, verdict):
     bench = Bench({"M": module}, device="meta")  # stands for a GPU: what is compared has to come from the CPU
-    instance = bench.build("M", Arguments())
-    assert bench.probe_device(instance, Arguments((torch.randn(4, 4),))) == verdict
+    instance = bench.ask(Build("M", Arguments()))
+    assert bench.ask(ProbeDevice(instance, Arguments((torch.randn(4, 4),)))) == verdict
 
 
 @pytest.mark.parametrize(("module", "verdict"), [(MaskAsPlainTensor, MIXED), (MaskAsBuffer, FOLLOWS)])
 def test_module(module, verdict):
     bench = Bench({"M": module})
-    instance = bench.build("M", Arguments())
-    assert bench.probe_device(instance, Arguments((torch.randn(4, 4),))) == verdict
-    assert torch.equal(bench.call(instance, Arguments((torch.ones(4, 4),))).value, torch.ones(4, 4).tril()), (
+    instance = bench.ask(Build("M", Arguments()))
+    assert bench.ask(ProbeDevice(instance, Arguments((torch.randn(4, 4),)))) == verdict
+    assert torch.equal(bench.ask(Call(instance, Arguments((torch.ones(4, 4),)))).value, torch.ones(4, 4).tril()), (
         "the module is intact"
     )

@@ -20,7 +20,7 @@ from autograder.formatting.client import Formatter
 from autograder.formatting.limits import PageLimits
 from autograder.formatting.page import PageFormatter
 from autograder.nbgrader_plugin import page_filters
-from autograder.nbgrader_plugin.course_directory import nbgrader_api, nbgrader_settings
+from autograder.nbgrader_plugin.course_directory import course_directory, nbgrader_api, nbgrader_settings
 from autograder.notebook import filled_in
 from autograder.sandbox import temporary
 
@@ -90,7 +90,7 @@ def misbehaving(tmp_path_factory, monkeypatch):
 def empty(tmp_path_factory):
     """A course in which nobody has handed in; nbgrader takes seconds to make its gradebook."""
     root = tmp_path_factory.mktemp("empty")
-    ClassGradebook(root, UNIT).close()
+    ClassGradebook(course_directory(root), UNIT).close()
     return root
 
 

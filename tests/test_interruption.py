@@ -18,7 +18,7 @@ from nbgrader.api import Gradebook
 from autograder import catalogue
 from autograder.classroom.gradebook import ClassGradebook
 from autograder.classroom.one_run import one_run
-from autograder.nbgrader_plugin.course_directory import CourseProblem
+from autograder.nbgrader_plugin.course_directory import CourseProblem, course_directory
 from autograder.notebook import filled_in
 
 from .recorded_class import UNIT, RecordedClass, everything, hand_in
@@ -226,11 +226,11 @@ def test_a_gradebook_that_is_locked_before_the_unit_is_in_it(begun, tmp_path, ca
     other = sqlite3.connect(root / "gradebook.db", isolation_level=None)
     other.execute("begin immediate")
     with pytest.raises(CourseProblem, match="database is locked") as problem:
-        ClassGradebook(root, "self_attention")
+        ClassGradebook(course_directory(root), "self_attention")
     other.close()
     assert "Exercises can be added" not in str(problem.value)
     assert capfd.readouterr().err == ""
-    ClassGradebook(root, "self_attention").close()
+    ClassGradebook(course_directory(root), "self_attention").close()
 
 
 COMMAND = [Path(sys.executable).with_name("autograder"), "grade", UNIT, "--course"]

@@ -147,7 +147,7 @@ def test_a_process_that_swaps_as_fast_as_it_can_gains_nothing(tmp_path, what):
         seen = set()
         deadline = time.monotonic() + 4
         while time.monotonic() < deadline:
-            content = submissions.read(HandIn("ada", f"{UNIT}.ipynb")).content
+            content = submissions.read(HandIn("ada", f"{UNIT}.ipynb")).file.content
             seen.add(content if isinstance(content, bytes) else type(content))
             submissions.hand_in("ada")
     finally:
@@ -171,8 +171,7 @@ with open(sys.argv[1], "ab", buffering=0) as file:
     try:
         while file.stat().st_size < 20 << 20:
             time.sleep(0.01)
-        with pytest.raises(notebook.Damaged, match="more than 256 MB"):
-            read_at(file)
+        assert "more than 256 MB" in str(read_at(file).content)
     finally:
         growing.kill()
         growing.wait()
@@ -217,8 +216,7 @@ def test_no_content_of_a_large_file_takes_long_to_look_through(tmp_path, outputs
     file = tmp_path / "hostile.ipynb"
     file.write_bytes(within + outputs)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
-    with suppress(notebook.Damaged):
-        notebook.parse(read_at(file).content)
+    notebook.parse(read_at(file).content)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - before < 20
 
 

@@ -87,7 +87,7 @@ def course_folder(tmp_path):
     """A course with a gradebook that knows the unit, and a student of old whose id could be no new one's."""
     shutil.copy(REPOSITORY / "nbgrader_config.py", tmp_path)
     shutil.copytree(course.SOURCE / UNIT, tmp_path / "source" / UNIT)
-    with ClassGradebook(tmp_path, UNIT) as gradebook:
+    with ClassGradebook(course_directory(tmp_path), UNIT) as gradebook:
         gradebook.enrol([roster.Student("[red]of old", "=1+1", '@SUM(A1:A9),"x"', "-1")])
     return tmp_path
 
@@ -180,7 +180,7 @@ def listing(tmp_path_factory):
     """formgrader's list of submissions, of a class in which one has this timestamp."""
     root = tmp_path_factory.mktemp("course")
     shutil.copy(REPOSITORY / "nbgrader_config.py", root)
-    ClassGradebook(root, UNIT).close()
+    ClassGradebook(course_directory(root), UNIT).close()
     put(root, "ada", stamp=b"")
     put(root, "bo", stamp=b"2026-01-02 03:04:05 UTC")
     api = nbgrader_api(root)
@@ -204,7 +204,7 @@ def test_no_timestamp_ends_formgraders_list(listing, stamp):
 
 def test_formgrader_lists_students_and_acts_on_the_one_that_is_meant(tmp_path):
     shutil.copy(REPOSITORY / "nbgrader_config.py", tmp_path)
-    ClassGradebook(tmp_path, UNIT).close()
+    ClassGradebook(course_directory(tmp_path), UNIT).close()
     for name in ("ada", "*", "%61da", "[a-z]da", "constructor", "__proto__"):
         put(tmp_path, name)
     api = nbgrader_api(tmp_path)

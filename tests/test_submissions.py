@@ -309,7 +309,7 @@ def test_an_error_claimed_before_anything_was_called_is_the_students():
     """A worker that a submission has taken over may answer every question with the refusal that a grader waits for."""
 
     class Claims:
-        def kind(self, name):
+        def ask(self, operation):
             raise Raised("ValueError", "no", None, ["ValueError"])
 
     student = Student(Recording(Claims()))

@@ -19,7 +19,10 @@ from ..sandbox import temporary
 from ..settings import load
 from .source_notebook import BuildError, digest, source_notebook
 
-CHECK_MODULE = Path(__file__).parents[1] / "handout" / "attention_check.py"
+HANDOUT = Path(__file__).parents[1] / "handout"
+CHECK = "attention_check.py"
+_SHARED = "from .values import difference, expecting\n"
+"""What the check has in common with the graders."""
 EXAMPLES, MISTAKES = "public_examples.json", "known_mistakes.json"  # the check reads them by these names
 
 _ROUNDING = 1e-5
@@ -78,7 +81,7 @@ def _build(stage: Path) -> None:
         folder.mkdir(parents=True)
         notebook = source_notebook(text, course.REPOSITORY / "solutions" / text.name)
         nbformat.write(notebook, folder / f"{text.stem}.ipynb")
-        shutil.copyfile(CHECK_MODULE, folder / CHECK_MODULE.name)
+        (folder / CHECK).write_text(released_check())
     with Grader("cpu", load().trusting()) as grader:  # only the kit's own code runs
         for text in texts:
             folder = stage / "source" / text.stem
@@ -91,6 +94,13 @@ def _build(stage: Path) -> None:
             if not result["success"]:
                 raise BuildError(f"nbgrader could not make the release of {text.stem}:\n{result['log']}")
     (stage / "gradebook.db").unlink()
+
+
+def released_check() -> str:
+    """The check as students get it: one file, at the end of which stands what it shares with the graders."""
+    check, values = ((HANDOUT / name).read_text() for name in (CHECK, "values.py"))
+    assert f"\n{_SHARED}" in check
+    return check.replace(f"\n{_SHARED}", "") + "\n\n" + values.partition("\n\n\n")[2]
 
 
 def _examples(unit: str, points: dict[str, float], examples: dict[str, list[Any]]) -> dict[str, Any]:

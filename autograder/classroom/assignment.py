@@ -3,6 +3,7 @@
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .. import course, notebook
 from ..handed_in.opened_folder import is_one_name
@@ -34,6 +35,8 @@ class Assignment:
 
     unit: course.Unit
     root: Path
+    directory: Any
+    """The course as nbgrader has it, with its settings."""
     submitted: Path
     submissions: Submissions
     students: list[roster.Student]
@@ -60,13 +63,14 @@ def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: 
         raise NothingToGrade(f"The course folder {root} is not there.")
     if submitted and not submitted.is_dir():
         raise NothingToGrade(f"The folder of submissions {submitted} is not there.")
-    submitted = (submitted or root / course_directory(root).submitted_directory).resolve()
+    directory = course_directory(root)
+    submitted = (submitted or root / directory.submitted_directory).resolve()
     try:
         submissions = Submissions(submitted, unit_name)
         handed_in = submissions.students()
     except OSError as error:
         raise NothingToGrade(f"The folder of submissions {submitted} cannot be read: {error.strerror}.") from None
-    enrolled = gradebook.students(root)
+    enrolled, assignments = gradebook.students_and_assignments(root)
     roster_file = roster_file or (root / ROSTER if (root / ROSTER).exists() else None)
     students = roster.read(roster_file, {student.id for student in enrolled}) if roster_file else enrolled
     known = {student.id for student in students}
@@ -87,12 +91,13 @@ def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: 
     return Assignment(
         unit,
         root,
+        directory,
         submitted,
         submissions,
         students,
         [submissions.hand_in(student.id) for student in students],
         [Refused(notebook.printable(one.name), one.reason) for one in refused],
-        submissions.passed_over({*course.unit_names(), *gradebook.assignments(root)}),
+        submissions.passed_over({*course.unit_names(), *assignments}),
         new if roster_file else [],
     )
 

@@ -9,12 +9,12 @@ import nbformat
 from nbgrader.converters import Autograde
 from nbgrader.preprocessors import LimitOutput
 
-from .. import course, notebook
+from .. import course
 from ..feedback.notebook import write
-from ..nbgrader_plugin.clean_notebook import clean, stand_in
-from ..nbgrader_plugin.course_directory import course_directory
+from ..nbgrader_plugin.clean_notebook import clean_or_stand_in
 from ..nbgrader_plugin.preprocessor import REPORT_FILE
 from ..nbgrader_plugin.time_stamp import TIMESTAMP
+from ..notebook import Damaged
 from ..report import Report
 from . import whole_files
 
@@ -22,11 +22,11 @@ from . import whole_files
 class Autograded:
     """The folders `autograded/<student>/<unit>/`, which formgrader and nbgrader's own commands read."""
 
-    def __init__(self, root: Path, unit: str) -> None:
+    def __init__(self, directory: Any, unit: str) -> None:
         self._unit = unit
-        self._directory = course_directory(root)
-        config = self._directory.config
-        self._mode = int(str(Autograde(coursedir=self._directory, config=config).permissions), 8)
+        self._directory = directory
+        config = directory.config
+        self._mode = int(str(Autograde(coursedir=directory, config=config).permissions), 8)
         self._limit_output = LimitOutput(config=config)
         # The files next to the source notebook: the check that the notebook's cells import, and its examples.
         self._beside = {
@@ -39,14 +39,9 @@ class Autograded:
         """The folder with the student's marked notebook."""
         return Path(self._directory.format_path(self._directory.autograded_directory, student, self._unit))
 
-    def marked(self, content: bytes | notebook.Damaged, report: Report) -> Any:
+    def marked(self, content: bytes | Damaged, report: Report) -> Any:
         """The student's notebook, with the report written into its cells."""
-        try:
-            if isinstance(content, notebook.Damaged):
-                raise content
-            node = clean(notebook.parse(content), self._unit)
-        except notebook.Damaged as reason:
-            node = stand_in(self._unit, reason)
+        node = clean_or_stand_in(content, self._unit)
         write(node, report)
         return self._limit_output.preprocess(node, {})[0]
 

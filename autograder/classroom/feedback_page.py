@@ -18,7 +18,6 @@ from traitlets.config import Config
 from ..formatting.client import Formatter
 from ..formatting.page import PageFormatter
 from ..nbgrader_plugin.clean_notebook import released
-from ..nbgrader_plugin.course_directory import course_directory
 from ..nbgrader_plugin.page_filters import filters
 from ..nbgrader_plugin.shortened import shorten
 from . import whole_files
@@ -30,10 +29,10 @@ _BARE_IMAGE = re.compile(r"<img\b(?![^>]*\balt=)")
 class FeedbackPages:
     """The pages `feedback/<student>/<unit>/<unit>.html`."""
 
-    def __init__(self, root: Path, unit: str, formatter: Formatter) -> None:
+    def __init__(self, directory: Any, unit: str, formatter: Formatter) -> None:
         self._unit = unit
-        self._directory = course_directory(root)
-        converter = GenerateFeedback(coursedir=self._directory, config=self._directory.config)
+        self._directory = directory
+        converter = GenerateFeedback(coursedir=directory, config=directory.config)
         converter.update_config(Config(HTMLExporter={"template_name": "feedback"}))  # as nbgrader's API does
         self._mode = int(str(converter.permissions), 8)
         self._exporter = _Exporter(unit, PageFormatter(formatter), parent=converter, config=converter.config)

@@ -79,7 +79,7 @@ def grade(
     terms = None
     with one_run(work.root), ExitStack() as open_things:
         with said_in_a_sentence(work.root):
-            gradebook = open_things.enter_context(ClassGradebook(work.root, work.unit.name))
+            gradebook = open_things.enter_context(ClassGradebook(work.directory, work.unit.name))
             gradebook.enrol(work.students)
             formatter = open_things.enter_context(page_filters.formatter(settings))
             recording = Recording(work, gradebook, formatter)

@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 from .. import course
 from ..nbgrader_plugin import provenance
 from ..nbgrader_plugin.clean_notebook import released
-from ..nbgrader_plugin.course_directory import CourseProblem, course_directory, first_error, nbgrader_api
+from ..nbgrader_plugin.course_directory import CourseProblem, first_error, nbgrader_api
 from ..nbgrader_plugin.provenance import Provenance
 from . import entry
 from .entry import Cells, Entry
@@ -60,33 +60,28 @@ def reading(root: Path) -> Iterator[Session]:
         engine.dispose()
 
 
-def students(root: Path) -> list[Student]:
-    """Everyone in the course's gradebook; nobody if there is none. Raises CourseProblem."""
-    if not (root / FILE).is_file():
-        return []
-    with reading(root) as session:
-        return [Student(s.id, s.first_name, s.last_name, s.email) for s in entry.students(session)]
+def students_and_assignments(root: Path) -> tuple[list[Student], list[str]]:
+    """Everyone in the course's gradebook, and the names of its assignments, whether this kit's or not.
 
-
-def assignments(root: Path) -> list[str]:
-    """The names of all assignments in the gradebook, whether this kit's or not; none if there is no gradebook."""
+    Both are empty if there is no gradebook. Raises CourseProblem.
+    """
     if not (root / FILE).is_file():
-        return []
+        return [], []
     with reading(root) as session:
-        return [name for (name,) in session.query(NbgraderAssignment.name)]
+        students = [Student(s.id, s.first_name, s.last_name, s.email) for s in entry.students(session)]
+        return students, [name for (name,) in session.query(NbgraderAssignment.name)]
 
 
 class ClassGradebook:
-    """The gradebook of the course in a folder, for the marks of one unit."""
+    """The gradebook of a course, for the marks of one unit."""
 
-    def __init__(self, root: Path, unit: str) -> None:
+    def __init__(self, directory: Any, unit: str) -> None:
         """Opens the gradebook, creating it if there is none, and puts the unit as it is now into it.
 
         Raises CourseProblem, and errors of SQLAlchemy and the system, which `said_in_a_sentence` turns into one.
         """
-        self._root = root
+        root = self._root = Path(directory.root)
         self._unit = unit
-        directory = course_directory(root)
         _refuse_another(root, directory.db_url)
         _clean_up(root)
         if not (root / FILE).exists():

@@ -9,8 +9,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import notebook
-from ..handed_in.notebook_file import damage_of, read_in
+from .. import course, notebook
+from ..handed_in.notebook_file import NotebookFile, read_in, unreadable
 from ..handed_in.opened_folder import OpenedFolder
 from ..nbgrader_plugin.time_stamp import TIMESTAMP, stamp_in
 
@@ -38,10 +38,7 @@ class HandIn:
 class Read:
     """What was read from a submission at one moment."""
 
-    content: bytes | notebook.Damaged
-    """The part of the file that is marked, or why there is none."""
-    digest: str
-    """SHA-256 of the whole file; empty if there is nothing to mark."""
+    file: NotebookFile
     stamp: bytes | None
     """The time of handing in that `nbgrader collect` wrote next to the notebook; None if it is not there."""
 
@@ -78,13 +75,9 @@ class Submissions:
         assert hand_in.notebook is not None
         try:
             with self._opened(hand_in.student) as folder:
-                try:
-                    file = read_in(folder, hand_in.notebook)
-                except notebook.Damaged as reason:
-                    return Read(reason, "", stamp_in(folder))
-                return Read(file.content, file.digest, stamp_in(folder))
+                return Read(read_in(folder, hand_in.notebook), stamp_in(folder))
         except (OSError, ValueError) as error:
-            return Read(damage_of(error), "", None)
+            return Read(unreadable(error), None)
 
     def passed_over(self, units: Collection[str]) -> list[str]:
         """What is among the submissions where no submission of any unit is looked for, as paths within the folder.
@@ -132,10 +125,8 @@ class Submissions:
         return None
 
     def _belongs(self, folder: OpenedFolder, name: str) -> bool:
-        try:
-            return notebook.unit_of(notebook.parse(read_in(folder, name).content)).name == self._unit
-        except notebook.Damaged:
-            return False
+        parsed = notebook.parse(read_in(folder, name).content)
+        return isinstance(parsed, notebook.RawNotebook) and notebook.unit_of(parsed) == course.unit(self._unit)
 
     def _no_folder(self, student: str) -> HandIn:
         """A hand-in for a link, which is not followed: it could lead to the solutions or a classmate's folder."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from queue import Full, Queue
 from types import TracebackType
 
-from .. import notebook
-from ..grading.client import Grader, GraderStopped
+from ..grading.client import Grader, GraderStopped, stopped_at
 from ..grading.requests import Device, Ready
+from ..notebook import Damaged
 from ..report import Report
 from ..sandbox.inside import processor
 from ..settings import Settings
@@ -30,7 +30,7 @@ class Marked:
     """A submission and the report on it."""
 
     hand_in: HandIn
-    content: bytes | notebook.Damaged
+    content: bytes | Damaged
     """The part of the file that was marked, or why there is none."""
     report: Report
     stamp: bytes | None = None
@@ -105,19 +105,14 @@ class MarkingAhead:
         grader = self._graders[number]
         name = f"{hand_in.student}/{self._unit}/{hand_in.notebook}"
         read = self._submissions.read(hand_in)
+        content = read.file.content
         try:
-            if isinstance(read.content, notebook.Damaged):
-                report = grader.without_marks(name, "damaged", str(read.content))
-            else:
-                report = grader.mark(name, read.content, self._unit)
-                report.submission = read.digest
+            report = grader.mark(name, content, self._unit, digest=read.file.digest, note=hand_in.note)
         except GraderStopped as stopped:
             if self._closing.is_set():
                 raise
-            grader = self._replaced(number)
-            report = grader.without_marks(name, "grader_error", str(stopped))
-        report.message = " ".join(filter(None, [hand_in.note, report.message]))
-        return Marked(hand_in, read.content, report, read.stamp)
+            report = stopped_at(name, stopped, self._replaced(number).ready, note=hand_in.note)
+        return Marked(hand_in, content, report, read.stamp)
 
     def _replaced(self, number: int) -> Grader:
         """A new grader to replace one that has stopped."""

@@ -33,7 +33,7 @@ def preview(work: Assignment, *, device: Device, settings: Settings, workers: in
         raise NothingToGrade(f"There are no marks to compare with yet: {work.root / FILE} is not there.")
     with reading(work.root) as session:
         before = automatic_scores(session, work.unit.name)
-    autograded = Autograded(work.root, work.unit.name)
+    autograded = Autograded(work.directory, work.unit.name)
     changes: dict[str, list[Change]] = {}
     with MarkingAhead(work, work.hand_ins, device=device, settings=settings, workers=workers) as marking:
         marking.start()

@@ -9,6 +9,7 @@ import traceback
 from importlib.metadata import version
 from pathlib import Path
 
+import msgspec
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from .. import kit
@@ -39,8 +40,8 @@ class Recording:
         self._submissions = work.submissions
         self._gradebook = gradebook
         self._kit = kit.digest(work.unit.name)
-        self._autograded = Autograded(work.root, work.unit.name)
-        self._pages = FeedbackPages(work.root, work.unit.name, formatter)
+        self._autograded = Autograded(work.directory, work.unit.name)
+        self._pages = FeedbackPages(work.directory, work.unit.name, formatter)
 
     def page(self, student: str) -> Path:
         """The path of a student's feedback page."""
@@ -91,8 +92,8 @@ class Recording:
         return ""
 
     def _record(self, marked: Marked) -> None:
-        student, report = marked.hand_in.student, marked.report
-        report.kit = self._kit
+        student = marked.hand_in.student
+        report = msgspec.structs.replace(marked.report, kit=self._kit)  # one that nothing was run for has none
         node = self._autograded.marked(marked.content, report)
         entry = self._gradebook.entry(student) or self._gradebook.new_entry(student)
         entry.put(node, report, time_in(marked.stamp))
@@ -112,7 +113,7 @@ class Recording:
         held = entry.automatic_scores()
         return (
             kept is not None
-            and kept.submission == report.submission == handed_in.digest != ""
+            and kept.submission == report.submission == handed_in.file.digest != ""
             and kept.kit == report.kit == self._kit
             and kept.torch.partition("+")[0] in ("", version("torch").partition("+")[0])  # none ran, or any build
             and report.status != "grader_error"

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from .. import course
-from ..grading.client import Grader, GraderRefused, GraderStopped, in_utf8
-from ..grading.requests import Device, Ready
-from ..report import Report, without_marks
+from ..grading.client import Grader, GraderRefused, GraderStopped, stopped_at
+from ..grading.requests import Device
+from ..report import Report
 from ..settings import BadSettings, Settings
 from .isolation import Require, Trust, asked
 from .saying import OUR_FAULT, aside, json_line, refuse, remark, results
@@ -59,7 +59,7 @@ def _reports(notebooks: Sequence[Path], device: Device, settings: Settings) -> I
                     report = grader.mark_file(notebook)
                     break
                 except GraderStopped as stopped:
-                    report = _unmarked(notebook, ready, stopped)
+                    report = stopped_at(str(notebook), stopped, ready)
                     grader.close()
                     grader = Grader(device, settings, private=private)
                     if not tries_left:
@@ -67,14 +67,3 @@ def _reports(notebooks: Sequence[Path], device: Device, settings: Settings) -> I
             yield report
     finally:
         grader.close()
-
-
-def _unmarked(notebook: Path, ready: Ready, stopped: GraderStopped) -> Report:
-    return without_marks(
-        in_utf8(str(notebook)),
-        "grader_error",
-        str(stopped),
-        isolation=ready.isolation,
-        enforced=ready.enforced,
-        device=ready.device,
-    )

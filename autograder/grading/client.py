@@ -15,9 +15,9 @@ from types import TracebackType
 
 import msgspec
 
-from .. import notebook
 from ..handed_in.notebook_file import read_at
-from ..report import Report, SubmissionStatus, without_marks
+from ..notebook import Damaged
+from ..report import Report, without_marks
 from ..sandbox.isolation import exposed_in
 from ..settings import Settings, load
 from .requests import (
@@ -88,29 +88,21 @@ class Grader:
         with self._lock:
             return self._wait_until_ready()
 
-    def mark(self, name: str, content: bytes, unit: str | None = None) -> Report:
-        """The report on the bytes of a notebook; without a unit, the notebook itself tells which it is."""
-        report = self._report(MarkNotebook(in_utf8(name), content, unit))
-        report.submission = hashlib.sha256(content).hexdigest()
-        return report
+    def mark(
+        self, name: str, content: bytes | Damaged, unit: str | None = None, *, digest: str | None = None, note: str = ""
+    ) -> Report:
+        """The report on the bytes of a notebook; without a unit, the notebook itself tells which it is.
+
+        digest: of the file, where the content is not all of it. note: what the report says first.
+        """
+        if digest is None:
+            digest = hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else ""
+        return self._report(MarkNotebook(in_utf8(name), content, unit, digest, note))
 
     def mark_file(self, path: Path, unit: str | None = None, *, name: str | None = None) -> Report:
         """The report on a notebook file, under this name or else the path as it is given."""
-        name = name or str(path)
-        try:
-            file = read_at(path)
-        except notebook.Damaged as damage:
-            return self.without_marks(name, "damaged", str(damage))
-        report = self.mark(name, file.content, unit)
-        report.submission = file.digest
-        return report
-
-    def without_marks(self, name: str, status: SubmissionStatus, sentence: str) -> Report:
-        """The report on a submission of which there are no bytes to mark."""
-        ready = self.ready
-        return without_marks(
-            in_utf8(name), status, sentence, isolation=ready.isolation, enforced=ready.enforced, device=ready.device
-        )
+        file = read_at(path)
+        return self.mark(name or str(path), file.content, unit, digest=file.digest)
 
     def mark_candidate(self, unit: str, kind: CandidateKind, name: str = "") -> Report:
         """The report on an answer that the kit knows."""
@@ -173,6 +165,11 @@ class Grader:
         if isinstance(answer, Refused):
             raise GraderRefused(answer.sentence)
         return answer
+
+
+def stopped_at(name: str, stopped: GraderStopped, ready: Ready, *, digest: str = "", note: str = "") -> Report:
+    """The report on a submission in which a grader process ended. ready: what this one, or the next, had said."""
+    return without_marks(in_utf8(name), "grader_error", str(stopped), ready, submission=digest, note=note)
 
 
 def in_utf8(name: str) -> str:

@@ -3,23 +3,24 @@
 import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import torch
+from typing import Any, TypeVar
 
 from .. import catalogue
 from ..diagnosis.fingerprint import Fingerprint, Known, Trace
 from ..report import Diagnosis
 from ..sandbox.inside import library_calls
-from ..sandbox.inside.arguments import Arguments
-from ..sandbox.inside.bench import Bench, Observation, Target
+from ..sandbox.inside.bench import Bench
+from ..sandbox.inside.observation import Observation
 from ..sandbox.inside.observed_functions import observe_functions
 from ..sandbox.inside.observed_operators import observe_operators
+from ..sandbox.inside.operations import KindOf, Operation
 from ..sandbox.inside.protocol import as_it_arrives
 from ..student.backend import Backend
 from ..student.face import Student
 from ..student.recording import Recording
-from .session import Session, Verdict
+from .graders import Graders, Verdict, run
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,10 @@ class Finding:
 
 
 class Examiner:
-    """Runs graders within the session; keeps the misconceptions' fingerprints once they are known."""
+    """Runs graders; keeps the misconceptions' fingerprints once they are known."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, graders: Graders) -> None:
+        self._graders = graders
         self._known: dict[tuple[str, str], dict[str, Known]] = {}
 
     def examine(self, unit: str, exercise: str, backend: Backend, entry: catalogue.Candidate | None = None) -> Finding:
@@ -80,8 +81,8 @@ class Examiner:
 
     def _seen(self, unit: str, exercise: str, recording: Recording) -> Iterator[tuple[Verdict, Trace]]:
         """What one grader after another finds, and what was shown to it."""
-        student = Student(recording, {exercise: candidate_bench(unit, None).kind(exercise)})
-        for verdict in self._session.run(student, self._session.graders[unit][exercise]):
+        student = Student(recording, {exercise: candidate_bench(unit, None).ask(KindOf(exercise))})
+        for verdict in run(student, self._graders[unit][exercise]):
             yield verdict, Trace(verdict.grader.name, verdict.outcome, tuple(recording.events))
             recording.events.clear()
 
@@ -100,14 +101,14 @@ class _Beside(Bench):
             observe_operators()
             observe_functions()
 
-    def call(
-        self, target: Target, arguments: Arguments, cotangents: tuple[torch.Tensor, ...] | None = None
-    ) -> Observation:
+    def ask(self, operation: Operation[T]) -> T:
+        """As the worker's answers come: a call's value packed, and with what ran by then."""
         library_calls.taken()  # the graders' own
-        observation = super().call(target, arguments, cotangents)
-        observation.value = as_it_arrives(observation.value)
-        observation.library_calls = library_calls.taken() if self._watch else []
-        return observation
+        given = super().ask(operation)
+        if isinstance(given, Observation):
+            given.value = as_it_arrives(given.value)
+            given.library_calls = library_calls.taken() if self._watch else []
+        return given
 
 
 def candidate_bench(unit: str, candidate: catalogue.Candidate | None, *, watch: bool = False) -> Bench:

@@ -6,7 +6,7 @@ from .. import course
 from ..report import CellReport, Diagnosis, ExerciseReport, ExerciseStatus, SubmissionStatus, TestReport
 from ..sandbox.inside.faults import Missing
 from ..sandbox.losses import Crashed, TimedOut
-from .session import Verdict
+from .graders import Verdict
 
 _COUNTS_ONCE = "Counts once a result is right that is not one of the examples in the notebook."
 

@@ -10,11 +10,13 @@ from typing import Any
 import torch
 
 from ..sandbox.inside.arguments import Arguments
-from ..sandbox.inside.bench import Bench, Observation, Target
+from ..sandbox.inside.observation import Observation
+from ..sandbox.inside.operations import Build, Call, ManualSeed
 from ..student.face import Student
 from ..student.recording import Event, Recording
+from ..student.reference import Exact
 from .examiner import candidate_bench
-from .session import Grader, Session
+from .graders import Grader, Graders, run
 
 DECIMALS = 6
 
@@ -23,41 +25,19 @@ class WrongSolution(Exception):
     """A solution fails its own graders; `str()` says which."""
 
 
-class _Exact:
-    """The solutions computed in float64, so that the digits written down are the same on every machine."""
-
-    def __init__(self, bench: Bench) -> None:
-        self._bench = bench
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._bench, name)
-
-    def build(self, name: str, arguments: Arguments) -> int:
-        instance = self._bench.build(name, arguments)
-        self._bench.to_dtype(instance, torch.float64)
-        return instance
-
-    def call(
-        self, target: Target, arguments: Arguments, cotangents: tuple[torch.Tensor, ...] | None = None
-    ) -> Observation:
-        return self._bench.call(target, arguments.mapped(_double), cotangents)
-
-
-def of_unit(session: Session, unit: str) -> dict[str, list[Any]]:
+def of_unit(graders: Graders, unit: str) -> dict[str, list[Any]]:
     """By exercise, one entry for each public grader: what it states, and its steps. Raises WrongSolution."""
     return {
         exercise: [
-            {"statement": grader.statement, "steps": _steps(session, unit, grader)}
-            for grader in graders
-            if grader.is_public
+            {"statement": grader.statement, "steps": _steps(unit, grader)} for grader in its_graders if grader.is_public
         ]
-        for exercise, graders in session.graders[unit].items()
+        for exercise, its_graders in graders[unit].items()
     }
 
 
-def _steps(session: Session, unit: str, grader: Grader) -> list[Any]:
-    recording = Recording(_Exact(candidate_bench(unit, None)))
-    (verdict,) = session.run(Student(recording), [grader])
+def _steps(unit: str, grader: Grader) -> list[Any]:
+    recording = Recording(Exact(candidate_bench(unit, None)))
+    (verdict,) = run(Student(recording), [grader])
     if verdict.outcome != "passed":
         raise WrongSolution(f"solutions/{unit}.py fails the public grader {grader.name}. {verdict.seen}")
     return [_step(event) for event in recording.events]
@@ -65,11 +45,11 @@ def _steps(session: Session, unit: str, grader: Grader) -> list[Any]:
 
 def _step(event: Event) -> dict[str, Any]:
     match event:
-        case Event("manual_seed", (seed,)):
+        case Event(ManualSeed(seed)):
             return {"operation": "manual_seed", "seed": seed}
-        case Event("build", (name, arguments)):
+        case Event(Build(name, arguments)):
             return {"operation": "build", "name": name, **_plain_arguments(arguments)}
-        case Event("call", (target, arguments, None), Observation(value=value)):
+        case Event(Call(target, arguments, None), Observation(value=value)):
             call = {
                 "operation": "call",
                 **_plain_arguments(arguments),
@@ -77,10 +57,6 @@ def _step(event: Event) -> dict[str, Any]:
             }
             return call if isinstance(target, int) else {**call, "name": target}
     raise AssertionError(f"A public grader can seed, build and call; {event.operation} cannot be released.")
-
-
-def _double(value: Any) -> Any:
-    return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
 
 
 def _plain_arguments(arguments: Arguments) -> dict[str, Any]:

@@ -4,11 +4,14 @@ import re
 import sys
 import tempfile
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from ..course import REPOSITORY
 from ..notebook import printable
-from ..report import Report
+from ..report import CellReport, ExerciseReport
 
 _NAME = r"[\w.@+~%-]"
 _USUAL = (
@@ -51,21 +54,24 @@ def without_folders(text: str) -> str:
     return _FOLDERS.sub("…/", text)
 
 
-def redact(report: Report) -> Report:
-    """The report, without absolute paths and endless messages in what a student reads."""
-    report.message = _readable(report.message)
-    for exercise in report.exercises:
-        exercise.message = _readable(exercise.message)
-        for test in exercise.tests:
-            test.message = _readable(test.message)
-    room = _MOST_PRINTED
-    for cell in report.cells:
-        cell.message, cell.printed = _readable(cell.message), without_folders(cell.printed[: max(room, 0)])
-        room -= len(cell.printed)
-    return report
+def exercise(report: ExerciseReport) -> ExerciseReport:
+    """One exercise's mark, with nothing of this machine in what a student reads."""
+    tests = [replace(test, message=readable(test.message)) for test in report.tests]
+    return replace(report, message=readable(report.message), tests=tests)
 
 
-def _readable(message: str) -> str:
+def cells(reports: Sequence[CellReport]) -> list[CellReport]:
+    """What cells did and printed, likewise, and no more than anyone reads."""
+    room, redacted = _MOST_PRINTED, []
+    for cell in reports:
+        printed = without_folders(cell.printed[: max(room, 0)])
+        room -= len(printed)
+        redacted.append(replace(cell, message=readable(cell.message), printed=printed))
+    return redacted
+
+
+def readable(message: str) -> str:
+    """A message without absolute paths and without end."""
     try:
         shown = "\n".join(map(printable, message[:_LONGEST_MESSAGE].expandtabs().split("\n")))
         return without_folders(shown)

@@ -4,7 +4,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..report import Report
+from ..notebook import Damaged
+from ..report import Conditions, Report
 from ..settings import Settings
 
 Device = Literal["cpu", "cuda", "auto"]
@@ -23,14 +24,19 @@ class Terms(msgspec.Struct):
 
 
 class MarkNotebook(msgspec.Struct, tag="mark"):
-    """Mark these bytes of a notebook file. `name` stands in the report as it is here.
+    """Mark these bytes of a notebook file, or say why there are none.
 
     Without a unit, the notebook's own grade_ids tell which it is.
     """
 
     name: str
-    content: bytes
+    """As it stands in the report."""
+    content: bytes | Damaged
     unit: str | None = None
+    digest: str = ""
+    """SHA-256 of the file."""
+    note: str = ""
+    """What the student should know about which file was marked."""
 
 
 class MarkCandidate(msgspec.Struct, tag="candidate"):
@@ -50,13 +56,8 @@ class MakeHandout(msgspec.Struct, tag="handout"):
 Request = MarkNotebook | MarkCandidate | MakeHandout
 
 
-class Ready(msgspec.Struct, tag="ready"):
+class Ready(Conditions, tag="ready", frozen=True):
     """The grader process has started."""
-
-    device: str
-    isolation: str
-    enforced: list[str]
-    """What the isolation consists of, in words."""
 
 
 class Refused(msgspec.Struct, tag="refused"):

@@ -10,14 +10,14 @@ import torch
 
 from .. import catalogue, course, kit, notebook
 from ..hidden import cases
-from ..report import CellReport, Diagnosis, ExerciseReport, Report, SubmissionStatus, without_marks
+from ..report import CellReport, Conditions, Diagnosis, ExerciseReport, Report, SubmissionStatus, joined, without_marks
 from ..sandbox.losses import SandboxLost
 from ..sandbox.server import WarmParent
 from ..student.backend import Backend
 from ..student.sandboxed import SandboxedNotebook
-from . import marking
+from . import marking, redaction
 from .examiner import Examiner, Finding, candidate_bench
-from .redaction import redact
+from .requests import MarkNotebook
 
 _MOST_NAMED = 5
 
@@ -28,28 +28,28 @@ class Desk:
 
     examiner: Examiner
     sandbox: WarmParent
-    enforced: list[str]
-    device: str
+    conditions: Conditions
 
-    def mark(self, name: str, content: bytes, unit_name: str | None) -> Report:
-        """The report on the bytes of a notebook file; damage is a status, not an error."""
-        try:
-            parsed = notebook.parse(content)
-            unit = course.unit(unit_name) if unit_name else notebook.unit_of(parsed)
-        except notebook.Damaged as damage:
-            return self.without_marks(name, "damaged", str(damage), None)
+    def mark(self, submission: MarkNotebook) -> Report:
+        """The report on what was handed in."""
+        parsed = notebook.parse(submission.content)
+        if isinstance(parsed, notebook.Damaged):
+            return self.without_marks(submission, "damaged", parsed)
+        unit = course.unit(submission.unit) if submission.unit else notebook.unit_of(parsed)
+        if isinstance(unit, notebook.Damaged):
+            return self.without_marks(submission, "damaged", unit)
         losses = self.sandbox.losses
         try:
-            report = self._marked(name, parsed, unit)
+            report = self._marked(submission, parsed, unit)
         except SandboxLost:
             report = None
         # Some of it may have been marked without a sandbox, through no fault of the submission: so all of it again.
-        return report if report and self.sandbox.losses == losses else self._marked(name, parsed, unit)
+        return report if report and self.sandbox.losses == losses else self._marked(submission, parsed, unit)
 
-    def _marked(self, name: str, parsed: notebook.RawNotebook, unit: course.Unit) -> Report:
+    def _marked(self, submission: MarkNotebook, parsed: notebook.RawNotebook, unit: course.Unit) -> Report:
         cells = notebook.code_cells(parsed, unit)
         names = [exercise.name for exercise in unit.exercises]
-        code = SandboxedNotebook(self.sandbox, cells, self.device, exercises=names)
+        code = SandboxedNotebook(self.sandbox, cells, self.conditions.device, exercises=names)
         with contextlib.closing(code):
             outcomes = code.run_cells()
             troubled = {exercise.name: _troubled_cell(exercise.name, cells, outcomes) for exercise in unit.exercises}
@@ -62,28 +62,23 @@ class Desk:
                 cell = troubled[exercise.name]
                 code.begin_exercise()
                 exercises.append(self._mark_exercise(unit.name, exercise, code, cell, uses_wrong=uses))
-        report = self._report(name, unit, exercises, outcomes)
-        report.message = " ".join(filter(None, [_of_another_unit(parsed, report), report.message]))
-        return redact(report)
+        said = joined(_of_another_unit(parsed, unit, exercises), _of_failed(outcomes))
+        return self._report(submission, unit, exercises, outcomes, said)
 
-    def without_marks(self, name: str, status: SubmissionStatus, sentence: str, unit: str | None) -> Report:
+    def without_marks(self, submission: MarkNotebook, status: SubmissionStatus, why: object) -> Report:
         """The report on a submission of which nothing can be run."""
+        unit = submission.unit if status == "grader_error" else None
         return without_marks(
-            name,
-            status,
-            sentence,
-            isolation=self.sandbox.isolation,
-            enforced=self.enforced,
-            device=self.device,
-            unit=unit,
-        )
+            submission.name, status, str(why), self.conditions,
+            unit=unit, submission=submission.digest, note=submission.note,
+        )  # fmt: skip
 
     def mark_candidate(self, unit: course.Unit, candidate: catalogue.Candidate | None) -> Report:
         """The report on one entry of the catalogue, or on the solutions, run in this process: no secret is in it."""
         exercises = unit.exercises if candidate is None else (unit.exercise(candidate.exercise),)
         bench = candidate_bench(unit.name, candidate, watch=True)
         reports = [self._mark_exercise(unit.name, exercise, bench, None, candidate) for exercise in exercises]
-        return self._report(candidate.name if candidate else "solutions", unit, reports, [])
+        return self._report(MarkNotebook(candidate.name if candidate else "solutions", b""), unit, reports, [], "")
 
     def _mark_exercise(
         self,
@@ -118,43 +113,50 @@ class Desk:
             traceback.print_exc()
             return None
 
-    def _report(self, name: str, unit: course.Unit, exercises: list[ExerciseReport], cells: list[CellReport]) -> Report:
-        failed = [cell.cell for cell in cells if cell.troubled]
+    def _report(
+        self,
+        submission: MarkNotebook,
+        unit: course.Unit,
+        exercises: list[ExerciseReport],
+        cells: list[CellReport],
+        said: str,
+    ) -> Report:
         return Report(
-            notebook=name,
+            notebook=submission.name,
             unit=unit.name,
             status=marking.submission_status(exercises, cells),
-            isolation=self.sandbox.isolation,
-            device=self.device,
+            isolation=self.conditions.isolation,
+            device=self.conditions.device,
             score=round(sum(exercise.score for exercise in exercises), 2),
             max_score=sum(exercise.max_score for exercise in exercises),
-            exercises=exercises,
-            message=_of_failed(failed),
-            cells=cells,
-            enforced=self.enforced,
+            exercises=[redaction.exercise(exercise) for exercise in exercises],
+            message=joined(submission.note, redaction.readable(said)),
+            cells=redaction.cells(cells),
+            enforced=self.conditions.enforced,
+            submission=submission.digest,
             kit=kit.digest(unit.name),
             torch=str(torch.__version__),
             cases=cases.DRAWN_FROM,
         )
 
 
-def _of_failed(cells: Sequence[str]) -> str:
+def _of_failed(outcomes: Sequence[CellReport]) -> str:
     """Which cells failed, as far as anyone reads a list."""
-    if not cells:
+    failed = [cell.cell for cell in outcomes if cell.troubled]
+    if not failed:
         return ""
-    more = f" and {len(cells) - _MOST_NAMED} more" if len(cells) > _MOST_NAMED else ""
-    return f"Cells that did not run to their end: {', '.join(cells[:_MOST_NAMED])}{more}."
+    more = f" and {len(failed) - _MOST_NAMED} more" if len(failed) > _MOST_NAMED else ""
+    return f"Cells that did not run to their end: {', '.join(failed[:_MOST_NAMED])}{more}."
 
 
-def _of_another_unit(parsed: notebook.RawNotebook, report: Report) -> str:
+def _of_another_unit(parsed: notebook.RawNotebook, unit: course.Unit, exercises: Sequence[ExerciseReport]) -> str:
     """That the notebook is that of another unit, where nothing of this one is in it."""
-    if any(exercise.status != "missing" for exercise in report.exercises):
+    if any(exercise.status != "missing" for exercise in exercises):
         return ""
-    try:
-        found = notebook.unit_of(parsed).name
-    except notebook.Damaged:
+    found = notebook.unit_of(parsed)
+    if isinstance(found, notebook.Damaged) or found == unit:
         return ""
-    return f"This is the notebook of `{found}`, not that of `{report.unit}`." if found != report.unit else ""
+    return f"This is the notebook of `{found.name}`, not that of `{unit.name}`."
 
 
 def _troubled_cell(

@@ -16,39 +16,44 @@ _CLEAR = "Clear the outputs (Kernel, Restart and Clear Outputs) and save it agai
 class NotebookFile:
     """What was read. For a file of more than MAX_BYTES, `content` is only what marking needs, without outputs."""
 
-    content: bytes
-    digest: str
-    """SHA-256 of the whole file, in hexadecimal digits."""
+    content: bytes | Damaged
+    """Damaged where there is no file of a sensible size."""
+    digest: str = ""
+    """SHA-256 of the whole file, in hexadecimal digits; empty where there is nothing to mark."""
 
 
 def read_in(folder: OpenedFolder, name: str) -> NotebookFile:
-    """The notebook of this name in a folder; raises Damaged if there is no file of a sensible size."""
+    """The notebook of this name in a folder."""
     try:
         with folder.file(name) as file:
             return _read(file)
     except (NotAFile, OSError) as error:
-        raise damage_of(error) from None
+        return unreadable(error)
 
 
 def read_at(path: Path) -> NotebookFile:
-    """The notebook at a path that the instructor gave; raises Damaged."""
+    """The notebook at a path that the instructor gave."""
     try:
         with file_at(path) as file:
             return _read(file)
     except (NotAFile, OSError, ValueError) as error:
-        raise damage_of(error) from None
+        return unreadable(error)
 
 
-def damage_of(error: Exception) -> Damaged:
-    """What to say when a file, or the folder that it is in, cannot be opened or read."""
+def unreadable(error: Exception) -> NotebookFile:
+    """A file that cannot be opened or read, or whose folder cannot."""
     if isinstance(error, NotAFile | NotADirectoryError):
-        return Damaged("This is not a regular file. Hand in the notebook itself, not a link or a folder.")
-    return Damaged(f"The file cannot be read: {getattr(error, 'strerror', None) or error}.")
+        return _damaged("This is not a regular file. Hand in the notebook itself, not a link or a folder.")
+    return _damaged(f"The file cannot be read: {getattr(error, 'strerror', None) or error}.")
+
+
+def _damaged(sentence: str) -> NotebookFile:
+    return NotebookFile(Damaged(sentence))
 
 
 def _read(file: OpenedFile) -> NotebookFile:
     if file.size > MAX_FILE_BYTES:
-        raise _too_large(file.size)
+        return _too_large(file.size)
     digest = hashlib.sha256()
     pieces: list[bytes] = []
     length = kept = 0
@@ -57,7 +62,7 @@ def _read(file: OpenedFile) -> NotebookFile:
         length += len(chunk)
         digest.update(chunk)
         if length > MAX_FILE_BYTES:  # it has grown meanwhile
-            raise _too_large(length)
+            return _too_large(length)
         try:
             if filtered is None and length > MAX_BYTES:
                 filtered = WithoutOutputs()
@@ -66,10 +71,10 @@ def _read(file: OpenedFile) -> NotebookFile:
             pieces.append(filtered.feed(chunk) if filtered else chunk)
         except TooManyParts:
             size = _megabytes(file.size)
-            raise Damaged(f"The file ({size}) has too many parts to be looked through. {_CLEAR}") from None
+            return _damaged(f"The file ({size}) has too many parts to be looked through. {_CLEAR}")
         kept += len(pieces[-1])
         if kept > MAX_BYTES:
-            raise Damaged(
+            return _damaged(
                 f"The file has {_megabytes(file.size)}, more than {MAX_BYTES >> 20} MB of it outside the outputs. "
                 "Take out what is not needed, such as long data in a cell, and save it again."
             )
@@ -82,5 +87,5 @@ def _megabytes(size: int) -> str:
     return f"{size / 2**20:.0f} MB"
 
 
-def _too_large(size: int) -> Damaged:
-    return Damaged(f"The file has {_megabytes(size)}, more than {MAX_FILE_BYTES >> 20} MB. {_CLEAR}")
+def _too_large(size: int) -> NotebookFile:
+    return _damaged(f"The file has {_megabytes(size)}, more than {MAX_FILE_BYTES >> 20} MB. {_CLEAR}")

@@ -17,6 +17,8 @@ from typing import Any
 
 import torch
 
+from .values import difference, expecting
+
 
 def check(exercise: str | None = None) -> float | None:
     """Try one exercise on its public examples; returns the share of its points that they would give.
@@ -107,6 +109,7 @@ _WHAT_TO_DO = {
     _NOT_WRITTEN: "its stub still raises NotImplementedError",
 }
 _LONGEST = 200
+_CLOSE = 1e-4
 
 
 def _problem(names: dict[str, Any], steps: list[Any]) -> str | None:
@@ -114,9 +117,9 @@ def _problem(names: dict[str, Any], steps: list[Any]) -> str | None:
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             for step, function, args in _calls(names, steps):
-                difference = _difference(function(*args, **step.get("named", {})), _value(step["result"]))
-                if difference:
-                    return difference
+                problem = _difference(function(*args, **step.get("named", {})), _value(step["result"]))
+                if problem:
+                    return problem
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit too
@@ -283,34 +286,21 @@ def _value(plain: Any) -> Any:
     return torch.tensor(values, dtype=getattr(torch, plain["dtype"])).reshape(plain["shape"])
 
 
-def _difference(actual: Any, expected: Any, what: str = "The result") -> str | None:
+def _difference(actual: Any, expected: Any) -> str | None:
     """How two values differ, in a sentence; None where they do not."""
-    if isinstance(expected, tuple):
-        if not isinstance(actual, tuple | list) or len(actual) != len(expected):
-            return f"{what} is {_called(actual)}; {len(expected)} tensors are expected."
-        pairs = zip(_ORDINALS, actual, expected, strict=False)
-        differences = [_difference(one, other, f"The {nth} result") for nth, one, other in pairs]
-        return next(filter(None, differences), None)
-    if not isinstance(expected, torch.Tensor):
-        return None if actual == expected else f"{what} is {actual!r}; {expected!r} is expected."
-    if not isinstance(actual, torch.Tensor):
-        return f"{what} is {_called(actual)}; a tensor of shape {tuple(expected.shape)} is expected."
-    if actual.shape != expected.shape:
-        return f"{what} has shape {tuple(actual.shape)}; {tuple(expected.shape)} is expected."
-    if actual.is_complex():
-        return f"{what} is complex; real numbers are expected."
-    actual = actual.detach().to("cpu", expected.dtype)
-    close = torch.isclose(actual, expected, rtol=1e-4, atol=1e-4)
-    if close.all():
-        return None
+    if isinstance(actual, torch.Tensor) and isinstance(expected, torch.Tensor) and not actual.is_complex():
+        actual = actual.to(expected.dtype)  # which type it has is left to the hidden tests
+    if isinstance(expected, tuple | torch.Tensor):
+        return difference(actual, expecting(expected, _CLOSE), _called, _first_place)
+    return None if actual == expected else f"The result is {actual!r}; {expected!r} is expected."
+
+
+def _first_place(actual: torch.Tensor, expected: torch.Tensor, close: torch.Tensor) -> str:
     place = tuple((~close).nonzero()[0].tolist())
     said = f"{actual[place].item():.4f} where {expected[place].item():.4f} is expected."
     if not place:
-        return f"{what} is {said}"
-    return f"{what} differs in {int((~close).sum())} of {close.numel()} places; the first, {list(place)}, is {said}"
-
-
-_ORDINALS = ("first", "second", "third")
+        return f"is {said}"
+    return f"differs in {int((~close).sum())} of {close.numel()} places; the first, {list(place)}, is {said}"
 
 
 def _called(value: Any) -> str:

@@ -12,7 +12,8 @@ import pytest
 
 from autograder.hidden.cases import Cases
 from autograder.sandbox.inside.bench import Bench
-from autograder.student.face import Reference, Student
+from autograder.student.face import Student
+from autograder.student.reference import Reference
 
 
 def _solutions(request: pytest.FixtureRequest) -> Mapping[str, Any]:

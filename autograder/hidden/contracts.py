@@ -24,7 +24,8 @@ from .. import compare
 from ..compare import LARGE_LOGITS, ORDINALS, Mismatch, assert_close, identical
 from ..sandbox.inside.faults import Raised
 from ..sandbox.inside.library_calls import LIBRARY_ATTENTION
-from ..student.face import Callee, Instance, Reference, ReferenceCallee, Student
+from ..student.face import Callee, Instance, Student
+from ..student.reference import Reference
 from . import statements
 from .cases import Cases
 from .statements import in_both_modes, in_each, in_float64, transplant
@@ -50,7 +51,7 @@ class Graders:
         """The arguments of a call; without sizes, of one that is like any other."""
         raise NotImplementedError
 
-    def pair(self, student: Student, reference: Reference, **built: Any) -> tuple[Callee, ReferenceCallee]:
+    def pair(self, student: Student, reference: Reference, **built: Any) -> tuple[Callee, Callee]:
         """The student's and the right one, instances with the same parameters."""
         own = self.callee(student, **built)
         return own, transplant(self.callee(reference, **built), own)

@@ -8,7 +8,7 @@ import torch
 from ..compare import ORDINALS, Expected, Mismatch, assert_close, assert_real, describe
 from ..sandbox.inside import device_probe
 from ..sandbox.inside.faults import Raised, StudentFault
-from ..student.face import Callee, Cotangent, Instance, ReferenceCallee, Student
+from ..student.face import Callee, Cotangent, Instance, Student
 
 REFUSALS = frozenset({"ValueError", "AssertionError"})
 
@@ -51,7 +51,7 @@ def in_float64(student: Callee) -> Callee:
     return student.to(torch.float64) if isinstance(student, Instance) else student
 
 
-def assert_same_gradients(student: Callee, reference: ReferenceCallee, *args: Any, cotangent: Cotangent) -> None:
+def assert_same_gradients(student: Callee, reference: Callee, *args: Any, cotangent: Cotangent) -> None:
     """The gradient of every input and parameter is the reference's, in training and in evaluation."""
     right = reference.observe(*args, cotangent=cotangent)
     for _ in in_both_modes(student):

@@ -13,7 +13,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from .. import course
-from ..notebook import Damaged, RawCell, RawNotebook, likenesses
+from ..notebook import Damaged, RawCell, RawNotebook, likenesses, parse
 from ..notebook_nodes import new_cell
 from .shortened import bound
 
@@ -34,17 +34,20 @@ def _released(unit: str) -> Any:
     return nbformat.read(course.RELEASE / unit / f"{unit}.ipynb", as_version=4)
 
 
-def stand_in(unit: str, reason: Damaged) -> Any:
-    """What stands in for a damaged notebook: the released one, with the reason in its metadata."""
+def clean_or_stand_in(content: bytes | Damaged, unit: str) -> Any:
+    """The notebook, cleaned; for a damaged one the released notebook stands in, with the reason in its metadata."""
+    submission = parse(content)
+    if isinstance(submission, RawNotebook):
+        return clean(submission, unit)
     notebook = released(unit)
-    notebook.metadata["autograder"] = {DAMAGED: str(reason)}
+    notebook.metadata["autograder"] = {DAMAGED: str(submission)}
     return notebook
 
 
-def damage(node: Any) -> str | None:
+def damage(node: Any) -> Damaged | None:
     """Why the file that this notebook stands in for could not be read; None for a student's own notebook."""
     found = node.metadata.get("autograder", {}).get(DAMAGED)
-    return found if isinstance(found, str) else None
+    return Damaged(found) if isinstance(found, str) else None
 
 
 def clean(submission: RawNotebook, unit: str) -> Any:

@@ -7,10 +7,9 @@ from typing import Any
 import nbformat
 from nbconvert.exporters import NotebookExporter
 
-from .. import notebook
-from ..handed_in.notebook_file import NotebookFile, damage_of, read_in
+from ..handed_in.notebook_file import NotebookFile, read_in, unreadable
 from ..handed_in.opened_folder import OpenedFolder
-from .clean_notebook import clean, stand_in
+from .clean_notebook import clean_or_stand_in
 from .preprocessor import SUBMISSION
 
 
@@ -34,22 +33,16 @@ class SubmissionExporter(NotebookExporter):
 
 def _handed_in(path: Path, unit: str) -> Any:
     """The notebook at submitted/STUDENT/UNIT/, cleaned, with the digest of the file that was read."""
-    try:
-        file = _read(path)
-    except notebook.Damaged as reason:
-        return stand_in(unit, reason)
-    try:
-        node = clean(notebook.parse(file.content), unit)
-    except notebook.Damaged as reason:
-        node = stand_in(unit, reason)
+    file = _read(path)
+    node = clean_or_stand_in(file.content, unit)
     node.metadata[SUBMISSION] = file.digest
     return node
 
 
 def _read(path: Path) -> NotebookFile:
-    """The file at the path, where neither the student's folder nor the unit's may be a link; raises Damaged."""
+    """The file at the path, where neither the student's folder nor the unit's may be a link."""
     try:
         with OpenedFolder.of_student(path.parent) as folder:
             return read_in(folder, path.name)
     except (OSError, ValueError) as error:
-        raise damage_of(error) from None
+        return unreadable(error)

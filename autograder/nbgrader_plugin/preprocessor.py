@@ -10,7 +10,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Enum
 
 from ..feedback.notebook import write
-from ..grading.client import Grader, GraderRefused, GraderStopped
+from ..grading.client import Grader, GraderRefused, GraderStopped, stopped_at
 from ..report import Report
 from .clean_notebook import damage, without_put_back
 
@@ -29,8 +29,7 @@ class MarkExercises(NbGraderPreprocessor):
         directory = self.parent.parent.coursedir
         name = f"{about['student']}/{about['assignment']}/{about['notebook']}.ipynb"
         digest = nb.metadata.pop(SUBMISSION, "")
-        report = _marker(self.device, directory.root).report(name, about["assignment"], nb)
-        report.submission = digest
+        report = _marker(self.device, directory.root).report(name, about["assignment"], nb, digest)
         write(nb, report)
         resources.setdefault("outputs", {})[REPORT_FILE] = msgspec.json.format(msgspec.json.encode(report))
         return nb, resources
@@ -45,15 +44,13 @@ class _Marker:
         self._grader = Grader(device, private=self._private)
         atexit.register(lambda: self._grader.close())
 
-    def report(self, name: str, unit: str, node: Any) -> Report:
-        reason = damage(node)
-        if reason is not None:
-            return self._grader.without_marks(name, "damaged", reason)
+    def report(self, name: str, unit: str, node: Any, digest: str) -> Report:
+        content = damage(node) or nbformat.writes(without_put_back(node)).encode()
         try:
-            return self._grader.mark(name, nbformat.writes(without_put_back(node)).encode(), unit)
+            return self._grader.mark(name, content, unit, digest=digest)
         except GraderStopped as stopped:
             self._start_again()
-            return self._grader.without_marks(name, "grader_error", str(stopped))
+            return stopped_at(name, stopped, self._grader.ready, digest=digest)
         except GraderRefused:
             self._start_again()  # for the next submission: what was missing may be available by then
             raise

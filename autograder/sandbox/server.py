@@ -1,6 +1,5 @@
-"""The trusted side of the sandbox: starts the warm parent, has workers forked, talks to them, ends them."""
+"""The trusted side of the sandbox: starts the warm parent, and has workers forked and ended."""
 
-import select
 import shutil
 import socket
 import time
@@ -15,36 +14,20 @@ from .inside import protocol
 from .inside.confinement import Level
 from .isolation import NotIsolated
 from .launch import Launched
-from .limits import Limits, Passed
-from .losses import Crashed, Ending, SandboxLost, TimedOut, loss
-from .pace import Pace
+from .limits import Limits
+from .losses import Crashed, Ending, SandboxLost, TimedOut
+from .worker import Worker
 
 _START_SECONDS = 120
 _CONTROL_SECONDS = 10
 _ENDING_SECONDS = 60  # many files may have to be deleted
 _SELF_TEST_SECONDS = 5
 _LEAVING_SECONDS = 10
-_WATCH_SECONDS = 0.5
 _DEVICE_SECONDS = 30
-_SENDING_SECONDS = 10  # for an answer that has begun
-_IDLE_SECONDS = 10
-_CPU_LEEWAY_SECONDS = 1.0  # the worker's own limit comes first, and counts whole ones
 
 
 class _Lost(Exception):
     """The warm parent no longer answers."""
-
-
-class _LimitPassed(Exception):
-    """A limit of the submission's was passed, and the worker is to be ended."""
-
-    def __init__(self, limit: Passed) -> None:
-        super().__init__(limit)
-        self.limit = limit
-
-
-class _Idle(Exception):
-    """The worker waits for something that does not come."""
 
 
 class WarmParent:
@@ -79,7 +62,7 @@ class WarmParent:
         """The process's id."""
         return self._process.pid
 
-    def fork(self, device: str) -> "Worker":
+    def fork(self, device: str) -> Worker:
         """A new worker for one submission."""
         try:
             self._ensure_started()
@@ -163,7 +146,7 @@ class WarmParent:
             enforced.append(f"self-test of {tried} denials")
         return enforced
 
-    def _fork(self, device: str) -> "Worker":
+    def _fork(self, device: str) -> Worker:
         near_end, far_end = socket.socketpair()
         job = {
             "device": device,
@@ -211,93 +194,3 @@ class WarmParent:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
-
-
-class Worker:
-    """One forked worker and the connection to it."""
-
-    def __init__(self, parent: WarmParent, pid: int, connection: socket.socket, limits: Limits) -> None:
-        self._parent = parent
-        self._pid = pid
-        self._connection = connection
-        self._limits = limits
-        self._number = 0
-        self._looked = time.monotonic()
-        self._pace = Pace(parent.processes)
-        self._ended = False
-
-    def request(
-        self,
-        header: dict[str, Any],
-        tensors: protocol.Tensors | None = None,
-        *,
-        cpu_seconds: int,
-        form: type[Any] = dict,
-        wall_seconds: float | None = None,
-        idle_seconds: float = _IDLE_SECONDS,
-    ) -> tuple[Any, protocol.Tensors]:
-        """Asks one thing of the student's code.
-
-        form: what the answer is read as; a Struct with a `number` where a student's code may have written it.
-        wall_seconds: for this request, if that is less than `wall_factor` says. idle_seconds: in which it may wait for
-        something else than a processor. Time in the queue for a processor counts for neither.
-        Raises TimedOut, Crashed or SandboxLost; after any of them the worker is gone.
-        """
-        self._number += 1
-        self._pace = Pace(self._parent.processes)
-        seconds = float(cpu_seconds * self._limits.wall_factor)
-        deadline = time.monotonic() + (seconds if wall_seconds is None else min(seconds, wall_seconds))
-        self._connection.settimeout(_SENDING_SECONDS)
-        try:
-            protocol.send(self._connection, {**header, "number": self._number, "cpu_seconds": cpu_seconds}, tensors)
-            self._wait(deadline, cpu_seconds + _CPU_LEEWAY_SECONDS, idle_seconds)
-            answer, payload = protocol.receive(self._connection, time.monotonic() + _SENDING_SECONDS, form)
-            self._look_at_threads(at_once=header["operation"] == "cell")
-            if (answer.pop("number", None) if form is dict else answer.number) != self._number:
-                raise protocol.ProtocolError("an answer to something that was not asked")
-            return answer, payload
-        except _LimitPassed as passed:
-            self.end()
-            raise self._parent.blames(Crashed(self._limits.said(passed.limit))) from None
-        except _Idle:
-            self.end()
-            sentence = f"It waited {idle_seconds:g} seconds for something that did not come."
-            raise self._parent.blames(TimedOut(sentence)) from None
-        except TimeoutError:
-            self.end()
-            raise self._parent.blames(TimedOut()) from None
-        except (protocol.ProtocolError, OSError):
-            raise self._parent.blames(loss(self._end(hung_up=True), self._limits)) from None
-
-    @property
-    def queued(self) -> float:
-        """Seconds that the last request waited for a processor."""
-        return self._pace.queued
-
-    def _wait(self, deadline: float, cpu_seconds: float, idle_seconds: float) -> None:
-        """Until an answer begins to come."""
-        while not select.select([self._connection], [], [], _WATCH_SECONDS)[0]:
-            self._look_at_threads(at_once=True)
-            deadline += self._pace.look()
-            if self._pace.idle > idle_seconds:
-                raise _Idle
-            if time.monotonic() > deadline or self._pace.computed > cpu_seconds:
-                raise TimeoutError
-
-    def _look_at_threads(self, *, at_once: bool) -> None:
-        now = time.monotonic()
-        if at_once or now - self._looked > _WATCH_SECONDS:
-            self._looked = now
-            if self._parent.has_too_many_threads():
-                raise _LimitPassed("threads")
-
-    def end(self) -> None:
-        """Ends the worker; once, however often it is called."""
-        self._end(hung_up=False)
-
-    def _end(self, *, hung_up: bool) -> Ending:
-        if self._ended:
-            return Ending()
-        self._ended = True
-        self._connection.close()
-        return self._parent.end(self._pid, hung_up=hung_up)

@@ -1,21 +1,22 @@
-"""`student` and `reference`: two objects with the same face, so that a grader reads as the statement it checks.
+"""The face of `student` and of `reference`, so that a grader reads as the statement it checks.
 
 `student.attention_scores(queries, keys)` calls the student's function; `student.SelfAttention_v1(3, 2)` builds an
-instance of the student's class, which is called in turn. `reference` answers from the solutions, computed in
-float64, with `Expected` values that know how close a right answer comes.
+instance of the student's class, which is called in turn.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from ..compare import TOLERANCE, Expected
+from ..sandbox.inside import operations
 from ..sandbox.inside.arguments import Arguments
-from ..sandbox.inside.bench import Bench, Kind, Observation, Target
+from ..sandbox.inside.bench import Target
 from ..sandbox.inside.faults import Raised, Unusable
+from ..sandbox.inside.observation import Observation
+from ..sandbox.inside.operations import Kind
 from .backend import Backend
 from .recording import Event, Recording
 
@@ -34,13 +35,13 @@ class Callee:
         """What the code returns: tensors and plain values; anything else as `Opaque`."""
         return self.observe(*args, **named).value
 
-    def observe(self, *args: Any, cotangent: Cotangent | None = None, **named: Any) -> Observation:
+    def observe(self, *args: Any, cotangent: Cotangent | None = None, **named: Any) -> Observation[Any]:
         """Everything that the call shows; with a cotangent, the gradients too."""
-        return self._backend.call(self._target, Arguments(args, named), _cotangents(cotangent))
+        return self._backend.ask(operations.Call(self._target, Arguments(args, named), _cotangents(cotangent)))
 
     def probe_device(self, *args: Any, **named: Any) -> str:
         """Whether the code follows its inputs to another device: see `sandbox.inside.device_probe`."""
-        return self._backend.probe_device(self._target, Arguments(args, named))
+        return self._backend.ask(operations.ProbeDevice(self._target, Arguments(args, named)))
 
 
 class Instance(Callee):
@@ -52,20 +53,20 @@ class Instance(Callee):
 
     def named_parameters(self) -> dict[str, torch.Tensor]:
         """The parameters by name, in the order of creation."""
-        return self._backend.named_parameters(self._number)
+        return self._backend.ask(operations.NamedParameters(self._number))
 
     def load_parameters(self, values: Mapping[str, torch.Tensor]) -> None:
         """Transplants parameters by name, so that a different order of creation costs only the seeded test."""
-        self._backend.load_parameters(self._number, values)
+        self._backend.ask(operations.LoadParameters(self._number, values))
 
     def to(self, dtype: torch.dtype) -> "Instance":
         """Changes the parameters' dtype, in place."""
-        self._backend.to_dtype(self._number, dtype)
+        self._backend.ask(operations.ToDtype(self._number, str(dtype).removeprefix("torch.")))
         return self
 
     def train(self, mode: bool = True) -> "Instance":
         """Switches between training and evaluation."""
-        self._backend.train(self._number, mode)
+        self._backend.ask(operations.Train(self._number, mode))
         return self
 
     def eval(self) -> "Instance":
@@ -84,7 +85,7 @@ class Student:
 
     def manual_seed(self, seed: int) -> None:
         """`torch.manual_seed`, beside the student's code."""
-        self._backend.manual_seed(seed)
+        self._backend.ask(operations.ManualSeed(seed))
 
     @contextmanager
     def by_chance(self) -> Iterator[Callable[[Any], None]]:
@@ -99,7 +100,7 @@ class Student:
         recording = self._backend if isinstance(self._backend, Recording) else Recording(self._backend)
         before, notes = len(recording.events), list[Event]()
         try:
-            yield lambda shown: notes.append(Event("by chance", (), shown))
+            yield lambda shown: notes.append(Event(None, shown))
         finally:
             drawn = recording.events[before:]
             recording.events[before:] = [event for event in drawn if not isinstance(event.shown, Observation)] + notes
@@ -119,110 +120,18 @@ class Student:
         if name.startswith("__"):
             raise AttributeError(name)
         if name not in self._kinds:
-            kind = self._backend.kind(name)
+            kind = self._backend.ask(operations.KindOf(name))
             if kind != self._expected.get(name, kind):
                 raise Unusable(f"`{name}` should be a {self._expected[name]}; here it is a {kind}.")
             self._kinds[name] = kind
         if self._kinds[name] == "function":
             return Callee(self._backend, name)
-        return lambda *args, **named: Instance(self._backend, self._backend.build(name, Arguments(args, named)))
 
-
-class Reference:
-    """The solutions behind the student's face: float inputs go in as float64, values come out as `Expected`."""
-
-    def __init__(self, solutions: Mapping[str, Any]) -> None:
-        self._bench = Bench(solutions)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        if self._bench.kind(name) == "function":
-            return ReferenceCallee(self._bench, name)
-        return self._build(name)
-
-    def _build(self, name: str) -> Any:
-        def build(*args: Any, **named: Any) -> ReferenceInstance:
-            return ReferenceInstance(self._bench, self._bench.build(name, Arguments(args, named)))
+        def build(*args: Any, **named: Any) -> Instance:
+            return Instance(self._backend, self._backend.ask(operations.Build(name, Arguments(args, named))))
 
         return build
 
 
-@dataclass(frozen=True)
-class ExpectedObservation:
-    """What a call should show."""
-
-    value: Any
-    gradients: list[Expected | None]
-    """One per argument; None where there is nothing to differentiate."""
-    parameter_gradients: dict[str, Expected]
-
-
-class ReferenceCallee:
-    """A function, or an instance of a class, of the solutions."""
-
-    def __init__(self, bench: Bench, target: Target) -> None:
-        self._bench = bench
-        self._target = target
-
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        """The expected value of a call with these arguments."""
-        return self.observe(*args, **named).value
-
-    def observe(self, *args: Any, cotangent: Cotangent | None = None, **named: Any) -> ExpectedObservation:
-        """The expected value and gradients of a call with these arguments."""
-        tolerance = TOLERANCE[_dtype(args)]
-        cotangents = Arguments(_cotangents(cotangent) or ()).mapped(_double).positional or None
-        seen = self._bench.call(self._target, Arguments(args, named).mapped(_double), cotangents)
-        return ExpectedObservation(
-            _expected(seen.value, tolerance),
-            gradients=[_expected(gradient, tolerance) for gradient in seen.gradients],
-            parameter_gradients={
-                name: _expected(gradient, tolerance) for name, gradient in seen.parameter_gradients.items()
-            },
-        )
-
-
-class ReferenceInstance(ReferenceCallee):
-    """An instance of one of the solutions' classes, built in float32 under a fixed seed, computing in float64."""
-
-    def __init__(self, bench: Bench, number: int) -> None:
-        super().__init__(bench, number)
-        bench.to_dtype(number, torch.float64)
-        self._number = number
-
-    def named_parameters(self) -> dict[str, torch.Tensor]:
-        """The parameters by name, to be transplanted into the student's instance."""
-        return self._bench.named_parameters(self._number)
-
-    def load_parameters(self, values: Mapping[str, torch.Tensor]) -> None:
-        """Gives the parameters these values, for a case that needs particular ones."""
-        self._bench.load_parameters(self._number, values)
-
-    def train(self, mode: bool = True) -> "ReferenceInstance":
-        """Switches between training and evaluation."""
-        self._bench.train(self._number, mode)
-        return self
-
-    def eval(self) -> "ReferenceInstance":
-        """`train(False)`."""
-        return self.train(False)
-
-
 def _cotangents(cotangent: Cotangent | None) -> tuple[torch.Tensor, ...] | None:
     return (cotangent,) if isinstance(cotangent, torch.Tensor) else cotangent
-
-
-def _dtype(args: tuple[Any, ...]) -> torch.dtype:
-    floats = (arg.dtype for arg in args if isinstance(arg, torch.Tensor) and arg.is_floating_point())
-    return next(floats, torch.float32)
-
-
-def _double(arg: Any) -> Any:
-    return arg.double() if isinstance(arg, torch.Tensor) and arg.is_floating_point() else arg
-
-
-def _expected(value: Any, tolerance: float) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_expected(item, tolerance) for item in value)
-    return Expected(value.detach(), tolerance) if isinstance(value, torch.Tensor) else value

@@ -107,6 +107,7 @@ _WHAT_TO_DO = {
     _NOT_WRITTEN: "its stub still raises NotImplementedError",
 }
 _LONGEST = 200
+_CLOSE = 1e-4
 
 
 def _problem(names: dict[str, Any], steps: list[Any]) -> str | None:
@@ -114,9 +115,9 @@ def _problem(names: dict[str, Any], steps: list[Any]) -> str | None:
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             for step, function, args in _calls(names, steps):
-                difference = _difference(function(*args, **step.get("named", {})), _value(step["result"]))
-                if difference:
-                    return difference
+                problem = _difference(function(*args, **step.get("named", {})), _value(step["result"]))
+                if problem:
+                    return problem
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit too
@@ -283,34 +284,21 @@ def _value(plain: Any) -> Any:
     return torch.tensor(values, dtype=getattr(torch, plain["dtype"])).reshape(plain["shape"])
 
 
-def _difference(actual: Any, expected: Any, what: str = "The result") -> str | None:
+def _difference(actual: Any, expected: Any) -> str | None:
     """How two values differ, in a sentence; None where they do not."""
-    if isinstance(expected, tuple):
-        if not isinstance(actual, tuple | list) or len(actual) != len(expected):
-            return f"{what} is {_called(actual)}; {len(expected)} tensors are expected."
-        pairs = zip(_ORDINALS, actual, expected, strict=False)
-        differences = [_difference(one, other, f"The {nth} result") for nth, one, other in pairs]
-        return next(filter(None, differences), None)
-    if not isinstance(expected, torch.Tensor):
-        return None if actual == expected else f"{what} is {actual!r}; {expected!r} is expected."
-    if not isinstance(actual, torch.Tensor):
-        return f"{what} is {_called(actual)}; a tensor of shape {tuple(expected.shape)} is expected."
-    if actual.shape != expected.shape:
-        return f"{what} has shape {tuple(actual.shape)}; {tuple(expected.shape)} is expected."
-    if actual.is_complex():
-        return f"{what} is complex; real numbers are expected."
-    actual = actual.detach().to("cpu", expected.dtype)
-    close = torch.isclose(actual, expected, rtol=1e-4, atol=1e-4)
-    if close.all():
-        return None
+    if isinstance(actual, torch.Tensor) and isinstance(expected, torch.Tensor) and not actual.is_complex():
+        actual = actual.to(expected.dtype)  # which type it has is left to the hidden tests
+    if isinstance(expected, tuple | torch.Tensor):
+        return difference(actual, expecting(expected, _CLOSE), _called, _first_place)
+    return None if actual == expected else f"The result is {actual!r}; {expected!r} is expected."
+
+
+def _first_place(actual: torch.Tensor, expected: torch.Tensor, close: torch.Tensor) -> str:
     place = tuple((~close).nonzero()[0].tolist())
     said = f"{actual[place].item():.4f} where {expected[place].item():.4f} is expected."
     if not place:
-        return f"{what} is {said}"
-    return f"{what} differs in {int((~close).sum())} of {close.numel()} places; the first, {list(place)}, is {said}"
-
-
-_ORDINALS = ("first", "second", "third")
+        return f"is {said}"
+    return f"differs in {int((~close).sum())} of {close.numel()} places; the first, {list(place)}, is {said}"
 
 
 def _called(value: Any) -> str:
@@ -320,3 +308,69 @@ def _called(value: Any) -> str:
 def _read(name: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(Path(__file__).with_name(name).read_text())
     return found
+
+
+class Expected:
+    """A reference value, and how close to it a right answer comes."""
+
+    def __init__(self, value: Any, tolerance: float) -> None:
+        self.value = value
+        self.tolerance = tolerance
+
+    def __getitem__(self, index: Any) -> "Expected":
+        return Expected(self.value[index], self.tolerance)
+
+
+ORDINALS = ("first", "second", "third", "fourth")
+
+
+def expecting(value: Any, tolerance: float) -> Any:
+    """The value with every tensor in it as one that is expected."""
+    if isinstance(value, tuple | list):
+        items = [expecting(item, tolerance) for item in value]
+        return tuple(items) if isinstance(value, tuple) else items
+    if isinstance(value, dict):
+        return {key: expecting(item, tolerance) for key, item in value.items()}
+    return Expected(value.detach(), tolerance) if isinstance(value, torch.Tensor) else value
+
+
+def close(one: torch.Tensor, other: torch.Tensor, tolerance: float) -> torch.Tensor:
+    """Where two tensors of one shape have the same numbers, or the same infinity, or none."""
+    return torch.isclose(one, other, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+def difference(
+    actual: Any,
+    expected: Any,
+    named: Callable[[Any], str],
+    told: Callable[[torch.Tensor, torch.Tensor, torch.Tensor], str],
+    *,
+    tolerance: float | None = None,
+    what: str = "The result",
+) -> str | None:
+    """How a value differs from what is expected, one tensor or a tuple of them; None where it does not.
+
+    named: what a value is. told: how two tensors differ, given where they are close. tolerance: in the place of the
+    expected values' own.
+    """
+    if isinstance(expected, tuple):
+        if not isinstance(actual, tuple | list) or len(actual) != len(expected):
+            return f"{what} is {named(actual)}; {len(expected)} tensors are expected."
+        each = (
+            difference(one, other, named, told, tolerance=tolerance, what=f"The {nth} result")
+            for nth, one, other in zip(ORDINALS, actual, expected, strict=False)
+        )
+        return next(filter(None, each), None)
+    shape = tuple(expected.value.shape)
+    if not isinstance(actual, torch.Tensor):
+        return f"{what} is {named(actual)}; a tensor of shape {shape} is expected."
+    if actual.shape != shape:
+        return f"{what} has shape {tuple(actual.shape)}; {shape} is expected."
+    if actual.is_complex():
+        return f"{what} is complex; real numbers are expected."
+    tolerance = expected.tolerance if tolerance is None else tolerance
+    actual, right = actual.detach().to("cpu", torch.float64), expected.value.double()
+    if bool(((actual - right).abs() < tolerance * (1 + right.abs())).all()):
+        return None  # as mostly; what follows takes ten times as long, and knows infinity and NaN
+    alike = close(actual, right, tolerance)
+    return None if bool(alike.all()) else f"{what} {told(actual, right, alike)}"

@@ -16,6 +16,7 @@ from autograder.grading.redaction import without_folders
 from autograder.notebook import CodeCell
 from autograder.sandbox.inside.arguments import Arguments
 from autograder.sandbox.inside.faults import StudentFault
+from autograder.sandbox.inside.operations import Build, Call, NamedParameters, ProbeDevice
 from autograder.sandbox.losses import Crashed, TimedOut
 from autograder.student.face import Student
 from autograder.student.recording import Event, Recording
@@ -31,17 +32,21 @@ HEADER: dict[str, Any] = {
     "number": 1,
     "fault": None,
     "printed": "a",
-    "kind": "function",
-    "instance": 0,
-    "verdict": "follows",
     "value": {"tensor": "0"},
     "changed": [0],
     "devices": ["cpu"],
     "gradients": {"list": [{"tensor": "1"}, None]},
     "parameter_gradients": {"dict": [["W_query", {"tensor": "2"}]]},
     "library_calls": ["library attention"],
-    "parameters": {"dict": [["W_query", {"tensor": "0"}], ["W_key", {"tensor": "1"}]]},
 }
+VALUES: list[Any] = [
+    HEADER["value"],
+    "function",
+    "follows",
+    0,
+    {"dict": [["W_query", {"tensor": "0"}], ["W_key", {"tensor": "1"}]]},
+]
+"""What operations give: a call, the question for a kind, the probe of another device, a new instance, parameters."""
 FAULT = {
     "kind": "raised",
     "name": "softmax",
@@ -67,11 +72,11 @@ def _ask_everything(data: bytes) -> None:
     pair = Arguments((torch.zeros(2, 3), 2), {})
     asks = [
         lambda: student.softmax,
-        lambda: recording.build("softmax", pair),
-        lambda: recording.named_parameters(0),
-        lambda: recording.probe_device("softmax", pair),
-        lambda: recording.call("softmax", pair),
-        lambda: recording.call("softmax", pair, (torch.zeros(2, 3),)),
+        lambda: recording.ask(Build("softmax", pair)),
+        lambda: recording.ask(NamedParameters(0)),
+        lambda: recording.ask(ProbeDevice("softmax", pair)),
+        lambda: recording.ask(Call("softmax", pair)),
+        lambda: recording.ask(Call("softmax", pair, (torch.zeros(2, 3),))),
     ]
     for ask in asks:
         code.close()
@@ -82,7 +87,7 @@ def _ask_everything(data: bytes) -> None:
             continue
         _compare(getattr(seen, "value", seen))
     fingerprint = (Trace("grader", "failed", tuple(recording.events)),)
-    others = (Trace("grader", "failed", tuple(Event(e.operation, (), 1) for e in recording.events)),)
+    others = (Trace("grader", "failed", tuple(Event(e.operation, 1) for e in recording.events)),)
     for other in (fingerprint, others):
         Known(iter(fingerprint)).is_that_of(other)
     code.close()
@@ -113,11 +118,12 @@ check = _ask_everything
 @st.composite
 def _frames(draw: st.DrawFn) -> bytes:
     fault = draw(st.sampled_from([None, None, FAULT]))
-    header = draw(mutated({**HEADER, "fault": fault})).encode("utf-8", "surrogatepass")
+    header = {**HEADER, "value": draw(st.sampled_from(VALUES)), "fault": fault}
+    head = draw(mutated(header)).encode("utf-8", "surrogatepass")
     payload = draw(st.sampled_from([_PAYLOAD, b""]) | safetensors_bytes.blobs())
     lengths = st.sampled_from([0, 1, 1 << 20, (1 << 20) + 1, 64 << 20, (64 << 20) + 1, 2**32 - 1])
     sizes = draw(st.none() | st.none() | st.none() | st.tuples(lengths, lengths))
-    return draw(damaged(frame(header, payload, sizes)))
+    return draw(damaged(frame(head, payload, sizes)))
 
 
 inputs = _frames()
@@ -130,9 +136,9 @@ def large() -> Iterator[bytes]:
         yield frame(plain, payload)
     for filling in ("[],", "{},", "0,", '"",', '{"":0},', "1e9,", "[[[[[]]]]],", '{"list":[]},', '{"tensor":"0"},'):
         inner = filling * ((1 << 20) // len(filling) - 200)
-        for field in ("value", "changed", "parameters", "extra"):
+        for field in ("value", "changed", "gradients", "extra"):
             text = with_strange({**HEADER, "extra": 0}, [(field,)], [f'{{"list":[{inner}0]}}'])
             yield frame(text.encode(), _PAYLOAD)
     names = ",".join(f'["{number}",{{"tensor":"0"}}]' for number in range(30_000))
-    text = with_strange(HEADER, [("parameters",), ("parameter_gradients",)], [f'{{"dict":[{names}]}}', STRANGE[0]])
+    text = with_strange(HEADER, [("value",), ("parameter_gradients",)], [f'{{"dict":[{names}]}}', STRANGE[0]])
     yield frame(text.encode(), safetensors_bytes.large()[0])

@@ -9,7 +9,7 @@ from typing import Any
 from autograder.sandbox.inside import protocol
 from autograder.sandbox.limits import Limits
 from autograder.sandbox.losses import Crashed, Ending, TimedOut
-from autograder.sandbox.server import Worker
+from autograder.sandbox.worker import Worker
 from autograder.settings import load
 
 Answer = Callable[[dict[str, Any], protocol.Tensors], bytes]

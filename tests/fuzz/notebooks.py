@@ -30,15 +30,12 @@ NOTEBOOK: dict[str, Any] = {
 
 
 def check(data: bytes) -> None:
-    try:
-        parsed = notebook.parse(data)
-    except notebook.Damaged as reason:
-        _said(str(reason))
+    parsed = notebook.parse(data)
+    if isinstance(parsed, notebook.Damaged):
+        _said(str(parsed))
         return
-    try:
-        names = {notebook.unit_of(parsed).name}
-    except notebook.Damaged:
-        names = set()
+    of = notebook.unit_of(parsed)
+    names = set() if isinstance(of, notebook.Damaged) else {of.name}
     for unit in map(course.unit, sorted(names | {"dot_product_attention"})):
         cells = notebook.code_cells(parsed, unit)
         for exercise in unit.exercises:

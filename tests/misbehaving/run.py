@@ -55,7 +55,7 @@ def answered_with(lie):
     def mark(function):
         called = []
         def now(header, tensors):
-            if "value" in header and called:
+            if "gradients" in header and called:
                 called.clear()
                 return lie(header, tensors)
         def marked(*args):

@@ -1,16 +1,14 @@
 """The arguments of a call: by position, except those with a default, which graders give by name."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class Arguments:
+class Arguments(NamedTuple):
     """What a function or a class is called with."""
 
     positional: tuple[Any, ...] = ()
-    named: Mapping[str, Any] = field(default_factory=dict)
+    named: Mapping[str, Any] = {}
 
     def mapped(self, change: Callable[[Any], Any]) -> "Arguments":
         """The same arguments, each of them changed."""

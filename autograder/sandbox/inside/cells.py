@@ -14,8 +14,8 @@ from IPython.core.compilerop import CachingCompiler
 from IPython.core.history import HistoryManager
 from IPython.core.interactiveshell import InteractiveShell
 
-from .bench import CELL_PREFIX, raised
 from .faults import Raised
+from .raising import CELL_PREFIX, raised
 from .set_aside import SetAside
 
 MAX_OUTPUT = 10_000

@@ -174,11 +174,12 @@ def unpack(packed: Any, tensors: Tensors) -> Any:
 
     Takes its tensors out of `tensors`: one of 4 MB that is named a thousand times would be compared a thousand times.
     """
-    try:
-        value: Value = msgspec.convert(packed, Value)
-    except (msgspec.ValidationError, RecursionError):
-        raise ProtocolError("a value is not in the protocol's form") from None
-    return _Unpacking(tensors).value(value, 0)
+    if not isinstance(packed, Packed):  # which was read into its form as it came
+        try:
+            packed = msgspec.convert(packed, Value)
+        except (msgspec.ValidationError, RecursionError):
+            raise ProtocolError("a value is not in the protocol's form") from None
+    return _Unpacking(tensors).value(packed, 0)
 
 
 class _Unpacking:

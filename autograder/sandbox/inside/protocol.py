@@ -17,17 +17,7 @@ import safetensors.torch
 
 from .exact_reading import Closed, read
 from .nesting import MAX_TENSORS
-from .packing import (
-    MAX_DIMS,
-    MAX_TENSOR_BYTES,
-    Opaque,
-    ProtocolError,
-    Tensors,
-    as_it_arrives,
-    pack,
-    type_name,
-    unpack,
-)
+from .packing import MAX_DIMS, MAX_TENSOR_BYTES, Opaque, ProtocolError, Tensors, as_it_arrives, pack, type_name, unpack
 
 __all__ = ["Opaque", "ProtocolError", "Tensors", "as_it_arrives", "pack", "receive", "send", "type_name", "unpack"]
 

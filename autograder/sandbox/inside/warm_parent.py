@@ -30,6 +30,7 @@ from .cells import Notebook
 from .confinement import CannotConfine, Confinement, Terms, prepare
 from .observed_functions import observe_functions
 from .observed_operators import observe_operators
+from .operations import Build, Call, ProbeDevice
 from .resources import WorkerLimits
 
 GRACE = 2.0  # seconds
@@ -170,9 +171,9 @@ def _warm_up(notebook: Notebook) -> None:
     global_state.restore()  # imports what a worker whose search path is gone could not
     observe_operators()
     bench = Bench({"Linear": torch.nn.Linear})
-    layer, inputs = bench.build("Linear", Arguments((2, 2))), Arguments((torch.ones(2, 2),))
-    bench.call(layer, inputs, (torch.ones(2, 2),))
-    bench.probe_device(layer, inputs)
+    layer, inputs = bench.ask(Build("Linear", Arguments((2, 2)))), Arguments((torch.ones(2, 2),))
+    bench.ask(Call(layer, inputs, (torch.ones(2, 2),)))
+    bench.ask(ProbeDevice(layer, inputs))
     near, far = socket.socketpair()
     with near, far:
         protocol.send(near, {}, {"0": torch.ones(1)})

@@ -6,18 +6,20 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import torch
 
 from . import attempts, global_state, library_calls, processor, protocol, resources
-from .arguments import Arguments
-from .bench import Bench, Observation, raised, seed_generators
+from .bench import Bench, seed_generators
 from .cells import Notebook
 from .confinement import Confinement
 from .faults import Missing, Raised, StudentFault
+from .observation import Observation
+from .operations import KindOf, Operation, unpacked
+from .raising import raised
 
 _PR_SET_PDEATHSIG = 1
 
@@ -43,7 +45,7 @@ def work(connection: socket.socket, job: Job, notebook: Notebook, confinement: C
     notebook.settle()
     confinement.enforce(job.limits, job.scratch)
     pid = os.getpid()
-    service = _Service(notebook, Bench(notebook.names, job.device))
+    service = Service(notebook, Bench(notebook.names, job.device))
     while True:
         try:
             header, tensors = protocol.receive(connection)
@@ -85,91 +87,45 @@ def _settle(job: Job) -> None:
         torch.backends.cudnn.allow_tf32 = False
 
 
-class _Service:
-    """Turns requests into calls of the notebook and the bench, and what they give into answers."""
+class Service:
+    """Turns requests into operations on the bench, and what they give into answers; and runs the notebook's cells."""
 
     def __init__(self, notebook: Notebook, bench: Bench) -> None:
         self._notebook = notebook
         self._bench = bench
-        self._operations: dict[str, Callable[[dict[str, Any], protocol.Tensors], Answer]] = {
-            "cell": self._cell,
-            "kind": self._kind,
-            "manual_seed": _done(lambda h, t: bench.manual_seed(h["seed"])),
-            "build": self._build,
-            "call": self._call,
-            "named_parameters": self._named_parameters,
-            "load_parameters": _done(lambda h, t: bench.load_parameters(h["instance"], t)),
-            "to_dtype": _done(lambda h, t: bench.to_dtype(h["instance"], getattr(torch, h["dtype"]))),
-            "train": _done(lambda h, t: bench.train(h["instance"], h["mode"])),
-            "probe_device": self._probe_device,
-            "attempts": lambda h, t: (attempts.make_all(attempts.Bait(**h["bait"])), {}),
-        }
 
     def answer(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
         """The answer to one request; a fault of the student's code is an answer too."""
         try:
-            if header["operation"] != "cell":
-                global_state.restore()
-            return self._operations[header["operation"]](header, tensors)
+            match header["operation"]:
+                case "cell":
+                    return self._cell(header), {}
+                case "attempts":
+                    return attempts.make_all(attempts.Bait(**header["bait"])), {}
+            global_state.restore()
+            return self._asked(unpacked(header, tensors))
         except StudentFault as fault:
             return {"fault": _fault(fault)}, {}
         except BaseException as error:
             # Looking at a student's object runs code of theirs too: a subclass's methods, a lazy parameter.
             return {"fault": _fault(raised(error))}, {}
 
-    def _cell(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
+    def _cell(self, header: dict[str, Any]) -> dict[str, Any]:
         if header.get("only_shows"):
             self._notebook.set_aside(header["cell"], header["source"])
-            return {}, {}
+            return {}
         outcome = self._notebook.run(header["cell"], header["source"])
-        return {"printed": outcome.printed, "fault": _fault(outcome.error) if outcome.error else None}, {}
+        return {"printed": outcome.printed, "fault": _fault(outcome.error) if outcome.error else None}
 
-    def _kind(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
-        library_calls.taken()  # what ran in the cells, or for another exercise, is no matter of the one that begins
-        return {"kind": self._bench.kind(header["name"])}, {}
-
-    def _build(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
-        return {"instance": self._bench.build(header["name"], _arguments(header, tensors))}, {}
-
-    def _call(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
-        cotangents = protocol.unpack(header["cotangents"], tensors)
-        return _observation(self._bench.call(header["target"], _arguments(header, tensors), cotangents))
-
-    def _named_parameters(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
-        payload: protocol.Tensors = {}
-        parameters = self._bench.named_parameters(header["instance"])
-        return {"parameters": protocol.pack(parameters, payload)}, payload
-
-    def _probe_device(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
-        return {"verdict": self._bench.probe_device(header["target"], _arguments(header, tensors))}, {}
-
-
-def _arguments(header: dict[str, Any], tensors: protocol.Tensors) -> Arguments:
-    positional, named = protocol.unpack(header["arguments"], tensors)
-    return Arguments(tuple(positional), named)
-
-
-def _done(do: Callable[[dict[str, Any], protocol.Tensors], None]) -> Callable[..., Answer]:
-    """An operation that answers nothing but that it is done."""
-
-    def operation(header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
-        do(header, tensors)
-        return {}, {}
-
-    return operation
-
-
-def _observation(seen: Observation) -> Answer:
-    payload: protocol.Tensors = {}
-    answer = {
-        "value": protocol.pack(seen.value, payload),
-        "changed": seen.changed,
-        "devices": seen.devices,
-        "gradients": protocol.pack(seen.gradients, payload),
-        "parameter_gradients": protocol.pack(seen.parameter_gradients, payload),
-    }
-    # Last, for what is packed may be computed only now: a tuple's `__iter__`, a subclass's `detach`.
-    return {**answer, "library_calls": library_calls.taken()}, payload
+    def _asked(self, operation: Operation[Any]) -> Answer:
+        if isinstance(operation, KindOf):
+            library_calls.taken()  # what ran in the cells, or for another exercise, is no matter of the one that begins
+        given, payload = self._bench.ask(operation), protocol.Tensors()
+        if not isinstance(given, Observation):
+            return {"value": protocol.pack(given, payload)}, payload
+        answer = msgspec.structs.asdict(given.mapped(lambda value: protocol.pack(value, payload)))
+        # Last, for what is packed may be computed only now: a tuple's `__iter__`, a subclass's `detach`.
+        return {**answer, "library_calls": library_calls.taken()}, payload
 
 
 def _fault(fault: StudentFault) -> dict[str, Any]:

@@ -1,0 +1,229 @@
+"""What the graders can ask of a student's code: the one list of operations, each with how it is carried out.
+
+An operation is data: the trusted side sends it, and the worker carries it out on its bench. A new one needs no word
+anywhere else, but for the method that graders call it by (`student.face`).
+"""
+
+import copy
+import inspect
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+import msgspec
+import torch
+
+from . import device_probe
+from .arguments import Arguments
+from .bench import Bench, Target
+from .faults import Unusable
+from .gradients import gradients
+from .nesting import MAX_TENSORS, tensors_in
+from .observation import Observation
+from .packing import Tensors, Whole, pack, unpack
+from .raising import student_code
+
+T = TypeVar("T")
+Kind = Literal["function", "class"]
+_PLAIN = (str, int, bool, type(None))
+"""What stands in a header as it is."""
+
+
+class Operation(msgspec.Struct, Generic[T], frozen=True):
+    """One thing to ask, which gives a T."""
+
+    form: ClassVar[Any] = None
+    """The type that the answer is read as, where it is a plain value."""
+
+    def on(self, bench: Bench) -> T:
+        """Carries it out; what the student's code does wrong is raised as a StudentFault."""
+        raise NotImplementedError
+
+    def packed(self, tensors: Tensors) -> dict[str, Any]:
+        """As it stands in a header, with its tensors beside."""
+        asked = {field: getattr(self, field) for field in self.__struct_fields__}
+        packed = {field: value if type(value) in _PLAIN else pack(value, tensors) for field, value in asked.items()}
+        return {"operation": self.__struct_config__.tag, **packed}
+
+
+class KindOf(Operation[Kind], tag="kind", frozen=True):
+    """Whether a name is a function or a class; raises Missing or Unusable."""
+
+    form = Kind
+    name: str
+
+    def on(self, bench: Bench) -> Kind:
+        thing = bench.find(self.name)
+        if inspect.isclass(thing):
+            return "class"
+        if callable(thing):
+            return "function"
+        raise Unusable(f"`{self.name}` is not a function or a class but {type(thing).__name__}.")
+
+
+class ManualSeed(Operation[None], tag="manual_seed", frozen=True):
+    """The seed for what comes next; an instance that is built without one gets 0."""
+
+    seed: int
+
+    def on(self, bench: Bench) -> None:
+        bench.next_seed = self.seed
+        bench.seed(self.seed)
+
+
+class Build(Operation[int], tag="build", frozen=True):
+    """Builds an instance on the CPU, where seeds mean the same everywhere, then moves it to the device; its number."""
+
+    form = Whole
+    name: str
+    arguments: Arguments
+
+    def on(self, bench: Bench) -> int:
+        bench.seed(bench.next_seed)
+        bench.next_seed = 0
+        with student_code():
+            instance = self.arguments.apply(bench.find(self.name))
+        if not isinstance(instance, torch.nn.Module):
+            raise Unusable(f"`{self.name}` does not inherit from torch.nn.Module.")
+        with student_code():
+            instance.to(bench.device)
+        bench.instances.append(instance)
+        bench.built.append(self)
+        return len(bench.instances) - 1
+
+
+class Call(Operation[Observation[Any]], tag="call", frozen=True):
+    """Calls a function or an instance's forward on fresh copies of the arguments.
+
+    With cotangents (the gradient of some loss with respect to each output), gradients flow back to
+    every float argument and every parameter.
+    """
+
+    target: Target
+    arguments: Arguments
+    cotangents: tuple[torch.Tensor, ...] | None = None
+
+    def on(self, bench: Bench) -> Observation[Any]:
+        function = bench.target(self.target)
+        arguments = self.arguments.mapped(lambda arg: self._placed(arg, bench.device))
+        inputs = arguments.positional
+        before = [arg.detach().clone() if isinstance(arg, torch.Tensor) else None for arg in inputs]
+        with student_code():
+            value = arguments.apply(function)
+        changed = [i for i, held in enumerate(before) if held is not None and not _same(held, inputs[i])]
+        devices = sorted({leaf.device.type for leaf in islice(tensors_in(value), MAX_TENSORS)})
+        if self.cotangents is None:
+            return Observation(value, changed, devices, [], {})
+        parameters = dict(function.named_parameters()) if isinstance(self.target, int) else {}
+        return Observation(value, changed, devices, *gradients(value, self.cotangents, inputs, parameters))
+
+    def _placed(self, arg: Any, device: torch.device) -> Any:
+        if not isinstance(arg, torch.Tensor):
+            return copy.deepcopy(arg)
+        placed = arg.detach().to(device, copy=True)
+        return placed.requires_grad_() if self.cotangents is not None and placed.is_floating_point() else placed
+
+
+class NamedParameters(Operation[dict[str, torch.Tensor]], tag="named_parameters", frozen=True):
+    """The instance's parameters by name, in the order of creation."""
+
+    instance: int
+
+    def on(self, bench: Bench) -> dict[str, torch.Tensor]:
+        return {name: p.detach() for name, p in bench.instances[self.instance].named_parameters()}
+
+
+class LoadParameters(Operation[None], tag="load_parameters", frozen=True):
+    """Gives the parameters these values, in their own dtype; raises Unusable where names or shapes differ."""
+
+    instance: int
+    values: Mapping[str, torch.Tensor]
+
+    def on(self, bench: Bench) -> None:
+        own = dict(bench.instances[self.instance].named_parameters())
+        if own.keys() != self.values.keys():
+            has = ", ".join(sorted(own)) or "no parameters at all"
+            raise Unusable(f"Its parameters should be {', '.join(sorted(self.values))}; it has {has}.")
+        for name, parameter in own.items():  # in the order of creation: `values` may have come in any other
+            value = self.values[name]
+            if parameter.shape != value.shape:
+                shapes = f"{tuple(value.shape)}, here it is {tuple(parameter.shape)}"
+                raise Unusable(f"The parameter `{name}` should have shape {shapes}.")
+            parameter.data.copy_(value)
+
+
+class ToDtype(Operation[None], tag="to_dtype", frozen=True):
+    """`instance.to(dtype)`, the dtype by its name in torch."""
+
+    instance: int
+    dtype: str
+
+    def on(self, bench: Bench) -> None:
+        with student_code():
+            bench.instances[self.instance].to(getattr(torch, self.dtype))
+
+
+class Train(Operation[None], tag="train", frozen=True):
+    """`instance.train(mode)`."""
+
+    instance: int
+    mode: bool
+
+    def on(self, bench: Bench) -> None:
+        with student_code():
+            bench.instances[self.instance].train(self.mode)
+
+
+class ProbeDevice(Operation[str], tag="probe_device", frozen=True):
+    """Whether the code works on whatever device its inputs are on: see `device_probe`."""
+
+    form = str
+    target: Target
+    arguments: Arguments
+
+    def on(self, bench: Bench) -> str:
+        here = away = bench.target(self.target)
+
+        def on_cpu() -> Any:
+            bench.seed(0)
+            return self.arguments.mapped(copy.deepcopy).apply(here)
+
+        with student_code():
+            if isinstance(self.target, int):
+                # New instances: one that is moved is lost for the CPU, and one that has been called may hold anything.
+                here, away = (_rebuilt(bench, self.target) for _ in range(2))
+                away = device_probe.moved(away)
+            bench.seed(0)
+            return device_probe.probe(away, self.arguments, on_cpu)
+
+
+def _rebuilt(bench: Bench, number: int) -> Any:
+    """An instance built as the one of this number was, and in its mode; each time with the same numbers."""
+    built = bench.built[number]
+    bench.seed(0)
+    instance = built.arguments.apply(bench.find(built.name))
+    instance.train(bench.instances[number].training)  # which may be the student's own, and return nothing
+    return instance
+
+
+OPERATIONS = {kind.__struct_config__.tag: kind for kind in Operation.__subclasses__()}
+"""All of them, by the names that they have in a header."""
+
+
+def unpacked(header: Mapping[str, Any], tensors: Tensors) -> Operation[Any]:
+    """The operation that `packed` made the header of."""
+    kind = OPERATIONS[header["operation"]]
+    asked = {field: header[field] for field in kind.__struct_fields__}
+    given = {field: value if type(value) in _PLAIN else unpack(value, tensors) for field, value in asked.items()}
+    return kind(**{field: Arguments(*value) if field == "arguments" else value for field, value in given.items()})
+
+
+# Bound before any cell can put something else in their place.
+_equal, _nan_to_num = torch.equal, torch.nan_to_num
+
+
+def _same(before: torch.Tensor, after: torch.Tensor) -> bool:
+    # A student may also resize an input in place, or change its dtype through `.data`.
+    if before.shape != after.shape or before.dtype != after.dtype:
+        return False
+    return _equal(_nan_to_num(before), _nan_to_num(after.detach()))

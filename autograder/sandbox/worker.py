@@ -1,0 +1,102 @@
+"""One forked worker, as the trusted side has it: asks it one thing at a time, watches what it uses, ends it."""
+
+import select
+import socket
+import time
+from typing import TYPE_CHECKING, Any
+
+from .inside import protocol
+from .limits import Limits
+from .losses import Crashed, Ending, TimedOut, loss
+from .pace import Pace
+
+if TYPE_CHECKING:
+    from .server import WarmParent
+
+_WATCH_SECONDS = 0.5
+_SENDING_SECONDS = 10  # for an answer that has begun
+_IDLE_SECONDS = 10
+_CPU_LEEWAY_SECONDS = 1.0  # the worker's own limit comes first, and counts whole ones
+
+
+class Worker:
+    """One forked worker and the connection to it."""
+
+    def __init__(self, parent: "WarmParent", pid: int, connection: socket.socket, limits: Limits) -> None:
+        self._parent = parent
+        self._pid = pid
+        self._connection = connection
+        self._limits = limits
+        self._number = 0
+        self._looked = time.monotonic()
+        self._pace = Pace(parent.processes)
+        self._ended = False
+
+    def request(
+        self,
+        header: dict[str, Any],
+        tensors: protocol.Tensors | None = None,
+        *,
+        cpu_seconds: int,
+        form: type[Any] = dict,
+        wall_seconds: float | None = None,
+        idle_seconds: float = _IDLE_SECONDS,
+    ) -> tuple[Any, protocol.Tensors]:
+        """Asks one thing of the student's code.
+
+        form: what the answer is read as; a Struct with a `number` where a student's code may have written it.
+        wall_seconds: for this request, if that is less than `wall_factor` says. idle_seconds: in which it may wait for
+        something else than a processor. Time in the queue for a processor counts for neither.
+        Raises TimedOut, Crashed or SandboxLost; after any of them the worker is gone.
+        """
+        self._number += 1
+        self._pace = Pace(self._parent.processes)
+        seconds = float(cpu_seconds * self._limits.wall_factor)
+        deadline = time.monotonic() + (seconds if wall_seconds is None else min(seconds, wall_seconds))
+        self._connection.settimeout(_SENDING_SECONDS)
+        try:
+            protocol.send(self._connection, {**header, "number": self._number, "cpu_seconds": cpu_seconds}, tensors)
+            self._wait(deadline, cpu_seconds + _CPU_LEEWAY_SECONDS, idle_seconds)
+            answer, payload = protocol.receive(self._connection, time.monotonic() + _SENDING_SECONDS, form)
+            self._look_at_threads(at_once=header["operation"] == "cell")
+            if (answer.pop("number", None) if form is dict else answer.number) != self._number:
+                raise protocol.ProtocolError("an answer to something that was not asked")
+            return answer, payload
+        except (TimedOut, Crashed, TimeoutError) as outcome:
+            self.end()
+            raise self._parent.blames(TimedOut() if isinstance(outcome, TimeoutError) else outcome) from None
+        except (protocol.ProtocolError, OSError):
+            raise self._parent.blames(loss(self._end(hung_up=True), self._limits)) from None
+
+    @property
+    def queued(self) -> float:
+        """Seconds that the last request waited for a processor."""
+        return self._pace.queued
+
+    def _wait(self, deadline: float, cpu_seconds: float, idle_seconds: float) -> None:
+        """Until an answer begins to come."""
+        while not select.select([self._connection], [], [], _WATCH_SECONDS)[0]:
+            self._look_at_threads(at_once=True)
+            deadline += self._pace.look()
+            if self._pace.idle > idle_seconds:
+                raise TimedOut(f"It waited {idle_seconds:g} seconds for something that did not come.")
+            if time.monotonic() > deadline or self._pace.computed > cpu_seconds:
+                raise TimedOut
+
+    def _look_at_threads(self, *, at_once: bool) -> None:
+        now = time.monotonic()
+        if at_once or now - self._looked > _WATCH_SECONDS:
+            self._looked = now
+            if self._parent.has_too_many_threads():
+                raise Crashed(self._limits.said("threads"))
+
+    def end(self) -> None:
+        """Ends the worker; once, however often it is called."""
+        self._end(hung_up=False)
+
+    def _end(self, *, hung_up: bool) -> Ending:
+        if self._ended:
+            return Ending()
+        self._ended = True
+        self._connection.close()
+        return self._parent.end(self._pid, hung_up=hung_up)

@@ -1,0 +1,99 @@
+"""An answer of the untrusted side: read into typed fields, and held against what was asked before it is believed."""
+
+from typing import Any, TypeVar
+
+import msgspec
+import torch
+
+from ..compare import describe
+from ..sandbox.inside.faults import Missing, Place, Raised, StudentFault, Unusable
+from ..sandbox.inside.observation import Observation
+from ..sandbox.inside.operations import Call, NamedParameters, Operation
+from ..sandbox.inside.packing import Opaque, ProtocolError, Tensors, Value, Whole, unpack
+from ..sandbox.limits import Limits
+
+MAX_NAME, MAX_NAMES = 100, 20
+
+T = TypeVar("T")
+
+
+class Fault(msgspec.Struct):
+    """What the student's code did wrong."""
+
+    kind: str
+    name: str = ""
+    type_name: str = ""
+    message: str = ""
+    sentence: str = ""
+    place: tuple[str, Whole] | None = None
+    kinds: list[str] = []
+
+    def raised(self, limits: Limits) -> StudentFault:
+        """The fault as it is raised on this side."""
+        if self.kind == "missing":
+            return Missing(self.name[:MAX_NAME])
+        if self.kind == "raised":
+            kinds = self.kinds[:MAX_NAMES]
+            return Raised(self.type_name, self.message, self._place(), kinds, limits.hint(kinds, self.message))
+        return Unusable(self.sentence)
+
+    def _place(self) -> Place | None:
+        return Place(self.place[0][:MAX_NAME], self.place[1]) if self.place else None
+
+
+class Answer(Observation[Value]):
+    """Every field that any answer has: what an operation gives is an observation's value, and for a call all of it.
+
+    What is not there stays at its default, and what else is there is not read.
+    """
+
+    number: Whole = 0
+    fault: Fault | None = None
+    printed: str = ""
+
+
+def given(operation: Operation[T], answer: Answer, payload: Tensors) -> T:
+    """What the operation gives by this answer.
+
+    Raises ProtocolError and ValidationError where it is nothing that this operation can give.
+    """
+    found: Any
+    match operation:
+        case Call():
+            found = _observation(operation, answer.mapped(lambda value: unpack(value, payload)))
+        case NamedParameters():
+            found = _parameters(unpack(answer.value, payload))
+        case _:
+            found = msgspec.convert(answer.value, operation.form)
+    read: T = found
+    return read
+
+
+def _observation(call: Call, seen: Observation[Any]) -> Observation[Any]:
+    arity = len(call.arguments.positional)
+    well_formed = (
+        isinstance(seen.gradients, list)
+        and len(seen.gradients) == (0 if call.cotangents is None else arity)
+        and isinstance(seen.parameter_gradients, dict)
+        and all(
+            gradient is None or isinstance(gradient, torch.Tensor | Opaque)
+            for gradient in (*seen.gradients, *seen.parameter_gradients.values())
+        )
+        and all(0 <= position < arity for position in seen.changed)
+        and len(set(seen.changed)) == len(seen.changed)
+        and len(seen.devices) <= MAX_NAMES
+        and len(seen.library_calls) <= MAX_NAMES
+    )
+    if not well_formed:
+        raise ProtocolError("an observation is not in the protocol's form")
+    return seen
+
+
+def _parameters(parameters: Any) -> dict[str, torch.Tensor]:
+    if not isinstance(parameters, dict) or not all(isinstance(name, str) for name in parameters):
+        raise ProtocolError("parameters are not in the protocol's form")
+    for name, parameter in parameters.items():
+        if not isinstance(parameter, torch.Tensor):
+            said = f"{name[:MAX_NAME]}` is {describe(parameter)}"
+            raise Unusable(f"Its parameter `{said}; a tensor of real numbers is expected.")
+    return parameters

@@ -1,0 +1,80 @@
+"""The list of operations: each gives the same far away as here, and an answer that it cannot give is refused."""
+
+import json
+
+import msgspec
+import pytest
+import torch
+
+from autograder.sandbox.inside import protocol, worker
+from autograder.sandbox.inside.arguments import Arguments
+from autograder.sandbox.inside.bench import Bench
+from autograder.sandbox.inside.observation import Observation
+from autograder.sandbox.inside.operations import (
+    OPERATIONS,
+    Build,
+    Call,
+    KindOf,
+    LoadParameters,
+    ManualSeed,
+    NamedParameters,
+    ProbeDevice,
+    ToDtype,
+    Train,
+)
+from autograder.sandbox.losses import Crashed
+from autograder.student.answer import Answer, given
+
+from .test_cost_of_answers import answered_with
+
+INPUTS = Arguments((torch.arange(6.0).reshape(2, 3),))
+ASKED = [
+    KindOf("Linear"),
+    ManualSeed(7),
+    Build("Linear", Arguments((3, 2), {"bias": True})),
+    Call(0, INPUTS),
+    Call(0, INPUTS, (torch.ones(2, 2),)),
+    NamedParameters(0),
+    LoadParameters(0, {"weight": torch.ones(2, 3), "bias": torch.zeros(2)}),
+    Call(0, INPUTS),
+    ToDtype(0, "float64"),
+    Train(0, False),
+    Call(0, Arguments((torch.ones(2, 3, dtype=torch.float64),))),
+    ProbeDevice("f", INPUTS),
+]
+NAMES = {"Linear": torch.nn.Linear, "f": lambda x: x.exp()}
+
+
+def far_away(service, operation):
+    """What comes of an operation that goes to a worker and back, with all its bytes."""
+    tensors = {}
+    header = json.loads(protocol._as_json(operation.packed(tensors)))
+    answer, payload = service.answer(header, tensors)
+    return given(operation, msgspec.json.decode(protocol._as_json(answer), type=Answer), payload)
+
+
+def plain(value):
+    """The value, with tensors as what can be compared."""
+    if isinstance(value, Observation):
+        return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, torch.Tensor):
+        return value.dtype, value.tolist()
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def test_each_gives_the_same_far_away_as_here():
+    assert {type(operation) for operation in ASKED} == set(OPERATIONS.values())
+    here, service = Bench(NAMES), worker.Service(None, Bench(NAMES))
+    for operation in ASKED:
+        assert plain(far_away(service, operation)) == plain(here.ask(operation)), operation
+
+
+@pytest.mark.parametrize("operation", ASKED, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("value", [{"opaque": "a"}, {"list": [1]}, 1.5], ids=str)
+def test_an_answer_that_it_cannot_give_is_a_crash(operation, value):
+    """Of a call any value can come; gradients are a list."""
+    header = {"value": value, "gradients": {"dict": []} if value == {"list": [1]} else value}
+    with answered_with({"parameter_gradients": {"dict": []}, **header}) as code, pytest.raises(Crashed):
+        code.ask(operation)
