@@ -1,6 +1,6 @@
 """What a grader is given: `student`, `reference` and `rng`.
 
-`pytest autograder/hidden` runs the graders on the solutions, which must pass every one. A grading session calls them
+`pytest autograder/hidden` runs the graders on the solutions, which must pass every one. A grader process calls them
 itself, with a submission as `student`.
 """
 
