@@ -173,12 +173,20 @@ def test_a_mistake_of_two_exercises_is_written_once(tmp_path):
         ("says:", "say:", "`doubled`: .*unknown field `say`"),
         ("edit: return x -> return 2 * x", "of: solution", "`doubled`: a mistake has either edits or an answer"),
         ("edit: return x -> return 2 * x", "edit: return 2 * x", "`doubled`: an edit is written `old -> new`"),
+        ("says:", "edit: a -> b\n    edit:", "`edit` is there twice"),
+        ("exercises:", "exercise:", "`exercises` should say which exercise"),
         ("value,", "worth,", "a group is called `KIND, caught by GRADER`, not `worth, caught by test_values`"),
     ],
 )
 def test_a_mistake_in_the_file_is_named(tmp_path, old, new, said):
-    with pytest.raises(ValueError, match=rf"mistakes\.yaml: {said}"):
+    with pytest.raises(EditError, match=rf"mistakes\.yaml: {said}"):
         read(tmp_path, FILE.replace(old, new))
+
+
+def test_an_edit_that_cannot_be_made_says_where_it_is_written(tmp_path):
+    (one, _) = read(tmp_path, FILE.replace("return x ->", "return y ->"))
+    with pytest.raises(EditError, match=r"mistakes\.yaml: `doubled`: `return y` should be there exactly once"):
+        one.source()
 
 
 def test_what_is_no_answer_is_said():

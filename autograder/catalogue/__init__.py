@@ -70,12 +70,12 @@ def used_by(unit: str, exercise: str) -> frozenset[str]:
 
 @cache
 def misconceptions(unit: str) -> dict[str, Candidate]:
-    """The unit's misconceptions by name; raises ValueError where a file of them is wrong."""
+    """The unit's misconceptions by name; raises EditError where a file of them is wrong."""
     found: dict[str, Candidate] = {}
     for file in sorted((Path(__file__).parents[1] / "misconceptions" / unit).rglob("*.yaml")):
         for candidate in mistakes_in(file, unit, lambda exercise, of: _text(unit, exercise, of)):
             if candidate.name in found:
-                raise ValueError(f"{file}: another exercise of this unit has a mistake called `{candidate.name}`.")
+                raise EditError(f"{file}: another exercise of this unit has a mistake called `{candidate.name}`.")
             found[candidate.name] = candidate
     return found
 
@@ -104,7 +104,7 @@ def right_answers(unit: str) -> dict[str, Candidate]:
 @cache
 def _text(unit: str, exercise: str, of: str) -> str:
     """What an edit is made in, as a student would type it: the exercise's solution, or its right answer called `of`."""
-    known = solutions(unit)[exercise] if of == SOLUTION else right_answers(unit).get(of)
+    known = solutions(unit).get(exercise) if of == SOLUTION else right_answers(unit).get(of)
     if known is None or known.exercise != exercise:
-        raise EditError(f"`{exercise}` has no right answer called `{of}`")
+        raise EditError(f"`{exercise}` has no {'solution' if of == SOLUTION else f'right answer called `{of}`'}")
     return re.sub(rf"\A(class|def) {of}\b", rf"\1 {exercise}", as_typed(inspect.getsource(known.answer)))

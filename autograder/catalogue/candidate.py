@@ -37,17 +37,24 @@ class Code:
     exercise: str
     base: str
     edits: tuple[Edit, ...] = ()
+    origin: str = ""
+    """Where it is written, for whoever must mend it."""
 
     @cached_property
     def text(self) -> str:
-        """The code; raises EditError where an edit cannot be made, and where what they make is not Python."""
-        text = edited(self.base, self.edits)
+        """The code; raises EditError where an edit cannot be made, or what it makes is no answer to the exercise."""
+        try:
+            return self._definition(edited(self.base, self.edits))
+        except EditError as reason:
+            raise EditError(f"{self.origin}: {reason}." if self.origin else str(reason)) from None
+
+    def _definition(self, text: str) -> str:
         try:
             (definition,) = ast.parse(text).body
         except (SyntaxError, ValueError) as reason:
-            raise EditError(f"what is left is not one definition ({reason}):\n{text}") from None
+            raise EditError(f"the code is not one definition ({reason}):\n{text}") from None
         if getattr(definition, "name", None) != self.exercise:
-            raise EditError(f"what is left does not define `{self.exercise}`")
+            raise EditError(f"the code does not define `{self.exercise}`")
         return ast.unparse(definition)
 
     @cached_property

@@ -14,6 +14,7 @@ longer than the whole code, that stands as `answer`.
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import yaml
@@ -34,38 +35,61 @@ class _Mistake(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def mistakes_in(file: Path, unit: str, base: Callable[[str, str], str]) -> Iterator[Candidate]:
-    """The mistakes of one file; raises ValueError, which says what is wrong with which.
+    """The mistakes of one file; raises EditError, which says what is wrong with which.
 
     base: the text of an exercise's answer (its solution, or the right answer of that name) as a student would type it.
     """
-    content = yaml.load(file.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    content = _read(file)
     of = content.pop("of", SOLUTION)
-    exercises = content.pop("exercises")
+    exercises = content.pop("exercises", None)
+    if exercises is None:
+        raise EditError(f"{file}: `exercises` should say which exercise these are mistakes in.")
     prefixes = {exercises: ""} if isinstance(exercises, str) else exercises
 
-    def code(mistake: _Mistake, exercise: str) -> Code:
+    def code(mistake: _Mistake, exercise: str, origin: str) -> Code:
         edits = [Edit.parse(one) for one in _each(mistake.edit)]
         edits += [Edit.parse(one, everywhere=True) for one in _each(mistake.each)]
         if (mistake.answer is None) == (not edits):
             raise EditError("a mistake has either edits or an answer")
         if mistake.answer is not None:
-            return Code(unit, exercise, mistake.answer)
+            return Code(unit, exercise, mistake.answer, origin=origin)
         name = mistake.of or of
-        return Code(
-            unit, exercise, base(exercise, name if name == SOLUTION else prefixes[exercise] + name), tuple(edits)
-        )
+        if name != SOLUTION:
+            name = prefixes[exercise] + name
+        return Code(unit, exercise, base(exercise, name), tuple(edits), origin)
 
     for group, mistakes in content.items():
         kind, _, caught_by = group.partition(_CAUGHT_BY)
         if kind not in KINDS or not caught_by:
-            raise ValueError(f"{file}: a group is called `KIND{_CAUGHT_BY}GRADER`, not `{group}`.")
+            raise EditError(f"{file}: a group is called `KIND{_CAUGHT_BY}GRADER`, not `{group}`.")
         for name, written in mistakes.items():
+            origin = f"{file}: `{name}`"
             try:
                 mistake = msgspec.convert(written, _Mistake)
                 for exercise, prefix in prefixes.items():
-                    yield Candidate(exercise, prefix + name, mistake.says, code(mistake, exercise), kind, caught_by)
+                    made = code(mistake, exercise, origin)
+                    yield Candidate(exercise, prefix + name, mistake.says, made, kind, caught_by)
             except (msgspec.ValidationError, EditError) as reason:
-                raise ValueError(f"{file}: `{name}`: {reason}.") from None
+                raise EditError(f"{origin}: {reason}.") from None
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """YAML in which no key stands twice: of two mistakes of one name, one would be lost."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [key.value for key, _ in node.value]
+        if twice := {key for key in keys if keys.count(key) > 1}:
+            raise EditError(f"`{min(twice)}` is there twice")
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep)
+        return mapping
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = yaml.load(file.read_text(), Loader=_Loader)
+    except (yaml.YAMLError, EditError) as reason:
+        raise EditError(f"{file}: {reason}.") from None
+    return content
 
 
 def _each(written: str | list[str]) -> list[str]:

@@ -75,7 +75,7 @@ def _answer(desk: Desk, graders: Graders, request: Request) -> Answer:
             case MakeHandout(unit=unit_name):
                 examples = public_examples.of_unit(graders, unit_name)
                 return Handout(examples, known_mistakes.of_unit(unit_name, examples))
-    except (course.UnknownUnit, public_examples.WrongSolution) as reason:
+    except (course.UnknownUnit, public_examples.WrongSolution, catalogue.EditError) as reason:
         return Refused(str(reason))
 
 
