@@ -133,8 +133,11 @@ def test_stopped_while_the_gradebook_is_made_and_made_again(new, tmp_path, by):
     expected, root = tmp_path / "expected", tmp_path / "course"
     for folder in (expected, root):
         shutil.copytree(new, folder)
-    ClassGradebook(expected, UNIT).close()
-    make = partial(ClassGradebook, root, UNIT)
+    ClassGradebook(course_directory(expected), UNIT).close()
+
+    def make():
+        return ClassGradebook(course_directory(root), UNIT)
+
     _, times = times_in(make)
     assert len(times) > 5
     for moment in times:

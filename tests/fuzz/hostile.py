@@ -1,6 +1,7 @@
 """The other end of a worker's connection, as a hostile worker would hold it."""
 
 import contextlib
+import queue
 import socket
 import threading
 from collections.abc import Callable
@@ -54,10 +55,18 @@ class _HostileWorker(Worker):
         super().__init__(parent, pid, near, parent.limits)
         self._answer, self._last = answer, last
         self._sender: threading.Thread | None = None
+        self._requests: queue.Queue[tuple[dict[str, Any], protocol.Tensors]] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        """At once: a request that is larger than what a socket takes would wait for its reader."""
+        with contextlib.suppress(OSError, protocol.ProtocolError):  # the trusted side has hung up
+            while True:
+                self._requests.put(protocol.receive(self._far))
 
     def _wait(self, deadline: float, cpu_seconds: float, idle_seconds: float) -> None:
-        """Here the request is read and answered, just before the trusted side would wait for it."""
-        request, tensors = protocol.receive(self._far)
+        """Here the request is answered, just before the trusted side would wait for it."""
+        request, tensors = self._requests.get()
         answer = self._answer(request, tensors)
         self._join()
         if len(answer) <= _BUFFER:
@@ -75,6 +84,8 @@ class _HostileWorker(Worker):
 
     def close(self) -> None:
         self._join()
+        with contextlib.suppress(OSError):
+            self._far.shutdown(socket.SHUT_RDWR)
         self._far.close()
 
     def _join(self) -> None:
