@@ -12,7 +12,7 @@
 longer than the whole code, that stands as `answer`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -73,15 +73,14 @@ def mistakes_in(file: Path, unit: str, base: Callable[[str, str], str]) -> Itera
                 raise EditError(f"{origin}: {reason}.") from None
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+class _Loader(yaml.CSafeLoader):
     """YAML in which no key stands twice: of two mistakes of one name, one would be lost."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         keys = [key.value for key, _ in node.value]
         if twice := {key for key in keys if keys.count(key) > 1}:
             raise EditError(f"`{min(twice)}` is there twice")
-        mapping: dict[Any, Any] = super().construct_mapping(node, deep)
-        return mapping
+        return super().construct_mapping(node, deep)
 
 
 def _read(file: Path) -> dict[str, Any]:
