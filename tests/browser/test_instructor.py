@@ -41,6 +41,8 @@ def submission(page, autograded):
         page.goto(SUBMISSIONS)
         row(page, student).get_by_role("link").first.click()
         row(page, UNIT).get_by_role("link", name=UNIT).click()
+        # Until the scores have arrived, the page takes no notice of what is typed.
+        expect(page.locator(".extra-credit").last).to_have_attribute("placeholder", "0")
 
     return submission
 
