@@ -16,6 +16,9 @@ ExerciseStatus = Literal[
 TestOutcome = Literal["passed", "failed", "withheld", "not_run", "grader_error"]
 
 
+REPORT_FILE = "report.json"
+"""The whole report, next to the marked notebook, for the instructor."""
+
 NOT_WRITTEN = "Nothing is written in the cell"
 """How the message begins for an exercise whose stub is untouched."""
 

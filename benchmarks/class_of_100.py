@@ -21,7 +21,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from autograder.course import REPOSITORY
+from tests import REPOSITORY
 
 from . import stock_course
 from .one_batch import STAGES

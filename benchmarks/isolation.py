@@ -12,15 +12,16 @@ import tempfile
 import time
 from collections.abc import Callable
 
+from msgspec.structs import replace
 from rich.console import Console
 from rich.table import Table
 
 from autograder import catalogue
-from autograder.grading.client import Grader
-from autograder.notebook import filled_in
+from autograder.client.marker import Marker
+from autograder.course.cells import filled_in
+from autograder.course.settings import Isolation, load
 from autograder.sandbox import isolation
 from autograder.sandbox.inside import files, resources, system_calls
-from autograder.settings import Isolation, Settings, load
 
 from .cpu_time import of_tree
 
@@ -31,8 +32,7 @@ LEVELS = ("none", "B", "A")
 def levels(rounds: int) -> dict[str, list[float]]:
     """CPU seconds per submission at each level, grader process and sandbox together, round by round."""
     content = filled_in(UNIT, {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()})
-    limits = load().limits
-    graders = {level: Grader("cpu", Settings(Isolation(level, level == "none"), limits)) for level in LEVELS}
+    graders = {level: Marker("cpu", replace(load(), isolation=Isolation(level, level == "none"))) for level in LEVELS}
     used: dict[str, list[float]] = {level: [] for level in LEVELS}
     for number in range(rounds + 1):
         for level in LEVELS[number % 3 :] + LEVELS[: number % 3]:

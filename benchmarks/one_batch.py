@@ -12,13 +12,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from autograder import settings
+from msgspec.structs import replace
+
 from autograder.classroom.assignment import assignment
 from autograder.classroom.autograded import Autograded
 from autograder.classroom.feedback_page import FeedbackPages
 from autograder.classroom.grade import grade
-from autograder.classroom.gradebook import ClassGradebook
-from autograder.settings import Isolation, Settings
+from autograder.course import settings
+from autograder.course.settings import Isolation
+from autograder.gradebook.class_gradebook import ClassGradebook
 
 from .memory import Watching
 
@@ -50,7 +52,7 @@ def main() -> None:
     for stage, (owner, names) in STAGES.items():
         for name in names:
             timed(owner, name, spent, stage)
-    asked = Settings(Isolation("A"), settings.load().limits)
+    asked = replace(settings.load(), isolation=Isolation("A"))
     work = assignment(unit, root, None, None)
     started = time.monotonic()
     watching = Watching()

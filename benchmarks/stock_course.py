@@ -17,10 +17,10 @@ from typing import Any
 import torch
 
 from autograder import catalogue, course
-from autograder.grading.examiner import Examiner, candidate_bench
-from autograder.grading.graders import collected
-from autograder.nbgrader_plugin import tools
-from autograder.notebook import filled_in
+from autograder.course.cells import filled_in
+from autograder.gradebook import tools
+from autograder.graders.collected import collected
+from autograder.marking.examiner import Examiner, candidate_bench
 from autograder.sandbox.inside.operations import Call
 
 CONFIG = """c = get_config()
@@ -74,7 +74,7 @@ def build(root: Path, unit: str, checks: Mapping[str, Any], more: str = "") -> N
     (root / "nbgrader_config.py").write_text(CONFIG.format(more=more))
     source = root / "source" / unit
     source.mkdir(parents=True)
-    notebook = json.loads((course.SOURCE / unit / f"{unit}.ipynb").read_bytes())
+    notebook = json.loads((course.source(unit).parent / f"{unit}.ipynb").read_bytes())
     points = {exercise.check: exercise for exercise in course.unit(unit).exercises}
     for cell in notebook["cells"]:
         exercise = points.get(cell["metadata"].get("nbgrader", {}).get("grade_id"))
@@ -84,7 +84,7 @@ def build(root: Path, unit: str, checks: Mapping[str, Any], more: str = "") -> N
             encoded = base64.b64encode(buffer.getvalue()).decode()
             cell["source"] = CHECK.format(name=exercise.name, calls=encoded, points=exercise.points)
     (source / f"{unit}.ipynb").write_text(json.dumps(notebook))
-    for path in (course.SOURCE / unit).iterdir():
+    for path in (course.source(unit).parent).iterdir():
         if path.suffix != ".ipynb":
             shutil.copy(path, source)
     nbgrader(root, "generate_assignment", unit)

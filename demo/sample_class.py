@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder import catalogue
-from autograder.notebook import filled_in
+from autograder.course.cells import filled_in
 
 UNIT = "self_attention"
 SUBMITTED = Path(__file__).parent / "submitted"

@@ -13,10 +13,10 @@ from typing import Any
 import torch
 
 from autograder import catalogue, course
-from autograder.course import RELEASE
-from autograder.grading import marking
-from autograder.grading.examiner import Examiner, candidate_bench
-from autograder.grading.graders import Grader, Graders, collected
+from autograder.graders.collected import Grader, Graders, collected
+from autograder.marking import scoring
+from autograder.marking.examiner import Examiner, candidate_bench
+from tests import RELEASE
 
 Answer = Callable[..., Any]
 
@@ -169,7 +169,7 @@ def _print_findings(every: Graders) -> None:
             for name, answer in adversaries(unit, exercise.name):
                 candidate = catalogue.Candidate(exercise.name, name, "", answer)
                 finding = examiner.examine(unit, exercise.name, candidate_bench(unit, candidate), candidate)
-                marked = marking.mark(exercise, finding.verdicts, library_calls=set())
+                marked = scoring.mark(exercise, finding.verdicts, library_calls=set())
                 graders = every[unit][exercise.name]
                 kinds = {grader.name: _kind(grader) for grader in graders}
                 passed = [v.grader.name for v in finding.verdicts if v.outcome == "passed"]

@@ -14,16 +14,18 @@ import torch
 from hypothesis import settings
 
 from autograder import catalogue
-from autograder.course import REPOSITORY
-from autograder.grading.client import Grader
-from autograder.notebook import filled_in
+from autograder.client.marker import Marker
+from autograder.course.cells import filled_in
+from autograder.course.settings import load
 from autograder.report import Report
 from autograder.sandbox.inside.confinement import Level
 from autograder.sandbox.launch import launch
 from autograder.sandbox.server import WarmParent
-from autograder.settings import load
+from tests import REPOSITORY
 
 UNIT = "self_attention"
+collect_ignore = ["own_course"]
+"""Its tests are graders, and run by `test_own_course`."""
 
 # What is imported from release/ leaves nothing there that another test would find.
 sys.dont_write_bytecode = True
@@ -66,9 +68,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 @pytest.fixture(scope="session")
-def grader() -> Iterator[Grader]:
+def grader() -> Iterator[Marker]:
     """A real grader process with its sandbox, for the whole run."""
-    with Grader("cpu") as process:
+    with Marker("cpu") as process:
         yield process
 
 
@@ -76,11 +78,15 @@ def grader() -> Iterator[Grader]:
 def warm_parent() -> Iterator[Callable[[Level], WarmParent]]:
     """The warm parent of a level, with the usual limits: one for the whole run, so it must be left as it was."""
     with ExitStack() as parents:
-        yield cache(lambda level: parents.enter_context(WarmParent(launch(level, load().limits, cuda=False))))
+        yield cache(
+            lambda level: parents.enter_context(
+                WarmParent(launch(level, load().limits, cuda=False, check=load().check))
+            )
+        )
 
 
 @pytest.fixture
-def mark(grader: Grader) -> Callable[..., Report]:
+def mark(grader: Marker) -> Callable[..., Report]:
     """Marks the unit's notebook with these answers typed in; the others are the solutions."""
 
     def mark(**answers: str) -> Report:

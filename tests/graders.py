@@ -14,8 +14,8 @@ import torch
 from msgspec.structs import astuple
 
 from autograder import course
-from autograder.grading.examiner import candidate_bench
-from autograder.grading.graders import Grader, Graders, collected
+from autograder.graders.collected import Grader, Graders, collected
+from autograder.marking.examiner import candidate_bench
 from autograder.sandbox.inside.arguments import Arguments
 from autograder.sandbox.inside.operations import Operation
 from autograder.student.face import Student

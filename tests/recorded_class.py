@@ -6,13 +6,13 @@ import sqlite3
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autograder import settings
 from autograder.classroom.assignment import assignment
 from autograder.classroom.grade import ClassResult, grade
 from autograder.classroom.hand_in import HandIn, Submissions
-from autograder.classroom.marking_ahead import Marked
-from autograder.grading.client import Grader
-from autograder.grading.requests import Ready
+from autograder.classroom.marking_ahead import MarkedHandIn
+from autograder.client.marker import Marker
+from autograder.client.requests import Ready
+from autograder.course import settings
 
 UNIT = "dot_product_attention"
 
@@ -21,19 +21,19 @@ UNIT = "dot_product_attention"
 class RecordedClass:
     """Hands out reports made before, in the place of the grader processes of a batch."""
 
-    grader: Grader
-    known: dict[bytes, Marked]
+    grader: Marker
+    known: dict[bytes, MarkedHandIn]
     asked: list[str]
     """Who was to be marked in the last run."""
 
-    def marked(self, hand_in: HandIn, submissions: Submissions) -> Marked:
+    def marked(self, hand_in: HandIn, submissions: Submissions) -> MarkedHandIn:
         """The real grader's report on these bytes, made once."""
         read = submissions.read(hand_in)
         content = read.file.content
         name = f"{hand_in.student}/{UNIT}/{hand_in.notebook}"
         key = os.fsencode(name) + content
         if key not in self.known:
-            self.known[key] = Marked(hand_in, content, self.grader.mark(name, content, UNIT))
+            self.known[key] = MarkedHandIn(hand_in, content, self.grader.mark(name, content, UNIT))
         return replace(self.known[key], hand_in=hand_in, stamp=read.stamp)
 
     def grade(self, root: Path, *, regrade: bool = False) -> ClassResult:

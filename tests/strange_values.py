@@ -20,9 +20,9 @@ from torch._subclasses import FakeTensorMode
 
 from autograder import course
 from autograder.diagnosis.fingerprint import Known
-from autograder.grading import marking
-from autograder.grading.examiner import Examiner, Finding, candidate_bench
-from autograder.grading.graders import Graders, collected
+from autograder.graders.collected import Graders, collected
+from autograder.marking import scoring
+from autograder.marking.examiner import Examiner, Finding, candidate_bench
 from autograder.sandbox.inside import packing, worker
 from autograder.sandbox.inside.bench import Bench
 from autograder.sandbox.inside.operations import Call, NamedParameters, Operation
@@ -232,7 +232,7 @@ def _faults(graders: Graders, unit: course.Unit, every: int) -> Iterator[str]:
         begun = time.thread_time()
         finding = examined(examiner, unit.name, exercise.name, twist, where)
         Known(iter(right[exercise.name])).is_that_of(finding.fingerprint)  # as with each misconception's
-        report = marking.mark(exercise, finding.verdicts, library_calls=set())
+        report = scoring.mark(exercise, finding.verdicts, library_calls=set())
         label = f"{exercise.name}, {where}: {name}"
         if report.status not in ("passed", "failed"):
             said = {verdict.seen for verdict in finding.verdicts if verdict.outcome != "passed"}

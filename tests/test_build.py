@@ -10,6 +10,8 @@ from autograder import catalogue, course
 from autograder.build import course_files
 from autograder.build.solution_cell import solution_cell, written_answers
 from autograder.build.source_notebook import BuildError, digest, source_notebook
+from autograder.notebook import joined
+from tests import RELEASE, REPOSITORY, SOURCE
 
 from .graders import listed
 
@@ -84,7 +86,7 @@ def test_bad_exercise_line_is_one_sentence(text, lines, sentence):
 
 
 def test_running_a_source_notebook_is_no_edit():
-    notebook = json.loads((course.SOURCE / "self_attention" / "self_attention.ipynb").read_text())
+    notebook = json.loads((SOURCE / "self_attention" / "self_attention.ipynb").read_text())
     before = digest(notebook)
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
@@ -94,18 +96,18 @@ def test_running_a_source_notebook_is_no_edit():
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_release_holds_no_answer_no_mistake_and_no_grader(unit):
-    assert {path.name for path in (course.RELEASE / unit).iterdir()} == {
+    assert {path.name for path in (RELEASE / unit).iterdir()} == {
         f"{unit}.ipynb",
         "attention_check.py",  # the same for every unit
         "known_mistakes.json",
         "public_examples.json",
     }
-    assert (course.RELEASE / unit / "attention_check.py").read_text() == course_files.released_check()
-    data = "\n".join(path.read_text() for path in sorted((course.RELEASE / unit).glob("*.json")))
-    cells = json.loads((course.RELEASE / unit / f"{unit}.ipynb").read_text())["cells"]
-    released = data + "\n".join(course.joined(cell["source"]) for cell in cells)
+    assert (RELEASE / unit / "attention_check.py").read_text() == course_files.released_check()
+    data = "\n".join(path.read_text() for path in sorted((RELEASE / unit).glob("*.json")))
+    cells = json.loads((RELEASE / unit / f"{unit}.ipynb").read_text())["cells"]
+    released = data + "\n".join(joined(cell["source"]) for cell in cells)
     solutions = catalogue.solutions(unit)
-    for answer in written_answers((course.REPOSITORY / "solutions" / f"{unit}.py").read_text()).values():
+    for answer in written_answers((REPOSITORY / "solutions" / f"{unit}.py").read_text()).values():
         assert answer[:60] not in released
     for exercise in course.unit(unit).exercises:
         for line in _body_lines(solutions[exercise.name].source()):
@@ -120,7 +122,7 @@ def test_release_holds_no_answer_no_mistake_and_no_grader(unit):
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_release_holds_the_cases_of_public_graders_and_of_no_other(unit):
-    examples = json.loads((course.RELEASE / unit / "public_examples.json").read_text())
+    examples = json.loads((RELEASE / unit / "public_examples.json").read_text())
     released = {example["statement"] for exercise in examples.values() for example in exercise["examples"]}
     graders = [grader for grader in listed() if grader.exercise.startswith(f"{unit}.")]
     public = [grader for grader in graders if "public" in grader.markers.split(",")]

@@ -11,8 +11,8 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder import catalogue, course
-from autograder.course import REPOSITORY
-from autograder.notebook import filled_in
+from autograder.course.cells import filled_in
+from tests import REPOSITORY
 
 UNIT = "dot_product_attention"
 

@@ -8,7 +8,7 @@ import pytest
 from autograder import catalogue, course
 from autograder.classroom.assignment import assignment
 from autograder.classroom.marking_ahead import MarkingAhead
-from autograder.notebook import filled_in
+from autograder.course.cells import filled_in
 
 from .misbehaving.case import UNIT, cases
 from .misbehaving.run import notebook, settings

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course import REPOSITORY
+from tests import REPOSITORY
 
 from . import nbgrader_command
 

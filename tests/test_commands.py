@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from autograder import course
-from autograder.classroom import roster
 from autograder.classroom.assignment import assignment
 from autograder.classroom.hand_in import HandIn, Submissions
-from autograder.classroom.roster import BadRoster
-from autograder.course import RELEASE, REPOSITORY, SOURCE
-from autograder.nbgrader_plugin.course_directory import course_directory
-from autograder.nbgrader_plugin.time_stamp import time_in
+from autograder.gradebook import roster
+from autograder.gradebook.course_directory import course_directory
+from autograder.gradebook.roster import BadRoster
+from autograder.gradebook.time_stamp import time_in
+from tests import RELEASE, REPOSITORY, SOURCE
 
 UNIT = "self_attention"
 RELEASED = f"release/{UNIT}/{UNIT}.ipynb"

@@ -5,9 +5,10 @@ import json
 import pytest
 
 from autograder import catalogue
-from autograder.grading.client import Grader
-from autograder.notebook import filled_in
-from autograder.settings import Isolation, Settings, load
+from autograder.client.marker import Marker
+from autograder.course.cells import filled_in
+from autograder.course.settings import Isolation, Settings, load
+from tests import CHECK
 
 UNIT = "self_attention"
 
@@ -89,7 +90,7 @@ def report(request, grader):
     content = with_cells(filled_in(UNIT, right))
     if request.param == grader.ready.isolation:
         return grader.mark("busy.ipynb", content, UNIT)
-    with Grader("cpu", Settings(Isolation(request.param), load().limits)) as other:
+    with Marker("cpu", Settings(Isolation(request.param), load().limits, check=CHECK)) as other:
         return other.mark("busy.ipynb", content, UNIT)
 
 

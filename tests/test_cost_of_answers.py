@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from autograder.compare import Expected, Mismatch, assert_close, describe
-from autograder.course import REPOSITORY
+from autograder.course.settings import load
 from autograder.sandbox.inside import protocol
 from autograder.sandbox.inside.arguments import Arguments
 from autograder.sandbox.inside.faults import Unusable
@@ -20,9 +20,9 @@ from autograder.sandbox.inside.operations import Build, Call, NamedParameters
 from autograder.sandbox.launch import launch
 from autograder.sandbox.losses import Crashed, TimedOut
 from autograder.sandbox.server import WarmParent
-from autograder.settings import load
 from autograder.student.allowance import MOST_BYTES, Allowance
 from autograder.student.sandboxed import SandboxedNotebook
+from tests import REPOSITORY
 
 from .fuzz.frames import frame
 from .fuzz.hostile import HostileParent
@@ -183,9 +183,9 @@ def test_no_grader_fails_at_a_strange_value(unit):
 DIAGNOSING_FAILS = """
 from autograder import catalogue, course
 from autograder.diagnosis.fingerprint import Known
-from autograder.grading.examiner import Examiner
-from autograder.grading.graders import collected
-from autograder.grading.submission import Desk
+from autograder.marking.examiner import Examiner
+from autograder.graders.collected import collected
+from autograder.marking.submission import Desk
 from autograder.report import Conditions
 from tests.fuzz.hostile import HostileParent
 

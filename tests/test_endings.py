@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from autograder import catalogue, course
-from autograder.course import REPOSITORY
-from autograder.notebook import filled_in
+from autograder.course.cells import filled_in
+from tests import REPOSITORY
 
 from .processes import below, runs
 

@@ -10,8 +10,8 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder import catalogue, course
-from autograder.course import REPOSITORY
-from autograder.notebook import filled_in
+from autograder.course.cells import filled_in
+from tests import RELEASE, REPOSITORY
 
 from . import nbgrader_command
 
@@ -51,7 +51,7 @@ def test_from_source_to_export(nbgrader):
     nbgrader("course", "release_assignment", UNIT)
     nbgrader("student", "fetch_assignment", UNIT)
     fetched = home / UNIT
-    assert {path.name for path in fetched.iterdir()} == {path.name for path in (course.RELEASE / UNIT).iterdir()}
+    assert {path.name for path in fetched.iterdir()} == {path.name for path in (RELEASE / UNIT).iterdir()}
 
     answers = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
     answers["softmax"] = catalogue.misconceptions(UNIT)["naive_exponentials"].source()

@@ -14,15 +14,16 @@ import pytest
 from nbconvert.exporters import HTMLExporter
 
 from autograder import catalogue, course
-from autograder.classroom.gradebook import ClassGradebook
+from autograder.course.cells import filled_in
+from autograder.feedback import page_filters
 from autograder.formatting import client, launch
 from autograder.formatting.client import Formatter
 from autograder.formatting.limits import PageLimits
 from autograder.formatting.page import PageFormatter
-from autograder.nbgrader_plugin import page_filters
-from autograder.nbgrader_plugin.course_directory import course_directory, nbgrader_api, nbgrader_settings
-from autograder.notebook import filled_in
+from autograder.gradebook.class_gradebook import ClassGradebook
+from autograder.gradebook.course_directory import course_directory, nbgrader_api, nbgrader_settings
 from autograder.sandbox import temporary
+from tests import REPOSITORY
 
 from .recorded_class import UNIT, RecordedClass, everything, hand_in
 
@@ -74,7 +75,7 @@ def misbehaving(tmp_path_factory, monkeypatch):
     """What formats markdown does as a word in it says."""
     code = tmp_path_factory.mktemp("code") / "formatting"
     shutil.copytree(launch.CODE, code)
-    acts = {**ACTS, "looks_around": LOOKING % str(course.REPOSITORY)}
+    acts = {**ACTS, "looks_around": LOOKING % str(REPOSITORY)}
     lines = ["", "_rightly = markdown2html", "def markdown2html(source):"]
     for word, act in acts.items():
         lines += [f"    if {word!r} in source:", *(f"        {line}" for line in act.split("\n") if line)]

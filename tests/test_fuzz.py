@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from autograder.course import REPOSITORY
+from tests import REPOSITORY
 
 EXAMPLES = {"frames": 100, "answers": 40, "notebooks": 150, "handed_in": 150, "settings_file": 150}
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from autograder.course import REPOSITORY
+from tests import REPOSITORY
 
 from .graders import Listed, listed
 

@@ -16,10 +16,10 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder import catalogue
-from autograder.classroom.gradebook import ClassGradebook
 from autograder.classroom.one_run import one_run
-from autograder.nbgrader_plugin.course_directory import CourseProblem, course_directory
-from autograder.notebook import filled_in
+from autograder.course.cells import filled_in
+from autograder.gradebook.class_gradebook import ClassGradebook
+from autograder.gradebook.course_directory import CourseProblem, course_directory
 
 from .recorded_class import UNIT, RecordedClass, everything, hand_in
 

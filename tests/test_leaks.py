@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder import catalogue, course
-from autograder.course import RELEASE, REPOSITORY
-from autograder.grading.redaction import without_folders
-from autograder.notebook import filled_in
+from autograder.course.cells import filled_in
+from autograder.marking.redaction import without_folders
+from tests import RELEASE, REPOSITORY
 
 UNIT = "self_attention"
 LONG = 45

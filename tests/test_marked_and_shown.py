@@ -15,10 +15,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from autograder import catalogue, course
-from autograder.course import REPOSITORY
-from autograder.nbgrader_plugin.clean_notebook import clean, without_put_back
-from autograder.nbgrader_plugin.shortened import LONGEST_PAGE, shorten
-from autograder.notebook import MAX_CELLS, MAX_CHARACTERS, code_cells, filled_in, parse
+from autograder.course.cells import code_cells, filled_in
+from autograder.feedback.shortened import LONGEST_PAGE, shorten
+from autograder.gradebook.clean_notebook import clean, without_put_back
+from autograder.notebook import MAX_CELLS, MAX_CHARACTERS, joined, parse
+from tests import REPOSITORY
 
 from . import nbgrader_command
 from .recorded_class import UNIT, RecordedClass, hand_in
@@ -28,7 +29,7 @@ OF_UNIT = course.unit(UNIT)
 ANSWERS = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
 SOLVED = json.loads(filled_in(UNIT, {**ANSWERS, "why_softmax": "Because."}))["cells"]
 for solved in SOLVED:
-    solved["source"] = course.joined(solved["source"])
+    solved["source"] = joined(solved["source"])
 NAMED = {cell["metadata"]["nbgrader"]["grade_id"]: cell for cell in SOLVED if "nbgrader" in cell["metadata"]}
 LONG = ("markdown", "", "x" * 50_000)
 

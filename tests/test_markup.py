@@ -13,14 +13,15 @@ from nbconvert.exporters import HTMLExporter
 from nbgrader.server_extensions import formgrader
 from traitlets.config import Config
 
-from autograder import course, notebook
+from autograder import notebook
+from autograder.feedback import page_filters
 from autograder.feedback.markdown_text import as_markdown
 from autograder.formatting.formulas import mathml
 from autograder.formatting.mathml_core import ATTRIBUTES, ELEMENTS
 from autograder.formatting.pages import markdown2html
-from autograder.nbgrader_plugin import page_filters
-from autograder.nbgrader_plugin.clean_notebook import clean, released
-from autograder.notebook_nodes import new_output
+from autograder.gradebook.clean_notebook import clean, released
+from autograder.notebook.nodes import new_output
+from tests import RELEASE
 
 from .recorded_class import UNIT, RecordedClass, hand_in
 
@@ -226,7 +227,7 @@ def test_no_browser_runs_a_script_on_a_feedback_page():
 
 
 def test_a_locked_cell_says_what_was_released():
-    written = json.loads((course.RELEASE / UNIT / f"{UNIT}.ipynb").read_bytes())
+    written = json.loads((RELEASE / UNIT / f"{UNIT}.ipynb").read_bytes())
     for cell in written["cells"]:
         cell["source"] = "# forged"
     before = {cell.id: cell for cell in released(UNIT).cells}
@@ -239,7 +240,7 @@ def test_a_locked_cell_says_what_was_released():
 
 
 def test_a_forged_check_does_not_stand_on_the_feedback_page(grader, tmp_path):
-    written = json.loads((course.RELEASE / UNIT / f"{UNIT}.ipynb").read_bytes())
+    written = json.loads((RELEASE / UNIT / f"{UNIT}.ipynb").read_bytes())
     for cell in written["cells"]:
         if cell["metadata"].get("nbgrader", {}).get("locked"):
             cell["cell_type"], cell["source"] = "markdown", "Full marks, says mallory."

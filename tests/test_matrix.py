@@ -7,9 +7,10 @@ from itertools import combinations
 import pytest
 
 from autograder import catalogue, course
-from autograder.grading.client import Grader
+from autograder.client.marker import Marker
 from autograder.proof.matrix import Outcome, entries, outcome
 from autograder.proof.page import page
+from tests import RELEASE, REPOSITORY
 
 ENTRIES = {
     f"{entry.exercise}-{'right-' * (entry.caught_by is None)}{entry.name}": (unit, entry) for unit, entry in entries()
@@ -19,7 +20,7 @@ RIGHT_ANSWERS = [key for key, (_, entry) in ENTRIES.items() if entry.caught_by i
 
 
 @pytest.fixture(scope="module")
-def examined(grader: Grader):
+def examined(grader: Marker):
     """What the graders make of an entry; each is marked once."""
     return cache(lambda key: outcome(grader, *ENTRIES[key]))
 
@@ -49,7 +50,7 @@ def failed(found: Outcome) -> list[str]:
 
 
 def test_the_page_shows_these_figures(examined):
-    written = (course.REPOSITORY / "docs" / "matrix.md").read_text()
+    written = (REPOSITORY / "docs" / "matrix.md").read_text()
     assert written == page([examined(key) for key in ENTRIES]), "run `autograder matrix --write`"
 
 
@@ -62,7 +63,7 @@ SAMPLE = {
 
 
 @pytest.mark.parametrize("key", SAMPLE.values())
-def test_the_same_comes_of_it_through_both_processes(examined, grader: Grader, key):
+def test_the_same_comes_of_it_through_both_processes(examined, grader: Marker, key):
     beside: Outcome = examined(key)
     apart = outcome(grader, *ENTRIES[key], "sandboxed")
     assert grader.ready.isolation == "A"
@@ -72,7 +73,7 @@ def test_the_same_comes_of_it_through_both_processes(examined, grader: Grader, k
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
-def test_solutions_pass_every_grader(grader: Grader, unit):
+def test_solutions_pass_every_grader(grader: Marker, unit):
     report = grader.mark_candidate(unit, "solution")
     assert report.score == report.max_score == course.unit(unit).max_score
     assert {test.outcome for exercise in report.exercises for test in exercise.tests} == {"passed"}
@@ -124,7 +125,7 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
-def test_solutions_reproduce_every_published_value(grader: Grader, unit):
+def test_solutions_reproduce_every_published_value(grader: Marker, unit):
     """The graders that hold what the source documents print, to four decimals where it is numbers."""
     report = grader.mark_candidate(unit, "solution")
     assert PUBLISHED[unit].keys() == {exercise.name for exercise in report.exercises}
@@ -135,7 +136,7 @@ def test_solutions_reproduce_every_published_value(grader: Grader, unit):
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_every_exercise_has_mistakes_right_answers_and_a_public_example(unit):
-    released = json.loads((course.RELEASE / unit / "public_examples.json").read_text())  # what the build makes
+    released = json.loads((RELEASE / unit / "public_examples.json").read_text())  # what the build makes
     for exercise in course.unit(unit).exercises:
         assert sum(e.exercise == exercise.name for e in catalogue.misconceptions(unit).values()) >= 3
         assert sum(e.exercise == exercise.name for e in catalogue.right_answers(unit).values()) >= 2

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from autograder import course
-from autograder.course import REPOSITORY
+from tests import REPOSITORY
 
 from .misbehaving.as_user import UID, as_ordinary_user
 from .misbehaving.case import UNIT, Case, cases

@@ -14,13 +14,13 @@ from bs4 import BeautifulSoup
 from nbgrader.api import Gradebook
 from traitlets.config import PyFileConfigLoader
 
-from autograder import course, kit
-from autograder.course import REPOSITORY
-from autograder.nbgrader_plugin import provenance
-from autograder.nbgrader_plugin.clean_notebook import PUT_BACK
-from autograder.nbgrader_plugin.preprocessor import REPORT_FILE
+from autograder import course
+from autograder.course import kit
+from autograder.gradebook import provenance
+from autograder.gradebook.clean_notebook import PUT_BACK
 from autograder.nbgrader_plugin.record_report import RecordReport
-from autograder.report import Report
+from autograder.report import REPORT_FILE, Report
+from tests import REPOSITORY
 
 from . import nbgrader_command
 

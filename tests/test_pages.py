@@ -10,6 +10,7 @@ from autograder import course
 from autograder.formatting.formulas import LONGEST, mathml
 from autograder.formatting.pages import highlight_code, markdown2html
 from autograder.notebook import parse
+from tests import RELEASE
 
 from .recorded_class import UNIT, RecordedClass, hand_in
 
@@ -76,7 +77,7 @@ def test_what_is_longer_than_anyone_reads_is_shown_as_it_is(form, written):
 
 
 def test_a_page_formats_so_much_and_shows_the_rest_as_it_is(grader, tmp_path):
-    released = json.loads((course.RELEASE / UNIT / f"{UNIT}.ipynb").read_bytes())
+    released = json.loads((RELEASE / UNIT / f"{UNIT}.ipynb").read_bytes())
     for number in range(30):
         source = f"Paragraph {number} is *long*. " + "word " * 1800
         released["cells"].append({"id": f"n{number}", "cell_type": "markdown", "source": source, "metadata": {}})
@@ -104,7 +105,7 @@ def test_markdown_is_markdown():
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_every_formula_of_a_unit_is_shown(unit):
-    notebook = parse((course.RELEASE / unit / f"{unit}.ipynb").read_bytes())
+    notebook = parse((RELEASE / unit / f"{unit}.ipynb").read_bytes())
     page = "".join(markdown2html(cell.text) for cell in notebook.cells if cell.cell_type == "markdown")
     assert "<math" in page
     assert "$" not in page

@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 
 from autograder import catalogue, course, notebook
 from autograder.classroom.hand_in import HandIn, Submissions
-from autograder.course import REPOSITORY
+from autograder.course.cells import filled_in
 from autograder.handed_in.notebook_file import read_at
 from autograder.handed_in.opened_folder import OpenedFolder
 from autograder.handed_in.without_outputs import TooManyParts, WithoutOutputs
-from autograder.notebook import filled_in
+from tests import RELEASE, REPOSITORY
 
 from . import nbgrader_command, swapping
 
@@ -40,7 +40,7 @@ def solved() -> bytes:
 
 
 def released() -> bytes:
-    return (course.RELEASE / UNIT / f"{UNIT}.ipynb").read_bytes()
+    return (RELEASE / UNIT / f"{UNIT}.ipynb").read_bytes()
 
 
 def with_outputs(outputs: bytes) -> bytes:

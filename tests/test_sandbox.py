@@ -21,15 +21,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograder import catalogue
-from autograder.course import REPOSITORY
-from autograder.grading.client import Grader, GraderRefused
-from autograder.notebook import filled_in
+from autograder.client.marker import Marker, MarkerRefused
+from autograder.course.cells import filled_in
+from autograder.course.settings import BadSettings, Isolation, Settings, load
 from autograder.sandbox import isolation, self_test
 from autograder.sandbox.inside import protocol, scratch
 from autograder.sandbox.launch import launch
 from autograder.sandbox.losses import Crashed, TimedOut
 from autograder.sandbox.server import WarmParent
-from autograder.settings import BadSettings, Isolation, Settings, load
+from tests import CHECK, REPOSITORY
 
 INSIDE = REPOSITORY / "autograder" / "sandbox" / "inside"
 
@@ -153,7 +153,7 @@ def test_a_lost_warm_parent_is_no_fault_of_a_submission():
     unit = "dot_product_attention"
     answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
     content = filled_in(unit, {**answers, "softmax": answers["softmax"] + "\nimport time\ntime.sleep(3)"})
-    with Grader("cpu", Settings(Isolation("B"), LIMITS)) as grader:
+    with Marker("cpu", Settings(Isolation("B"), LIMITS, check=CHECK)) as grader:
         assert grader.ready.isolation == "B"
         (parent,) = Path(f"/proc/{grader.pid}/task/{grader.pid}/children").read_text().split()
         threading.Timer(1.5, os.kill, (int(parent), signal.SIGKILL)).start()
@@ -346,8 +346,8 @@ def test_the_self_test_refuses_where_a_denial_does_not_come(warm_parent):
 def test_what_lies_where_submissions_may_read_is_refused(place):
     isolation.keep_private(REPOSITORY / "solutions")
     with (
-        Grader("cpu", Settings(Isolation("B"), LIMITS), private=[Path(place) / "course"]) as grader,
-        pytest.raises(GraderRefused, match="which submissions may read"),
+        Marker("cpu", Settings(Isolation("B"), LIMITS, check=CHECK), private=[Path(place) / "course"]) as grader,
+        pytest.raises(MarkerRefused, match="which submissions may read"),
     ):
         assert grader.ready
 
@@ -378,7 +378,7 @@ def test_settings_that_cannot_be_used_are_said(tmp_path):
 def mark_in_little_time():
     """Marks where a submission has 16 seconds; the report, and how long it took."""
     limits = msgspec.structs.replace(LIMITS, submission_wall_seconds=16, cell_cpu_seconds=4, wall_factor=1)
-    with Grader("cpu", Settings(Isolation("B"), limits)) as quick:
+    with Marker("cpu", Settings(Isolation("B"), limits, check=CHECK)) as quick:
         assert quick.ready
 
         def mark(content):
@@ -456,7 +456,7 @@ def test_a_grader_and_its_workers_keep_to_the_processor_that_they_are_given(grad
     source = "def softmax(scores, dim=-1):\n    import os\n    raise RuntimeError(sorted(os.sched_getaffinity(0)))"
     content = filled_in(UNIT, {"softmax": source})
     core = max(os.sched_getaffinity(0))
-    with Grader("cpu", Settings(Isolation("best"), LIMITS), core=core) as kept:
+    with Marker("cpu", Settings(Isolation("best"), LIMITS, check=CHECK), core=core) as kept:
         told = [each.mark("where.ipynb", content, UNIT).exercises for each in (kept, grader)]
         assert os.sched_getaffinity(kept.pid) == {core}
     words = [next(e for e in exercises if e.name == "softmax").message for exercises in told]
@@ -466,8 +466,8 @@ def test_a_grader_and_its_workers_keep_to_the_processor_that_they_are_given(grad
 
 @pytest.mark.parametrize("level", ["A", "B", "none"])
 def test_the_sandbox_ends_with_its_grader_whatever_ends_that(level):
-    settings = Settings(Isolation(level, trust_submissions=level == "none"), LIMITS)
-    grader = Grader("cpu", settings)
+    settings = Settings(Isolation(level, trust_submissions=level == "none"), LIMITS, check=CHECK)
+    grader = Marker("cpu", settings)
     assert grader.ready.isolation == level
     below = {int(entry.name) for entry in Path("/proc").glob("[0-9]*") if has_ancestor(entry, grader.pid)}
     assert below
@@ -540,7 +540,7 @@ import sys
 from autograder.sandbox.launch import launch
 from autograder.sandbox.losses import Crashed
 from autograder.sandbox.server import WarmParent
-from autograder.settings import load
+from autograder.course.settings import load
 with WarmParent(launch("B", load().limits, cuda=False)) as parent:
     print("tmpfs" in parent.enforced)
     for fill in sys.argv[1:]:

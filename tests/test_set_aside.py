@@ -5,7 +5,7 @@ import json
 import pytest
 
 from autograder import catalogue, course
-from autograder.notebook import filled_in
+from autograder.course.cells import filled_in
 from autograder.sandbox.inside.set_aside import SetAside
 
 UNIT = "self_attention"

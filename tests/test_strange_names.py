@@ -16,19 +16,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from nbgrader.api import Gradebook
 
-from autograder import course, settings
-from autograder.classroom import roster
+from autograder import course
 from autograder.classroom.assignment import NothingToGrade, assignment
 from autograder.classroom.grade import grade as grade_class
-from autograder.classroom.gradebook import ClassGradebook
 from autograder.classroom.hand_in import Submissions
-from autograder.classroom.roster import BadRoster
 from autograder.cli.saying import json_line, shown
-from autograder.course import REPOSITORY
+from autograder.course import settings
+from autograder.gradebook import roster
+from autograder.gradebook.class_gradebook import ClassGradebook
+from autograder.gradebook.course_directory import course_directory, nbgrader_api
+from autograder.gradebook.roster import BadRoster
+from autograder.gradebook.time_stamp import time_in
 from autograder.handed_in.student_id import can_be_id
-from autograder.nbgrader_plugin.course_directory import course_directory, nbgrader_api
 from autograder.nbgrader_plugin.grades_csv import text
-from autograder.nbgrader_plugin.time_stamp import time_in
+from tests import RELEASE, REPOSITORY, SOURCE
 
 from . import nbgrader_command
 
@@ -86,7 +87,7 @@ def put(root: Path, student: str, content: bytes = b"{}", stamp: bytes | None = 
 def course_folder(tmp_path):
     """A course with a gradebook that knows the unit, and a student of old whose id could be no new one's."""
     shutil.copy(REPOSITORY / "nbgrader_config.py", tmp_path)
-    shutil.copytree(course.SOURCE / UNIT, tmp_path / "source" / UNIT)
+    shutil.copytree(SOURCE / UNIT, tmp_path / "source" / UNIT)
     with ClassGradebook(course_directory(tmp_path), UNIT) as gradebook:
         gradebook.enrol([roster.Student("[red]of old", "=1+1", '@SUM(A1:A9),"x"', "-1")])
     return tmp_path
@@ -329,7 +330,7 @@ def test_json_and_terminal_get_no_control_characters(name):
 
 def test_the_json_of_mark_is_printable(autograder, tmp_path):
     file = tmp_path / "a\u009b31m[red]\u202e.ipynb"
-    file.write_bytes((course.RELEASE / UNIT / f"{UNIT}.ipynb").read_bytes())
+    file.write_bytes((RELEASE / UNIT / f"{UNIT}.ipynb").read_bytes())
     result = autograder("mark", file)
     assert "\u009b" not in result.stdout
     assert "\\u009b31m[red]\\u202e" in result.stdout

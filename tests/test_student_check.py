@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from autograder import catalogue, course
-from autograder.grading.known_mistakes import MOST_SENTENCES
-from autograder.six_words import SIX_WORDS
+from autograder.marking.known_mistakes import MOST_SENTENCES
+from solutions.six_words import SIX_WORDS
+from tests import RELEASE
 
 from .unseen import unseen
 
@@ -21,7 +22,7 @@ HEADER = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch
 @cache
 def released_check(unit):
     """The module that students of the unit get."""
-    spec = importlib.util.spec_from_file_location("attention_check", course.RELEASE / unit / "attention_check.py")
+    spec = importlib.util.spec_from_file_location("attention_check", RELEASE / unit / "attention_check.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -64,7 +65,7 @@ def named(unit, exercise, printed):
 
 def listed(unit, exercise):
     """The misconceptions that the released table knows."""
-    table = json.loads((course.RELEASE / unit / "known_mistakes.json").read_text())
+    table = json.loads((RELEASE / unit / "known_mistakes.json").read_text())
     sentences = {sentence for mistake in table.get(exercise, ()) for sentence in mistake["sentences"]}
     known = catalogue.misconceptions(unit).values()
     return {one.name for one in known if one.exercise == exercise and one.sentence in sentences}

@@ -9,7 +9,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 from autograder import catalogue, course
-from autograder.notebook import filled_in
+from autograder.course.cells import filled_in
+from tests import RELEASE
 
 # A student has torch, numpy, matplotlib and Jupyter; what else is installed here is hidden from the kernel.
 OURS_ALONE = """
@@ -30,7 +31,7 @@ def run_all(tmp_path):
 
     def run_all(unit, content):
         folder = tmp_path / unit
-        shutil.copytree(course.RELEASE / unit, folder)
+        shutil.copytree(RELEASE / unit, folder)
         notebook = nbformat.reads(content.decode(), as_version=4)
         client = NotebookClient(notebook, resources={"metadata": {"path": str(folder)}}, timeout=120)
         client.execute(env={**os.environ, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"})
@@ -50,7 +51,7 @@ def value(outputs):
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_run_all_reaches_the_end_of_the_untouched_notebook(run_all, unit):
-    outputs = run_all(unit, (course.RELEASE / unit / f"{unit}.ipynb").read_bytes())
+    outputs = run_all(unit, (RELEASE / unit / f"{unit}.ipynb").read_bytes())
     for exercise in course.unit(unit).exercises:
         assert value(outputs[exercise.check]) == 0
         assert "is not written yet" in shown(outputs[exercise.check])

@@ -5,12 +5,12 @@ import json
 import pytest
 
 from autograder import catalogue, course
-from autograder.course import RELEASE, SOURCE
-from autograder.notebook import filled_in
+from autograder.course.cells import filled_in
 from autograder.report import NOT_WRITTEN
 from autograder.sandbox.inside.faults import Raised
 from autograder.student.face import Student
 from autograder.student.recording import Recording
+from tests import RELEASE, SOURCE
 
 UNIT = "self_attention"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course import REPOSITORY
-from autograder.grading.client import Grader
+from autograder.client.marker import Marker
+from autograder.course.settings import Isolation, Settings, load
 from autograder.sandbox import temporary
-from autograder.settings import Isolation, Settings, load
+from tests import CHECK, REPOSITORY
 
 from .processes import runs
 
@@ -87,12 +87,12 @@ def test_what_others_put_there_stays(place):
 
 @pytest.mark.parametrize("level", ["A", "B"])
 def test_a_grader_that_is_killed_leaves_nothing_for_long(level, place):
-    settings = Settings(Isolation(level), load().limits)
-    with Grader("cpu", settings) as grader:
+    settings = Settings(Isolation(level), load().limits, check=CHECK)
+    with Marker("cpu", settings) as grader:
         assert grader.ready
         assert list(place.iterdir())
         os.kill(grader.pid, signal.SIGKILL)
-    with Grader("cpu", settings) as grader:
+    with Marker("cpu", settings) as grader:
         assert grader.ready
         assert len(list(place.iterdir())) == 1
     assert not list(place.iterdir())

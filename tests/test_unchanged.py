@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from autograder import catalogue, course
 from autograder.cli.class_table import class_table
-from autograder.notebook import filled_in
+from autograder.course.cells import filled_in
 
 from .recorded_class import UNIT, RecordedClass, everything, hand_in
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from autograder import course
-from autograder.course import REPOSITORY
+from tests import REPOSITORY
 
 ROUNDING = 0.01
 

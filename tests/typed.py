@@ -3,7 +3,8 @@
 import json
 
 from autograder import catalogue, course
-from autograder.notebook import CodeCell, filled_in
+from autograder.course.cells import filled_in
+from autograder.notebook import CodeCell
 
 
 def solved(unit: str, **answers: str) -> bytes:

@@ -13,23 +13,22 @@ from typing import Any
 import nbformat
 
 from .. import course
-from ..grading.client import Grader
-from ..nbgrader_plugin.course_directory import nbgrader_api
+from ..client.marker import Marker
+from ..course import content
+from ..course.folder import folder
+from ..course.settings import load
+from ..gradebook.course_directory import nbgrader_api
 from ..sandbox import temporary
-from ..settings import load
 from .source_notebook import BuildError, digest, source_notebook
 
 HANDOUT = Path(__file__).parents[1] / "handout"
-CHECK = "attention_check.py"
+CHECK = "check.py"
 _SHARED = "from .values import difference, expecting\n"
 """What the check has in common with the graders."""
 EXAMPLES, MISTAKES = "public_examples.json", "known_mistakes.json"  # the check reads them by these names
 
 _ROUNDING = 1e-5
 """How far apart two processors may get the same sum, rounded to five digits; the check itself allows more."""
-
-_OF_EACH_UNIT = ("hidden", "misconceptions", "right_answers")
-"""The packages in which every unit has a folder of its own."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +50,11 @@ def build() -> list[Difference]:
     """Writes source/ and release/; returns what has changed. If it raises BuildError, nothing was written."""
     with temporary.held("build-") as stage:
         for unit in course.unit_names():
-            _refuse_edited(course.SOURCE / unit / f"{unit}.ipynb")
+            _refuse_edited(course.source(unit))
         _build(stage)
         changes = list(_compare(stage))
         for change in changes:
-            built, target = stage / change.path, course.REPOSITORY / change.path
+            built, target = stage / change.path, folder() / change.path
             if built.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(built, target)
@@ -66,29 +65,29 @@ def build() -> list[Difference]:
 
 
 def _refuse_incomplete(unit: str) -> None:
-    wanted = [course.REPOSITORY / "solutions" / f"{unit}.py"]
-    wanted += [Path(__file__).parents[1] / room / unit for room in _OF_EACH_UNIT]
-    missing = [str(path.relative_to(course.REPOSITORY)) for path in wanted if not path.exists()]
+    wanted = [content.place(content.SOLUTIONS) / f"{unit}.py"]
+    wanted += [content.place(kind) / unit for kind in content.OF_EACH_UNIT]
+    missing = [str(path.relative_to(folder())) for path in wanted if not path.exists()]
     if missing:
         raise BuildError(f"The unit {unit} has no {', no '.join(missing)}. docs/design.md says what a unit needs.")
 
 
 def _build(stage: Path) -> None:
-    texts = sorted(course.EXERCISES.glob("*.py"))
+    texts = sorted((folder() / "exercises").glob("*.py"))
     for text in texts:
         _refuse_incomplete(text.stem)
-        folder = stage / "source" / text.stem
-        folder.mkdir(parents=True)
-        notebook = source_notebook(text, course.REPOSITORY / "solutions" / text.name)
-        nbformat.write(notebook, folder / f"{text.stem}.ipynb")
-        (folder / CHECK).write_text(released_check())
-    with Grader("cpu", load().trusting()) as grader:  # only the kit's own code runs
+        made = stage / "source" / text.stem
+        made.mkdir(parents=True)
+        notebook = source_notebook(text, folder() / "solutions" / text.name)
+        nbformat.write(notebook, made / f"{text.stem}.ipynb")
+        (made / f"{load().check}.py").write_text(released_check())
+    with Marker("cpu", load().trusting()) as grader:  # only the kit's own code runs
         for text in texts:
-            folder = stage / "source" / text.stem
-            points = _points(folder / f"{text.stem}.ipynb")
+            made = stage / "source" / text.stem
+            points = _points(made / f"{text.stem}.ipynb")
             handout = grader.handout(text.stem)
-            (folder / EXAMPLES).write_text(_json(_examples(text.stem, points, handout.examples)))
-            (folder / MISTAKES).write_text(_json(handout.mistakes))
+            (made / EXAMPLES).write_text(_json(_examples(text.stem, points, handout.examples)))
+            (made / MISTAKES).write_text(_json(handout.mistakes))
             api = nbgrader_api(stage)
             result = api.generate_assignment(text.stem, force=True, create=True)
             if not result["success"]:
@@ -135,7 +134,7 @@ def _refuse_edited(path: Path) -> None:
     except (ValueError, KeyError, TypeError, AttributeError):
         edited = True
     if edited:
-        name = path.relative_to(course.REPOSITORY)
+        name = path.relative_to(folder())
         raise BuildError(
             f"{name} was edited by hand, and building would lose that. Move the change to exercises/{path.stem}.py "
             f"or solutions/{path.stem}.py, then delete {name} and build again."
@@ -143,15 +142,15 @@ def _refuse_edited(path: Path) -> None:
 
 
 def _compare(stage: Path) -> Iterator[Difference]:
-    for folder in ("source", "release"):
-        built = _files(stage, folder)
-        present = _files(course.REPOSITORY, folder)
+    for kind in ("source", "release"):
+        built = _files(stage, kind)
+        present = _files(folder(), kind)
         for path in sorted(built | present):
             if path not in present:
                 yield Difference(path, "missing")
             elif path not in built:
                 yield Difference(path, "not built from anything")
-            elif not is_up_to_date(stage / path, course.REPOSITORY / path):
+            elif not is_up_to_date(stage / path, folder() / path):
                 yield Difference(path, "out of date")
 
 
@@ -177,8 +176,8 @@ def _alike(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-def _files(root: Path, folder: str) -> set[Path]:
-    files = (path.relative_to(root) for path in (root / folder).rglob("*") if path.is_file())
+def _files(root: Path, kind: str) -> set[Path]:
+    files = (path.relative_to(root) for path in (root / kind).rglob("*") if path.is_file())
     return {
         path
         for path in files

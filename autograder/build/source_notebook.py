@@ -17,7 +17,8 @@ import jupytext
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from .. import course
+from ..course import Exercise
+from ..notebook import joined
 from .solution_cell import NoSolution, solution_cell, written_answers
 
 CHECK = """# Checks your work on the public examples; the hidden tests that decide the points try more.
@@ -70,8 +71,7 @@ def source_notebook(text: Path, solutions: Path) -> Any:
 def digest(notebook: Any) -> str:
     """A digest that changes with a cell's text or nbgrader metadata, but not when the notebook is run."""
     cells = [
-        [cell["cell_type"], course.joined(cell["source"]), cell["metadata"].get("nbgrader")]
-        for cell in notebook["cells"]
+        [cell["cell_type"], joined(cell["source"]), cell["metadata"].get("nbgrader")] for cell in notebook["cells"]
     ]
     return hashlib.sha256(json.dumps(cells, sort_keys=True).encode()).hexdigest()
 
@@ -86,7 +86,7 @@ def _exercise(text: Path, answers: str, metadata: dict[str, Any], body: str) -> 
         answer = solution_cell(answers, name)
     except NoSolution as reason:
         raise BuildError(f"{where} has no solution in solutions/{text.name}: {reason}.") from None
-    check = course.Exercise(name, points).check
+    check = Exercise(name, points).check
     return [
         _code(name, answer, _nbgrader(name, solution=True)),
         _code(check, CHECK.format(exercise=name), _nbgrader(check, grade=True, locked=True, points=points)),

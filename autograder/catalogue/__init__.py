@@ -13,15 +13,13 @@ A mistake is an edit of the solution, in `misconceptions/<unit>/<exercise>.yaml`
 """
 
 import ast
-import importlib
 import inspect
-import pkgutil
 import re
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import TypeVar
 
+from ..course import content
 from .as_typed import as_typed
 from .candidate import KINDS, Candidate, Code, Kind, combined
 from .edit import Edit, EditError
@@ -52,11 +50,10 @@ def right_answer(exercise: str) -> Callable[[T], T]:
 
 def solutions(unit: str) -> dict[str, Candidate]:
     """The unit's solutions by exercise."""
-    module = importlib.import_module(f"solutions.{unit}")
     return {
         name: Candidate(name, name, "the solution", answer)
-        for name, answer in vars(module).items()
-        if getattr(answer, "__module__", None) == module.__name__
+        for name, answer in content.solutions(unit).items()
+        if getattr(answer, "__module__", None) == f"{content.SOLUTIONS}.{unit}"
     }
 
 
@@ -72,7 +69,7 @@ def used_by(unit: str, exercise: str) -> frozenset[str]:
 def misconceptions(unit: str) -> dict[str, Candidate]:
     """The unit's misconceptions by name; raises EditError where a file of them is wrong."""
     found: dict[str, Candidate] = {}
-    for file in sorted((Path(__file__).parents[1] / "misconceptions" / unit).rglob("*.yaml")):
+    for file in sorted((content.place(content.MISCONCEPTIONS) / unit).rglob("*.yaml")):
         for candidate in mistakes_in(file, unit, lambda exercise, of: _text(unit, exercise, of)):
             if candidate.name in found:
                 raise EditError(f"{file}: another exercise of this unit has a mistake called `{candidate.name}`.")
@@ -83,10 +80,8 @@ def misconceptions(unit: str) -> dict[str, Candidate]:
 @cache
 def right_answers(unit: str) -> dict[str, Candidate]:
     """The unit's right answers in other styles by name."""
-    folder = importlib.import_module(f"{__package__.rpartition('.')[0]}.right_answers.{unit}")
     found: dict[str, Candidate] = {}
-    for module_info in pkgutil.walk_packages(folder.__path__, f"{folder.__name__}."):
-        module = importlib.import_module(module_info.name)
+    for module in content.right_answers(unit):
         for name, answer in vars(module).items():
             if _ENTRY not in getattr(answer, "__dict__", {}) or answer.__module__ != module.__name__:
                 continue

@@ -2,7 +2,6 @@
 
 import ast
 import copy
-import importlib
 import inspect
 import linecache
 import sys
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Literal, get_args
 
-from ..six_words import SIX_WORDS
+from ..course import content
 from .edit import Edit, EditError, edited
 
 Kind = Literal[
@@ -24,9 +23,6 @@ called, is not what was asked for. hard-coded output: right for the public examp
 """
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-
-_NAMES = {"F": "torch.nn.functional", "math": "math", "nn": "torch.nn", "torch": "torch"}
-"""What code may use besides the unit's solutions and `X`, the six words, as the notebooks import it."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +55,10 @@ class Code:
 
     @cached_property
     def answer(self) -> Any:
-        """The function or class, beside the unit's solutions."""
+        """The function or class, next to the unit's solutions and what the notebooks define."""
         file = f"<{self.exercise} {id(self):x}>"
         linecache.cache[file] = (len(self.text), None, self.text.splitlines(keepends=True), file)  # for TorchScript
-        names = {name: importlib.import_module(module) for name, module in _NAMES.items()}
-        solutions = vars(importlib.import_module(f"solutions.{self.unit}"))
-        scope = {**solutions, **names, "X": SIX_WORDS, "__name__": self.exercise}
+        scope = {**content.notebook(), **content.solutions(self.unit), "__name__": self.exercise}
         exec(compile(self.text, file, "exec"), scope)
         return scope[self.exercise]
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from .. import course, notebook
+from ..gradebook import class_gradebook, roster
+from ..gradebook.course_directory import course_directory
 from ..handed_in.opened_folder import is_one_name
 from ..handed_in.student_id import RULE, can_be_id
-from ..nbgrader_plugin.course_directory import course_directory
-from . import gradebook, roster
 from .hand_in import HandIn, Submissions
 
 ROSTER = "roster.csv"
@@ -21,7 +21,7 @@ class NothingToGrade(Exception):
 
 
 @dataclass(frozen=True)
-class Refused:
+class NotGraded:
     """A folder of submissions, or a student in the gradebook, that cannot be graded."""
 
     name: str
@@ -39,9 +39,9 @@ class Assignment:
     """The course as nbgrader has it, with its settings."""
     submitted: Path
     submissions: Submissions
-    students: list[roster.Student]
+    students: list[roster.Enrolled]
     hand_ins: list[HandIn]
-    refused: list[Refused]
+    refused: list[NotGraded]
     passed_over: list[str]
     """What is among the submissions and was not looked at, because it is not STUDENT/UNIT/."""
     not_on_roster: list[str]
@@ -56,7 +56,7 @@ def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: 
     Raises UnknownUnit, NothingToGrade, BadRoster and CourseProblem.
     """
     unit = course.unit(unit_name)
-    if not (course.RELEASE / unit_name / f"{unit_name}.ipynb").is_file():
+    if not course.released(unit_name).is_file():
         raise NothingToGrade(f"`{unit_name}` has no release/{unit_name}/{unit_name}.ipynb: run `autograder build`.")
     root = root.resolve()
     if not root.is_dir():
@@ -70,19 +70,19 @@ def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: 
         handed_in = submissions.students()
     except OSError as error:
         raise NothingToGrade(f"The folder of submissions {submitted} cannot be read: {error.strerror}.") from None
-    enrolled, assignments = gradebook.students_and_assignments(root)
+    enrolled, assignments = class_gradebook.students_and_assignments(root)
     roster_file = roster_file or (root / ROSTER if (root / ROSTER).exists() else None)
     students = roster.read(roster_file, {student.id for student in enrolled}) if roster_file else enrolled
     known = {student.id for student in students}
     of_old = known | {student.id for student in enrolled}
     new = [name for name in handed_in if name not in known]
     refused = [
-        *(Refused(student.id, _NO_FOLDER) for student in students if not is_one_name(student.id)),
-        *(Refused(name, reason) for name in new if (reason := _why_not(name, of_old, handed_in))),
+        *(NotGraded(student.id, _NO_FOLDER) for student in students if not is_one_name(student.id)),
+        *(NotGraded(name, reason) for name in new if (reason := _why_not(name, of_old, handed_in))),
     ]
     without = {one.name for one in refused}
     new = [name for name in new if name not in without]
-    students = [student for student in students if student.id not in without] + [roster.Student(name) for name in new]
+    students = [student for student in students if student.id not in without] + [roster.Enrolled(name) for name in new]
     if not students and not refused:
         raise NothingToGrade(
             f"Nobody has handed in `{unit_name}`: there is no {submitted}/<student>/{unit_name}/{unit_name}.ipynb, "
@@ -96,7 +96,7 @@ def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: 
         submissions,
         students,
         [submissions.hand_in(student.id) for student in students],
-        [Refused(notebook.printable(one.name), one.reason) for one in refused],
+        [NotGraded(notebook.printable(one.name), one.reason) for one in refused],
         submissions.passed_over({*course.unit_names(), *assignments}),
         new if roster_file else [],
     )

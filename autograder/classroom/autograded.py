@@ -11,11 +11,10 @@ from nbgrader.preprocessors import LimitOutput
 
 from .. import course
 from ..feedback.notebook import write
-from ..nbgrader_plugin.clean_notebook import clean_or_stand_in
-from ..nbgrader_plugin.preprocessor import REPORT_FILE
-from ..nbgrader_plugin.time_stamp import TIMESTAMP
+from ..gradebook.clean_notebook import clean_or_stand_in
+from ..gradebook.time_stamp import TIMESTAMP
 from ..notebook import Damaged
-from ..report import Report
+from ..report import REPORT_FILE, Report
 from . import whole_files
 
 
@@ -31,7 +30,7 @@ class Autograded:
         # The files next to the source notebook: the check that the notebook's cells import, and its examples.
         self._beside = {
             path.name: path.read_bytes()
-            for path in sorted((course.SOURCE / unit).iterdir())
+            for path in sorted(course.source(unit).parent.iterdir())
             if path.is_file() and path.suffix != ".ipynb"
         }
 

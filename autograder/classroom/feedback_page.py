@@ -15,13 +15,13 @@ from nbgrader import utils
 from nbgrader.converters import GenerateFeedback
 from traitlets.config import Config
 
+from ..feedback.page_filters import filters
+from ..feedback.shortened import shorten
 from ..formatting.client import Formatter
 from ..formatting.page import PageFormatter
-from ..nbgrader_plugin.clean_notebook import released
-from ..nbgrader_plugin.page_filters import filters
-from ..nbgrader_plugin.shortened import shorten
+from ..gradebook.clean_notebook import released
+from ..gradebook.entry import Shown
 from . import whole_files
-from .entry import Shown
 
 _BARE_IMAGE = re.compile(r"<img\b(?![^>]*\balt=)")
 

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import msgspec
 
-from ..grading.requests import Device, Ready
-from ..nbgrader_plugin import page_filters
+from ..client.requests import Device, Ready
+from ..course.settings import Settings
+from ..feedback import page_filters
+from ..gradebook.class_gradebook import FILE, ClassGradebook, said_in_a_sentence
+from ..gradebook.entry import Entry
 from ..report import Report
-from ..settings import Settings
-from .assignment import Assignment, Refused
-from .entry import Entry
-from .gradebook import FILE, ClassGradebook, said_in_a_sentence
+from .assignment import Assignment, NotGraded
 from .hand_in import HandIn
 from .marking_ahead import MarkingAhead
 from .one_run import one_run
-from .recording import Recording
+from .writer import Writer
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ClassResult:
     """How many written answers are waiting for a person."""
     late: dict[str, timedelta]
     """Who handed in after the due date, and how long after."""
-    refused: list[Refused]
+    refused: list[NotGraded]
     """Folders and students that could not be graded."""
 
 
@@ -82,7 +82,7 @@ def grade(
             gradebook = open_things.enter_context(ClassGradebook(work.directory, work.unit.name))
             gradebook.enrol(work.students)
             formatter = open_things.enter_context(page_filters.formatter(settings))
-            recording = Recording(work, gradebook, formatter)
+            recording = Writer(work, gradebook, formatter)
         on_start(len(work.hand_ins))
         todo = []
         for hand_in in work.hand_ins:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import course, notebook
+from ..course.cells import unit_of
+from ..gradebook.time_stamp import TIMESTAMP, stamp_in
 from ..handed_in.notebook_file import NotebookFile, read_in, unreadable
 from ..handed_in.opened_folder import OpenedFolder
-from ..nbgrader_plugin.time_stamp import TIMESTAMP, stamp_in
 
 _NOTHING = "Nothing was handed in."
 _MOST_NAMED = 5
@@ -126,7 +127,7 @@ class Submissions:
 
     def _belongs(self, folder: OpenedFolder, name: str) -> bool:
         parsed = notebook.parse(read_in(folder, name).content)
-        return isinstance(parsed, notebook.RawNotebook) and notebook.unit_of(parsed) == course.unit(self._unit)
+        return isinstance(parsed, notebook.RawNotebook) and unit_of(parsed) == course.unit(self._unit)
 
     def _no_folder(self, student: str) -> HandIn:
         """A hand-in for a link, which is not followed: it could lead to the solutions or a classmate's folder."""

@@ -1,7 +1,6 @@
 """Marks a class with several grader processes, a little ahead of the one writer that records the reports."""
 
 import contextlib
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,12 +8,12 @@ from dataclasses import dataclass
 from queue import Full, Queue
 from types import TracebackType
 
-from ..grading.client import Grader, GraderStopped, stopped_at
-from ..grading.requests import Device, Ready
+from ..client.marker import Marker, MarkerStopped, stopped_at
+from ..client.requests import Device, Ready
+from ..course.settings import Settings
 from ..notebook import Damaged
 from ..report import Report
-from ..sandbox.inside import processor
-from ..settings import Settings
+from . import processors
 from .assignment import Assignment
 from .hand_in import HandIn
 
@@ -26,7 +25,7 @@ _LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
-class Marked:
+class MarkedHandIn:
     """A submission and the report on it."""
 
     hand_in: HandIn
@@ -53,15 +52,15 @@ class MarkingAhead:
         self._hand_ins = [hand_in for hand_in in hand_ins if hand_in.notebook is not None]
         self._unit = work.unit.name
         self._submissions = work.submissions
-        cores = _cores()
-        self._new_grader = lambda number: Grader(
+        cores = processors.in_turn()
+        self._new_grader = lambda number: Marker(
             device, settings, private=(work.root, work.submitted), core=cores[number % len(cores)] if cores else None
         )
         count = max(1, min(workers, len(self._hand_ins) // _EACH))
         self._graders = [self._new_grader(number) for number in range(count)]
         self._todo = iter(self._hand_ins)
         self._taking = threading.Lock()
-        self._done: Queue[Marked | BaseException] = Queue(_AHEAD * count)
+        self._done: Queue[MarkedHandIn | BaseException] = Queue(_AHEAD * count)
         self._closing = threading.Event()
         self._threads: list[threading.Thread] = []
 
@@ -73,7 +72,7 @@ class MarkingAhead:
             self._threads[-1].start()
         return ready
 
-    def marked(self) -> Iterator[Marked]:
+    def marked(self) -> Iterator[MarkedHandIn]:
         """Every submission once, as it is marked."""
         for _ in self._hand_ins:
             done = self._done.get()
@@ -89,18 +88,18 @@ class MarkingAhead:
             if hand_in is None:
                 return
             try:
-                done: Marked | BaseException = self._mark(number, hand_in)
+                done: MarkedHandIn | BaseException = self._mark(number, hand_in)
             except BaseException as error:
                 done = error
             self._hand_over(done)
 
-    def _hand_over(self, done: "Marked | BaseException") -> None:
+    def _hand_over(self, done: "MarkedHandIn | BaseException") -> None:
         while not self._closing.is_set():
             with contextlib.suppress(Full):
                 self._done.put(done, timeout=_LOOK_SECONDS)
                 return
 
-    def _mark(self, number: int, hand_in: HandIn) -> Marked:
+    def _mark(self, number: int, hand_in: HandIn) -> MarkedHandIn:
         assert hand_in.notebook is not None
         grader = self._graders[number]
         name = f"{hand_in.student}/{self._unit}/{hand_in.notebook}"
@@ -108,13 +107,13 @@ class MarkingAhead:
         content = read.file.content
         try:
             report = grader.mark(name, content, self._unit, digest=read.file.digest, note=hand_in.note)
-        except GraderStopped as stopped:
+        except MarkerStopped as stopped:
             if self._closing.is_set():
                 raise
             report = stopped_at(name, stopped, self._replaced(number).ready, note=hand_in.note)
-        return Marked(hand_in, content, report, read.stamp)
+        return MarkedHandIn(hand_in, content, report, read.stamp)
 
-    def _replaced(self, number: int) -> Grader:
+    def _replaced(self, number: int) -> Marker:
         """A new grader to replace one that has stopped."""
         self._graders[number].close()
         self._graders[number] = self._new_grader(number)
@@ -126,13 +125,6 @@ class MarkingAhead:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._closing.set()
         with ThreadPoolExecutor(len(self._graders)) as closing:  # at once: each may be in the middle of a submission
-            list(closing.map(Grader.close, self._graders))
+            list(closing.map(Marker.close, self._graders))
         for thread in self._threads:
             thread.join()
-
-
-def _cores() -> list[int]:
-    """The processors that this process may use, starting at one that its id picks; none if unknown."""
-    cores = processor.usable()
-    first = os.getpid() % len(cores) if cores else 0
-    return cores[first:] + cores[:first]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..nbgrader_plugin.course_directory import CourseProblem
+from ..gradebook.course_directory import CourseProblem
 
 LOCK = ".grading.lock"
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..grading.requests import Device
+from ..client.requests import Device
+from ..course.settings import Settings
+from ..gradebook.class_gradebook import FILE, reading
+from ..gradebook.entry import automatic_scores
 from ..report import Report
-from ..settings import Settings
 from .assignment import Assignment, NothingToGrade
 from .autograded import Autograded
-from .entry import automatic_scores
-from .gradebook import FILE, reading
 from .marking_ahead import MarkingAhead
 
 

@@ -13,12 +13,12 @@ def build(
     """Make source/ from exercises/ and solutions/, and release/ from source/."""
     from ..build import course_files
     from ..build.source_notebook import BuildError
-    from ..grading.client import GraderRefused, GraderStopped
-    from ..settings import BadSettings
+    from ..client.marker import MarkerRefused, MarkerStopped
+    from ..course.settings import BadSettings
 
     try:
         changes = course_files.differences() if check else course_files.build()
-    except (BuildError, BadSettings, GraderRefused, GraderStopped) as error:
+    except (BuildError, BadSettings, MarkerRefused, MarkerStopped) as error:
         refuse(error)
     with results():
         for change in changes:

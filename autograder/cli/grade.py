@@ -8,9 +8,10 @@ import typer
 from rich.progress import Progress
 
 from .. import course
-from ..grading.requests import Device
-from ..sandbox.inside import processor
-from ..settings import BadSettings
+from ..classroom import processors
+from ..client.requests import Device
+from ..course.folder import folder, use
+from ..course.settings import BadSettings
 from .isolation import Require, Trust, asked
 from .saying import aside, console, refuse, remark, results, shown
 
@@ -28,15 +29,18 @@ def grade(
     roster: Annotated[
         Path | None, typer.Option(help="A CSV file with a column id; COURSE/roster.csv where there is one.")
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Grader processes side by side.")] = processor.count(),
+    workers: Annotated[int, typer.Option(min=1, help="Grader processes side by side.")] = processors.count(),
     device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say whose marks would change.")] = False,
     regrade: Annotated[
         bool, typer.Option("--regrade", help="Mark everyone again, even what is already graded.")
     ] = False,
     course_folder: Annotated[
-        Path, typer.Option("--course", help="The nbgrader course with the gradebook.")
-    ] = course.REPOSITORY,
+        Path | None,
+        typer.Option(
+            "--course", help="The class's folder, with submissions and gradebook; the default: the course's own."
+        ),
+    ] = None,
     require_isolation: Require = None,
     trust_submissions: Trust = False,
 ) -> None:
@@ -44,14 +48,16 @@ def grade(
     from ..classroom.assignment import NothingToGrade, assignment
     from ..classroom.grade import grade as grade_class
     from ..classroom.preview import preview
-    from ..classroom.roster import BadRoster
-    from ..grading.client import GraderRefused, GraderStopped
-    from ..nbgrader_plugin.course_directory import CourseProblem
+    from ..client.marker import MarkerRefused, MarkerStopped
+    from ..gradebook.course_directory import CourseProblem
+    from ..gradebook.roster import BadRoster
     from .class_table import changes_table, class_table
 
     try:
         settings = asked(require_isolation, trust_submissions)
-        work = assignment(unit, course_folder, submitted, roster)
+        if course_folder:
+            use(course_folder)
+        work = assignment(unit, course_folder or folder(), submitted, roster)
         if dry_run:
             changes = preview(work, device=device, settings=settings, workers=workers)
             with results():
@@ -72,7 +78,7 @@ def grade(
             )
     except (course.UnknownUnit, BadSettings, NothingToGrade, BadRoster, CourseProblem) as reason:
         refuse(reason)
-    except (GraderRefused, GraderStopped) as reason:
+    except (MarkerRefused, MarkerStopped) as reason:
         refuse(reason)
     except KeyboardInterrupt:
         kept = (

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 import typer
 
-from .. import settings
+from ..course import settings
 
 Require = Annotated[
     Literal["A", "B"] | None,

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from .. import course
-from ..grading.client import Grader, GraderRefused, GraderStopped, stopped_at
-from ..grading.requests import Device
+from ..client.marker import Marker, MarkerRefused, MarkerStopped, stopped_at
+from ..client.requests import Device
+from ..course.settings import BadSettings, Settings
 from ..report import Report
-from ..settings import BadSettings, Settings
 from .isolation import Require, Trust, asked
 from .saying import OUR_FAULT, aside, json_line, refuse, remark, results
 
@@ -38,7 +38,7 @@ def mark(
             our_fault = our_fault or report.status == "grader_error"
             if aside.is_terminal and len(notebooks) > 1:
                 remark(f"{number} of {len(notebooks)}: {notebooks[number - 1]}")
-    except (BadSettings, GraderRefused, GraderStopped) as reason:
+    except (BadSettings, MarkerRefused, MarkerStopped) as reason:
         refuse(reason)
     if our_fault:
         raise typer.Exit(OUR_FAULT)
@@ -47,10 +47,10 @@ def mark(
 def _reports(notebooks: Sequence[Path], device: Device, settings: Settings) -> Iterator[Report]:
     """A report on each; a grader process that ends is replaced.
 
-    Raises GraderRefused, and GraderStopped if none starts.
+    Raises MarkerRefused, and MarkerStopped if none starts.
     """
     private = sorted({Path(os.path.realpath(notebook)).parent for notebook in notebooks})  # even of a link to itself
-    grader = Grader(device, settings, private=private)
+    grader = Marker(device, settings, private=private)
     try:
         ready = grader.ready
         for notebook in notebooks:
@@ -58,10 +58,10 @@ def _reports(notebooks: Sequence[Path], device: Device, settings: Settings) -> I
                 try:
                     report = grader.mark_file(notebook)
                     break
-                except GraderStopped as stopped:
+                except MarkerStopped as stopped:
                     report = stopped_at(str(notebook), stopped, ready)
                     grader.close()
-                    grader = Grader(device, settings, private=private)
+                    grader = Marker(device, settings, private=private)
                     if not tries_left:
                         remark(f"{notebook}: {stopped}")
             yield report

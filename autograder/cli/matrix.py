@@ -20,19 +20,19 @@ def matrix(
     """Mark every answer that the kit knows: which mistakes are caught and named, which right answers are refused."""
     from dataclasses import astuple
 
-    from ..course import REPOSITORY
-    from ..grading.client import Grader, GraderRefused, GraderStopped
+    from ..client.marker import Marker, MarkerRefused, MarkerStopped
+    from ..course.folder import folder
+    from ..course.settings import BadSettings, load
     from ..proof.matrix import COLUMNS, Way, by_exercise, by_kind, entries, figures, outcome
     from ..proof.page import page
-    from ..settings import BadSettings, load
 
     try:
         known = entries()
-        with Grader("cpu", load() if sandboxed else load().trusting()) as grader:  # the kit's own code needs no sandbox
+        with Marker("cpu", load() if sandboxed else load().trusting()) as grader:  # the kit's own code needs no sandbox
             way: Way = "sandboxed" if sandboxed else "in process"
             shown = track(known, console=aside, transient=True, disable=not aside.is_terminal)
             outcomes = [outcome(grader, unit, entry, way) for unit, entry in shown]
-    except (BadSettings, GraderRefused, GraderStopped) as error:
+    except (BadSettings, MarkerRefused, MarkerStopped) as error:
         refuse(error)
     table = Table(title=f"{len(outcomes)} known answers, marked {way}", title_justify="left")
     table.add_column("", no_wrap=True)
@@ -47,7 +47,7 @@ def matrix(
     total = figures(outcomes)
     table.add_row("all", *map(str, astuple(total)))
     if write:
-        (REPOSITORY / PAGE).write_text(page(outcomes))
+        (folder() / PAGE).write_text(page(outcomes))
     with results():
         console.print(table)
         for one in outcomes:

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.text import Text
 
 from .. import notebook
+from ..course.folder import NoCourse
 
 
 class _Console(Console):
@@ -88,8 +89,8 @@ def ending_in_a_sentence() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         refuse("Interrupted.")
-    except OutputLost as lost:
-        refuse(lost)
+    except (NoCourse, OutputLost) as reason:
+        refuse(reason)
 
 
 def flush() -> None:

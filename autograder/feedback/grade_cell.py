@@ -4,7 +4,7 @@ import re
 from html import escape
 from typing import Any
 
-from ..notebook_nodes import new_output
+from ..notebook.nodes import new_output
 from ..report import ExerciseReport, TestReport
 
 _SIGNS = {"passed": "✓", "failed": "✗", "withheld": "–", "not_run": "–", "grader_error": "!"}

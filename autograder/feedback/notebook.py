@@ -4,7 +4,7 @@ from typing import Any
 
 from .. import course
 from ..notebook import cell_name
-from ..notebook_nodes import new_cell, new_output
+from ..notebook.nodes import new_cell, new_output
 from ..report import CellReport, Report
 from . import grade_cell
 from .markdown_text import as_markdown

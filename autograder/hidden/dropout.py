@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 import torch
 
-from ..compare import Mismatch, assert_real, describe
-from ..student.face import Student
+from autograder.compare import Mismatch, assert_real, describe
+from autograder.student.face import Student
 
 S = TypeVar("S")
 _CLOSE = 1e-4

@@ -8,9 +8,10 @@ from typing import Any
 
 import torch
 
-from ..compare import Mismatch, assert_real, describe
+from autograder.compare import Mismatch, assert_real, describe
+from autograder.graders.cases import Cases
+
 from . import dropout
-from .cases import Cases
 from .dropout import Dropped, Structure
 
 TOKENS = 48

@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from ..compare import Mismatch, describe
+from autograder.compare import Mismatch, describe
+
 from . import dropout
 from .dropout import Structure
 

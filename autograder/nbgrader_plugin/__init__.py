@@ -1,1 +1,1 @@
-"""What `nbgrader_config.py` tells nbgrader to use: a client of the grader process, without torch or pytest."""
+"""What a course's `nbgrader_config.py` tells nbgrader to use. Imports neither torch nor pytest."""

@@ -18,8 +18,8 @@ from typing import Any
 
 from nbgrader.exchange.default import ExchangeCollect
 
+from ..gradebook.time_stamp import time_in
 from .enrolment import may_be_graded
-from .time_stamp import time_in
 
 _MOST_ENTRIES = 1_000
 _DEEPEST = 20

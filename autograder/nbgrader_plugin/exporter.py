@@ -7,9 +7,9 @@ from typing import Any
 import nbformat
 from nbconvert.exporters import NotebookExporter
 
+from ..gradebook.clean_notebook import clean_or_stand_in
 from ..handed_in.notebook_file import NotebookFile, read_in, unreadable
 from ..handed_in.opened_folder import OpenedFolder
-from .clean_notebook import clean_or_stand_in
 from .preprocessor import SUBMISSION
 
 

@@ -18,11 +18,11 @@ from nbgrader.converters.base import BaseConverter, NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from tornado.log import LogFormatter
 
+from ..gradebook.time_stamp import TIMESTAMP, stamp_at, time_in
 from ..handed_in.opened_folder import NotAFile, OpenedFolder, bytes_of
 from ..handed_in.student_id import RULE
 from ..notebook import printable
 from .enrolment import may_be_graded
-from .time_stamp import TIMESTAMP, stamp_at, time_in
 
 _BESIDE = {TIMESTAMP: 100, "submission_secret.txt": 1000}
 """The files next to a notebook that nbgrader's later steps need, and how many bytes they may have."""

@@ -9,12 +9,11 @@ import nbformat
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Enum
 
+from ..client.marker import Marker, MarkerRefused, MarkerStopped, stopped_at
 from ..feedback.notebook import write
-from ..grading.client import Grader, GraderRefused, GraderStopped, stopped_at
-from ..report import Report
-from .clean_notebook import damage, without_put_back
+from ..gradebook.clean_notebook import damage, without_put_back
+from ..report import REPORT_FILE, Report
 
-REPORT_FILE = "report.json"
 SUBMISSION = "autograder_submission"
 """Key in a notebook's metadata, from when the exporter reads the file until it is marked: SHA-256 of what was read."""
 
@@ -41,23 +40,23 @@ class _Marker:
     def __init__(self, device: Any, course_folder: str) -> None:
         self._device = device
         self._private = (Path(course_folder),)
-        self._grader = Grader(device, private=self._private)
+        self._grader = Marker(device, private=self._private)
         atexit.register(lambda: self._grader.close())
 
     def report(self, name: str, unit: str, node: Any, digest: str) -> Report:
         content = damage(node) or nbformat.writes(without_put_back(node)).encode()
         try:
             return self._grader.mark(name, content, unit, digest=digest)
-        except GraderStopped as stopped:
+        except MarkerStopped as stopped:
             self._start_again()
             return stopped_at(name, stopped, self._grader.ready, digest=digest)
-        except GraderRefused:
+        except MarkerRefused:
             self._start_again()  # for the next submission: what was missing may be available by then
             raise
 
     def _start_again(self) -> None:
         self._grader.close()
-        self._grader = Grader(self._device, private=self._private)
+        self._grader = Marker(self._device, private=self._private)
 
 
 _markers: dict[tuple[str, str], _Marker] = {}

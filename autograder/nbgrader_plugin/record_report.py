@@ -1,23 +1,14 @@
 """What nbgrader's `SaveAutoGrades` does not record: that one of our graders failed, and what a mark is based on."""
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 
-from .. import course
-from ..report import Report
-from . import provenance
-from .preprocessor import REPORT_FILE
-
-
-def unmarked(report: Report) -> Callable[[str], bool]:
-    """Tells whether our own fault left the grade cell of a name without a mark: nbgrader would make it a zero."""
-    failed = {course.CHECK_PREFIX + e.name for e in report.exercises if e.status == "grader_error"}
-    nothing = report.status == "grader_error" and not report.exercises
-    return lambda name: name in failed or (nothing and name.startswith(course.CHECK_PREFIX))
+from ..gradebook import provenance
+from ..gradebook.entry import unmarked
+from ..report import REPORT_FILE, Report
 
 
 class RecordReport(NbGraderPreprocessor):

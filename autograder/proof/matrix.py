@@ -6,8 +6,8 @@ from itertools import groupby
 from typing import Literal
 
 from .. import catalogue, course
-from ..grading.client import Grader
-from ..notebook import filled_in
+from ..client.marker import Marker
+from ..course.cells import filled_in
 from ..report import ExerciseReport
 
 Way = Literal["in process", "sandboxed"]
@@ -91,7 +91,7 @@ def entries() -> list[tuple[str, catalogue.Candidate]]:
     return found
 
 
-def outcome(grader: Grader, unit: str, entry: catalogue.Candidate, way: Way = "in process") -> Outcome:
+def outcome(grader: Marker, unit: str, entry: catalogue.Candidate, way: Way = "in process") -> Outcome:
     """What the graders make of one entry."""
     if way == "in process":
         kind: Literal["right_answer", "misconception"] = "right_answer" if entry.caught_by is None else "misconception"

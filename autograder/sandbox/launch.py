@@ -10,6 +10,8 @@ from .confined_process import ConfinedProcess, start
 from .inside.confinement import Level, Terms
 from .limits import Limits
 
+CHECK = "exercise_check"
+"""What the module with the check is called, where a course says nothing else."""
 _INSIDE = Path(__file__).parent / "inside"
 
 
@@ -21,15 +23,17 @@ class Launched:
     level: Level
     limits: Limits
     cuda: bool
+    check: str
+    """The module that notebooks import their check from."""
     core: int | None
     """The processor that workers keep to; None leaves them to the system."""
 
     def again(self) -> "Launched":
         """Another one on the same terms."""
-        return launch(self.level, self.limits, cuda=self.cuda, core=self.core)
+        return launch(self.level, self.limits, cuda=self.cuda, check=self.check, core=self.core)
 
 
-def launch(level: Level, limits: Limits, *, cuda: bool, core: int | None = None) -> Launched:
+def launch(level: Level, limits: Limits, *, cuda: bool, check: str = CHECK, core: int | None = None) -> Launched:
     """Starts Python on a copy of `inside/` alone, which is deleted again before any student's code runs."""
     temporary.clear()
     room = temporary.make("autograder-")
@@ -46,7 +50,7 @@ sys.path += {isolation.packages()!r}
 from inside.warm_parent import main
 from inside.confinement import Terms
 sys.path.remove({str(room)!r})
-main(int(sys.argv.pop()), Terms(**json.loads({json.dumps(asdict(terms))!r})))
+main(int(sys.argv.pop()), Terms(**json.loads({json.dumps(asdict(terms))!r})), {check!r})
 """
     environment = {
         "HOME": home,
@@ -68,4 +72,4 @@ main(int(sys.argv.pop()), Terms(**json.loads({json.dumps(asdict(terms))!r})))
         confined = start(code, room, level, environment, scratch_bytes=limits.scratch_bytes, cuda=cuda)
     except OSError as error:
         raise isolation.NotIsolated(f"The sandbox could not be started: {error}.") from None
-    return Launched(confined, level, limits, cuda, core)
+    return Launched(confined, level, limits, cuda, check, core)

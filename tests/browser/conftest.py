@@ -16,7 +16,7 @@ import psutil
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
 
-from autograder.course import REPOSITORY
+from tests import REPOSITORY
 
 UNIT = "self_attention"
 ATTACK = "<img src=x onerror=\"document.title='taken'\">"

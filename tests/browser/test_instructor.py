@@ -8,7 +8,7 @@ import pytest
 from nbgrader.api import Gradebook
 from playwright.sync_api import expect
 
-from autograder.course import REPOSITORY
+from tests import REPOSITORY
 
 from .conftest import ATTACK, UNIT, press, row
 

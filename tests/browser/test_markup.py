@@ -9,7 +9,8 @@ import pytest
 from nbgrader.api import Gradebook
 from playwright.sync_api import expect
 
-from autograder.course import RELEASE, points
+from autograder.course import points
+from tests import RELEASE
 
 from .conftest import UNIT, press, row
 

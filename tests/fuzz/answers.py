@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from autograder import course
 from autograder.diagnosis.fingerprint import Fingerprint, Known
-from autograder.grading import marking, redaction
-from autograder.grading.examiner import Examiner, candidate_bench
-from autograder.grading.graders import Graders, collected
+from autograder.graders.collected import Graders, collected
+from autograder.marking import redaction, scoring
+from autograder.marking.examiner import Examiner, candidate_bench
 from autograder.sandbox.inside import protocol, worker
 from autograder.student.sandboxed import SandboxedNotebook
 
@@ -72,7 +72,7 @@ def check(data: bytes) -> None:
     with contextlib.closing(SandboxedNotebook(parent, [], "cpu", exercises=[spec["exercise"]])) as code:
         finding = examiner.examine(unit.name, spec["exercise"], code)
     Known(iter(_right(unit.name, spec["exercise"]))).is_that_of(finding.fingerprint)  # as with each misconception's
-    exercise = marking.mark(
+    exercise = scoring.mark(
         unit.exercise(spec["exercise"]), finding.verdicts, library_calls=finding.library_calls, cell=None
     )
     errors = [f"{test.name}: {test.message}" for test in exercise.tests if test.outcome == "grader_error"]

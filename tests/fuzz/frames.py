@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from autograder import compare
 from autograder.diagnosis.fingerprint import Known, Trace
-from autograder.grading.redaction import without_folders
+from autograder.marking.redaction import without_folders
 from autograder.notebook import CodeCell
 from autograder.sandbox.inside.arguments import Arguments
 from autograder.sandbox.inside.faults import StudentFault

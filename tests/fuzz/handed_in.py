@@ -15,10 +15,10 @@ import msgspec
 from hypothesis import strategies as st
 
 from autograder import notebook
-from autograder.classroom import roster
 from autograder.classroom.assignment import NothingToGrade, assignment
+from autograder.gradebook import roster
+from autograder.gradebook.time_stamp import time_in
 from autograder.nbgrader_plugin.exporter import _handed_in
-from autograder.nbgrader_plugin.time_stamp import time_in
 
 from .json_text import damaged
 from .notebooks import NOTEBOOK

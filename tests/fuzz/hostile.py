@@ -7,11 +7,11 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from autograder.course.settings import load
 from autograder.sandbox.inside import protocol
 from autograder.sandbox.limits import Limits
 from autograder.sandbox.losses import Crashed, Ending, TimedOut
 from autograder.sandbox.worker import Worker
-from autograder.settings import load
 
 Answer = Callable[[dict[str, Any], protocol.Tensors], bytes]
 _BUFFER = 64 << 10  # what a socket takes without anybody reading

@@ -9,7 +9,7 @@ import nbformat
 from hypothesis import strategies as st
 
 from autograder import course, notebook
-from autograder.nbgrader_plugin.clean_notebook import clean
+from autograder.gradebook.clean_notebook import clean
 
 from .json_text import damaged, mutated
 

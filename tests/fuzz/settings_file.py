@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from autograder import settings
+from autograder.course import settings
 
 from .json_text import damaged
 

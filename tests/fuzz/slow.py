@@ -15,14 +15,14 @@ from pathlib import Path
 import nbformat
 
 from autograder import notebook
+from autograder.feedback.page_filters import printed
+from autograder.feedback.shortened import shorten
 from autograder.formatting.client import Formatter, Kind
 from autograder.formatting.limits import PageLimits
 from autograder.formatting.page import PageFormatter
 from autograder.formatting.plain_text import LONGEST_CELL
-from autograder.grading.redaction import without_folders
-from autograder.nbgrader_plugin.clean_notebook import clean
-from autograder.nbgrader_plugin.page_filters import printed
-from autograder.nbgrader_plugin.shortened import shorten
+from autograder.gradebook.clean_notebook import clean
+from autograder.marking.redaction import without_folders
 
 CORPUS = Path(__file__).parent / "corpus" / "slow"
 UNIT = "dot_product_attention"

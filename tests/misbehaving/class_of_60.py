@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder import catalogue, course
-from autograder.notebook import filled_in
+from autograder.course.cells import filled_in
 
 UNIT = "dot_product_attention"
 HONEST = [f"student-{number:02}" for number in range(40)]

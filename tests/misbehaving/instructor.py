@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 from pathlib import Path
 
-from autograder.course import REPOSITORY
+from tests import REPOSITORY
 
 from .case import UNIT
 

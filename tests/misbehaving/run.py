@@ -14,9 +14,10 @@ from typing import Any
 import msgspec
 
 from autograder import catalogue
-from autograder.grading.client import Grader
-from autograder.notebook import filled_in
-from autograder.settings import Isolation, Settings, load
+from autograder.client.marker import Marker
+from autograder.course.cells import filled_in
+from autograder.course.settings import Isolation, Settings, load
+from tests import CHECK
 
 from .case import TARGET, UNIT, cases
 from .instructor import Instructor
@@ -77,7 +78,7 @@ def settings(level: str) -> Settings:
     """The usual ones at this level, with little time, so that a hundred hangs do not take an hour."""
     usual = load()
     limits = msgspec.structs.replace(usual.limits, cell_cpu_seconds=2, call_cpu_seconds=2, wall_factor=2)
-    return Settings(Isolation(level), limits)  # type: ignore[arg-type]
+    return Settings(Isolation(level), limits, check=CHECK)  # type: ignore[arg-type]
 
 
 def notebook(names: dict[str, object], code: str) -> bytes:
@@ -93,7 +94,7 @@ def main() -> int:
     submitted.mkdir()
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what is left behind comes to this process
     instructor = Instructor(Path(folder))
-    with Grader("cpu", settings(level)) as grader, (Path(folder) / "results.jsonl").open("w") as results:
+    with Marker("cpu", settings(level)) as grader, (Path(folder) / "results.jsonl").open("w") as results:
         names = instructor.names(grader.pid)
         honest = filled_in(UNIT, {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()})
         grader.mark("wrong.ipynb", notebook(names, "def context_vector(weights, inputs): return inputs"), UNIT)
@@ -109,7 +110,7 @@ def main() -> int:
     return 0
 
 
-def _result(path: Path, instructor: Instructor, grader: Grader, honest: bytes) -> dict[str, Any]:
+def _result(path: Path, instructor: Instructor, grader: Marker, honest: bytes) -> dict[str, Any]:
     started = time.monotonic()
     report = grader.mark_file(path, UNIT)
     seconds = time.monotonic() - started

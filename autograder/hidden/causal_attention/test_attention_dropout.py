@@ -3,10 +3,12 @@
 import torch
 
 from autograder.compare import Mismatch, any_identical, assert_close, describe, golden
-from autograder.hidden import contracts, dropout
-from autograder.hidden.causal_attention.worked_examples import P
-from autograder.hidden.dropped_attention import dropped_and_repeated, rules
-from autograder.hidden.statements import assert_dtype, assert_follows_device
+from autograder.graders import contracts
+from autograder.graders.statements import assert_dtype, assert_follows_device
+
+from .. import dropout
+from ..dropped_attention import dropped_and_repeated, rules
+from .worked_examples import P
 
 
 @contracts.exercise("attention_dropout")

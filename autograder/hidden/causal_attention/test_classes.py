@@ -3,12 +3,14 @@
 import torch
 
 from autograder.compare import TOLERANCE, Expected, Mismatch, any_identical, assert_close, assert_real, golden
-from autograder.hidden import contracts, dropped_attention
-from autograder.hidden.causal_attention.worked_examples import ROOM, TWO_HEADS, P
-from autograder.hidden.dropout import LONE, assert_lone_weights_fall, noted
-from autograder.hidden.dropped_attention import LAYERS, TOKENS, X, structure, weights_of_one_head
-from autograder.hidden.statements import assert_blind_to_the_future
-from autograder.six_words import SIX_WORDS, twice
+from autograder.graders import contracts
+from solutions.six_words import SIX_WORDS, twice
+
+from .. import dropped_attention
+from ..causality import assert_blind_to_the_future
+from ..dropout import LONE, assert_lone_weights_fall, noted
+from ..dropped_attention import LAYERS, TOKENS, X, structure, weights_of_one_head
+from .worked_examples import ROOM, TWO_HEADS, P
 
 
 @contracts.exercise("CausalAttention", forbids=[])

@@ -3,9 +3,11 @@
 import torch
 
 from autograder.compare import LARGE_LOGITS, assert_close, golden
-from autograder.hidden import contracts
-from autograder.hidden.causal_attention.worked_examples import SIX_WORDS_WEIGHTS, six_words_scores, six_words_weights
-from autograder.hidden.statements import assert_blind_to_the_future, assert_causal_weights, assert_dtype
+from autograder.graders import contracts
+from autograder.graders.statements import assert_dtype
+
+from ..causality import assert_blind_to_the_future, assert_causal_weights
+from .worked_examples import SIX_WORDS_WEIGHTS, six_words_scores, six_words_weights
 
 
 @contracts.exercise("causal_mask")

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.six_words import SIX_WORDS
+from solutions.six_words import SIX_WORDS
 
 # The causal weights that the source document prints for the six words.
 SIX_WORDS_WEIGHTS = [

@@ -3,11 +3,11 @@
 import torch
 
 from autograder.compare import LARGE_LOGITS, assert_close, golden
-from autograder.hidden import contracts
-from autograder.hidden.cases import Cases
-from autograder.hidden.statements import assert_dtype_kept, in_each
+from autograder.graders import contracts
+from autograder.graders.cases import Cases
+from autograder.graders.statements import assert_dtype_kept, in_each
 from autograder.sandbox.inside.library_calls import LIBRARY_ATTENTION, LIBRARY_SOFTMAX
-from autograder.six_words import SIX_WORDS
+from solutions.six_words import SIX_WORDS
 
 # The second word's scores and weights in the worked example, to four decimals.
 SCORES = torch.tensor([0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865])

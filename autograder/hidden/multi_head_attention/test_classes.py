@@ -1,11 +1,13 @@
 """The hidden graders of the unit's classes: what holds for all three, and what each gives for a worked example."""
 
 from autograder.compare import LARGE_LOGITS, Mismatch, any_identical, assert_close, golden
-from autograder.hidden import contracts, shown_weights
-from autograder.hidden.dropout import LONE, assert_lone_weights_fall, noted
-from autograder.hidden.multi_head_attention.worked_examples import THREE_TOKENS
-from autograder.hidden.statements import assert_parameter_shapes, assert_refuses, transplant
-from autograder.six_words import SIX_WORDS, twice
+from autograder.graders import contracts
+from autograder.graders.statements import assert_parameter_shapes, assert_refuses, transplant
+from solutions.six_words import SIX_WORDS, twice
+
+from .. import shown_weights
+from ..dropout import LONE, assert_lone_weights_fall, noted
+from .worked_examples import THREE_TOKENS
 
 TOKENS = 20
 """Where dropout is looked at: 1260 weights, of which six standard deviations are 8%."""

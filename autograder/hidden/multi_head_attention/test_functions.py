@@ -1,17 +1,11 @@
 """The hidden graders of the unit's functions."""
 
 from autograder.compare import golden
-from autograder.hidden import contracts
-from autograder.hidden.multi_head_attention.worked_examples import (
-    CONTEXT_BY_HEAD,
-    KEYS_BY_HEAD,
-    MERGED_CONTEXT,
-    QUERIES,
-    QUERIES_BY_HEAD,
-    SCORES_BY_HEAD,
-)
-from autograder.hidden.statements import assert_refuses
-from autograder.six_words import twice
+from autograder.graders import contracts
+from autograder.graders.statements import assert_refuses
+from solutions.six_words import twice
+
+from .worked_examples import CONTEXT_BY_HEAD, KEYS_BY_HEAD, MERGED_CONTEXT, QUERIES, QUERIES_BY_HEAD, SCORES_BY_HEAD
 
 
 @contracts.exercise("stacked_heads_attention")

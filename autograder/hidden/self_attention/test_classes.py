@@ -1,10 +1,11 @@
 """The hidden graders of the unit's classes."""
 
 from autograder.compare import assert_close, golden
-from autograder.hidden import contracts
-from autograder.hidden.self_attention.worked_examples import SEED_123_CONTEXT, SEED_789_CONTEXT
-from autograder.hidden.statements import in_each
-from autograder.six_words import SIX_WORDS
+from autograder.graders import contracts
+from autograder.graders.statements import in_each
+from solutions.six_words import SIX_WORDS
+
+from .worked_examples import SEED_123_CONTEXT, SEED_789_CONTEXT
 
 
 @contracts.exercise("SelfAttention_v1", forbids=[])

@@ -3,16 +3,11 @@
 import torch
 
 from autograder.compare import assert_close, golden, row, rows
-from autograder.hidden import contracts
-from autograder.hidden.self_attention.worked_examples import (
-    LIFE_IS_SHORT_CONTEXT,
-    life_is_short,
-    projections,
-    seed_123_weights,
-    unit_gaussians,
-)
-from autograder.hidden.statements import in_each
-from autograder.six_words import SIX_WORDS
+from autograder.graders import contracts
+from autograder.graders.statements import in_each
+from solutions.six_words import SIX_WORDS
+
+from .worked_examples import LIFE_IS_SHORT_CONTEXT, life_is_short, projections, seed_123_weights, unit_gaussians
 
 
 @contracts.exercise("project_qkv")

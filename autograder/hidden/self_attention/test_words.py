@@ -3,8 +3,8 @@
 import torch
 
 from autograder.compare import assert_close, assert_equal, golden
-from autograder.hidden import contracts
-from autograder.hidden.statements import assert_dtype, assert_raises
+from autograder.graders import contracts
+from autograder.graders.statements import assert_dtype, assert_raises
 
 
 @contracts.exercise("build_vocab", forbids=[])

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.six_words import SIX_WORDS
+from solutions.six_words import SIX_WORDS
 
 # The whole context vector that the source document prints for the second word of "Life is short, eat dessert first".
 LIFE_IS_SHORT_CONTEXT = [

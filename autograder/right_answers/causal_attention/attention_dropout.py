@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ...catalogue import right_answer
+from autograder.catalogue import right_answer
 
 
 @right_answer("attention_dropout")

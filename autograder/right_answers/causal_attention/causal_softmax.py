@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from ...catalogue import right_answer
+from autograder.catalogue import right_answer
 
 
 @right_answer("causal_softmax")

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from ...catalogue import right_answer
+from autograder.catalogue import right_answer
 
 
 @right_answer("masked_scores")

@@ -3,9 +3,8 @@
 import torch
 from torch import nn
 
+from autograder.catalogue import right_answer
 from solutions.causal_attention import CausalAttention
-
-from ...catalogue import right_answer
 
 
 @right_answer("MultiHeadAttentionWrapper")

@@ -2,7 +2,7 @@
 
 import torch
 
-from ...catalogue import right_answer
+from autograder.catalogue import right_answer
 
 
 @right_answer("dot_product_scores")

@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from ...catalogue import right_answer
+from autograder.catalogue import right_answer
 
 
 @right_answer("attention_scores")

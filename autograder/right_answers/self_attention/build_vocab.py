@@ -1,6 +1,6 @@
 """Right answers to `build_vocab`, as different students write them."""
 
-from ...catalogue import right_answer
+from autograder.catalogue import right_answer
 
 
 @right_answer("build_vocab")

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ...catalogue import right_answer
+from autograder.catalogue import right_answer
 
 
 @right_answer("scaled_softmax")

@@ -3,7 +3,7 @@
 import torch.nn.functional as F
 from torch import nn
 
-from ...catalogue import right_answer
+from autograder.catalogue import right_answer
 
 
 @right_answer("SelfAttention_v2")

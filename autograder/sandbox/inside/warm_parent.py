@@ -39,13 +39,13 @@ _PR_SET_CHILD_SUBREAPER = 36
 _KILOBYTE = 1024
 
 
-def main(control_fd: int, terms: Terms) -> None:
-    """Serves the control connection until the trusted side closes it."""
+def main(control_fd: int, terms: Terms, check: str) -> None:
+    """Serves the control connection until the trusted side closes it. check: the module with the notebooks' check."""
     control = socket.socket(fileno=control_fd)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trusted side, which then hangs up
     torch.set_num_threads(1)  # before any operator runs
     site.sethelper()  # `help`, which -S leaves out
-    notebook = Notebook()
+    notebook = Notebook(check)
     _warm_up(notebook)
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the trusted side may leave at any time
         try:

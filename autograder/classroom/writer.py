@@ -1,0 +1,131 @@
+"""Records marks: the marked notebook, the feedback page, then the gradebook, whose commit makes the mark count.
+
+A run that ends in the middle leaves a student's folders newer than the gradebook, or untouched. The gradebook keeps
+what each mark is based on (`provenance`), so the next run sees which it is, and marks again what does not agree.
+"""
+
+import errno
+import traceback
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+from ..client.marker import in_utf8
+from ..client.requests import Device
+from ..course import kit
+from ..course.settings import Settings
+from ..formatting.client import Formatter
+from ..gradebook import provenance
+from ..gradebook.class_gradebook import ClassGradebook
+from ..gradebook.entry import Entry
+from ..gradebook.time_stamp import time_in
+from ..report import Report
+from .assignment import Assignment
+from .autograded import Autograded
+from .feedback_page import FeedbackPages
+from .hand_in import HandIn
+from .marking_ahead import MarkedHandIn
+
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
+"""Errors of the disk, not of one student's folders."""
+
+
+class Writer:
+    """The only writer of a batch."""
+
+    def __init__(self, work: Assignment, gradebook: ClassGradebook, formatter: Formatter) -> None:
+        self._unit = work.unit
+        self._submissions = work.submissions
+        self._gradebook = gradebook
+        self._kit = kit.digest(work.unit.name)
+        self._autograded = Autograded(work.directory, work.unit.name)
+        self._pages = FeedbackPages(work.directory, work.unit.name, formatter)
+
+    def page(self, student: str) -> Path:
+        """The path of a student's feedback page."""
+        return self._pages.path(student)
+
+    def left_alone(self, hand_in: HandIn, device: Device, settings: Settings) -> Report | None:
+        """The report on a submission whose mark stands because nothing that decides it has changed; None if it has to
+        be marked. The feedback page is updated with scores and comments that people have given since.
+        """
+        try:
+            return self._left_alone(hand_in, device, settings)
+        except Exception as error:
+            self._gradebook.rollback()
+            if _is_everyones(error):
+                raise
+            return None  # what is there is damaged, in whatever way: mark it and write it again
+
+    def _left_alone(self, hand_in: HandIn, device: Device, settings: Settings) -> Report | None:
+        entry = self._gradebook.entry(hand_in.student)
+        report = self._autograded.report(hand_in.student)
+        if entry is None or report is None or not self._stands(hand_in, entry, report, device, settings):
+            return None
+        kept = self._gradebook.provenance(entry)
+        shown = entry.shown()
+        if kept is None or kept.page != shown.digest or not self._pages.path(hand_in.student).is_file():
+            self._pages.put(hand_in.student, self._autograded.notebook(hand_in.student), shown)
+            self._gradebook.keep(entry, provenance.of(report, shown.digest))
+            self._gradebook.commit()
+        return report
+
+    def record(self, marked: MarkedHandIn) -> str:
+        """Records one mark; returns what went wrong, if anything. A full disk or an unwritable gradebook is raised."""
+        try:
+            self._record(marked)
+        except Exception as error:
+            self._gradebook.rollback()
+            if isinstance(error, IntegrityError):
+                why = f"the gradebook does not take this entry: {error.orig}"
+                return f"{why}. Was the old one damaged, or just put there?"
+            if _is_everyones(error):
+                raise
+            if isinstance(error, OSError):
+                return (
+                    f"{error}. Is something else in the place of the student's folder or file, or are they not yours?"
+                )
+            traceback.print_exc()
+            return f"our fault, not the student's: {type(error).__name__}. What was printed says more."
+        return ""
+
+    def _record(self, marked: MarkedHandIn) -> None:
+        student = marked.hand_in.student
+        report = msgspec.structs.replace(marked.report, kit=self._kit)  # one that nothing was run for has none
+        node = self._autograded.marked(marked.content, report)
+        entry = self._gradebook.entry(student) or self._gradebook.new_entry(student)
+        entry.put(node, report, time_in(marked.stamp))
+        self._gradebook.penalise(entry)
+        shown = entry.shown()
+        self._autograded.put(student, node, report, marked.stamp)
+        self._pages.put(student, node, shown)
+        self._gradebook.keep(entry, provenance.of(report, shown.digest))
+        self._gradebook.commit()
+
+    def _stands(self, hand_in: HandIn, entry: Entry, report: Report, device: Device, settings: Settings) -> bool:
+        assert hand_in.notebook is not None
+        kept = self._gradebook.provenance(entry)
+        handed_in = self._submissions.read(hand_in)
+        required = settings.isolation.require
+        marks = {exercise.name: exercise.score for exercise in report.exercises}
+        held = entry.automatic_scores()
+        return (
+            kept is not None
+            and kept.submission == report.submission == handed_in.file.digest != ""
+            and kept.kit == report.kit == self._kit
+            and kept.torch.partition("+")[0] in ("", version("torch").partition("+")[0])  # none ran, or any build
+            and report.status != "grader_error"
+            and report.notebook == f"{hand_in.student}/{self._unit.name}/{in_utf8(hand_in.notebook)}"
+            and (required not in ("A", "B") or kept.isolation == required)
+            and (settings.isolation.trust_submissions or kept.isolation != "none")
+            and (device == "auto" or kept.device == device)
+            and time_in(handed_in.stamp) in (None, entry.timestamp)
+            and all(held[exercise.check] == marks.get(exercise.name, 0.0) for exercise in self._unit.exercises)
+        )
+
+
+def _is_everyones(error: Exception) -> bool:
+    """Whether the next student would fail in the same way, because the gradebook or the disk cannot be written."""
+    return isinstance(error, SQLAlchemyError) or (isinstance(error, OSError) and error.errno in _DISK)

@@ -1,0 +1,178 @@
+"""The client's end of a marking process.
+
+Imports neither torch nor pytest: formgrader runs this in the Jupyter server.
+"""
+
+import contextlib
+import hashlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from ..course.folder import VARIABLE, folder
+from ..course.settings import Settings, load
+from ..handed_in.notebook_file import read_at
+from ..notebook import Damaged
+from ..report import Report, without_marks
+from ..sandbox.isolation import exposed_in
+from .requests import (
+    Answer,
+    CandidateKind,
+    Device,
+    Handout,
+    MakeHandout,
+    MarkCandidate,
+    Marked,
+    MarkNotebook,
+    Ready,
+    Refused,
+    Request,
+    Start,
+)
+
+_CLOSING_SECONDS = 5
+
+
+class MarkerRefused(Exception):
+    """The grader cannot do what was asked; `str()` says why and what to do."""
+
+
+class MarkerStopped(Exception):
+    """The grader process ended in the middle: our fault, never the submission's."""
+
+    def __init__(self) -> None:
+        super().__init__("The grader process stopped while it marked this. What it printed says why; grade it again.")
+
+
+class Marker:
+    """A marking process of one's own. May be shared by threads: one request is answered after another."""
+
+    def __init__(
+        self,
+        device: Device = "auto",
+        settings: Settings | None = None,
+        *,
+        private: Sequence[Path] = (),
+        core: int | None = None,
+    ) -> None:
+        """settings: those of autograder.toml, if none are given. private: folders that no submission may read.
+        core: the processor to keep to.
+
+        Raises BadSettings.
+        """
+        exposed = [str(place) for place in private if exposed_in(place)]  # usually none, and there may be thousands
+        start = msgspec.json.encode(Start(device, settings or load(), exposed, core)).decode()
+        self._lock = threading.Lock()
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "autograder.marking", start],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # As in the sandbox: what walks a set does so in the same order on both sides.
+            env={**os.environ, VARIABLE: str(folder()), "PYTHONHASHSEED": "0"},
+        )
+        self._ready: Ready | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
+    @property
+    def ready(self) -> Ready:
+        """The device and the isolation level, once the process has started; raises MarkerRefused."""
+        with self._lock:
+            return self._wait_until_ready()
+
+    def mark(
+        self, name: str, content: bytes | Damaged, unit: str | None = None, *, digest: str | None = None, note: str = ""
+    ) -> Report:
+        """The report on the bytes of a notebook; without a unit, the notebook itself tells which it is.
+
+        digest: of the file, where the content is not all of it. note: what the report says first.
+        """
+        if digest is None:
+            digest = hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else ""
+        return self._report(MarkNotebook(in_utf8(name), content, unit, digest, note))
+
+    def mark_file(self, path: Path, unit: str | None = None, *, name: str | None = None) -> Report:
+        """The report on a notebook file, under this name or else the path as it is given."""
+        file = read_at(path)
+        return self.mark(name or str(path), file.content, unit, digest=file.digest)
+
+    def mark_candidate(self, unit: str, kind: CandidateKind, name: str = "") -> Report:
+        """The report on an answer that the kit knows."""
+        return self._report(MarkCandidate(unit, kind, name))
+
+    def handout(self, unit: str) -> Handout:
+        """The public graders' calls with their right results, and what known mistakes show on them."""
+        answer = self._ask(MakeHandout(unit))
+        assert isinstance(answer, Handout)
+        return answer
+
+    def close(self) -> None:
+        """Ends the process."""
+        assert self._process.stdin
+        assert self._process.stdout
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(_CLOSING_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()  # in the middle of a submission; the sandbox ends with it
+            self._process.wait()
+        self._process.stdout.close()
+
+    def __enter__(self) -> "Marker":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def _report(self, request: Request) -> Report:
+        answer = self._ask(request)
+        assert isinstance(answer, Marked)
+        return answer.report
+
+    def _ask(self, request: Request) -> Answer:
+        with self._lock:
+            self._wait_until_ready()
+            assert self._process.stdin
+            try:
+                self._process.stdin.write(msgspec.json.encode(request) + b"\n")
+                self._process.stdin.flush()
+            except BrokenPipeError:
+                raise MarkerStopped from None
+            return self._hear()
+
+    def _wait_until_ready(self) -> Ready:
+        if self._ready is None:
+            answer = self._hear()
+            assert isinstance(answer, Ready)
+            self._ready = answer
+        return self._ready
+
+    def _hear(self) -> Answer:
+        assert self._process.stdout
+        line = self._process.stdout.readline()
+        if not line:
+            raise MarkerStopped
+        answer: Answer = msgspec.json.decode(line, type=Answer)
+        if isinstance(answer, Refused):
+            raise MarkerRefused(answer.sentence)
+        return answer
+
+
+def stopped_at(name: str, stopped: MarkerStopped, ready: Ready, *, digest: str = "", note: str = "") -> Report:
+    """The report on a submission in which a grader process ended. ready: what this one, or the next, had said."""
+    return without_marks(in_utf8(name), "grader_error", str(stopped), ready, submission=digest, note=note)
+
+
+def in_utf8(name: str) -> str:
+    """A file's name, which may be no UTF-8, as JSON can hold it."""
+    return os.fsencode(name).decode("utf-8", "replace")

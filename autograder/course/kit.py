@@ -1,0 +1,44 @@
+"""The version of the kit behind a mark: a digest of everything here that can change one."""
+
+import hashlib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from . import content, released, source, unit_names
+from .folder import FILE, folder
+
+_ENGINE = Path(__file__).resolve().parents[1]
+
+
+@cache
+def digest(unit: str) -> str:
+    """SHA-256 of the engine, the unit's graders, misconceptions and solutions, and its source and release notebooks.
+
+    Other units' folders are left out, so that fixing a grader of one unit does not mean marking another again.
+    """
+    digested = hashlib.sha256()
+    files = {f"engine/{path.relative_to(_ENGINE)}": path for path in _engine()}
+    files |= {str(path.relative_to(folder())): path for path in _of_course(unit)}
+    for name, path in sorted(files.items()):
+        its = path.read_bytes()
+        digested.update(f"{name} {len(its)}\n".encode() + its)
+    return digested.hexdigest()
+
+
+def _engine() -> Iterator[Path]:
+    """The engine's code; in a checkout the course's graders and mistakes are in the same folder, and none of it."""
+    for path in _ENGINE.rglob("*.py"):
+        if path.relative_to(_ENGINE).parts[0] not in content.OF_EACH_UNIT:
+            yield path
+
+
+def _of_course(unit: str) -> Iterator[Path]:
+    """What the course has for the unit, and for all of its units."""
+    others = {*unit_names()} - {unit}
+    for kind in (content.SOLUTIONS, *content.OF_EACH_UNIT):
+        place = content.place(kind)
+        for path in place.rglob("*"):
+            if path.suffix in (".py", ".yaml") and path.relative_to(place).parts[0].removesuffix(".py") not in others:
+                yield path
+    yield from (folder() / FILE, source(unit), released(unit))

@@ -1,0 +1,61 @@
+"""How submissions are run: what autograder.toml says."""
+
+import tomllib
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from ..formatting.limits import PageLimits
+from ..sandbox.launch import CHECK
+from ..sandbox.limits import Limits
+from .folder import FILE, folder
+
+_LEAST = {"open_files": 32, "memory_megabytes": 64}
+_MOST = 1_000_000
+
+
+class BadSettings(Exception):
+    """The settings cannot be used; `str()` says why."""
+
+
+class Isolation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The isolation to run submissions with: `sandbox.isolation` says what the levels are."""
+
+    require: Literal["A", "B", "best", "none"] = "best"
+    trust_submissions: bool = False
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything in the file."""
+
+    isolation: Isolation
+    limits: Limits
+    pages: PageLimits = PageLimits()
+    check: str = CHECK
+    """What the module is called that students get, and import `check` from."""
+    forbids: tuple[str, ...] = ()
+    """The libraries that an answer may not call where its exercise does not say."""
+
+    def trusting(self) -> "Settings":
+        """The same, but run without isolation where no level is available."""
+        return msgspec.structs.replace(self, isolation=msgspec.structs.replace(self.isolation, trust_submissions=True))
+
+
+def load(path: Path | None = None) -> Settings:
+    """The settings of a file, or of the course; raises BadSettings and NoCourse."""
+    path = path or folder() / FILE
+    try:
+        settings = msgspec.convert(tomllib.loads(path.read_text()), Settings)
+    except OSError as error:
+        raise BadSettings(f"The settings {path} cannot be read: {error.strerror}.") from None
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:  # of endless numbers and lists too
+        raise BadSettings(f"The settings {path} cannot be used: {error}.") from None
+    for name, value in [
+        *msgspec.structs.asdict(settings.limits).items(),
+        *msgspec.structs.asdict(settings.pages).items(),
+    ]:
+        least = _LEAST.get(name, 1)
+        if not least <= value <= _MOST:
+            raise BadSettings(f"The settings {path} cannot be used: {name} must be from {least} to {_MOST}.")
+    return settings

@@ -1,0 +1,113 @@
+"""The notebook that nbgrader gets to see: the student's cells with the released notebook's metadata.
+
+nbgrader trusts a submission's metadata: a duplicated grade_id, changed points or an unknown kernel stop it or change
+a score. So only the text of the cells is taken from a student's notebook, and not even that for cells that students
+must not change; everything else that nbgrader reads comes from the release.
+"""
+
+from copy import deepcopy
+from functools import cache
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from .. import course
+from ..course.cells import likenesses
+from ..feedback.shortened import bound
+from ..notebook import Damaged, RawCell, RawNotebook, parse
+from ..notebook.nodes import new_cell
+
+PUT_BACK = "# This cell was missing from the notebook that was handed in, and has been put back.\n"
+
+
+DAMAGED = "damaged"
+_PUT_BACK = "put_back"
+
+
+def released(unit: str) -> Any:
+    """A copy of the notebook as it was released; raises FileNotFoundError if it was not."""
+    return deepcopy(_released(unit))
+
+
+@cache
+def _released(unit: str) -> Any:
+    return nbformat.read(course.released(unit), as_version=4)
+
+
+def clean_or_stand_in(content: bytes | Damaged, unit: str) -> Any:
+    """The notebook, cleaned; for a damaged one the released notebook stands in, with the reason in its metadata."""
+    submission = parse(content)
+    if isinstance(submission, RawNotebook):
+        return clean(submission, unit)
+    notebook = released(unit)
+    notebook.metadata["autograder"] = {DAMAGED: str(submission)}
+    return notebook
+
+
+def damage(node: Any) -> Damaged | None:
+    """Why the file that this notebook stands in for could not be read; None for a student's own notebook."""
+    found = node.metadata.get("autograder", {}).get(DAMAGED)
+    return Damaged(found) if isinstance(found, str) else None
+
+
+def clean(submission: RawNotebook, unit: str) -> Any:
+    """A valid notebook with the student's cells in their order.
+
+    Marking finds in it what it finds in the submission. If a cell is there twice, the last copy has the name; both run,
+    unless it is a check. Deleted cells that nbgrader needs for a score are put back at the end, where they change no
+    other cell's number. Whatever is too long to be run or read is cut.
+    """
+    notebook = released(unit)
+    named = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in notebook.cells if "nbgrader" in cell.metadata}
+    found = likenesses(submission, course.unit(unit))
+    cells = []
+    for number, (raw, likeness) in enumerate(zip(submission.cells, found, strict=True), start=1):
+        original = named.get(likeness.name)
+        if original is None or likeness.is_copy:
+            cells.append(_unnamed(raw, number, named.get(raw.grade_id)))
+        else:
+            cells.append(_named(raw, original))
+    present = {likeness.name for likeness in found}
+    for grade_id, original in named.items():
+        if grade_id not in present and original.metadata["nbgrader"]["grade"]:
+            if original.cell_type == "code":
+                original.source = PUT_BACK + original.source
+            original.metadata["autograder"] = {_PUT_BACK: True}
+            cells.append(original)
+    bound(cells)
+    notebook.cells = cells
+    return notebook
+
+
+def without_put_back(notebook: Any) -> Any:
+    """The notebook without the cells that `clean` put back, so with no more cells than were handed in."""
+    cells = [cell for cell in notebook.cells if not cell.metadata.get("autograder", {}).get(_PUT_BACK)]
+    return NotebookNode({**notebook, "cells": cells})
+
+
+def _named(raw: RawCell, original: Any) -> Any:
+    cell = new_cell(original.cell_type, original.id, _text(raw, original))
+    cell.metadata = original.metadata
+    return cell
+
+
+def _unnamed(raw: RawCell, number: int, claimed: Any) -> Any:
+    """A cell without a name; `claimed` is the released cell whose grade_id it has nevertheless, if any.
+
+    It is then a copy, or of another type. With a locked cell's grade_id its text is the released one, and it runs only
+    where marking runs it.
+    """
+    kind = raw.cell_type if raw.cell_type in ("code", "markdown") else "raw"
+    is_of_type = claimed is not None and claimed.cell_type == kind
+    if claimed is None or (kind == "code" and not is_of_type):
+        return new_cell(kind, f"cell-{number}", raw.text)
+    about = claimed.metadata["nbgrader"]
+    is_run = is_of_type and not about["grade"]
+    return new_cell(kind if is_run or about["solution"] else "raw", f"cell-{number}", _text(raw, claimed))
+
+
+def _text(raw: RawCell, original: Any) -> str:
+    """The student's text in a cell that asks for an answer, else the release's."""
+    text: str = raw.text if original.metadata["nbgrader"]["solution"] else original.source
+    return text

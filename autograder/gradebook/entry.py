@@ -1,0 +1,238 @@
+"""One student's entry in nbgrader's gradebook: the grades and comments of one submission, and who is in the class."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+from nbgrader import utils
+from nbgrader.api import (
+    Assignment,
+    Comment,
+    Grade,
+    GradeCell,
+    Notebook,
+    SolutionCell,
+    Student,
+    SubmittedAssignment,
+    SubmittedNotebook,
+)
+from sqlalchemy.orm import Session
+
+from .. import course
+from ..report import Report
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A unit's cells in the gradebook, by the gradebook's own ids."""
+
+    assignment: str
+    notebook: str
+    graded: dict[str, str]
+    """The grade cells' names."""
+    answered: dict[str, str]
+    """The solution cells' names."""
+    points: dict[str, float]
+    """By the grade cells' names."""
+
+
+class Shown(msgspec.Struct):
+    """What a feedback page shows of an entry: a person's score and comment if there is one, else the automatic one."""
+
+    scores: dict[str, float]
+    comments: dict[str, str | None]
+    points: dict[str, float]
+    late_penalty: float
+
+    @property
+    def score(self) -> float:
+        """Before the penalty."""
+        return sum(self.scores.values())
+
+    @property
+    def max_score(self) -> float:
+        return sum(self.points.values())
+
+    @property
+    def digest(self) -> str:
+        """Identifies the page's content."""
+        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+
+
+class Entry:
+    """The grades and comments of one student's submission, in the session that holds them."""
+
+    def __init__(
+        self, cells: Cells, submission: Any, notebook: Any, grades: Iterable[Any], comments: Iterable[Any]
+    ) -> None:
+        self._cells = cells
+        self._submission = submission
+        self._notebook = notebook
+        self._grades = {cells.graded[grade.cell_id]: grade for grade in grades}
+        self._comments = {cells.answered[comment.cell_id]: comment for comment in comments}
+
+    @property
+    def id(self) -> str:
+        """The gradebook's id of the submitted notebook."""
+        return str(self._notebook.id)
+
+    @property
+    def timestamp(self) -> datetime | None:
+        """When it was handed in, as the gradebook has it."""
+        found: datetime | None = self._submission.timestamp
+        return found
+
+    def automatic_scores(self) -> dict[str, float | None]:
+        """By grade cell; None where a person has to mark."""
+        return {name: grade.auto_score for name, grade in self._grades.items()}
+
+    def put(self, notebook: Any, report: Report, timestamp: datetime | None) -> None:
+        """Takes the scores and comments from the marked notebook, by nbgrader's rules; what people gave is kept.
+
+        Where one of our graders failed there is no score, but a request that a person look at it.
+        """
+        if timestamp is not None:
+            self._submission.timestamp = timestamp
+        has_no_mark = unmarked(report)
+        for cell in notebook.cells:
+            about = cell.metadata.get("nbgrader", {})
+            if utils.is_grade(cell):
+                grade = self._grades[about["grade_id"]]
+                grade.auto_score = None if has_no_mark(about["grade_id"]) else utils.determine_grade(cell)[0]
+                grade.needs_manual_grade = grade.manual_score is not None or grade.auto_score is None
+            if utils.is_solution(cell):
+                unchanged = about.get("checksum") == utils.compute_checksum(cell)
+                self._comments[about["grade_id"]].auto_comment = "No response." if unchanged else None
+
+    def penalise(self, policy: Any) -> None:
+        """Sets the penalty for handing in late, which nbgrader's late submission plugin decides."""
+        seconds = self._submission.total_seconds_late
+        penalty = None
+        if seconds > 0:
+            score = self.shown().score
+            penalty = policy.late_submission_penalty(self._submission.student_id, score, seconds)
+            penalty = None if penalty is None else min(max(penalty, 0), score)
+        self._notebook.late_submission_penalty = penalty
+
+    def shown(self) -> Shown:
+        """What the feedback page says about it."""
+        return Shown(
+            {name: _score(grade) for name, grade in self._grades.items()},
+            {name: _comment(found) for name, found in self._comments.items()},
+            self._cells.points,
+            self._notebook.late_submission_penalty or 0.0,
+        )
+
+
+def cells(session: Session, unit: str) -> Cells:
+    """The unit's cells, once the gradebook knows the unit."""
+    notebook = _notebooks(session, unit).one()
+    graded = session.query(GradeCell).filter(GradeCell.notebook_id == notebook.id).all()
+    answered = session.query(SolutionCell).filter(SolutionCell.notebook_id == notebook.id).all()
+    return Cells(
+        notebook.assignment_id,
+        notebook.id,
+        {cell.id: cell.name for cell in graded},
+        {cell.id: cell.name for cell in answered},
+        {cell.name: cell.max_score for cell in graded},
+    )
+
+
+def find(session: Session, cells: Cells, student: str) -> Entry | None:
+    """The student's entry, if there is one."""
+    found = (
+        session.query(SubmittedAssignment, SubmittedNotebook)
+        .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+        .filter(
+            SubmittedAssignment.assignment_id == cells.assignment,
+            SubmittedAssignment.student_id == student,
+            SubmittedNotebook.notebook_id == cells.notebook,
+        )
+        .one_or_none()
+    )
+    if found is None:
+        return None
+    submission, notebook = found
+    grades, comments = (session.query(kind).filter_by(notebook_id=notebook.id) for kind in (Grade, Comment))
+    return Entry(cells, submission, notebook, grades, comments)
+
+
+def new(session: Session, cells: Cells, student: str) -> Entry:
+    """An empty entry, which reaches the gradebook only when it is committed together with its marks.
+
+    nbgrader's own `add_submission` commits it without them: a run that ended then would leave an empty entry.
+    """
+    submission = SubmittedAssignment(assignment_id=cells.assignment, student_id=student)
+    notebook = SubmittedNotebook(notebook_id=cells.notebook, assignment=submission)
+    grades = [Grade(cell_id=cell, notebook=notebook) for cell in cells.graded]
+    comments = [Comment(cell_id=cell, notebook=notebook) for cell in cells.answered]
+    session.add(submission)
+    session.flush()
+    return Entry(cells, submission, notebook, grades, comments)
+
+
+def waiting(session: Session, cells: Cells) -> int:
+    """How many written answers are waiting for a person."""
+    written = [cell for cell, name in cells.graded.items() if not name.startswith(course.CHECK_PREFIX)]
+    grades = session.query(Grade).filter(Grade.cell_id.in_(written), Grade.needs_manual_grade)
+    return int(grades.filter(Grade.manual_score.is_(None)).count())
+
+
+def late(session: Session, cells: Cells) -> dict[str, timedelta]:
+    """Who handed the unit in late, and how late, as nbgrader computes it from due date and extensions."""
+    handed_in = session.query(SubmittedAssignment).filter(
+        SubmittedAssignment.assignment_id == cells.assignment, SubmittedAssignment.timestamp.is_not(None)
+    )
+    seconds = {submission.student_id: submission.total_seconds_late for submission in handed_in}
+    return {student: timedelta(seconds=late) for student, late in seconds.items() if late > 0}
+
+
+def automatic_scores(session: Session, unit: str) -> dict[str, dict[str, float]]:
+    """The automatic scores of everyone who has an entry, by student and exercise."""
+    found: dict[str, dict[str, float]] = {}
+    rows = (
+        session.query(SubmittedAssignment.student_id, GradeCell.name, Grade.auto_score)
+        .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+        .join(Grade, Grade.notebook_id == SubmittedNotebook.id)
+        .join(GradeCell, GradeCell.id == Grade.cell_id)
+        .join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
+        .filter(Assignment.name == unit, GradeCell.name.startswith(course.CHECK_PREFIX, autoescape=True))
+    )
+    for student, name, score in rows:
+        found.setdefault(student, {})[name.removeprefix(course.CHECK_PREFIX)] = score or 0.0
+    return found
+
+
+def students(session: Session) -> Sequence[Any]:
+    """Everyone in the gradebook, by id."""
+    found: Sequence[Any] = session.query(Student).order_by(Student.id).all()
+    return found
+
+
+def _notebooks(session: Session, unit: str) -> Any:
+    return (
+        session.query(Notebook)
+        .join(Assignment, Assignment.id == Notebook.assignment_id)
+        .filter(Assignment.name == unit, Notebook.name == unit)
+    )
+
+
+def _score(grade: Any) -> float:
+    """By nbgrader's rule, which nbgrader itself evaluates in the database."""
+    given = grade.manual_score if grade.manual_score is not None else grade.auto_score
+    return 0.0 if given is None else given + (grade.extra_credit or 0.0)
+
+
+def _comment(found: Any) -> str | None:
+    given: str | None = found.auto_comment if found.manual_comment is None else found.manual_comment
+    return given
+
+
+def unmarked(report: Report) -> Callable[[str], bool]:
+    """Tells whether our own fault left the grade cell of a name without a mark: nbgrader would make it a zero."""
+    failed = {course.CHECK_PREFIX + e.name for e in report.exercises if e.status == "grader_error"}
+    nothing = report.status == "grader_error" and not report.exercises
+    return lambda name: name in failed or (nothing and name.startswith(course.CHECK_PREFIX))

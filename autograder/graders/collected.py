@@ -1,0 +1,186 @@
+"""The hidden graders: collected once, and then run for one student after another.
+
+pytest's own way from a test to its report costs as much as what the test asks; so they are called without it.
+"""
+
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ..compare import Mismatch
+from ..course import content
+from ..course.settings import load
+from ..report import TestOutcome
+from ..sandbox.inside.faults import Missing, StudentFault
+from ..sandbox.losses import Crashed, TimedOut
+from ..student.budget import OutOfBudget
+from ..student.face import Student
+from ..student.reference import Reference
+from . import fixtures
+from .cases import Cases
+
+GIVEN = {"student", "reference", "rng"}
+"""What a grader may ask for: see `fixtures`."""
+_WITHOUT = ("terminal", "cacheprovider", "capture", "logging", "warnings", "faulthandler", "junitxml", "pastebin")
+"""Plugins of pytest's that have nothing to do here."""
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Grader:
+    """One hidden grader, as its markers describe it."""
+
+    name: str
+    unit: str
+    exercise: str
+    forbids: tuple[str, ...]
+    points: float
+    is_property: bool
+    is_public: bool
+    probes_device: bool
+    statement: str
+    of: type
+    """The class that it is a method of."""
+    function: Callable[..., None]
+    asks_for: frozenset[str]
+
+    def ask(self, student: Student) -> None:
+        """Runs it on one student's code; raises what it finds."""
+        given: dict[str, Any] = {"student": student}
+        if "reference" in self.asks_for:
+            given["reference"] = Reference(content.solutions(self.unit))
+        if "rng" in self.asks_for:
+            given["rng"] = Cases(self.name)
+        self.function(self.of(), **given)
+
+
+@dataclass
+class Verdict:
+    """What one grader found. `lost` says that the worker hung or crashed, so no more of the exercise can be run."""
+
+    grader: Grader
+    outcome: TestOutcome
+    seen: str = ""
+    lost: TimedOut | Crashed | OutOfBudget | None = None
+    missing: bool = False
+    """The notebook does not define what was to be called."""
+
+
+Graders = Mapping[str, Mapping[str, Sequence[Grader]]]
+"""By unit and exercise, in the order of the files."""
+
+
+class NotCollected(Exception):
+    """Some graders could not be collected; `str()` says which and why."""
+
+
+def collected() -> Graders:
+    """The hidden graders, which pytest finds and describes, and is then left. Raises NotCollected."""
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):  # the user's own pytest is no business of a grading process
+        os.environ.pop(name, None)
+    hidden = str(content.place(content.HIDDEN))
+    options = ["--collect-only", f"--rootdir={hidden}", "-c", os.devnull, "-p", fixtures.__name__, hidden]
+    usual, found = load().forbids, _Found()
+    code = pytest.main([*options, *(f"-pno:{name}" for name in _WITHOUT)], plugins=[found])
+    if code and not found.problems:
+        found.problems.append(f"pytest ended with {code!r}.")
+    graders: dict[str, dict[str, list[Grader]]] = {}
+    for item in found.items:
+        try:
+            grader = _grader(item, usual)
+        except ValueError as error:
+            found.problems.append(str(error))
+            continue
+        graders.setdefault(grader.unit, {}).setdefault(grader.exercise, []).append(grader)
+    if found.problems:
+        more = f" And {len(found.problems) - _MOST_NAMED} more." if len(found.problems) > _MOST_NAMED else ""
+        raise NotCollected(f"The hidden graders cannot be collected. {' '.join(found.problems[:_MOST_NAMED])}{more}")
+    return graders
+
+
+@dataclass
+class _Found:
+    """A plugin of pytest's that keeps what is collected."""
+
+    items: list[pytest.Item] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    """Why some could not be collected."""
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.problems.append(f"{report.nodeid}: {str(report.longrepr).strip().splitlines()[-1]}")
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self.items = session.items
+
+
+def run(student: Student, graders: Sequence[Grader]) -> Iterator[Verdict]:
+    """Runs the graders of one exercise on one student; after a hang or a crash the rest is not run."""
+    lost = False
+    for grader in graders:
+        verdict = Verdict(grader, "not_run") if lost else _run(student, grader)
+        lost = lost or verdict.lost is not None
+        yield verdict
+
+
+def _run(student: Student, grader: Grader) -> Verdict:
+    try:
+        grader.ask(student)
+    except (Mismatch, StudentFault) as found:
+        return Verdict(grader, "failed", str(found), missing=isinstance(found, Missing))
+    except (TimedOut, Crashed, OutOfBudget) as lost:
+        return Verdict(grader, "failed", _loss(lost), lost)
+    except Exception as error:
+        # Our own fault, never the student's: told in full on our side, in one word on theirs.
+        frames = traceback.extract_tb(error.__traceback__)
+        hidden = content.place(content.HIDDEN)
+        where = next((frame for frame in reversed(frames) if hidden in Path(frame.filename).parents), None)
+        line = f" (line {where.lineno})" if where else ""
+        said = "".join(traceback.format_exception_only(error)).strip()
+        print(f"{grader.unit}: {grader.name}{line}: {said}", file=sys.stderr)
+        return Verdict(grader, "grader_error", f"This grader itself failed ({type(error).__name__}).")
+    return Verdict(grader, "passed")
+
+
+def _grader(item: pytest.Item, usual: tuple[str, ...]) -> Grader:
+    """A grader without pytest; raises ValueError where it is none. usual: what its course forbids."""
+    asks_for = frozenset(inspect.signature(getattr(item, "function", lambda: None)).parameters) - {"self"}
+    if not isinstance(item, pytest.Function) or item.cls is None or asks_for - GIVEN:
+        given = ", ".join(sorted(GIVEN))
+        raise ValueError(f"{item.nodeid} must be a method of a class, and ask for no more than {given}.")
+    exercise, points = item.get_closest_marker("exercise"), item.get_closest_marker("points")
+    statement = item.function.__doc__
+    if exercise is None or points is None or not statement:
+        raise ValueError(f"{item.nodeid} needs an exercise, points and a docstring that students can read.")
+    forbids = exercise.kwargs["forbids"]
+    return Grader(
+        item.name,
+        item.path.parent.name,
+        exercise.args[0],
+        usual if forbids is None else tuple(forbids),
+        float(points.args[0]),
+        item.get_closest_marker("property") is not None,
+        item.get_closest_marker("public") is not None,
+        item.get_closest_marker("device") is not None,
+        " ".join(statement.split()),
+        item.cls,
+        item.function,
+        asks_for,
+    )
+
+
+def _loss(lost: Exception) -> str:
+    match lost:
+        case TimedOut():
+            return str(lost) or "It did not come back in time. Does a loop never end?"
+        case Crashed():
+            return str(lost) or "Python ended during this call (an exit, or a crash in native code)."
+    return "Not run: this notebook had used up its time, or had hung or crashed too often."

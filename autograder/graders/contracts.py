@@ -1,0 +1,210 @@
+"""What an exercise's class of graders is made of, and what most exercises ask for.
+
+    @contracts.exercise("dot_product_scores")
+    class TestDotProductScores(contracts.Graders):
+        def draw(self, rng, T=7, d=4):
+            return rng.randn(d), rng.randn(T, d)
+
+        test_gradients = contracts.gradients("Gradients flow back to the query and to the inputs.")
+
+A grader that is declared so is what a method would be that is written there: its name seeds what it draws, its
+statement is the docstring that students read, and it stands where it is declared. It calls what `callee` gives with
+what `draw` draws: of other sizes where it says `of`, and with what else it names. `built` goes to `callee`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+
+from .. import compare
+from ..compare import LARGE_LOGITS, ORDINALS, Mismatch, assert_close, identical
+from ..sandbox.inside.faults import Raised
+from ..student.face import Callee, Instance, Student
+from ..student.reference import Reference
+from . import statements
+from .cases import Cases
+from .statements import in_both_modes, in_each, in_float64, transplant
+
+Method = Callable[..., None]
+Sizes = tuple[Any, ...]
+Built = Mapping[str, Any]
+AS_EVER: Built = {}
+BIASED: Built = {"qkv_bias": True}
+
+
+class Graders:
+    """The graders of an exercise: what they call, with what, and what a result is held to."""
+
+    exercise: str
+    assert_right = staticmethod(assert_close)
+
+    def callee(self, face: Student | Reference, **built: Any) -> Any:
+        """The function. Where a class is asked for, its graders build an instance here."""
+        return getattr(face, self.exercise)
+
+    def draw(self, rng: Cases, *sizes: Any, **named: Any) -> tuple[Any, ...]:
+        """The arguments of a call; without sizes, of one that is like any other."""
+        raise NotImplementedError
+
+    def pair(self, student: Student, reference: Reference, **built: Any) -> tuple[Callee, Callee]:
+        """The student's and the right one, instances with the same parameters."""
+        own = self.callee(student, **built)
+        return own, transplant(self.callee(reference, **built), own)
+
+    def assert_agree(
+        self, student: Student, reference: Reference, *args: Any, tolerance: float | None = None, **built: Any
+    ) -> None:
+        """Called with these arguments, both give the same."""
+        own, right = self.pair(student, reference, **built)
+        self.assert_right(own(*args), right(*args), tolerance=tolerance)
+
+
+def exercise(name: str, *, forbids: Sequence[str] | None = None) -> Callable[[type[Graders]], type[Graders]]:
+    """Marks the class of an exercise's graders. forbids: what an answer may not call, if not what the course says."""
+
+    def mark(graders: type[Graders]) -> type[Graders]:
+        graders.exercise = name
+        return pytest.mark.exercise(name, forbids=forbids)(graders)
+
+    return mark
+
+
+def points(weight: float, **kinds: bool) -> Callable[[Method], Method]:
+    """Marks a grader with what it weighs, and as public, of a property or of the device: see `fixtures`."""
+
+    def mark(grader: Method) -> Method:
+        for kind in (kind for kind, is_so in kinds.items() if is_so):
+            grader = getattr(pytest.mark, kind)(grader)
+        return pytest.mark.points(weight)(grader)
+
+    return mark
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a grader is given."""
+
+    student: Student
+    reference: Reference
+    rng: Cases
+
+
+def contract(usual: float, *, public: bool = False, **kinds: bool) -> Callable[[Method], Callable[..., Method]]:
+    """Makes of what is asked in many exercises what declares a grader of one; it weighs `usual`, or what is said."""
+
+    def made(ask: Method) -> Callable[..., Method]:
+        def declare(statement: str, *args: Any, weight: float = usual, public: bool = public, **named: Any) -> Method:
+            def grader(self: Graders, student: Student, reference: Reference, rng: Cases) -> None:
+                ask(self, Given(student, reference, rng), *args, **named)
+
+            grader.__doc__ = statement
+            return points(weight, public=public, **kinds)(grader)
+
+        return declare
+
+    return made
+
+
+@contract(2, public=True)
+def gives(self: Graders, given: Given, args: Sizes, right: Any, row: int | None = None) -> None:
+    """What a worked example gives, or a row of it."""
+    result = self.callee(given.student)(*args)
+    self.assert_right(result if row is None else compare.row(result, row), right)
+
+
+@contract(2)
+def agree(self: Graders, given: Given, cases: Sequence[Sizes], built: Built = AS_EVER, **named: Any) -> None:
+    """Both give the same for arguments of each of these sizes; all are tried before one is complained of."""
+    own, right = self.pair(given.student, given.reference, **built)
+    drawn = [self.draw(given.rng, *sizes, **named) for sizes in cases]
+    in_each(drawn, lambda args: self.assert_right(own(*args), right(*args)))
+
+
+@contract(2)
+def agree_in_turn(self: Graders, given: Given, cases: Sequence[Sizes], **named: Any) -> None:
+    """Both give the same for arguments of each of these sizes; after one that is wrong no other is tried."""
+    for sizes in cases:
+        self.assert_agree(given.student, given.reference, *self.draw(given.rng, *sizes, **named))
+
+
+@contract(1)
+def large_scores(self: Graders, given: Given, of: Sizes = (), **named: Any) -> None:
+    """Both give the same where scores are too large for exp."""
+    args = self.draw(given.rng, *of, **named)
+    self.assert_agree(given.student, given.reference, *args, tolerance=LARGE_LOGITS)
+
+
+@contract(1)
+def gradients(self: Graders, given: Given, of: Sizes = (), **named: Any) -> None:
+    """The gradients of all inputs and parameters are right for a drawn one of the result, 0 where that is infinite."""
+    own, right = self.pair(given.student, given.reference)
+    args = self.draw(given.rng, *of, **named)
+    results = right(*args)
+    values = [one.value for one in (results if isinstance(results, tuple) else (results,))]
+    cotangent = tuple(given.rng.randn(*value.shape).masked_fill(value.isinf(), 0.0) for value in values)
+    statements.assert_same_gradients(own, right, *args, cotangent=cotangent)
+
+
+@contract(1)
+def float64(self: Graders, given: Given, of: Sizes = (), built: Built = AS_EVER, **named: Any) -> None:
+    """What comes of float64 inputs, and parameters, is as exact as float64 is."""
+    own = in_float64(self.callee(given.student, **built))
+    right = transplant(self.callee(given.reference, **built), own)
+    args = self.draw(given.rng.of(torch.float64), *of, **named)
+    self.assert_right(own(*args), right(*args))
+
+
+@contract(1, property=True)
+def unchanged(self: Graders, given: Given, built: Built = AS_EVER) -> None:
+    """The call writes into none of its arguments, in their own dtype and in float64, which `.double()` leaves alone."""
+    own, args = self.callee(given.student, **built), self.draw(given.rng)
+    changed: Sequence[int] = ()
+    for _ in in_both_modes(own):
+        changed = changed or own.observe(*args).changed
+    if not changed:
+        with suppress(Raised):  # what does not work in float64 is not what is asked here
+            changed = in_float64(own).observe(*map(_as_float64, args)).changed
+    if changed:
+        which = " and ".join(f"the {ORDINALS[number]}" for number in changed)
+        raise Mismatch(f"It writes into {which} argument. Operations ending in `_` and `+=`, `/=` work in place.")
+
+
+@contract(0.5, property=True, device=True)
+def device(self: Graders, given: Given, built: Built = AS_EVER) -> None:
+    """On another device everything the code makes is there too, and so is the result."""
+    statements.assert_follows_device(self.callee(given.student, **built), *self.draw(given.rng))
+
+
+@contract(0.5, property=True)
+def dtype(self: Graders, given: Given) -> None:
+    """The result has the inputs' dtype, float64 or float32; an instance's that of its parameters, float32."""
+    own = self.callee(given.student)
+    if isinstance(own, Instance):
+        statements.assert_dtype(own(*self.draw(given.rng)), torch.float32)
+    else:
+        statements.assert_dtype_kept(own, *self.draw(given.rng.of(torch.float64)))
+
+
+@contract(0.5, property=True)
+def parameters(self: Graders, given: Given, right: dict[str, tuple[int, ...]]) -> None:
+    """An instance has parameters of these names and shapes, and no others."""
+    statements.assert_parameter_shapes(self.callee(given.student), right)
+
+
+@contract(0.5, property=True)
+def seeds(self: Graders, given: Given) -> None:
+    """An instance that is built under another seed starts with other weights."""
+    drawn = []
+    for seed in (1, 2):
+        given.student.manual_seed(seed)
+        drawn.append(self.callee(given.student).named_parameters())
+    if drawn[0] and all(identical(one, other) for one, other in zip(*(d.values() for d in drawn), strict=False)):
+        raise Mismatch("The weights are the same under every seed: is one set inside the class?")
+
+
+def _as_float64(arg: Any) -> Any:
+    return arg.double() if isinstance(arg, torch.Tensor) and arg.is_floating_point() else arg

@@ -1,0 +1,62 @@
+"""pytest's plugin for hidden graders: their modules, their markers, and what a grader is given.
+
+`pytest autograder/hidden -c autograder/hidden/pytest.ini` runs the graders on the solutions, which must pass every one.
+A marking process calls them itself, with a submission as `student`.
+"""
+
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from ..course import content
+from ..sandbox.inside.bench import Bench
+from ..student.face import Student
+from ..student.reference import Reference
+from .cases import Cases
+
+MARKERS = {
+    "exercise(name, forbids)": "the exercise that a class of graders marks, and the libraries that it may not call",
+    "points(weight)": "what the grader weighs within its exercise",
+    "property": "pays only where a grader of values passes",
+    "public": "its inputs and the right results are shown to students",
+    "device": "asks whether the code follows its inputs to another device",
+}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Makes the markers known."""
+    for marker, meaning in MARKERS.items():
+        config.addinivalue_line("markers", f"{marker}: {meaning}")
+
+
+class _Graders(pytest.Module):
+    """A module of graders, imported by its place in the course."""
+
+    def _getobj(self) -> ModuleType:
+        place = self.path.relative_to(content.place(content.HIDDEN)).with_suffix("")
+        return content.module(".".join([content.HIDDEN, *place.parts]))
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    """The course's graders have no package on Python's path."""
+    is_course = module_path.is_relative_to(content.place(content.HIDDEN))
+    return _Graders.from_parent(parent, path=module_path) if is_course else None
+
+
+@pytest.fixture
+def student(request: pytest.FixtureRequest) -> Student:
+    """The code being marked: here the solutions themselves."""
+    return Student(Bench(content.solutions(request.path.parent.name)))
+
+
+@pytest.fixture
+def reference(request: pytest.FixtureRequest) -> Reference:
+    """The solutions, computed in float64."""
+    return Reference(content.solutions(request.path.parent.name))
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> Cases:
+    """The grader's own generator of cases."""
+    return Cases(request.node.name)

@@ -1,0 +1,144 @@
+"""Statements that graders of many exercises make, each as one function that raises Mismatch where it is not so."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+import torch
+
+from ..compare import ORDINALS, Expected, Mismatch, assert_close, describe
+from ..sandbox.inside import device_probe
+from ..sandbox.inside.faults import Raised, StudentFault
+from ..student.face import Callee, Cotangent, Instance, Student
+
+REFUSALS = frozenset({"ValueError", "AssertionError"})
+
+T = TypeVar("T")
+
+
+def transplant(reference: Any, student: Callee) -> Any:
+    """Gives the student's instance the reference's parameters, a function having none; returns the reference."""
+    if isinstance(student, Instance):
+        student.load_parameters(reference.named_parameters())
+    return reference
+
+
+def in_each(cases: Iterable[T], check: Callable[[T], None]) -> None:
+    """What is checked holds in every case.
+
+    All cases are tried before one is complained of: two mistakes may look alike in the first and differ in the next.
+    """
+    faults: list[Mismatch | StudentFault] = []
+    for case in cases:
+        try:
+            check(case)
+        except (Mismatch, StudentFault) as fault:
+            faults.append(fault)
+    if faults:
+        raise faults[0]
+
+
+def in_both_modes(student: Callee) -> Iterator[None]:
+    """For each of an instance's modes, training first; once for a function."""
+    yield
+    if isinstance(student, Instance):
+        student.eval()
+        yield
+        student.train()
+
+
+def in_float64(student: Callee) -> Callee:
+    """An instance with its parameters in float64, which it computes in then; a function as it is."""
+    return student.to(torch.float64) if isinstance(student, Instance) else student
+
+
+def assert_same_gradients(student: Callee, reference: Callee, *args: Any, cotangent: Cotangent) -> None:
+    """The gradient of every input and parameter is the reference's, in training and in evaluation."""
+    right = reference.observe(*args, cotangent=cotangent)
+    for _ in in_both_modes(student):
+        seen = student.observe(*args, cotangent=cotangent)
+        assert_close(seen.value, right.value)
+        for number, (gradient, expected) in enumerate(zip(seen.gradients, right.gradients, strict=True)):
+            if expected is not None:
+                _assert_gradient(gradient, expected, f"the {ORDINALS[number]} argument")
+        for name, expected in right.parameter_gradients.items():
+            _assert_gradient(seen.parameter_gradients.get(name), expected, f"`{name}`")
+
+
+def _assert_gradient(gradient: Any, expected: Expected, where: str) -> None:
+    if gradient is None:
+        raise Mismatch(f"No gradient arrives at {where}: is the result detached from it somewhere?")
+    assert_close(gradient, expected, what=f"The gradient of {where}")
+
+
+def assert_dtype_kept(student: Callee, *args: Any) -> None:
+    """The output has the inputs' dtype."""
+    for dtype in (args[0].dtype, torch.float32):
+        converted = [
+            arg.to(dtype) if isinstance(arg, torch.Tensor) and arg.is_floating_point() else arg for arg in args
+        ]
+        assert_dtype(student(*converted), dtype)
+
+
+def assert_dtype(value: Any, dtype: torch.dtype) -> None:
+    """The value is a tensor of this dtype, or a tuple of such tensors."""
+    if isinstance(value, tuple | list):
+        for one in value:
+            assert_dtype(one, dtype)
+        return
+    if not isinstance(value, torch.Tensor):
+        raise Mismatch(f"The result is {describe(value)}, not a tensor.")
+    if value.dtype != dtype:
+        raise Mismatch(f"The result is {value.dtype}; {dtype} is expected.")
+
+
+def assert_raises(type_name: str, student: Callee, *args: Any) -> None:
+    """The call raises an exception of this type. A stub's NotImplementedError is none, whatever is expected."""
+    try:
+        value = student(*args)
+    except Raised as raised:
+        if type_name not in raised.kinds or type_name == "NotImplementedError":
+            raise
+    else:
+        raise Mismatch(f"It returns {describe(value)} and raises nothing.")
+
+
+def assert_refuses(student: Student, ask: Callable[..., Any], *args: Any) -> None:
+    """A ValueError or AssertionError, as `raise` and `assert` give; other exceptions are accidents, not refusals."""
+    try:
+        with student.refusing(REFUSALS):
+            ask(*args)
+    except Raised as raised:
+        if not REFUSALS & set(raised.kinds):
+            raise
+    else:
+        raise Mismatch("It raises nothing.")
+
+
+def assert_parameter_shapes(student: Instance, expected: dict[str, tuple[int, ...]]) -> None:
+    """The instance has parameters of these names and shapes, and no others."""
+    found = {name: tuple(parameter.shape) for name, parameter in student.named_parameters().items()}
+    if found != expected:
+        raise Mismatch(f"Found: {', '.join(f'{name} {shape}' for name, shape in found.items()) or 'none'}.")
+
+
+def assert_follows_device(student: Callee, *args: Any) -> None:
+    """On another device everything the code makes is there too, and so is the output."""
+    for _ in in_both_modes(student):
+        _assert_follows_device(student, *args)
+
+
+def _assert_follows_device(student: Callee, *args: Any) -> None:
+    observed = student.observe(*args)
+    if len(observed.devices) > 1:
+        raise Mismatch("The outputs are on different devices.")
+    try:
+        verdict = student.probe_device(*args)
+    except Raised as raised:
+        raise Mismatch(f"On the CPU it works; where the inputs are on another device it does not. {raised}") from None
+    match verdict.removesuffix(device_probe.BY_NUMBERS):
+        case device_probe.MIXED:
+            raise Mismatch("It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere.")
+        case device_probe.ELSEWHERE:
+            raise Mismatch("The result is not on the inputs' device.")
+        case device_probe.DIFFERS:
+            raise Mismatch("On another device it gives another result than on the CPU.")

@@ -1,0 +1,51 @@
+"""The trusted marking process: `python -m autograder.marking START`, START being `requests.Start` as JSON."""
+
+import os
+import signal
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import msgspec
+
+from ..client.requests import Device, Refused, Start
+from ..course.folder import folder
+from ..sandbox import isolation
+from ..sandbox.launch import Launched, launch
+
+
+def main() -> int:
+    """Serves one client on stdin and stdout until it hangs up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the client, which then hangs up
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # nothing but answers goes to the client
+    start = msgspec.json.decode(sys.argv[1], type=Start)
+    try:
+        launched = _launched(start)  # imports torch while this process does
+    except isolation.NotIsolated as reason:
+        answers.write(msgspec.json.encode(Refused(str(reason))) + b"\n")
+        return 0
+    from .service import serve
+
+    return serve(sys.stdin.buffer, answers, launched, start.device)
+
+
+def _launched(start: Start) -> Launched:
+    asked = start.settings.isolation
+    level = isolation.choose(asked.require, trust_submissions=asked.trust_submissions)
+    if level != "none":
+        for private in (folder(), *map(Path, start.private)):
+            isolation.keep_private(private)
+    settings = start.settings
+    return launch(level, settings.limits, cuda=_may_be_cuda(start.device), check=settings.check, core=start.core)
+
+
+def _may_be_cuda(device: Device) -> bool:
+    """Whether the sandbox needs the GPU's device nodes; torch, which knows better, is not imported yet."""
+    if device == "auto":
+        return Path("/dev/nvidiactl").exists() and not metadata.version("torch").endswith("+cpu")
+    return device == "cuda"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+"""From what the graders found to an exercise's mark. Pure arithmetic on verdicts."""
+
+from collections.abc import Sequence
+
+from .. import course
+from ..graders.collected import Verdict
+from ..report import CellReport, Diagnosis, ExerciseReport, ExerciseStatus, SubmissionStatus, TestReport
+from ..sandbox.inside.faults import Missing
+from ..sandbox.losses import Crashed, TimedOut
+
+_COUNTS_ONCE = "Counts once a result is right that is not one of the examples in the notebook."
+
+
+def mark(
+    exercise: course.Exercise,
+    verdicts: Sequence[Verdict],
+    *,
+    library_calls: set[str],
+    diagnosis: Diagnosis | None = None,
+    cell: CellReport | None = None,
+    uses_wrong: Sequence[str] = (),
+) -> ExerciseReport:
+    """The mark of one exercise.
+
+    library_calls: the libraries that ran in it. cell: what its solution cell did, where it did not simply run.
+    uses_wrong: other exercises that it calls and that are not right: which mistake is its own cannot be told then.
+    """
+    forbidden = sorted({name for verdict in verdicts for name in verdict.grader.forbids} & library_calls)
+    status = "forbidden" if forbidden else _status(verdicts, cell)
+    everywhere, loss = _seen_everywhere(verdicts), _said_of_loss(verdicts)
+    # Of the public examples the results are known: what passes them alone may know nothing else.
+    value_passed = any(v.outcome == "passed" and not v.grader.is_property and not v.grader.is_public for v in verdicts)
+    worth = exercise.points / sum(verdict.grader.points for verdict in verdicts)
+    tests = [
+        _test(verdict, worth, value_passed=value_passed, forbidden=bool(forbidden), told=everywhere)
+        for verdict in verdicts
+    ]
+    return ExerciseReport(
+        exercise.name,
+        status,
+        round(sum(test.points for test in tests), 2),
+        exercise.points,
+        None if forbidden or uses_wrong else diagnosis,
+        _message(exercise.name, status, forbidden, cell, loss) or everywhere or _after(uses_wrong, status),
+        tests,
+    )
+
+
+def without_mark(exercise: course.Exercise) -> ExerciseReport:
+    """The report where a fault of ours left no mark; the other exercises keep theirs."""
+    said = _message(exercise.name, "grader_error", (), None, "")
+    return ExerciseReport(exercise.name, "grader_error", 0.0, exercise.points, None, said, [])
+
+
+def submission_status(exercises: Sequence[ExerciseReport], cells: Sequence[CellReport]) -> SubmissionStatus:
+    """The submission's status: the gravest thing that happened in it."""
+    happened = {exercise.status for exercise in exercises} | {cell.status for cell in cells}
+    if "grader_error" in happened:
+        return "grader_error"
+    if "crashed" in happened:
+        return "crashed"
+    if "timeout" in happened or "skipped" in happened:
+        return "timed_out"
+    return "cells_failed" if "failed" in {cell.status for cell in cells} else "graded"
+
+
+def _status(verdicts: Sequence[Verdict], cell: CellReport | None) -> ExerciseStatus:
+    if any(verdict.outcome == "grader_error" for verdict in verdicts):
+        return "grader_error"
+    for verdict in verdicts:
+        if verdict.lost is not None:
+            match verdict.lost:
+                case TimedOut():
+                    return "timeout"
+                case Crashed():
+                    return "crashed"
+            return "skipped"
+    if all(verdict.outcome == "passed" for verdict in verdicts):
+        return "passed"
+    if cell is not None and cell.status in ("timeout", "crashed"):
+        return "timeout" if cell.status == "timeout" else "crashed"
+    if all(verdict.missing for verdict in verdicts):
+        return "error" if cell is not None and cell.status == "failed" else "missing"
+    return "failed"
+
+
+def _seen_everywhere(verdicts: Sequence[Verdict]) -> str:
+    """What every grader saw, if it was the same each time: said once, then, and not below each statement."""
+    seen = {verdict.seen for verdict in verdicts}
+    return seen.pop() if len(seen) == 1 and len(verdicts) > 1 else ""
+
+
+def _test(verdict: Verdict, worth: float, *, value_passed: bool, forbidden: bool, told: str) -> TestReport:
+    """worth: the points that a weight of 1 stands for. told: what need not be said again."""
+    grader = verdict.grader
+    if verdict.outcome != "passed":
+        seen = verdict.seen.removeprefix(told)
+        return TestReport(grader.name, verdict.outcome, 0.0, f"{grader.statement} {seen}".strip())
+    if forbidden:
+        return TestReport(grader.name, "withheld", 0.0, grader.statement)
+    if grader.is_property and not value_passed:
+        return TestReport(grader.name, "withheld", 0.0, f"{grader.statement} {_COUNTS_ONCE}")
+    return TestReport(grader.name, "passed", grader.points * worth, grader.statement)
+
+
+def _after(uses_wrong: Sequence[str], status: ExerciseStatus) -> str:
+    if not uses_wrong or status == "passed":
+        return ""
+    names = " and ".join(f"`{name}`" for name in uses_wrong)
+    return f"It uses your {names}, which is not right yet: mend that first, for what is wrong here may come from there."
+
+
+def _said_of_loss(verdicts: Sequence[Verdict]) -> str:
+    """What is known of why the worker was lost."""
+    return next((str(verdict.lost) for verdict in verdicts if verdict.lost is not None), "")
+
+
+def _message(name: str, status: ExerciseStatus, forbidden: Sequence[str], cell: CellReport | None, loss: str) -> str:
+    """loss: why the worker was lost, where that is known."""
+    match status:
+        case "forbidden":
+            return f"It calls {' and '.join(forbidden)}; this exercise asks you to write that step yourself."
+        case "missing":
+            return str(Missing(name)) + " Was its cell deleted or the name changed?"
+        case "error" | "timeout" | "crashed" if cell is not None and cell.troubled:
+            return f"Its cell could not be run. {cell.message}"
+        case "timeout" | "crashed" if loss:
+            return f"{loss} The rest of its tests was not run."
+        case "timeout":
+            return "It did not come back in time; the rest of its tests was not run."
+        case "crashed":
+            return "Python ended while it ran; the rest of its tests was not run."
+        case "skipped":
+            return "Not run to its end: this notebook had used up its time, or had hung or crashed too often."
+        case "grader_error":
+            return "Our grader failed here, which is our fault and not yours. Please tell your instructor."
+    return ""

@@ -1,0 +1,94 @@
+"""What the grader process does: requests in, answers out, one JSON object a line."""
+
+import gc
+import traceback
+from typing import BinaryIO
+
+import msgspec
+import torch
+
+from .. import catalogue, course
+from ..client.requests import Answer, Handout, MakeHandout, MarkCandidate, Marked, MarkNotebook, Ready, Refused, Request
+from ..graders.collected import Graders, NotCollected, collected
+from ..report import Report
+from ..sandbox.inside import processor
+from ..sandbox.isolation import NotIsolated
+from ..sandbox.launch import Launched
+from ..sandbox.self_test import NotDenied
+from ..sandbox.server import WarmParent
+from . import known_mistakes, public_examples
+from .examiner import Examiner
+from .submission import Desk
+
+
+class NoDevice(Exception):
+    """The device that was asked for is not to be had; `str()` says what to do."""
+
+
+def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched, device: str) -> int:
+    """Serves one client until it hangs up; returns the exit code."""
+    torch.set_num_threads(1)
+    with WarmParent(launched) as sandbox:
+        try:
+            device = _chosen(device)
+            graders = collected()
+            ready = Ready(device, sandbox.isolation, sandbox.enforced)
+            _ensure_computes(sandbox, device)
+        except (NoDevice, NotCollected, NotIsolated, NotDenied) as reason:
+            _say(answers, Refused(str(reason)))
+            return 0
+        desk = Desk(Examiner(graders), sandbox, ready)
+        gc.collect()
+        processor.keep_to(launched.core)  # not before: it and the warm parent start side by side
+        gc.freeze()  # torch's and the graders' objects stay; no collection need walk through them
+        _say(answers, ready)
+        for line in requests:
+            _say(answers, _answer(desk, graders, msgspec.json.decode(line, type=Request)))
+    return 0
+
+
+def _chosen(device: str) -> str:
+    """The device that is asked for, or the best one; raises NoDevice."""
+    cuda = torch.cuda.is_available()
+    if device == "cuda" and not cuda:
+        raise NoDevice("There is no CUDA device here. Use --device cpu, or auto to take one where it is.")
+    return device if device != "auto" else "cuda" if cuda else "cpu"
+
+
+def _ensure_computes(sandbox: WarmParent, device: str) -> None:
+    """Raises NoDevice where the sandbox keeps workers from it."""
+    if device != "cpu" and not sandbox.computes_on(device):
+        where = f"at isolation level {sandbox.isolation}"
+        raise NoDevice(f"{device} does not work {where} here: take --device cpu, or see docs/security.md.")
+
+
+def _answer(desk: Desk, graders: Graders, request: Request) -> Answer:
+    try:
+        match request:
+            case MarkNotebook():
+                return Marked(_marked(desk, request))
+            case MarkCandidate(unit=unit_name, kind="solution"):
+                return Marked(desk.mark_candidate(course.unit(unit_name), None))
+            case MarkCandidate(unit=unit_name, kind=kind, name=name):
+                entries = catalogue.misconceptions if kind == "misconception" else catalogue.right_answers
+                return Marked(desk.mark_candidate(course.unit(unit_name), entries(unit_name)[name]))
+            case MakeHandout(unit=unit_name):
+                examples = public_examples.of_unit(graders, unit_name)
+                return Handout(examples, known_mistakes.of_unit(unit_name, examples))
+    except (course.UnknownUnit, public_examples.NotReleasable, catalogue.EditError) as reason:
+        return Refused(str(reason))
+
+
+def _marked(desk: Desk, submission: MarkNotebook) -> Report:
+    """The report; a fault of ours is a status too, and does not end the batch."""
+    try:
+        return desk.mark(submission)
+    except Exception:
+        traceback.print_exc()
+        sentence = "Our grader failed on this notebook, which is our fault and not yours. Please tell your instructor."
+        return desk.without_marks(submission, "grader_error", sentence)
+
+
+def _say(answers: BinaryIO, answer: Answer) -> None:
+    answers.write(msgspec.json.encode(answer) + b"\n")
+    answers.flush()

@@ -1,0 +1,171 @@
+"""Marks one notebook: its cells in the sandbox, its exercises by the graders, the rest by the rules."""
+
+import contextlib
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from .. import catalogue, course, notebook
+from ..client.requests import MarkNotebook
+from ..course import kit
+from ..course.cells import code_cells, unit_of
+from ..graders import cases
+from ..report import CellReport, Conditions, Diagnosis, ExerciseReport, Report, SubmissionStatus, joined, without_marks
+from ..sandbox.losses import SandboxLost
+from ..sandbox.server import WarmParent
+from ..student.backend import Backend
+from ..student.sandboxed import SandboxedNotebook
+from . import redaction, scoring
+from .examiner import Examiner, Finding, candidate_bench
+
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What marking needs: the examiner, the sandbox, and the terms."""
+
+    examiner: Examiner
+    sandbox: WarmParent
+    conditions: Conditions
+
+    def mark(self, submission: MarkNotebook) -> Report:
+        """The report on what was handed in."""
+        parsed = notebook.parse(submission.content)
+        if isinstance(parsed, notebook.Damaged):
+            return self.without_marks(submission, "damaged", parsed)
+        unit = course.unit(submission.unit) if submission.unit else unit_of(parsed)
+        if isinstance(unit, notebook.Damaged):
+            return self.without_marks(submission, "damaged", unit)
+        losses = self.sandbox.losses
+        try:
+            report = self._marked(submission, parsed, unit)
+        except SandboxLost:
+            report = None
+        # Some of it may have been marked without a sandbox, through no fault of the submission: so all of it again.
+        return report if report and self.sandbox.losses == losses else self._marked(submission, parsed, unit)
+
+    def _marked(self, submission: MarkNotebook, parsed: notebook.RawNotebook, unit: course.Unit) -> Report:
+        cells = code_cells(parsed, unit)
+        names = [exercise.name for exercise in unit.exercises]
+        code = SandboxedNotebook(self.sandbox, cells, self.conditions.device, exercises=names)
+        with contextlib.closing(code):
+            outcomes = code.run_cells()
+            troubled = {exercise.name: _troubled_cell(exercise.name, cells, outcomes) for exercise in unit.exercises}
+            exercises: list[ExerciseReport] = []
+            for exercise in unit.exercises:
+                wrong = {marked.name for marked in exercises if marked.status not in ("passed", "grader_error")}
+                usual = sorted(wrong & catalogue.used_by(unit.name, exercise.name))
+                own = [cell for cell in cells if usual and cell.defines(exercise.name)]
+                uses = [name for name in usual if any(name in cell.names for cell in own)]
+                cell = troubled[exercise.name]
+                code.begin_exercise()
+                exercises.append(self._mark_exercise(unit.name, exercise, code, cell, uses_wrong=uses))
+        said = joined(_of_another_unit(parsed, unit, exercises), _of_failed(outcomes))
+        return self._report(submission, unit, exercises, outcomes, said)
+
+    def without_marks(self, submission: MarkNotebook, status: SubmissionStatus, why: object) -> Report:
+        """The report on a submission of which nothing can be run."""
+        unit = submission.unit if status == "grader_error" else None
+        return without_marks(
+            submission.name, status, str(why), self.conditions,
+            unit=unit, submission=submission.digest, note=submission.note,
+        )  # fmt: skip
+
+    def mark_candidate(self, unit: course.Unit, candidate: catalogue.Candidate | None) -> Report:
+        """The report on one entry of the catalogue, or on the solutions, run in this process: no secret is in it."""
+        exercises = unit.exercises if candidate is None else (unit.exercise(candidate.exercise),)
+        bench = candidate_bench(unit.name, candidate, watch=True)
+        reports = [self._mark_exercise(unit.name, exercise, bench, None, candidate) for exercise in exercises]
+        return self._report(MarkNotebook(candidate.name if candidate else "solutions", b""), unit, reports, [], "")
+
+    def _mark_exercise(
+        self,
+        unit: str,
+        exercise: course.Exercise,
+        backend: Backend,
+        cell: CellReport | None,
+        entry: catalogue.Candidate | None = None,
+        uses_wrong: Sequence[str] = (),
+    ) -> ExerciseReport:
+        finding = self.examiner.examine(unit, exercise.name, backend, entry)
+        diagnosis = self._diagnosed(unit, exercise.name, finding)
+        try:
+            return scoring.mark(
+                exercise,
+                finding.verdicts,
+                library_calls=finding.library_calls,
+                diagnosis=diagnosis,
+                cell=cell,
+                uses_wrong=uses_wrong,
+            )
+        except Exception:
+            traceback.print_exc()
+            return scoring.without_mark(exercise)
+
+    def _diagnosed(self, unit: str, exercise: str, finding: Finding) -> Diagnosis | None:
+        """The mistake's name. A fault of ours in looking for it costs the name alone: the mark needs none."""
+        try:
+            return self.examiner.diagnose(unit, exercise, finding)
+        except Exception:
+            print(f"{unit}: no mistake could be looked for in {exercise}:", file=sys.stderr)
+            traceback.print_exc()
+            return None
+
+    def _report(
+        self,
+        submission: MarkNotebook,
+        unit: course.Unit,
+        exercises: list[ExerciseReport],
+        cells: list[CellReport],
+        said: str,
+    ) -> Report:
+        return Report(
+            notebook=submission.name,
+            unit=unit.name,
+            status=scoring.submission_status(exercises, cells),
+            isolation=self.conditions.isolation,
+            device=self.conditions.device,
+            score=round(sum(exercise.score for exercise in exercises), 2),
+            max_score=sum(exercise.max_score for exercise in exercises),
+            exercises=[redaction.exercise(exercise) for exercise in exercises],
+            message=joined(submission.note, redaction.readable(said)),
+            cells=redaction.cells(cells),
+            enforced=self.conditions.enforced,
+            submission=submission.digest,
+            kit=kit.digest(unit.name),
+            torch=str(torch.__version__),
+            cases=cases.DRAWN_FROM,
+        )
+
+
+def _of_failed(outcomes: Sequence[CellReport]) -> str:
+    """Which cells failed, as far as anyone reads a list."""
+    failed = [cell.cell for cell in outcomes if cell.troubled]
+    if not failed:
+        return ""
+    more = f" and {len(failed) - _MOST_NAMED} more" if len(failed) > _MOST_NAMED else ""
+    return f"Cells that did not run to their end: {', '.join(failed[:_MOST_NAMED])}{more}."
+
+
+def _of_another_unit(parsed: notebook.RawNotebook, unit: course.Unit, exercises: Sequence[ExerciseReport]) -> str:
+    """That the notebook is that of another unit, where nothing of this one is in it."""
+    if any(exercise.status != "missing" for exercise in exercises):
+        return ""
+    found = unit_of(parsed)
+    if isinstance(found, notebook.Damaged) or found == unit:
+        return ""
+    return f"This is the notebook of `{found.name}`, not that of `{unit.name}`."
+
+
+def _troubled_cell(
+    exercise: str, cells: Sequence[notebook.CodeCell], outcomes: Sequence[CellReport]
+) -> CellReport | None:
+    """The last cell that means to define the exercise, if it did not run to its end."""
+    for cell, outcome in zip(reversed(cells), reversed(outcomes), strict=True):
+        if cell.exercise == exercise or cell.defines(exercise):
+            return outcome if outcome.troubled else None
+    return None

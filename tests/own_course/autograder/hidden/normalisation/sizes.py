@@ -1,0 +1,3 @@
+"""The sizes of the cases."""
+
+D = 5

@@ -1,0 +1,165 @@
+"""A course of its own, on another subject: built, marked and graded from its folder, by an engine out of a wheel."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests import REPOSITORY
+
+COURSE = Path(__file__).with_name("own_course")
+UNIT = "normalisation"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The engine's wheel, made from a copy of the repository, which the build leaves files in."""
+    folder = tmp_path_factory.mktemp("wheel")
+    copy = folder / "repository"
+    copy.mkdir()
+    for name in ("autograder", "solutions", "pyproject.toml", "README.md", "LICENSE"):
+        place = REPOSITORY / name
+        (shutil.copytree if place.is_dir() else shutil.copy)(place, copy / name)
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, copy]
+    subprocess.run(command, check=True, capture_output=True)
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def python(wheel):
+    """Python in an environment with this one's packages, and the engine from the wheel."""
+    # Where this environment is, so that links to its files can be made.
+    with tempfile.TemporaryDirectory(dir=Path(sys.prefix).parent, prefix=".environment-") as folder:
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+        packages = Path(sysconfig.get_path("purelib", vars={"base": folder}))
+        for place in Path(sysconfig.get_path("purelib")).iterdir():
+            if not place.name.startswith(("__editable__", "attention_autograder", "__pycache__")):
+                subprocess.run(["cp", "--archive", "--link", place, packages], check=True)
+        subprocess.run(["cp", "--archive", "--link", Path(sys.prefix) / "share", folder], check=True)  # templates
+        its = Path(folder) / "bin" / "python"
+        install = ["--quiet", "--no-deps", "--no-index", wheel]
+        subprocess.run([sys.executable, "-m", "pip", "--python", its, "install", *install], check=True)
+        yield its
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """The course's folder, with the limits of this repository's."""
+    folder = tmp_path_factory.mktemp("own") / "course"
+    shutil.copytree(COURSE, folder)
+    settings = (REPOSITORY / "autograder.toml").read_text()
+    theirs = settings.replace('"attention_check"', '"layers_check"').replace('["library attention"]', "[]")
+    (folder / "autograder.toml").write_text(theirs)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(python, course):
+    """Runs a module's command in the course's folder, as somebody would whose shell knows nothing of this one."""
+    unknown = ("PYTHON", "PYTEST", "AUTOGRADER", "JUPYTER")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(unknown)}
+
+    def run(*arguments, expected=0):
+        command = [python.with_name(arguments[0]), *arguments[1:]]
+        done = subprocess.run(command, cwd=course, env=environment, capture_output=True, text=True)
+        assert done.returncode == expected, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def built(run, course):
+    """The course with its source and release."""
+    run("autograder", "build")
+    return course
+
+
+def solved(course):
+    """The released notebook with a right layer norm and a known mistake in the block."""
+    notebook = json.loads((course / "release" / UNIT / f"{UNIT}.ipynb").read_text())
+    right = json.loads((course / "source" / UNIT / f"{UNIT}.ipynb").read_text())
+    answers = {cell["id"]: "".join(cell["source"]) for cell in right["cells"]}
+    answers["ResidualBlock"] = answers["ResidualBlock"].replace("return x + self", "return self")
+    for cell in notebook["cells"]:
+        if cell["id"] in ("layer_norm", "ResidualBlock"):
+            cell["source"] = answers[cell["id"]]
+    return json.dumps(notebook)
+
+
+def test_a_wheel_holds_no_answer_and_no_hidden_grader(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    engine = [name for name in names if name.startswith("autograder/")]
+    assert "autograder/cli/mark.py" in engine
+    assert [name for name in names if "/test_" in name or name.endswith(".yaml")] == []
+    assert {Path(name).parts[0] for name in names if ".dist-info" not in name} == {"autograder"}
+    assert {Path(name).parts[1] for name in engine} & {"hidden", "misconceptions", "right_answers"} == set()
+
+
+def test_students_get_the_check_under_the_course_s_own_name(built):
+    names = {path.name for path in (built / "release" / UNIT).iterdir()}
+    assert names == {f"{UNIT}.ipynb", "layers_check.py", "public_examples.json", "known_mistakes.json"}
+
+
+def test_its_mistakes_are_caught_and_named(built, run):
+    (built / "docs").mkdir()
+    run("autograder", "matrix", "--write")
+    total = next(line for line in (built / "docs" / "matrix.md").read_text().splitlines() if "**all**" in line)
+    assert [word.strip() for word in total.split("|")[2:-1]] == ["4", "4", "4", "0", "1", "0"]
+
+
+def test_pytest_runs_its_graders_on_its_solutions(built, run):
+    said = run(
+        "python", "-P", "-m", "pytest", "autograder/hidden", "-p", "autograder.graders.fixtures", "-q", "-c", os.devnull
+    )
+    assert "8 passed" in said
+
+
+def test_a_notebook_is_marked(built, run):
+    (built / "answer.ipynb").write_text(solved(built))
+    report = json.loads(run("autograder", "mark", "answer.ipynb"))
+    norm, block = report["exercises"]
+    assert (report["unit"], report["isolation"]) == (UNIT, "A")
+    assert (norm["status"], norm["score"]) == ("passed", 3.0)
+    assert block["diagnosis"]["name"] == "InputNotAdded"
+
+
+def test_a_class_is_graded_by_both_ways(built, run):
+    for student in ("ada", "brook"):
+        folder = built / "submitted" / student / UNIT
+        folder.mkdir(parents=True)
+        (folder / f"{UNIT}.ipynb").write_text(solved(built))
+    assert "InputNotAdded" in run("autograder", "grade", UNIT)
+    page = (built / "feedback" / "ada" / UNIT / f"{UNIT}.html").read_text()
+    assert "The input is not added to what the layer makes of it." in page
+    marked = json.loads((built / "autograded" / "brook" / UNIT / "report.json").read_text())
+    shutil.rmtree(built / "autograded")
+    run("python", "-P", "-m", "nbgrader", "autograde", UNIT)
+    again = json.loads((built / "autograded" / "brook" / UNIT / "report.json").read_text())
+    assert again["exercises"] == marked["exercises"]
+
+
+@pytest.mark.parametrize("command", ["build", "matrix", "mark x.ipynb", f"grade {UNIT}"])
+def test_outside_of_any_course_each_command_says_so(python, tmp_path, command):
+    done = subprocess.run(
+        [python.with_name("autograder"), *command.split()], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("There is no course here")
+
+
+def test_a_course_that_would_hide_the_engine_is_refused(python, built):
+    package = built / "autograder" / "__init__.py"
+    package.touch()
+    done = subprocess.run([python.with_name("autograder"), "build"], cwd=built, capture_output=True, text=True)
+    package.unlink()
+    assert done.returncode == 2
+    assert done.stderr.startswith(str(package))
