@@ -30,7 +30,7 @@ LEVELS = ("none", "B", "A")
 
 
 def levels(rounds: int) -> dict[str, list[float]]:
-    """CPU seconds per submission at each level, grader process and sandbox together, round by round."""
+    """CPU seconds per submission at each level, marking process and sandbox together, round by round."""
     content = filled_in(UNIT, {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()})
     graders = {level: Marker("cpu", replace(load(), isolation=Isolation(level, level == "none"))) for level in LEVELS}
     used: dict[str, list[float]] = {level: [] for level in LEVELS}

@@ -1,4 +1,4 @@
-"""What the tests share: a grader process of their own, and ways to hand something in."""
+"""What the tests share: a marking process of their own, and ways to hand something in."""
 
 import os
 import subprocess
@@ -68,8 +68,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 @pytest.fixture(scope="session")
-def grader() -> Iterator[Marker]:
-    """A real grader process with its sandbox, for the whole run."""
+def marker() -> Iterator[Marker]:
+    """A real marking process with its sandbox, for the whole run."""
     with Marker("cpu") as process:
         yield process
 
@@ -86,12 +86,12 @@ def warm_parent() -> Iterator[Callable[[Level], WarmParent]]:
 
 
 @pytest.fixture
-def mark(grader: Marker) -> Callable[..., Report]:
+def mark(marker: Marker) -> Callable[..., Report]:
     """Marks the unit's notebook with these answers typed in; the others are the solutions."""
 
     def mark(**answers: str) -> Report:
         right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
-        return grader.mark("typed.ipynb", filled_in(UNIT, {**right, **answers}))
+        return marker.mark("typed.ipynb", filled_in(UNIT, {**right, **answers}))
 
     return mark
 

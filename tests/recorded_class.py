@@ -1,4 +1,4 @@
-"""A small class with the reports that a real grader gave, for tests of what is done with reports."""
+"""A small class with the reports that a real marking process gave, for tests of what is done with reports."""
 
 import os
 import shutil
@@ -19,21 +19,21 @@ UNIT = "dot_product_attention"
 
 @dataclass
 class RecordedClass:
-    """Hands out reports made before, in the place of the grader processes of a batch."""
+    """Hands out reports made before, in the place of the marking processes of a batch."""
 
-    grader: Marker
+    marker: Marker
     known: dict[bytes, MarkedHandIn]
     asked: list[str]
     """Who was to be marked in the last run."""
 
     def marked(self, hand_in: HandIn, submissions: Submissions) -> MarkedHandIn:
-        """The real grader's report on these bytes, made once."""
+        """The real report on these bytes, made once."""
         read = submissions.read(hand_in)
         content = read.file.content
         name = f"{hand_in.student}/{UNIT}/{hand_in.notebook}"
         key = os.fsencode(name) + content
         if key not in self.known:
-            self.known[key] = MarkedHandIn(hand_in, content, self.grader.mark(name, content, UNIT))
+            self.known[key] = MarkedHandIn(hand_in, content, self.marker.mark(name, content, UNIT))
         return replace(self.known[key], hand_in=hand_in, stamp=read.stamp)
 
     def grade(self, root: Path, *, regrade: bool = False) -> ClassResult:
@@ -43,7 +43,7 @@ class RecordedClass:
             assignment(UNIT, root, None, None),
             device="auto",
             settings=settings.load(),
-            workers=1,
+            markers=1,
             regrade=regrade,
             marking=self._desks,
         )

@@ -76,7 +76,7 @@ HAND_INS = {
 
 def grade(root, *options):
     command = [Path(sys.executable).with_name("autograder"), "grade", UNIT, "--course", root]
-    command += ["--workers", "1", *options]
+    command += ["--markers", "1", *options]
     environment = {**os.environ, "COLUMNS": "200"}
     return subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
 

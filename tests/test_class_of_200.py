@@ -17,7 +17,7 @@ CLASS, MISBEHAVING, EVERY = 200, 30, 6
 
 
 @pytest.fixture(scope="module")
-def honest(grader):
+def honest(marker):
     """Notebooks with the score that each must get: right ones, and one for every answer that the catalogue knows."""
     right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
     known = [("misconception", entry) for entry in catalogue.misconceptions(UNIT).values()]
@@ -25,7 +25,7 @@ def honest(grader):
     full = course.unit(UNIT).max_score
     notebooks = [(filled_in(UNIT, right), full)]
     for kind, entry in known:
-        marked = grader.mark_candidate(UNIT, kind, entry.name).exercise(entry.exercise)
+        marked = marker.mark_candidate(UNIT, kind, entry.name).exercise(entry.exercise)
         content = filled_in(UNIT, {**right, entry.exercise: entry.source()})
         notebooks.append((content, full - marked.max_score + marked.score))
     return notebooks
@@ -51,7 +51,7 @@ def test_everyone_gets_what_is_theirs(tmp_path, honest):
             file.write_bytes(content)
             expected[student] = ("graded", None, score)
     work = assignment(UNIT, tmp_path, None, None)
-    with MarkingAhead(work, work.hand_ins, device="cpu", settings=settings("best"), workers=2) as marking:
+    with MarkingAhead(work, work.hand_ins, device="cpu", settings=settings("best"), markers=2) as marking:
         marking.start()
         for marked in marking.marked():
             student, report = marked.hand_in.student, marked.report

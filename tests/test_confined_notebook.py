@@ -83,13 +83,13 @@ logging.getLogger(__name__).warning("careful")
 
 
 @pytest.fixture(scope="module", params=["A", "B"])
-def report(request, grader):
+def report(request, marker):
     """The report on a right notebook that does all this at its end."""
     right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
     right["scaled_softmax"] = f"@torch.compile\n{right['scaled_softmax']}"
     content = with_cells(filled_in(UNIT, right))
-    if request.param == grader.ready.isolation:
-        return grader.mark("busy.ipynb", content, UNIT)
+    if request.param == marker.ready.isolation:
+        return marker.mark("busy.ipynb", content, UNIT)
     with Marker("cpu", Settings(Isolation(request.param), load().limits, check=CHECK)) as other:
         return other.mark("busy.ipynb", content, UNIT)
 

@@ -66,7 +66,7 @@ def course_folder(tmp_path):
 def test_a_command_that_is_ended_says_so_and_leaves_no_process(command, number, course_folder):
     arguments = {
         "mark": [str(course_folder / "submitted" / "ann" / UNIT / f"{UNIT}.ipynb")],
-        "grade": [UNIT, "--course", str(course_folder), "--workers", "1"],
+        "grade": [UNIT, "--course", str(course_folder), "--markers", "1"],
     }
     process = subprocess.Popen(
         [*COMMAND, command, *arguments[command]],

@@ -419,42 +419,42 @@ import numpy
 }
 
 
-def marked(grader, where, code):
+def marked(marker, where, code):
     unit, exercise = where
-    return grader.mark("typed.ipynb", alone(unit, **{exercise: IMPORTS + code}), unit).exercise(exercise)
+    return marker.mark("typed.ipynb", alone(unit, **{exercise: IMPORTS + code}), unit).exercise(exercise)
 
 
 @pytest.mark.parametrize("code", ATTENTION_ROUTES.values(), ids=ATTENTION_ROUTES)
-def test_the_librarys_attention_is_seen(grader, code):
-    exercise = marked(grader, ATTENTION, code)
+def test_the_librarys_attention_is_seen(marker, code):
+    exercise = marked(marker, ATTENTION, code)
     assert (exercise.status, exercise.score) == ("forbidden", 0), exercise
     assert exercise.message == "It calls library attention; this exercise asks you to write that step yourself."
 
 
 @pytest.mark.parametrize("code", SOFTMAX_ROUTES.values(), ids=SOFTMAX_ROUTES)
-def test_the_librarys_softmax_is_seen(grader, code):
-    exercise = marked(grader, SOFTMAX, code)
+def test_the_librarys_softmax_is_seen(marker, code):
+    exercise = marked(marker, SOFTMAX, code)
     assert (exercise.status, exercise.score) == ("forbidden", 0), exercise
     assert "library softmax" in exercise.message
 
 
 @pytest.mark.parametrize(("where", "code"), RIGHT.values(), ids=RIGHT)
-def test_a_right_answer_that_only_names_it_is_right(grader, where, code):
-    exercise = marked(grader, where, code)
+def test_a_right_answer_that_only_names_it_is_right(marker, where, code):
+    exercise = marked(marker, where, code)
     assert (exercise.status, exercise.score) == ("passed", exercise.max_score), exercise
 
 
-def test_what_runs_for_one_exercise_is_no_matter_of_the_next(grader):
+def test_what_runs_for_one_exercise_is_no_matter_of_the_next(marker):
     code = "class SelfAttention_v2(torch.nn.Linear):\n    def forward(self, x):\n        return " + LIBRARY
     unit = "self_attention"
-    report = grader.mark("typed.ipynb", solved(unit, SelfAttention_v1=IMPORTS + code))
+    report = marker.mark("typed.ipynb", solved(unit, SelfAttention_v1=IMPORTS + code))
     assert "forbidden" not in {exercise.status for exercise in report.exercises}
 
 
 @pytest.mark.parametrize(
     "compiled", ["torch._inductor.inductor_prims.eager_prepare_softmax", "F.multi_head_attention_forward"]
 )
-def test_torchscript_finds_no_source_of_what_is_forbidden(grader, compiled):
+def test_torchscript_finds_no_source_of_what_is_forbidden(marker, compiled):
     code = f"{IMPORTS}import torch._inductor.inductor_prims\n{SOFTMAX_DEFINITION}    torch.jit.script({compiled})\n"
-    exercise = marked(grader, SOFTMAX, f"{code}    return {OWN_SOFTMAX}")
+    exercise = marked(marker, SOFTMAX, f"{code}    return {OWN_SOFTMAX}")
     assert (exercise.status, exercise.score) == ("failed", 0)

@@ -102,8 +102,8 @@ def root(empty, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def recorded(grader):
-    return RecordedClass(grader, {}, [])
+def recorded(marker):
+    return RecordedClass(marker, {}, [])
 
 
 @pytest.fixture

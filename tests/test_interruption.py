@@ -35,8 +35,8 @@ def notebook(**answers):
 
 
 @pytest.fixture(scope="module")
-def recorded(grader):
-    return RecordedClass(grader, {}, [])
+def recorded(marker):
+    return RecordedClass(marker, {}, [])
 
 
 @pytest.fixture(scope="module")
@@ -259,7 +259,7 @@ def test_interrupted_by_hand_and_run_again(begun, tmp_path):
             hand_in(folder, f"late-{number}", notebook(why_softmax=f"Answer {number}."))
     page = root / "feedback" / "late-0" / UNIT / f"{UNIT}.html"
     run = subprocess.Popen(
-        [*COMMAND, root, "--workers", "1"],
+        [*COMMAND, root, "--markers", "1"],
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # what runs in the background ignores it
@@ -271,5 +271,5 @@ def test_interrupted_by_hand_and_run_again(begun, tmp_path):
     assert run.returncode == 2
     assert "Interrupted." in said
     for folder in (root, expected):
-        assert subprocess.run([*COMMAND, folder, "--workers", "1"], capture_output=True).returncode == 0
+        assert subprocess.run([*COMMAND, folder, "--markers", "1"], capture_output=True).returncode == 0
     assert everything(root) == everything(expected)

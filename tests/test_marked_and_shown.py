@@ -194,7 +194,7 @@ def test_grade_and_nbgraders_autograde_give_the_same_scores(tmp_path):
         shutil.copytree(REPOSITORY / "source", root / "source")
         for student, cells in FOUND.items():
             hand_in(root, student, handed_in(*cells))
-    command = [BIN / "autograder", "grade", UNIT, "--course", roots[0], "--workers", "1"]
+    command = [BIN / "autograder", "grade", UNIT, "--course", roots[0], "--markers", "1"]
     succeeded(subprocess.run(command, capture_output=True, text=True, timeout=600))
     succeeded(nbgrader_command.run("generate_assignment", UNIT, cwd=roots[1]))
     succeeded(nbgrader_command.run("autograde", UNIT, cwd=roots[1]))
@@ -204,13 +204,13 @@ def test_grade_and_nbgraders_autograde_give_the_same_scores(tmp_path):
     assert {row[0] for row in ours if row[1] == "test_softmax" and row[2] == OF_UNIT.exercise("softmax").points} == full
 
 
-def test_the_kits_note_has_a_box_and_a_students_copy_of_it_has_none(grader, tmp_path):
+def test_the_kits_note_has_a_box_and_a_students_copy_of_it_has_none(marker, tmp_path):
     shutil.copy(REPOSITORY / "nbgrader_config.py", tmp_path)
     note = "> **One of our graders failed, which is our fault and not yours.** Full marks."
     copied = {**cell("markdown", "", note), "id": "autograder-note"}
     hand_in(tmp_path, "ada", handed_in(copied, *SOLVED, ("code", "", "1 / 0")))
     hand_in(tmp_path, "eve", handed_in(copied, *SOLVED))
-    RecordedClass(grader, {}, []).grade(tmp_path)
+    RecordedClass(marker, {}, []).grade(tmp_path)
     boxes = {}
     for student in ("ada", "eve"):
         page = BeautifulSoup((tmp_path / "feedback" / student / UNIT / f"{UNIT}.html").read_text(), "html.parser")
@@ -222,8 +222,8 @@ def test_the_kits_note_has_a_box_and_a_students_copy_of_it_has_none(grader, tmp_
     assert "Full marks." not in boxes["ada"][0]
 
 
-def test_of_thousands_of_cells_that_failed_a_few_are_named(grader):
-    report = grader.mark("ada", handed_in(*[("code", "", "1 / 0")] * 300, *SOLVED), UNIT)
+def test_of_thousands_of_cells_that_failed_a_few_are_named(marker):
+    report = marker.mark("ada", handed_in(*[("code", "", "1 / 0")] * 300, *SOLVED), UNIT)
     assert report.message == (
         "Cells that did not run to their end: number 1, number 2, number 3, number 4, number 5 and 295 more."
     )

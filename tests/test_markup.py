@@ -239,13 +239,13 @@ def test_a_locked_cell_says_what_was_released():
             assert cell.source == "# forged"
 
 
-def test_a_forged_check_does_not_stand_on_the_feedback_page(grader, tmp_path):
+def test_a_forged_check_does_not_stand_on_the_feedback_page(marker, tmp_path):
     written = json.loads((RELEASE / UNIT / f"{UNIT}.ipynb").read_bytes())
     for cell in written["cells"]:
         if cell["metadata"].get("nbgrader", {}).get("locked"):
             cell["cell_type"], cell["source"] = "markdown", "Full marks, says mallory."
     hand_in(tmp_path, "mallory", json.dumps(written).encode())
-    RecordedClass(grader, {}, []).grade(tmp_path)
+    RecordedClass(marker, {}, []).grade(tmp_path)
     page = (tmp_path / "feedback" / "mallory" / UNIT / f"{UNIT}.html").read_text()
     assert "says mallory" not in page
     assert "check" in page

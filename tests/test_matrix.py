@@ -20,9 +20,9 @@ RIGHT_ANSWERS = [key for key, (_, entry) in ENTRIES.items() if entry.caught_by i
 
 
 @pytest.fixture(scope="module")
-def examined(grader: Marker):
+def examined(marker: Marker):
     """What the graders make of an entry; each is marked once."""
-    return cache(lambda key: outcome(grader, *ENTRIES[key]))
+    return cache(lambda key: outcome(marker, *ENTRIES[key]))
 
 
 @pytest.mark.parametrize("key", MISCONCEPTIONS)
@@ -63,18 +63,18 @@ SAMPLE = {
 
 
 @pytest.mark.parametrize("key", SAMPLE.values())
-def test_the_same_comes_of_it_through_both_processes(examined, grader: Marker, key):
+def test_the_same_comes_of_it_through_both_processes(examined, marker: Marker, key):
     beside: Outcome = examined(key)
-    apart = outcome(grader, *ENTRIES[key], "sandboxed")
-    assert grader.ready.isolation == "A"
+    apart = outcome(marker, *ENTRIES[key], "sandboxed")
+    assert marker.ready.isolation == "A"
     assert (apart.report.status, apart.report.score) == (beside.report.status, beside.report.score)
     assert apart.report.diagnosis == beside.report.diagnosis
     assert apart.named
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
-def test_solutions_pass_every_grader(grader: Marker, unit):
-    report = grader.mark_candidate(unit, "solution")
+def test_solutions_pass_every_grader(marker: Marker, unit):
+    report = marker.mark_candidate(unit, "solution")
     assert report.score == report.max_score == course.unit(unit).max_score
     assert {test.outcome for exercise in report.exercises for test in exercise.tests} == {"passed"}
 
@@ -125,9 +125,9 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
-def test_solutions_reproduce_every_published_value(grader: Marker, unit):
+def test_solutions_reproduce_every_published_value(marker: Marker, unit):
     """The graders that hold what the source documents print, to four decimals where it is numbers."""
-    report = grader.mark_candidate(unit, "solution")
+    report = marker.mark_candidate(unit, "solution")
     assert PUBLISHED[unit].keys() == {exercise.name for exercise in report.exercises}
     for exercise, golden in PUBLISHED[unit].items():
         outcomes = {test.name: test.outcome for test in report.exercise(exercise).tests}

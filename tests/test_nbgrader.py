@@ -35,9 +35,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalc
 
 
 @pytest.fixture(scope="module")
-def marks(grader):
+def marks(marker):
     """What `autograder mark` says of each student's file."""
-    return {student: grader.mark_file(next((CLASS / student / UNIT).glob("*.ipynb"))) for student in SUBMITTERS}
+    return {student: marker.mark_file(next((CLASS / student / UNIT).glob("*.ipynb"))) for student in SUBMITTERS}
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def graded(tmp_path_factory):
 def grade(root, *options, submitted=CLASS):
     command = [Path(sys.executable).with_name("autograder"), "grade", UNIT, "--course", root, "--submitted", submitted]
     return subprocess.run(
-        [*command, "--roster", ROSTER, "--workers", "1", *options],
+        [*command, "--roster", ROSTER, "--markers", "1", *options],
         capture_output=True,
         text=True,
         timeout=300,

@@ -76,13 +76,13 @@ def test_what_is_longer_than_anyone_reads_is_shown_as_it_is(form, written):
     assert form(written) == f'<div class="highlight"><pre>{escape(written)}</pre></div>'
 
 
-def test_a_page_formats_so_much_and_shows_the_rest_as_it_is(grader, tmp_path):
+def test_a_page_formats_so_much_and_shows_the_rest_as_it_is(marker, tmp_path):
     released = json.loads((RELEASE / UNIT / f"{UNIT}.ipynb").read_bytes())
     for number in range(30):
         source = f"Paragraph {number} is *long*. " + "word " * 1800
         released["cells"].append({"id": f"n{number}", "cell_type": "markdown", "source": source, "metadata": {}})
     hand_in(tmp_path, "ada", json.dumps(released).encode())
-    RecordedClass(grader, {}, []).grade(tmp_path)
+    RecordedClass(marker, {}, []).grade(tmp_path)
     page = (tmp_path / "feedback" / "ada" / UNIT / f"{UNIT}.html").read_text()
     assert "Paragraph 0 is <em>long</em>" in page
     assert "Paragraph 29 is *long*" in page

@@ -96,7 +96,7 @@ def nothing_of_the_instructors(root):
 
 def test_what_is_swapped_while_a_class_is_graded_is_never_followed(swapped):
     for again in ({}, {"AGAIN": "1"}):  # the second run decides who is left alone
-        result = run_swapping(swapped, "autograder", "grade", UNIT, "--course", swapped, "--workers", "1", **again)
+        result = run_swapping(swapped, "autograder", "grade", UNIT, "--course", swapped, "--markers", "1", **again)
         assert result.returncode == 0, result.stderr
         assert all(student in result.stdout for student in swapping.STUDENTS)
         assert MARKER not in result.stdout
@@ -177,7 +177,7 @@ with open(sys.argv[1], "ab", buffering=0) as file:
         growing.wait()
 
 
-def test_sixty_megabytes_of_outputs_are_marked_in_little_memory(grader, tmp_path):
+def test_sixty_megabytes_of_outputs_are_marked_in_little_memory(marker, tmp_path):
     file = tmp_path / f"{UNIT}.ipynb"
     picture = (
         b'[{"output_type": "display_data", "metadata": {}, "data": {"image/png": "' + b"iVBO" * (15 << 20) + b'"}}]'
@@ -190,7 +190,7 @@ def test_sixty_megabytes_of_outputs_are_marked_in_little_memory(grader, tmp_path
     tracemalloc.stop()
     assert len(read.content) < 100_000
     assert peak < 3 * notebook.MAX_BYTES
-    report = grader.mark_file(file, UNIT)
+    report = marker.mark_file(file, UNIT)
     assert (report.status, report.score) == ("graded", FULL)
     assert report.submission == subprocess.check_output(["sha256sum", file], text=True).split()[0]
 

@@ -153,11 +153,11 @@ def test_a_lost_warm_parent_is_no_fault_of_a_submission():
     unit = "dot_product_attention"
     answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
     content = filled_in(unit, {**answers, "softmax": answers["softmax"] + "\nimport time\ntime.sleep(3)"})
-    with Marker("cpu", Settings(Isolation("B"), LIMITS, check=CHECK)) as grader:
-        assert grader.ready.isolation == "B"
-        (parent,) = Path(f"/proc/{grader.pid}/task/{grader.pid}/children").read_text().split()
+    with Marker("cpu", Settings(Isolation("B"), LIMITS, check=CHECK)) as marker:
+        assert marker.ready.isolation == "B"
+        (parent,) = Path(f"/proc/{marker.pid}/task/{marker.pid}/children").read_text().split()
         threading.Timer(1.5, os.kill, (int(parent), signal.SIGKILL)).start()
-        report = grader.mark("sleeps.ipynb", content, unit)
+        report = marker.mark("sleeps.ipynb", content, unit)
         assert not Path(f"/proc/{parent}").exists()
     assert (report.status, report.score) == ("graded", report.max_score)
 
@@ -346,10 +346,10 @@ def test_the_self_test_refuses_where_a_denial_does_not_come(warm_parent):
 def test_what_lies_where_submissions_may_read_is_refused(place):
     isolation.keep_private(REPOSITORY / "solutions")
     with (
-        Marker("cpu", Settings(Isolation("B"), LIMITS, check=CHECK), private=[Path(place) / "course"]) as grader,
+        Marker("cpu", Settings(Isolation("B"), LIMITS, check=CHECK), private=[Path(place) / "course"]) as marker,
         pytest.raises(MarkerRefused, match="which submissions may read"),
     ):
-        assert grader.ready
+        assert marker.ready
 
 
 def test_trusting_is_a_level_of_its_own():
@@ -452,12 +452,12 @@ def test_who_waits_for_a_processor_is_not_ended_for_it():
                 other.wait()
 
 
-def test_a_grader_and_its_workers_keep_to_the_processor_that_they_are_given(grader):
+def test_a_grader_and_its_workers_keep_to_the_processor_that_they_are_given(marker):
     source = "def softmax(scores, dim=-1):\n    import os\n    raise RuntimeError(sorted(os.sched_getaffinity(0)))"
     content = filled_in(UNIT, {"softmax": source})
     core = max(os.sched_getaffinity(0))
     with Marker("cpu", Settings(Isolation("best"), LIMITS, check=CHECK), core=core) as kept:
-        told = [each.mark("where.ipynb", content, UNIT).exercises for each in (kept, grader)]
+        told = [each.mark("where.ipynb", content, UNIT).exercises for each in (kept, marker)]
         assert os.sched_getaffinity(kept.pid) == {core}
     words = [next(e for e in exercises if e.name == "softmax").message for exercises in told]
     assert f"RuntimeError: [{core}]" in words[0]
@@ -467,12 +467,12 @@ def test_a_grader_and_its_workers_keep_to_the_processor_that_they_are_given(grad
 @pytest.mark.parametrize("level", ["A", "B", "none"])
 def test_the_sandbox_ends_with_its_grader_whatever_ends_that(level):
     settings = Settings(Isolation(level, trust_submissions=level == "none"), LIMITS, check=CHECK)
-    grader = Marker("cpu", settings)
-    assert grader.ready.isolation == level
-    below = {int(entry.name) for entry in Path("/proc").glob("[0-9]*") if has_ancestor(entry, grader.pid)}
+    marker = Marker("cpu", settings)
+    assert marker.ready.isolation == level
+    below = {int(entry.name) for entry in Path("/proc").glob("[0-9]*") if has_ancestor(entry, marker.pid)}
     assert below
-    os.kill(grader.pid, signal.SIGKILL)
-    grader.close()
+    os.kill(marker.pid, signal.SIGKILL)
+    marker.close()
     deadline = time.monotonic() + 20
     while any(Path(f"/proc/{pid}").exists() for pid in below) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -624,10 +624,10 @@ def test_what_ended_a_worker_is_said(parent_with_little_memory, said):
     assert str(loss.value) == said
 
 
-def test_what_ended_a_worker_is_said_of_cells_and_calls(grader):
+def test_what_ended_a_worker_is_said_of_cells_and_calls(marker):
     threads = "import threading, time\nfor _ in range(80): threading.Thread(target=time.sleep, args=(100,)).start()\n"
     call = f"def softmax(x):\n    {threads.strip().replace(chr(10), chr(10) + '    ')}\n    time.sleep(5)"
-    report = grader.mark("threads.ipynb", with_cells([threads + "time.sleep(5)"], softmax=call), UNIT)
+    report = marker.mark("threads.ipynb", with_cells([threads + "time.sleep(5)"], softmax=call), UNIT)
     words = "More than 64 threads ran at once; a notebook may have 64."
     assert next(cell.message for cell in report.cells if cell.status == "crashed").startswith(words)
     assert report.exercise("softmax").message == f"{words} The rest of its tests was not run."

@@ -341,5 +341,5 @@ def test_a_course_without_a_gradebook_takes_any_good_id(tmp_path):
     assert course_directory(tmp_path).get_existing_timestamp(str(tmp_path / "a" / "b")) is None
     put(tmp_path, "ada")
     work = assignment(UNIT, tmp_path, None, None)
-    result = grade_class(work, device="cpu", settings=settings.load(), workers=1)
+    result = grade_class(work, device="cpu", settings=settings.load(), markers=1)
     assert [row.student for row in result.rows] == ["ada"]

@@ -24,15 +24,15 @@ def messages(exercise):
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
-def test_stub_notebook_scores_zero(grader, unit):
-    report = grader.mark_file(RELEASE / unit / f"{unit}.ipynb")
+def test_stub_notebook_scores_zero(marker, unit):
+    report = marker.mark_file(RELEASE / unit / f"{unit}.ipynb")
     assert (report.status, report.score, report.isolation) == ("graded", 0.0, "A")
     assert all(exercise.message.startswith(NOT_WRITTEN) for exercise in report.exercises)
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
-def test_source_notebook_scores_full(grader, unit):
-    report = grader.mark_file(SOURCE / unit / f"{unit}.ipynb")
+def test_source_notebook_scores_full(marker, unit):
+    report = marker.mark_file(SOURCE / unit / f"{unit}.ipynb")
     assert report.score == report.max_score == course.unit(unit).max_score
     assert set(statuses(report).values()) == {"passed"}
 
@@ -297,11 +297,11 @@ def test_a_vocabulary_of_other_things_than_numbers_is_a_mistake_and_not_our_faul
     assert mark(build_vocab=code).exercise("build_vocab").status == "failed"
 
 
-def test_a_cell_with_a_name_without_end_and_marks_of_its_own_stays_short(grader):
+def test_a_cell_with_a_name_without_end_and_marks_of_its_own_stays_short(marker):
     notebook = json.loads(filled_in(UNIT, {}))
     metadata = {"nbgrader": {"grade_id": "<b>" * 100_000}}
     notebook["cells"].append({"cell_type": "code", "id": "x", "metadata": metadata, "source": "1 / 0"})
-    report = grader.mark("named.ipynb", json.dumps(notebook).encode(), UNIT)
+    report = marker.mark("named.ipynb", json.dumps(notebook).encode(), UNIT)
     assert len(report.message) < 300
 
 
@@ -320,17 +320,17 @@ def test_an_error_claimed_before_anything_was_called_is_the_students():
 CAUSAL = "causal_attention"
 
 
-def mark_causal(grader, exercise, old, new):
+def mark_causal(marker, exercise, old, new):
     """Marks the unit's solutions, one of them changed."""
     answers = {name: solution.source() for name, solution in catalogue.solutions(CAUSAL).items()}
     assert old in answers[exercise]
     answers[exercise] = answers[exercise].replace(old, new)
-    return grader.mark("typed.ipynb", filled_in(CAUSAL, answers))
+    return marker.mark("typed.ipynb", filled_in(CAUSAL, answers))
 
 
-def test_a_root_taken_with_a_tensor_is_right_in_the_class_and_in_what_uses_it(grader):
+def test_a_root_taken_with_a_tensor_is_right_in_the_class_and_in_what_uses_it(marker):
     """In float64 it is as exact as float32, which shows only where the width is no square."""
-    report = mark_causal(grader, "CausalAttention", "d_k ** 0.5", "torch.sqrt(torch.tensor(d_k))")
+    report = mark_causal(marker, "CausalAttention", "d_k ** 0.5", "torch.sqrt(torch.tensor(d_k))")
     assert report.score == report.max_score
 
 
@@ -352,8 +352,8 @@ def test_a_root_taken_with_a_tensor_is_right_in_the_class_and_in_what_uses_it(gr
         ),
     ],
 )
-def test_a_sentence_names_the_cause(grader, exercise, old, new, words):
-    marked = mark_causal(grader, exercise, old, new).exercise(exercise)
+def test_a_sentence_names_the_cause(marker, exercise, old, new, words):
+    marked = mark_causal(marker, exercise, old, new).exercise(exercise)
     assert any(words in said for said in (marked.message, *(test.message for test in marked.tests)))
 
 
@@ -367,7 +367,7 @@ def test_a_sentence_names_the_cause(grader, exercise, old, new, words):
     ids=["the diagonal", "a number", "the first key"],
 )
 @pytest.mark.parametrize("unit", [CAUSAL, "multi_head_attention"])
-def test_dropout_that_spares_is_caught_in_the_large_classes(grader, unit, kept):
+def test_dropout_that_spares_is_caught_in_the_large_classes(marker, unit, kept):
     exercise = {CAUSAL: "CausalAttention", "multi_head_attention": "MultiHeadAttention"}[unit]
     answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
     drop = f"""class Sparing(nn.Dropout):
@@ -381,17 +381,17 @@ def test_dropout_that_spares_is_caught_in_the_large_classes(grader, unit, kept):
     answers[exercise] = drop + answers[exercise].replace("nn.Dropout(dropout)", "Sparing(dropout)")
     failed = [
         test
-        for test in grader.mark("typed.ipynb", filled_in(unit, answers)).exercise(exercise).tests
+        for test in marker.mark("typed.ipynb", filled_in(unit, answers)).exercise(exercise).tests
         if test.outcome == "failed"
     ]
     assert [test.name for test in failed] == ["test_dropout_in_training"]
     assert "Is a place spared, or a number of places counted out?" in failed[0].message
 
 
-def test_what_uses_a_wrong_answer_is_given_no_name_of_its_own(grader):
+def test_what_uses_a_wrong_answer_is_given_no_name_of_its_own(marker):
     """Dropout is forgotten in CausalAttention; the wrapper passes on what it gets."""
     report = mark_causal(
-        grader,
+        marker,
         "CausalAttention",
         "self.dropout(torch.softmax(scores / d_k ** 0.5, dim=-1))",
         "torch.softmax(scores / d_k ** 0.5, dim=-1)",

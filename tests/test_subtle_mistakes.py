@@ -40,8 +40,8 @@ IN_PLACE = {
 }
 
 
-def marked(grader, unit, **answers):
-    return grader.mark("typed.ipynb", alone(unit, **answers), unit)
+def marked(marker, unit, **answers):
+    return marker.mark("typed.ipynb", alone(unit, **answers), unit)
 
 
 def solution(unit, exercise):
@@ -49,11 +49,11 @@ def solution(unit, exercise):
 
 
 @pytest.mark.parametrize(("where", "code"), IN_PLACE.items(), ids=[name for _, name in IN_PLACE])
-def test_writing_into_float64_inputs_is_seen(grader, where, code):
+def test_writing_into_float64_inputs_is_seen(marker, where, code):
     unit, exercise = where
     failed = [
         test.name
-        for test in marked(grader, unit, **{exercise: IMPORTS + code}).exercise(exercise).tests
+        for test in marked(marker, unit, **{exercise: IMPORTS + code}).exercise(exercise).tests
         if test.outcome == "failed" and "writes into" in test.message
     ]
     assert failed, exercise
@@ -61,7 +61,7 @@ def test_writing_into_float64_inputs_is_seen(grader, where, code):
 
 @pytest.mark.parametrize("when", ["True", "not self.training"], ids=["always", "in evaluation"])
 @pytest.mark.parametrize("exercise", CLASSES)
-def test_a_result_kept_for_the_next_sequence_is_seen(grader, exercise, when):
+def test_a_result_kept_for_the_next_sequence_is_seen(marker, exercise, when):
     """A result is kept for later sequences of the same shape."""
     unit = CLASSES[exercise]
     keeping = f"""
@@ -73,22 +73,22 @@ class {exercise}({exercise}):
             self.mode, self.kept = mode, super().forward(x)
         return self.kept
 """
-    report = marked(grader, unit, **{exercise: solution(unit, exercise) + keeping})
+    report = marked(marker, unit, **{exercise: solution(unit, exercise) + keeping})
     assert report.exercise(exercise).score < report.exercise(exercise).max_score
 
 
 @pytest.mark.parametrize(
     "exercise", ["MultiHeadAttention", "OptimizedMultiHeadAttention", "EfficientMultiHeadAttention"]
 )
-def test_the_number_of_heads_may_have_another_name(grader, exercise):
+def test_the_number_of_heads_may_have_another_name(marker, exercise):
     code = solution(HEADS, exercise)
     code = code.replace("num_heads", "heads")
-    exercise = marked(grader, HEADS, **{exercise: code}).exercise(exercise)
+    exercise = marked(marker, HEADS, **{exercise: code}).exercise(exercise)
     assert (exercise.status, exercise.score) == ("passed", exercise.max_score), exercise
 
 
 @pytest.mark.parametrize(("exercise", "unit"), [("CausalAttention", CAUSAL), ("MultiHeadAttention", HEADS)])
-def test_a_mask_of_a_fixed_size_is_seen(grader, exercise, unit):
+def test_a_mask_of_a_fixed_size_is_seen(marker, exercise, unit):
     short = f"""
 
 class {exercise}({exercise}):
@@ -97,16 +97,16 @@ class {exercise}({exercise}):
             raise ValueError("longer than the mask")
         return super().forward(x)
 """
-    report = marked(grader, unit, **{exercise: solution(unit, exercise) + short})
+    report = marked(marker, unit, **{exercise: solution(unit, exercise) + short})
     assert report.exercise(exercise).status == "failed"
 
 
 @pytest.mark.parametrize("share", ["0.1", "0.2", "0.05", "p / 2", "0.9"])
-def test_a_share_is_called_half_only_where_it_is(grader, share):
+def test_a_share_is_called_half_only_where_it_is(marker, share):
     code = (
         f"{IMPORTS}def attention_dropout(weights, p, training=True):\n    return F.dropout(weights, {share}, training)"
     )
-    exercise = marked(grader, CAUSAL, attention_dropout=code).exercise("attention_dropout")
+    exercise = marked(marker, CAUSAL, attention_dropout=code).exercise("attention_dropout")
     assert exercise.status == "failed"
     assert "Half" not in (exercise.diagnosis.sentence if exercise.diagnosis else "")
 
@@ -120,7 +120,7 @@ def test_what_is_used_is_read_from_a_cell_with_magics():
     assert "CausalAttention" in CodeCell("a", "%%time\n!ls\nx = CausalAttention(1)\n", "A").names
 
 
-def test_an_abstract_method_of_ones_own_is_no_stub(grader):
+def test_an_abstract_method_of_ones_own_is_no_stub(marker):
     code = f"""{IMPORTS}
 class Scorer:
     def score(self, q, k):
@@ -133,7 +133,7 @@ class Dot(Scorer):
 def simple_self_attention(inputs):
     return torch.softmax(Dot().score(inputs, inputs), -1) @ inputs
 """
-    exercise = marked(grader, DOT, simple_self_attention=code).exercise("simple_self_attention")
+    exercise = marked(marker, DOT, simple_self_attention=code).exercise("simple_self_attention")
     said = " ".join([exercise.message, *(test.message for test in exercise.tests)])
     assert "Nothing is written" not in said
     assert "Raised NotImplementedError: `Scorer.score` raises it itself (line 7 of the cell" in said
@@ -153,13 +153,13 @@ class Dropped(nn.Module):
 
 
 @pytest.mark.parametrize("name", [name for name in CLASSES if "SelfAttention" not in name])
-def test_dropout_follows_the_device(grader, name):
+def test_dropout_follows_the_device(marker, name):
     """A mask that is drawn where there is dropout, and only there, is on the inputs' device too."""
     code = solution(CLASSES[name], name if name != "MultiHeadAttentionWrapper" else "CausalAttention")
     code = DRAWN_ON_THE_CPU + code.replace("nn.Dropout(", "Dropped(")
     exercise = "CausalAttention" if name == "MultiHeadAttentionWrapper" else name
     answers = {name: solution(CLASSES[name], name), exercise: IMPORTS + code}
-    tests = marked(grader, CLASSES[name], **answers).exercise(name).tests
+    tests = marked(marker, CLASSES[name], **answers).exercise(name).tests
     assert [test.name for test in tests if test.outcome == "failed"] == ["test_follows_device"]
 
 
@@ -172,7 +172,7 @@ IN_EVALUATION = {
 
 @pytest.mark.parametrize("mistake", IN_EVALUATION.values(), ids=IN_EVALUATION)
 @pytest.mark.parametrize("name", CLASSES)
-def test_what_is_wrong_in_evaluation_alone_is_seen(grader, name, mistake):
+def test_what_is_wrong_in_evaluation_alone_is_seen(marker, name, mistake):
     code = solution(CLASSES[name], name).replace(f"class {name}(", f"class Own{name}(")
     code += f"""
 
@@ -183,7 +183,7 @@ class {name}(Own{name}):
             {mistake}
         return result
 """
-    exercise = marked(grader, CLASSES[name], **{name: IMPORTS + code}).exercise(name)
+    exercise = marked(marker, CLASSES[name], **{name: IMPORTS + code}).exercise(name)
     assert exercise.score < exercise.max_score
 
 
@@ -200,13 +200,13 @@ class Dropped(nn.Dropout):
 
 
 @pytest.mark.parametrize("name", [name for name, unit in CLASSES.items() if unit == HEADS])
-def test_draws_that_come_back_are_seen(grader, name):
+def test_draws_that_come_back_are_seen(marker, name):
     code = TWO_DRAWS + solution(HEADS, name).replace("nn.Dropout(", "Dropped(")
-    exercise = marked(grader, HEADS, **{name: IMPORTS + code}).exercise(name)
+    exercise = marked(marker, HEADS, **{name: IMPORTS + code}).exercise(name)
     assert "test_each_call_drops_anew" in [test.name for test in exercise.tests if test.outcome == "failed"]
 
 
-def test_an_unknown_word_that_is_not_the_last_is_missed(grader):
+def test_an_unknown_word_that_is_not_the_last_is_missed(marker):
     code = """import torch
 def encode(sentence, vocab):
     words = sentence.replace(",", "").split()
@@ -214,13 +214,13 @@ def encode(sentence, vocab):
         raise KeyError(words[-1])
     return torch.tensor([vocab[word] for word in words if word in vocab])
 """
-    exercise = marked(grader, SELF, encode=code).exercise("encode")
+    exercise = marked(marker, SELF, encode=code).exercise("encode")
     assert exercise.score < exercise.max_score
 
 
-def test_numbers_of_words_are_whole(grader):
+def test_numbers_of_words_are_whole(marker):
     code = """def build_vocab(sentence):
     return {word: float(i) for i, word in enumerate(sorted(set(sentence.replace(",", "").split())))}
 """
-    exercise = marked(grader, SELF, build_vocab=code).exercise("build_vocab")
+    exercise = marked(marker, SELF, build_vocab=code).exercise("build_vocab")
     assert exercise.score == 0

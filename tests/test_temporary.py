@@ -88,12 +88,12 @@ def test_what_others_put_there_stays(place):
 @pytest.mark.parametrize("level", ["A", "B"])
 def test_a_grader_that_is_killed_leaves_nothing_for_long(level, place):
     settings = Settings(Isolation(level), load().limits, check=CHECK)
-    with Marker("cpu", settings) as grader:
-        assert grader.ready
+    with Marker("cpu", settings) as marker:
+        assert marker.ready
         assert list(place.iterdir())
-        os.kill(grader.pid, signal.SIGKILL)
-    with Marker("cpu", settings) as grader:
-        assert grader.ready
+        os.kill(marker.pid, signal.SIGKILL)
+    with Marker("cpu", settings) as marker:
+        assert marker.ready
         assert len(list(place.iterdir())) == 1
     assert not list(place.iterdir())
 

@@ -29,8 +29,8 @@ def notebook(**answers):
 
 
 @pytest.fixture(scope="module")
-def recorded(grader):
-    return RecordedClass(grader, {}, [])
+def recorded(marker):
+    return RecordedClass(marker, {}, [])
 
 
 @pytest.fixture(scope="module")

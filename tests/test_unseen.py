@@ -10,14 +10,14 @@ from .unseen import Unseen, unseen
 UNSEEN = [one for unit in course.unit_names() for one in unseen(unit)]
 
 
-def marked(grader, one: Unseen):
+def marked(marker, one: Unseen):
     notebook = alone(one.unit, **{one.answer.exercise: one.answer.source()})
-    return grader.mark("unseen.ipynb", notebook, one.unit).exercise(one.answer.exercise)
+    return marker.mark("unseen.ipynb", notebook, one.unit).exercise(one.answer.exercise)
 
 
 @pytest.mark.parametrize("one", UNSEEN, ids=lambda one: one.answer.name)
-def test_answer_from_outside_of_the_catalogue(grader, one):
-    report = marked(grader, one)
+def test_answer_from_outside_of_the_catalogue(marker, one):
+    report = marked(marker, one)
     name = report.diagnosis.name if report.diagnosis else None
     if not one.wrong:
         assert (report.status, report.score, name) == ("passed", report.max_score, None)

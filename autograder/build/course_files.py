@@ -81,11 +81,11 @@ def _build(stage: Path) -> None:
         notebook = source_notebook(text, folder() / "solutions" / text.name)
         nbformat.write(notebook, made / f"{text.stem}.ipynb")
         (made / f"{load().check}.py").write_text(released_check())
-    with Marker("cpu", load().trusting()) as grader:  # only the kit's own code runs
+    with Marker("cpu", load().trusting()) as marker:  # only the kit's own code runs
         for text in texts:
             made = stage / "source" / text.stem
             points = _points(made / f"{text.stem}.ipynb")
-            handout = grader.handout(text.stem)
+            handout = marker.handout(text.stem)
             (made / EXAMPLES).write_text(_json(_examples(text.stem, points, handout.examples)))
             (made / MISTAKES).write_text(_json(handout.mistakes))
             api = nbgrader_api(stage)

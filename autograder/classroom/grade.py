@@ -41,8 +41,8 @@ class ClassResult:
     """The state of a class once it is graded."""
 
     rows: list[Row]
-    terms: Ready | None
-    """On what terms submissions were marked; None if none had to be."""
+    conditions: Ready | None
+    """On what submissions were marked; None if none had to be."""
     pages: Path
     """The path of the feedback pages, with `<student>` for the student."""
     gradebook: Path
@@ -59,7 +59,7 @@ def grade(
     *,
     device: Device,
     settings: Settings,
-    workers: int,
+    markers: int,
     regrade: bool = False,
     marking: Callable[..., MarkingAhead] = MarkingAhead,
     on_start: Callable[[int], None] = lambda total: None,
@@ -68,7 +68,7 @@ def grade(
     """Grades everyone into the gradebook; submissions that are already graded are left alone, unless `regrade`.
 
     May be interrupted at any moment and run again. marking: makes the reports on the submissions to mark.
-    Raises GraderRefused and CourseProblem.
+    Raises MarkerRefused and CourseProblem.
     """
     rows: dict[str, Row] = {}
 
@@ -76,13 +76,13 @@ def grade(
         rows[row.student] = row
         on_row(row)
 
-    terms = None
+    conditions = None
     with one_run(work.root), ExitStack() as open_things:
         with said_in_a_sentence(work.root):
             gradebook = open_things.enter_context(ClassGradebook(work.directory, work.unit.name))
             gradebook.enrol(work.students)
             formatter = open_things.enter_context(page_filters.formatter(settings))
-            recording = Writer(work, gradebook, formatter)
+            writer = Writer(work, gradebook, formatter)
         on_start(len(work.hand_ins))
         todo = []
         for hand_in in work.hand_ins:
@@ -92,23 +92,23 @@ def grade(
                 finished(Row(hand_in.student, _nothing_handed_in(work, hand_in, earlier)))
                 continue
             with said_in_a_sentence(work.root):
-                kept = None if regrade else recording.left_alone(hand_in, device, settings)
+                kept = None if regrade else writer.left_alone(hand_in, device, settings)
             if kept is None:
                 todo.append(hand_in)
             else:
                 finished(Row(hand_in.student, _brief(kept), is_new=False, note=hand_in.note))
         if todo:
-            formatter.start()  # while the graders start, which takes longer
-            desks = open_things.enter_context(marking(work, todo, device=device, settings=settings, workers=workers))
-            terms = desks.start()
+            formatter.start()  # while the markers start, which takes longer
+            desks = open_things.enter_context(marking(work, todo, device=device, settings=settings, markers=markers))
+            conditions = desks.start()
             for marked in desks.marked():
                 with said_in_a_sentence(work.root):
-                    problem = recording.record(marked)
+                    problem = writer.record(marked)
                 finished(Row(marked.hand_in.student, _brief(marked.report), problem))
         with said_in_a_sentence(work.root):
             waiting, late = gradebook.waiting(), gradebook.late()
     in_order = [rows[hand_in.student] for hand_in in work.hand_ins]
-    return ClassResult(in_order, terms, recording.page("<student>"), work.root / FILE, waiting, late, work.refused)
+    return ClassResult(in_order, conditions, writer.page("<student>"), work.root / FILE, waiting, late, work.refused)
 
 
 def _nothing_handed_in(work: Assignment, hand_in: HandIn, earlier: Entry | None) -> Report:

@@ -1,4 +1,4 @@
-"""Marks a class with several grader processes, a little ahead of the one writer that records the reports."""
+"""Marks a class with several marking processes, a little ahead of the one writer that records the reports."""
 
 import contextlib
 import threading
@@ -18,9 +18,9 @@ from .assignment import Assignment
 from .hand_in import HandIn
 
 _AHEAD = 4
-"""Reports of each grader that may wait for the writer, so that a class of any size takes the same memory."""
+"""Reports of each marker that may wait for the writer, so that a class of any size takes the same memory."""
 _EACH = 4
-"""At least so many submissions for each grader: starting one takes as long as marking as many."""
+"""At least so many submissions for each marker: starting one takes as long as marking as many."""
 _LOOK_SECONDS = 0.2
 
 
@@ -46,18 +46,18 @@ class MarkingAhead:
         *,
         device: Device,
         settings: Settings,
-        workers: int,
+        markers: int,
     ) -> None:
         """hand_ins: those to mark; one without a notebook gets no report."""
         self._hand_ins = [hand_in for hand_in in hand_ins if hand_in.notebook is not None]
         self._unit = work.unit.name
         self._submissions = work.submissions
         cores = processors.in_turn()
-        self._new_grader = lambda number: Marker(
+        self._new_marker = lambda number: Marker(
             device, settings, private=(work.root, work.submitted), core=cores[number % len(cores)] if cores else None
         )
-        count = max(1, min(workers, len(self._hand_ins) // _EACH))
-        self._graders = [self._new_grader(number) for number in range(count)]
+        count = max(1, min(markers, len(self._hand_ins) // _EACH))
+        self._markers = [self._new_marker(number) for number in range(count)]
         self._todo = iter(self._hand_ins)
         self._taking = threading.Lock()
         self._done: Queue[MarkedHandIn | BaseException] = Queue(_AHEAD * count)
@@ -65,9 +65,9 @@ class MarkingAhead:
         self._threads: list[threading.Thread] = []
 
     def start(self) -> Ready:
-        """Waits for the graders, raising GraderRefused, and sets them to work."""
-        (ready, *_) = [grader.ready for grader in self._graders]
-        for number in range(len(self._graders)):
+        """Waits for the markers, raising MarkerRefused, and sets them to work."""
+        (ready, *_) = [marker.ready for marker in self._markers]
+        for number in range(len(self._markers)):
             self._threads.append(threading.Thread(target=self._work, args=(number,), daemon=True))
             self._threads[-1].start()
         return ready
@@ -81,7 +81,7 @@ class MarkingAhead:
             yield done
 
     def _work(self, number: int) -> None:
-        """One grader's thread."""
+        """One marker's thread."""
         while not self._closing.is_set():
             with self._taking:
                 hand_in = next(self._todo, None)
@@ -101,12 +101,12 @@ class MarkingAhead:
 
     def _mark(self, number: int, hand_in: HandIn) -> MarkedHandIn:
         assert hand_in.notebook is not None
-        grader = self._graders[number]
+        marker = self._markers[number]
         name = f"{hand_in.student}/{self._unit}/{hand_in.notebook}"
         read = self._submissions.read(hand_in)
         content = read.file.content
         try:
-            report = grader.mark(name, content, self._unit, digest=read.file.digest, note=hand_in.note)
+            report = marker.mark(name, content, self._unit, digest=read.file.digest, note=hand_in.note)
         except MarkerStopped as stopped:
             if self._closing.is_set():
                 raise
@@ -114,17 +114,17 @@ class MarkingAhead:
         return MarkedHandIn(hand_in, content, report, read.stamp)
 
     def _replaced(self, number: int) -> Marker:
-        """A new grader to replace one that has stopped."""
-        self._graders[number].close()
-        self._graders[number] = self._new_grader(number)
-        return self._graders[number]
+        """A new marker to replace one that has stopped."""
+        self._markers[number].close()
+        self._markers[number] = self._new_marker(number)
+        return self._markers[number]
 
     def __enter__(self) -> "MarkingAhead":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._closing.set()
-        with ThreadPoolExecutor(len(self._graders)) as closing:  # at once: each may be in the middle of a submission
-            list(closing.map(Marker.close, self._graders))
+        with ThreadPoolExecutor(len(self._markers)) as closing:  # at once: each may be in the middle of a submission
+            list(closing.map(Marker.close, self._markers))
         for thread in self._threads:
             thread.join()

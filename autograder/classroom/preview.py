@@ -24,10 +24,10 @@ class Change:
     why: str
 
 
-def preview(work: Assignment, *, device: Device, settings: Settings, workers: int) -> list[Change]:
+def preview(work: Assignment, *, device: Device, settings: Settings, markers: int) -> list[Change]:
     """What grading now would change in the gradebook, and why; nothing is written.
 
-    Raises NothingToGrade, GraderRefused and CourseProblem.
+    Raises NothingToGrade, MarkerRefused and CourseProblem.
     """
     if not (work.root / FILE).is_file():
         raise NothingToGrade(f"There are no marks to compare with yet: {work.root / FILE} is not there.")
@@ -35,7 +35,7 @@ def preview(work: Assignment, *, device: Device, settings: Settings, workers: in
         before = automatic_scores(session, work.unit.name)
     autograded = Autograded(work.directory, work.unit.name)
     changes: dict[str, list[Change]] = {}
-    with MarkingAhead(work, work.hand_ins, device=device, settings=settings, workers=workers) as marking:
+    with MarkingAhead(work, work.hand_ins, device=device, settings=settings, markers=markers) as marking:
         marking.start()
         for marked in marking.marked():
             student = marked.hand_in.student

@@ -11,7 +11,7 @@ from .matrix import matrix
 from .saying import ending_in_a_sentence, flush
 
 app = typer.Typer(
-    help="Marks attention exercises: students' code in one process, hidden graders in another.",
+    help="Marks exercises: students' code in one process, hidden graders in another.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

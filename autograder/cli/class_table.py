@@ -27,7 +27,7 @@ _ISOLATION = {"none": "none: NOT ISOLATED"}
 
 def class_table(unit: str, result: ClassResult) -> Table:
     """Students, statuses, scores, and the name of the mistake for each exercise that is not right."""
-    table = Table(title=f"{unit}: {len(result.rows)} students{_terms(result)}", title_justify="left")
+    table = Table(title=f"{unit}: {len(result.rows)} students{_conditions(result)}", title_justify="left")
     table.add_column("student")
     table.add_column("status", no_wrap=True)
     table.add_column("by graders", justify="right", no_wrap=True)
@@ -40,7 +40,7 @@ def class_table(unit: str, result: ClassResult) -> Table:
     return table
 
 
-def _terms(result: ClassResult) -> str:
+def _conditions(result: ClassResult) -> str:
     """The device and isolation of the marks in the table; empty if no mark was given."""
     given = sorted({(row.report.device, row.report.isolation) for row in result.rows if row.report.isolation})
     told = [f"device {device}, isolation {_ISOLATION.get(level, level)}" for device, level in given]

@@ -29,7 +29,9 @@ def grade(
     roster: Annotated[
         Path | None, typer.Option(help="A CSV file with a column id; COURSE/roster.csv where there is one.")
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Grader processes side by side.")] = processors.count(),
+    markers: Annotated[
+        int, typer.Option("--markers", "--workers", min=1, help="Marking processes side by side.")
+    ] = processors.count(),
     device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say whose marks would change.")] = False,
     regrade: Annotated[
@@ -59,7 +61,7 @@ def grade(
             use(course_folder)
         work = assignment(unit, course_folder or folder(), submitted, roster)
         if dry_run:
-            changes = preview(work, device=device, settings=settings, workers=workers)
+            changes = preview(work, device=device, settings=settings, markers=markers)
             with results():
                 console.print(changes_table(unit, changes))
             for one in work.refused:
@@ -71,7 +73,7 @@ def grade(
                 work,
                 device=device,
                 settings=settings,
-                workers=workers,
+                markers=markers,
                 regrade=regrade,
                 on_start=lambda total: progress.update(task, total=total, description=unit),
                 on_row=lambda row: progress.advance(task),
@@ -87,8 +89,10 @@ def grade(
         refuse(f"Interrupted.{kept}")
     with results():
         console.print(class_table(unit, result))
-        if result.terms:
-            console.print(f"Isolation {result.terms.isolation}: {', '.join(result.terms.enforced)}.", highlight=False)
+        if result.conditions:
+            console.print(
+                f"Isolation {result.conditions.isolation}: {', '.join(result.conditions.enforced)}.", highlight=False
+            )
         if alone := sum(not row.is_new for row in result.rows):
             console.print(f"Unchanged since they were graded, and left alone: {alone}. `--regrade` marks them again.")
         if result.waiting:

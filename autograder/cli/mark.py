@@ -17,7 +17,7 @@ from .isolation import Require, Trust, asked
 from .saying import OUR_FAULT, aside, json_line, refuse, remark, results
 
 _TRIES = 2
-"""Per file, if the grader process ends while marking it: something else may have ended it."""
+"""Per file, if the marking process ends while marking it: something else may have ended it."""
 
 
 def mark(
@@ -45,25 +45,25 @@ def mark(
 
 
 def _reports(notebooks: Sequence[Path], device: Device, settings: Settings) -> Iterator[Report]:
-    """A report on each; a grader process that ends is replaced.
+    """A report on each; a marking process that ends is replaced.
 
     Raises MarkerRefused, and MarkerStopped if none starts.
     """
     private = sorted({Path(os.path.realpath(notebook)).parent for notebook in notebooks})  # even of a link to itself
-    grader = Marker(device, settings, private=private)
+    marker = Marker(device, settings, private=private)
     try:
-        ready = grader.ready
+        ready = marker.ready
         for notebook in notebooks:
             for tries_left in reversed(range(_TRIES)):
                 try:
-                    report = grader.mark_file(notebook)
+                    report = marker.mark_file(notebook)
                     break
                 except MarkerStopped as stopped:
                     report = stopped_at(str(notebook), stopped, ready)
-                    grader.close()
-                    grader = Marker(device, settings, private=private)
+                    marker.close()
+                    marker = Marker(device, settings, private=private)
                     if not tries_left:
                         remark(f"{notebook}: {stopped}")
             yield report
     finally:
-        grader.close()
+        marker.close()

@@ -28,10 +28,10 @@ def matrix(
 
     try:
         known = entries()
-        with Marker("cpu", load() if sandboxed else load().trusting()) as grader:  # the kit's own code needs no sandbox
+        with Marker("cpu", load() if sandboxed else load().trusting()) as marker:  # the kit's own code needs no sandbox
             way: Way = "sandboxed" if sandboxed else "in process"
             shown = track(known, console=aside, transient=True, disable=not aside.is_terminal)
-            outcomes = [outcome(grader, unit, entry, way) for unit, entry in shown]
+            outcomes = [outcome(marker, unit, entry, way) for unit, entry in shown]
     except (BadSettings, MarkerRefused, MarkerStopped) as error:
         refuse(error)
     table = Table(title=f"{len(outcomes)} known answers, marked {way}", title_justify="left")

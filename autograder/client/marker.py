@@ -44,10 +44,10 @@ class MarkerRefused(Exception):
 
 
 class MarkerStopped(Exception):
-    """The grader process ended in the middle: our fault, never the submission's."""
+    """The marking process ended in the middle: our fault, never the submission's."""
 
     def __init__(self) -> None:
-        super().__init__("The grader process stopped while it marked this. What it printed says why; grade it again.")
+        super().__init__("The marking process stopped while it marked this. What it printed says why; grade it again.")
 
 
 class Marker:
@@ -169,7 +169,7 @@ class Marker:
 
 
 def stopped_at(name: str, stopped: MarkerStopped, ready: Ready, *, digest: str = "", note: str = "") -> Report:
-    """The report on a submission in which a grader process ended. ready: what this one, or the next, had said."""
+    """The report on a submission in which a marking process ended. ready: what this one, or the next, had said."""
     return without_marks(in_utf8(name), "grader_error", str(stopped), ready, submission=digest, note=note)
 
 

@@ -32,8 +32,8 @@ def folder() -> Path:
     package = found / "autograder" / "__init__.py"
     if found != _CHECKOUT and package.is_file():
         raise NoCourse(
-            f"{package} would hide the engine from nbgrader: delete it. If {found} is a checkout of the engine, use the "
-            "`autograder` that belongs to it."
+            f"{package} would hide the engine from nbgrader: delete it. "
+            f"If {found} is a checkout of the engine, use the `autograder` that belongs to it."
         )
     return found
 

@@ -84,7 +84,7 @@ class NotCollected(Exception):
 def collected() -> Graders:
     """The hidden graders, which pytest finds and describes, and is then left. Raises NotCollected."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):  # the user's own pytest is no business of a grading process
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):  # the user's own pytest is no business of a marking process
         os.environ.pop(name, None)
     hidden = str(content.place(content.HIDDEN))
     options = ["--collect-only", f"--rootdir={hidden}", "-c", os.devnull, "-p", fixtures.__name__, hidden]

@@ -1,4 +1,4 @@
-"""What the grader process does: requests in, answers out, one JSON object a line."""
+"""What the marking process does: requests in, answers out, one JSON object a line."""
 
 import gc
 import traceback

@@ -35,28 +35,28 @@ class MarkExercises(NbGraderPreprocessor):
 
 
 class _Marker:
-    """A grader process for plain `nbgrader autograde` and formgrader, kept for as long as this process lives."""
+    """A marking process for plain `nbgrader autograde` and formgrader, kept for as long as this process lives."""
 
     def __init__(self, device: Any, course_folder: str) -> None:
         self._device = device
         self._private = (Path(course_folder),)
-        self._grader = Marker(device, private=self._private)
-        atexit.register(lambda: self._grader.close())
+        self._marker = Marker(device, private=self._private)
+        atexit.register(lambda: self._marker.close())
 
     def report(self, name: str, unit: str, node: Any, digest: str) -> Report:
         content = damage(node) or nbformat.writes(without_put_back(node)).encode()
         try:
-            return self._grader.mark(name, content, unit, digest=digest)
+            return self._marker.mark(name, content, unit, digest=digest)
         except MarkerStopped as stopped:
             self._start_again()
-            return stopped_at(name, stopped, self._grader.ready, digest=digest)
+            return stopped_at(name, stopped, self._marker.ready, digest=digest)
         except MarkerRefused:
             self._start_again()  # for the next submission: what was missing may be available by then
             raise
 
     def _start_again(self) -> None:
-        self._grader.close()
-        self._grader = Marker(self._device, private=self._private)
+        self._marker.close()
+        self._marker = Marker(self._device, private=self._private)
 
 
 _markers: dict[tuple[str, str], _Marker] = {}

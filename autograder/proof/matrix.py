@@ -91,14 +91,14 @@ def entries() -> list[tuple[str, catalogue.Candidate]]:
     return found
 
 
-def outcome(grader: Marker, unit: str, entry: catalogue.Candidate, way: Way = "in process") -> Outcome:
+def outcome(marker: Marker, unit: str, entry: catalogue.Candidate, way: Way = "in process") -> Outcome:
     """What the graders make of one entry."""
     if way == "in process":
         kind: Literal["right_answer", "misconception"] = "right_answer" if entry.caught_by is None else "misconception"
-        report = grader.mark_candidate(unit, kind, entry.name)
+        report = marker.mark_candidate(unit, kind, entry.name)
     else:
         answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
-        report = grader.mark("typed.ipynb", filled_in(unit, {**answers, entry.exercise: entry.source()}))
+        report = marker.mark("typed.ipynb", filled_in(unit, {**answers, entry.exercise: entry.source()}))
     return Outcome(unit, entry, report.exercise(entry.exercise))
 
 

@@ -67,10 +67,10 @@ def test_formgrader_lists_the_class(page, released):
         expect(row(page, student)).to_contain_text(name)
 
 
-def test_autograde_gives_the_scores_of_mark(page, lab, autograded, grader):
+def test_autograde_gives_the_scores_of_mark(page, lab, autograded, marker):
     page.goto(SUBMISSIONS)
     for student in MARKED:
-        report = grader.mark_file(lab.course / "submitted" / student / UNIT / f"{UNIT}.ipynb")
+        report = marker.mark_file(lab.course / "submitted" / student / UNIT / f"{UNIT}.ipynb")
         expect(row(page, student)).to_contain_text(f"{report.score:g} / 34")
 
 

@@ -164,7 +164,7 @@ def make(root: Path, *, misbehaving: bool) -> dict[str, float]:
 
 def grade(root: Path, seconds: float) -> subprocess.CompletedProcess[str]:
     """`autograder grade` on the class, by two workers."""
-    command = [Path(sys.executable).with_name("autograder"), "grade", UNIT, "--course", root, "--workers", "2"]
+    command = [Path(sys.executable).with_name("autograder"), "grade", UNIT, "--course", root, "--markers", "2"]
     environment = {**os.environ, "COLUMNS": "200"}
     return subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=environment)
 

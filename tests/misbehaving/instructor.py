@@ -20,7 +20,7 @@ class Instructor:
 
     def __init__(self, folder: Path) -> None:
         self.token = "CANARY" + secrets.token_hex(16)
-        os.environ["CANARY_TOKEN"] = self.token  # the grader process inherits it; a worker must not
+        os.environ["CANARY_TOKEN"] = self.token  # the marking process inherits it; a worker must not
         self._folder = folder / "instructor"
         self._temporary = folder / "tmp"
         self._temporary.mkdir()
@@ -45,7 +45,7 @@ class Instructor:
         self._processes = 0
         self._temporary_files: set[str] = set()
 
-    def names(self, grader: int) -> dict[str, object]:
+    def names(self, marker: int) -> dict[str, object]:
         """What the cases call the things that they try to reach."""
         return {
             "SECRET": str(self.secret),
@@ -57,7 +57,7 @@ class Instructor:
             "PORT": self._port.getsockname()[1],
             "SOCKET": str(self._folder / "socket"),
             "BYSTANDER": self._bystander.pid,
-            "GRADER": grader,
+            "GRADER": marker,
             "TOKEN": self.token[::-1],  # backwards, so that it is not found where a case says what it looks for
         }
 

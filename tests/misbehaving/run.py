@@ -94,28 +94,28 @@ def main() -> int:
     submitted.mkdir()
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what is left behind comes to this process
     instructor = Instructor(Path(folder))
-    with Marker("cpu", settings(level)) as grader, (Path(folder) / "results.jsonl").open("w") as results:
-        names = instructor.names(grader.pid)
+    with Marker("cpu", settings(level)) as marker, (Path(folder) / "results.jsonl").open("w") as results:
+        names = instructor.names(marker.pid)
         honest = filled_in(UNIT, {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()})
-        grader.mark("wrong.ipynb", notebook(names, "def context_vector(weights, inputs): return inputs"), UNIT)
+        marker.mark("wrong.ipynb", notebook(names, "def context_vector(weights, inputs): return inputs"), UNIT)
         instructor.settle()
         for case in cases():
             if picked and case.name not in picked:
                 continue
             path = submitted / f"{case.name}.ipynb"
             case.hand_in(path, lambda code: notebook(names, code))
-            results.write(json.dumps(_result(path, instructor, grader, honest)) + "\n")
+            results.write(json.dumps(_result(path, instructor, marker, honest)) + "\n")
             results.flush()
     instructor.close()
     return 0
 
 
-def _result(path: Path, instructor: Instructor, grader: Marker, honest: bytes) -> dict[str, Any]:
+def _result(path: Path, instructor: Instructor, marker: Marker, honest: bytes) -> dict[str, Any]:
     started = time.monotonic()
-    report = grader.mark_file(path, UNIT)
+    report = marker.mark_file(path, UNIT)
     seconds = time.monotonic() - started
     text = msgspec.json.encode(report).decode()
-    neighbour = grader.mark("honest.ipynb", honest, UNIT)
+    neighbour = marker.mark("honest.ipynb", honest, UNIT)
     return {
         "name": path.stem,
         "report": json.loads(text),
