@@ -86,7 +86,7 @@ class Report(msgspec.Struct, frozen=True):
     submission: str = ""
     """SHA-256 of the file that was handed in; empty if there is none."""
     kit: str = ""
-    """SHA-256 of everything that decides a mark in this unit: see `autograder.kit`."""
+    """SHA-256 of everything that decides a mark in this unit: see `course.kit`."""
     torch: str = ""
     """The version of torch that the graders computed with."""
     cases: str = ""

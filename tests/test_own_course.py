@@ -71,7 +71,7 @@ def run(python, course):
         command = [python.with_name(arguments[0]), *arguments[1:]]
         done = subprocess.run(command, cwd=course, env=environment, capture_output=True, text=True)
         assert done.returncode == expected, done.stdout + done.stderr
-        return done.stdout
+        return done.stdout or done.stderr
 
     return run
 
@@ -145,6 +145,15 @@ def test_a_class_is_graded_by_both_ways(built, run):
     run("python", "-P", "-m", "nbgrader", "autograde", UNIT)
     again = json.loads((built / "autograded" / "brook" / UNIT / "report.json").read_text())
     assert again["exercises"] == marked["exercises"]
+
+
+def test_a_library_that_nobody_knows_is_refused(run, built):
+    graders = built / "autograder" / "hidden" / UNIT / "test_layers.py"
+    written = graders.read_text()
+    graders.write_text(written.replace('"library attention"', '"layer norm"'))
+    said = run("autograder", "mark", "answer.ipynb", expected=2)
+    graders.write_text(written)
+    assert "TestResidualBlock::test_seeded forbids layer norm; it can be library softmax or library attention." in said
 
 
 @pytest.mark.parametrize("command", ["build", "matrix", "mark x.ipynb", f"grade {UNIT}"])

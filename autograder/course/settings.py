@@ -58,4 +58,6 @@ def load(path: Path | None = None) -> Settings:
         least = _LEAST.get(name, 1)
         if not least <= value <= _MOST:
             raise BadSettings(f"The settings {path} cannot be used: {name} must be from {least} to {_MOST}.")
+    if not settings.check.isidentifier():
+        raise BadSettings(f"The settings {path} cannot be used: check is the name of a Python module, like {CHECK}.")
     return settings

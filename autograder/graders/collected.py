@@ -19,6 +19,7 @@ from ..course import content
 from ..course.settings import load
 from ..report import TestOutcome
 from ..sandbox.inside.faults import Missing, StudentFault
+from ..sandbox.inside.library_calls import LIBRARIES
 from ..sandbox.losses import Crashed, TimedOut
 from ..student.budget import OutOfBudget
 from ..student.face import Student
@@ -160,12 +161,14 @@ def _grader(item: pytest.Item, usual: tuple[str, ...]) -> Grader:
     statement = item.function.__doc__
     if exercise is None or points is None or not statement:
         raise ValueError(f"{item.nodeid} needs an exercise, points and a docstring that students can read.")
-    forbids = exercise.kwargs["forbids"]
+    forbids = usual if exercise.kwargs["forbids"] is None else tuple(exercise.kwargs["forbids"])
+    if unknown := set(forbids) - LIBRARIES:
+        raise ValueError(f"{item.nodeid} forbids {', '.join(unknown)}; it can be {' or '.join(LIBRARIES)}.")
     return Grader(
         item.name,
         item.path.parent.name,
         exercise.args[0],
-        usual if forbids is None else tuple(forbids),
+        forbids,
         float(points.args[0]),
         item.get_closest_marker("property") is not None,
         item.get_closest_marker("public") is not None,

@@ -21,6 +21,8 @@ _CLASSES = {
     LIBRARY_SOFTMAX: re.compile(r"soft(max|min)|stickbreaking", re.I),
     LIBRARY_ATTENTION: re.compile(r"attention|attn", re.I),
 }
+LIBRARIES = _PATTERNS.keys()
+"""What an exercise may forbid."""
 _NOT_ATTENTION = re.compile(r"(register|activate|restore|list|current)_\w*")
 """These choose a kernel, and run none."""
 

@@ -4,6 +4,10 @@
 # A deep network keeps its numbers in bounds by normalising each token, and its gradients alive by adding what came in.
 
 # %% locked="setup"
+import torch
+from torch import nn
+
+from layers_check import check
 
 
 # %% [markdown]
