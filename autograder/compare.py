@@ -33,6 +33,10 @@ class Mismatch(AssertionError):
     """The student's value is not the expected one; `str()` says in what way."""
 
 
+class OddShape(Mismatch):
+    """The student's numbers are right, and stand in a shape with a dimension of size 1 too many or too few."""
+
+
 def golden(values: Any) -> Expected:
     """Values as they are printed in a source document, to four decimals."""
     return Expected(torch.as_tensor(values, dtype=torch.float64), GOLDEN)
@@ -42,7 +46,25 @@ def assert_close(actual: Any, expected: Any, *, tolerance: float | None = None, 
     """Raises Mismatch unless `actual` is a tensor with the expected shape and values, or a tuple of such tensors."""
     found = difference(actual, expected, describe, _places, tolerance=tolerance, what=what)
     if found:
-        raise Mismatch(found)
+        raise (
+            OddShape(f"{found} Its numbers are right.")
+            if _oddly_shaped(actual, expected, tolerance)
+            else Mismatch(found)
+        )
+
+
+def _oddly_shaped(actual: Any, expected: Any, tolerance: float | None) -> bool:
+    if isinstance(expected, tuple):
+        several = isinstance(actual, tuple | list) and len(actual) == len(expected)
+        return several and all(
+            difference(one, other, describe, _places, tolerance=tolerance) is None
+            or _oddly_shaped(one, other, tolerance)
+            for one, other in zip(actual, expected, strict=True)
+        )
+    if not isinstance(actual, torch.Tensor) or actual.shape == expected.value.shape:
+        return False
+    squeezed = Expected(expected.value.squeeze(), expected.tolerance)
+    return difference(actual.squeeze(), squeezed, describe, _places, tolerance=tolerance) is None
 
 
 def assert_equal(actual: Any, expected: Any, *, what: str = "The result") -> None:

@@ -64,6 +64,7 @@ def _line(grader: Grader) -> Listed:
     structure = repr([(one.__struct_config__.tag, _structure(astuple(one))) for one in operations])
     tensors = [tensor for one in operations for tensor in _tensors(astuple(one))]
     markers = {"public": grader.is_public, "property": grader.is_property, "device": grader.probes_device}
+    markers |= {"essential": grader.is_essential}
     markers |= {f"forbids_{name.replace(' ', '_')}": True for name in grader.forbids}
     return Listed(
         f"{grader.unit}.{grader.exercise}",

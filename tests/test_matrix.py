@@ -12,11 +12,16 @@ from autograder.proof.matrix import Outcome, entries, outcome
 from autograder.proof.page import page
 from tests import RELEASE, REPOSITORY
 
+from .graders import listed
+
 ENTRIES = {
     f"{entry.exercise}-{'right-' * (entry.caught_by is None)}{entry.name}": (unit, entry) for unit, entry in entries()
 }
 MISCONCEPTIONS = [key for key, (_, entry) in ENTRIES.items() if entry.caught_by is not None]
 RIGHT_ANSWERS = [key for key, (_, entry) in ENTRIES.items() if entry.caught_by is None]
+
+
+WEIGHTS = {(*one.exercise.split("."), one.name): float(one.weight) for one in listed()}
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +37,8 @@ def test_misconception_fails_at_its_grader_and_is_named(examined, key):
         assert (found.report.status, found.report.score, found.report.diagnosis) == ("forbidden", 0.0, None)
         return
     assert found.entry.caught_by in failed(found)
-    assert found.report.score < found.report.max_score
+    only_tells = WEIGHTS[found.unit, found.entry.exercise, found.entry.caught_by] == 0
+    assert (found.caught, found.told) == (not only_tells, only_tells)
     assert found.report.diagnosis is not None
     assert (found.report.diagnosis.name, found.report.diagnosis.sentence) == (found.entry.name, found.entry.sentence)
 

@@ -42,7 +42,7 @@ def matrix(
         table.add_row(exercise, *map(str, astuple(row)))
     table.add_section()
     for kind, row in by_kind(outcomes):
-        table.add_row(kind, *map(str, astuple(row)[:4]))
+        table.add_row(kind, *map(str, astuple(row)[:5]))
     table.add_section()
     total = figures(outcomes)
     table.add_row("all", *map(str, astuple(total)))
@@ -51,10 +51,10 @@ def matrix(
     with results():
         console.print(table)
         for one in outcomes:
-            if one.refused or one.wrongly_named or (one.wrong and not (one.caught and one.named)):
+            if one.refused or one.wrongly_named or (one.wrong and not ((one.caught or one.told) and one.named)):
                 said = one.report.diagnosis.name if one.report.diagnosis else "no name"
                 console.print(f"{one.entry.exercise}: {one.entry.name}: {one.report.status}, {said}", markup=False)
         if write:
             console.print(f"{PAGE} written.")
-    if total.refused or total.wrongly_named or not total.misconceptions == total.caught == total.named:
+    if total.refused or total.wrongly_named or not total.misconceptions == total.caught + total.told == total.named:
         refuse("The graders do not do what they should: see the lines above.")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ..compare import Mismatch
+from ..compare import Mismatch, OddShape
 from ..course import content
 from ..course.settings import load
 from ..report import TestOutcome
@@ -46,6 +46,7 @@ class Grader:
     is_property: bool
     is_public: bool
     probes_device: bool
+    is_essential: bool
     statement: str
     of: type
     """The class that it is a method of."""
@@ -70,6 +71,8 @@ class Verdict:
     outcome: TestOutcome
     seen: str = ""
     lost: TimedOut | Crashed | OutOfBudget | None = None
+    odd_shape: bool = False
+    """It failed, by its shape alone: its numbers are right."""
     missing: bool = False
     """The notebook does not define what was to be called."""
 
@@ -136,7 +139,8 @@ def _run(student: Student, grader: Grader) -> Verdict:
     try:
         grader.ask(student)
     except (Mismatch, StudentFault) as found:
-        return Verdict(grader, "failed", str(found), missing=isinstance(found, Missing))
+        odd_shape, missing = isinstance(found, OddShape), isinstance(found, Missing)
+        return Verdict(grader, "failed", str(found), odd_shape=odd_shape, missing=missing)
     except (TimedOut, Crashed, OutOfBudget) as lost:
         return Verdict(grader, "failed", _loss(lost), lost)
     except Exception as error:
@@ -173,6 +177,7 @@ def _grader(item: pytest.Item, usual: tuple[str, ...]) -> Grader:
         item.get_closest_marker("property") is not None,
         item.get_closest_marker("public") is not None,
         item.get_closest_marker("device") is not None,
+        item.get_closest_marker("essential") is not None,
         " ".join(statement.split()),
         item.cls,
         item.function,

@@ -21,7 +21,7 @@ import pytest
 import torch
 
 from .. import compare
-from ..compare import LARGE_LOGITS, ORDINALS, Mismatch, assert_close, identical
+from ..compare import ORDINALS, Mismatch, assert_close, identical
 from ..sandbox.inside.faults import Raised
 from ..student.face import Callee, Instance, Student
 from ..student.reference import Reference
@@ -33,7 +33,9 @@ Method = Callable[..., None]
 Sizes = tuple[Any, ...]
 Built = Mapping[str, Any]
 AS_EVER: Built = {}
-BIASED: Built = {"qkv_bias": True}
+EXACT_ROOT = 9
+"""A width for float64, whose root is exact however it is taken. Elsewhere widths are 3, 5, 6, 15 and the like, where
+half of d, its logarithm and its root without the digits are all far from its root, as they are not for 4 and 16."""
 
 
 class Graders:
@@ -50,10 +52,12 @@ class Graders:
         """The arguments of a call; without sizes, of one that is like any other."""
         raise NotImplementedError
 
-    def pair(self, student: Student, reference: Reference, **built: Any) -> tuple[Callee, Callee]:
-        """The student's and the right one, instances with the same parameters."""
+    def pair(
+        self, student: Student, reference: Reference, *, exactly: bool = False, **built: Any
+    ) -> tuple[Callee, Callee]:
+        """The student's and the right one, instances with the same parameters: of the same names, where `exactly`."""
         own = self.callee(student, **built)
-        return own, transplant(self.callee(reference, **built), own)
+        return own, transplant(self.callee(reference, **built), own, exactly=exactly)
 
     def assert_agree(
         self, student: Student, reference: Reference, *args: Any, tolerance: float | None = None, **built: Any
@@ -74,7 +78,7 @@ def exercise(name: str, *, forbids: Sequence[str] | None = None) -> Callable[[ty
 
 
 def points(weight: float, **kinds: bool) -> Callable[[Method], Method]:
-    """Marks a grader with what it weighs, and as public, of a property or of the device: see `fixtures`."""
+    """Marks a grader with what it weighs, and with its kinds: see `fixtures`."""
 
     def mark(grader: Method) -> Method:
         for kind in (kind for kind, is_so in kinds.items() if is_so):
@@ -93,16 +97,25 @@ class Given:
     rng: Cases
 
 
-def contract(usual: float, *, public: bool = False, **kinds: bool) -> Callable[[Method], Callable[..., Method]]:
+def contract(
+    usual: float, *, public: bool = False, essential: bool = False, **kinds: bool
+) -> Callable[[Method], Callable[..., Method]]:
     """Makes of what is asked in many exercises what declares a grader of one; it weighs `usual`, or what is said."""
 
     def made(ask: Method) -> Callable[..., Method]:
-        def declare(statement: str, *args: Any, weight: float = usual, public: bool = public, **named: Any) -> Method:
+        def declare(
+            statement: str,
+            *args: Any,
+            weight: float = usual,
+            public: bool = public,
+            essential: bool = essential,
+            **named: Any,
+        ) -> Method:
             def grader(self: Graders, student: Student, reference: Reference, rng: Cases) -> None:
                 ask(self, Given(student, reference, rng), *args, **named)
 
             grader.__doc__ = statement
-            return points(weight, public=public, **kinds)(grader)
+            return points(weight, public=public, essential=essential, **kinds)(grader)
 
         return declare
 
@@ -131,11 +144,29 @@ def agree_in_turn(self: Graders, given: Given, cases: Sequence[Sizes], **named: 
         self.assert_agree(given.student, given.reference, *self.draw(given.rng, *sizes, **named))
 
 
+@contract(0.5, essential=True)
+def nothing_added(self: Graders, given: Given, of: Sizes = (), built: Built = AS_EVER, **named: Any) -> None:
+    """Both give the same where the result is as wide as the input, to which it could be added, in both modes."""
+    own, right = self.pair(given.student, given.reference, **built)
+    args = self.draw(given.rng, *of, **named)
+    for _ in in_both_modes(own):
+        self.assert_right(own(*args), right(*args))
+
+
+@contract(1)
+def biased(self: Graders, given: Given, **named: Any) -> None:
+    """Both give the same where a bias is asked for, and each bias gets its gradient."""
+    own, right = self.pair(given.student, given.reference, exactly=True, bias=(True,))
+    args = self.draw(given.rng, **named)
+    self.assert_right(own(*args), expected := right(*args))
+    statements.assert_biases_learn(own, right, *args, cotangent=given.rng.randn(*expected.value.shape))
+
+
 @contract(1)
 def large_scores(self: Graders, given: Given, of: Sizes = (), **named: Any) -> None:
-    """Both give the same where scores are too large for exp."""
-    args = self.draw(given.rng, *of, **named)
-    self.assert_agree(given.student, given.reference, *args, tolerance=LARGE_LOGITS)
+    """Both give the same where scores are too large for exp, and gradients are numbers."""
+    own, right = self.pair(given.student, given.reference)
+    statements.assert_right_where_large(own, right, *self.draw(given.rng, *of, **named), check=self.assert_right)
 
 
 @contract(1)
@@ -187,6 +218,15 @@ def dtype(self: Graders, given: Given) -> None:
         statements.assert_dtype(own(*self.draw(given.rng)), torch.float32)
     else:
         statements.assert_dtype_kept(own, *self.draw(given.rng.of(torch.float64)))
+
+
+@contract(0, property=True)
+def half_precision(self: Graders, given: Given) -> None:
+    """float16 and bfloat16 work and stay what they are. It only tells: on a CPU few meet them."""
+    for dtype in (torch.float16, torch.bfloat16):
+        args = self.draw(given.rng.of(dtype))
+        self.assert_agree(given.student, given.reference, *args)
+        statements.assert_dtype(self.callee(given.student)(*args), dtype)
 
 
 @contract(0.5, property=True)

@@ -20,6 +20,7 @@ MARKERS = {
     "points(weight)": "what the grader weighs within its exercise",
     "property": "pays only where a grader of values passes",
     "public": "its inputs and the right results are shown to students",
+    "essential": "an exercise that fails it gives no more than half of its points",
     "device": "asks whether the code follows its inputs to another device",
 }
 

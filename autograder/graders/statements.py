@@ -5,9 +5,10 @@ from typing import Any, TypeVar
 
 import torch
 
-from ..compare import ORDINALS, Expected, Mismatch, assert_close, describe
+from ..compare import LARGE_LOGITS, ORDINALS, Expected, Mismatch, OddShape, assert_close, describe
 from ..sandbox.inside import device_probe
 from ..sandbox.inside.faults import Raised, StudentFault
+from ..sandbox.inside.operations import is_bias
 from ..student.face import Callee, Cotangent, Instance, Student
 
 REFUSALS = frozenset({"ValueError", "AssertionError"})
@@ -15,10 +16,21 @@ REFUSALS = frozenset({"ValueError", "AssertionError"})
 T = TypeVar("T")
 
 
-def transplant(reference: Any, student: Callee) -> Any:
-    """Gives the student's instance the reference's parameters, a function having none; returns the reference."""
+def transplant(reference: Any, student: Callee, *, exactly: bool = False) -> Any:
+    """Gives the student's instance the reference's parameters, a function having none; returns the reference.
+
+    Where the student's layers lack a bias the reference's is zero, unless both are to have the same `exactly`.
+    """
     if isinstance(student, Instance):
-        student.load_parameters(reference.named_parameters())
+        values = reference.named_parameters()
+        if not exactly and any(map(is_bias, values)):
+            own = student.named_parameters()
+            values = {
+                name: torch.zeros_like(value) if is_bias(name) and name not in own else value
+                for name, value in values.items()
+            }
+            reference.load_parameters(values)
+        student.load_parameters(values, exactly=exactly)
     return reference
 
 
@@ -34,7 +46,7 @@ def in_each(cases: Iterable[T], check: Callable[[T], None]) -> None:
         except (Mismatch, StudentFault) as fault:
             faults.append(fault)
     if faults:
-        raise faults[0]
+        raise next((fault for fault in faults if not isinstance(fault, OddShape)), faults[0])
 
 
 def in_both_modes(student: Callee) -> Iterator[None]:
@@ -61,7 +73,47 @@ def assert_same_gradients(student: Callee, reference: Callee, *args: Any, cotang
             if expected is not None:
                 _assert_gradient(gradient, expected, f"the {ORDINALS[number]} argument")
         for name, expected in right.parameter_gradients.items():
+            if is_bias(name) and name not in seen.parameter_gradients:
+                continue  # of a bias that it lacks: see `transplant`
             _assert_gradient(seen.parameter_gradients.get(name), expected, f"`{name}`")
+
+
+def assert_biases_learn(student: Callee, reference: Callee, *args: Any, cotangent: Cotangent) -> None:
+    """The gradient of every bias is the reference's."""
+    right = reference.observe(*args, cotangent=cotangent).parameter_gradients
+    seen = student.observe(*args, cotangent=cotangent).parameter_gradients
+    for name in filter(is_bias, right):
+        _assert_gradient(seen.get(name), right[name], f"`{name}`")
+
+
+def assert_right_where_large(
+    student: Callee, reference: Callee, *args: Any, check: Callable[..., None] = assert_close
+) -> None:
+    """The result is the reference's where scores are too large for exp, and no gradient is NaN or infinite.
+
+    More is not asked of the gradients: of a softmax that is nearly 0 and 1 they are chance.
+    """
+    check(student(*args), right := reference(*args), tolerance=LARGE_LOGITS)
+    seen = student.observe(*args, cotangent=torch.ones_like(right.value, dtype=torch.float32))
+    at = {f"the {ORDINALS[number]} argument": gradient for number, gradient in enumerate(seen.gradients)}
+    at |= {f"`{name}`": gradient for name, gradient in seen.parameter_gradients.items()}
+    for where, gradient in at.items():
+        if isinstance(gradient, torch.Tensor) and not bool(gradient.isfinite().all()):
+            raise Mismatch(f"The result is right, but the gradient of {where} has NaN or infinite values.")
+
+
+def assert_gradients_arrive(
+    student: Student, own: Callee, x: torch.Tensor, *, layers: Iterable[str], width: int
+) -> None:
+    """Whatever is dropped, gradients reach the input and the weights of these layers. width: the result's."""
+    with student.by_chance() as note:
+        seen = own.observe(x, cotangent=torch.ones(*x.shape[:-1], width))
+        arrived = {"the input": seen.gradients[0]}
+        arrived |= {f"`{name}.weight`": seen.parameter_gradients.get(f"{name}.weight") for name in layers}
+        missing = [name for name, gradient in arrived.items() if gradient is None]
+        note(missing)
+    if missing:
+        raise Mismatch(f"No gradient arrives at {missing[0]}: is the result detached from it somewhere?")
 
 
 def _assert_gradient(gradient: Any, expected: Expected, where: str) -> None:

@@ -12,6 +12,8 @@ from autograder.student.face import Student
 S = TypeVar("S")
 _CLOSE = 1e-4
 _SIGMAS = 6
+_CALLS = 5
+"""How often lone weights are dropped: that chance drops as many each time is less likely than one in 100,000."""
 DIMENSIONS = ("sequence", "head", "query", "key")
 LONE = 400
 """How many weights that stand alone in their rows are looked at: that none of them falls by chance is impossible."""
@@ -39,6 +41,8 @@ class Structure:
     """Whether both copies of the weights are the same; where not, it is not weights alone that are dropped."""
     repeats: frozenset[str]
     """The dimensions along which the same is dropped everywhere."""
+    pairs: frozenset[str] = frozenset()
+    """The dimensions along which what is dropped in one place depends on another."""
     ahead: bool = False
     """Whether there is weight above the diagonal."""
 
@@ -103,19 +107,31 @@ def assert_not_dropped(seen: Dropped) -> None:
         raise Mismatch("The weights are changed; outside of training dropout does nothing.")
 
 
-def assert_lone_weights_fall(student: Student, call: Callable[[], Any], shape: tuple[int, ...]) -> None:
-    """Of LONE tokens that see nothing but themselves, some lose their weight and some keep it.
+def assert_lone_weights_fall(
+    student: Student, call: Callable[[], Any], shape: tuple[int, ...], num_heads: int = 1
+) -> None:
+    """Of LONE tokens that see nothing but themselves, some lose their weight and some keep it, and not always as many.
 
     So no place is spared, and no number of places counted out: of a single weight that would be none, or all.
-    call: gives what became of them, a token to each index of the first dimension; its first number is 0 where one fell.
+    call: gives what became of them, a token to each index of the first dimension, its heads side by side in the last;
+    a head's first number is 0 where its weight fell.
     """
     with student.by_chance() as note:
-        result = call()
-        if not isinstance(result, torch.Tensor) or result.shape != shape:
-            raise Mismatch(f"The result is {describe(result)}; the shape {shape} is expected.")
-        fell = result.detach().reshape(len(result), -1)[:, 0] == 0
-        fall = bool(fell.any()) and not bool(fell.all())
-        note(fall)
+        fallen = []
+        for _ in range(_CALLS):
+            result = call()
+            if not isinstance(result, torch.Tensor) or result.shape != shape:
+                raise Mismatch(f"The result is {describe(result)}; the shape {shape} is expected.")
+            fell = result.detach().reshape(len(result), num_heads, -1)[..., 0] == 0
+            fallen.append(int(fell.sum()))
+        fall = 0 < fallen[0] < LONE * num_heads
+        counted = len({*fallen}) == 1
+        note((fall, counted))
+    if fall and counted:
+        raise Mismatch(
+            f"In each of {_CALLS} calls exactly as many weights fall. Each weight is dropped with probability p, "
+            "whatever the others are; how many fall is chance."
+        )
     if not fall:
         raise Mismatch(
             f"Of {LONE} tokens that see nothing but themselves, none loses its weight, or all do. Is a place spared, "
@@ -132,13 +148,44 @@ def repeats(gone: torch.Tensor, visible: torch.Tensor, dimensions: tuple[str, ..
     )
 
 
-def assert_each_on_its_own(repeated: frozenset[str], kept: frozenset[str] = frozenset()) -> None:
-    """No dimension has the same entries dropped all along it, and none of these rules is kept."""
+def pairs(gone: torch.Tensor, visible: torch.Tensor, dimensions: tuple[str, ...]) -> frozenset[str]:
+    """Along which of these dimensions, the last ones, two places fall together more often, or less, than by chance.
+
+    Looked at are neighbours, the two halves, and each place with the one that it is when the dimension is reversed.
+    """
+    share = float(gone[visible].double().mean())
+
+    def depend(one: tuple[torch.Tensor, torch.Tensor], other: tuple[torch.Tensor, torch.Tensor]) -> bool:
+        seen = one[1] & other[1]
+        by_chance = share**2 * int(seen.sum())
+        return bool(
+            abs(int((one[0] & other[0] & seen).sum()) - by_chance) > _SIGMAS * (by_chance * (1 - share**2)) ** 0.5
+        )
+
+    found = set()
+    for dim, name in zip(range(-len(dimensions), 0), dimensions, strict=True):
+        half = gone.shape[dim] // 2
+        ways = [(range(0, 2 * half, 2), range(1, 2 * half, 2)), (range(half), range(half, 2 * half))]
+        ways.append((range(half), range(gone.shape[dim] - 1, gone.shape[dim] - 1 - half, -1)))
+        for way in ways:
+            places = [torch.tensor(list(indices), dtype=torch.long) for indices in way]
+            if depend(*((gone.index_select(dim, at), visible.index_select(dim, at)) for at in places)):
+                found.add(name)
+    return frozenset(found)
+
+
+def assert_each_on_its_own(
+    repeated: frozenset[str], kept: frozenset[str] = frozenset(), paired: frozenset[str] = frozenset()
+) -> None:
+    """No dimension has the same entries dropped all along it or two by two, and none of these rules is kept."""
     for name in DIMENSIONS:
         if name in repeated:
             raise Mismatch(f"Every {name} has the same places dropped; each weight is dropped on its own.")
     if kept:
         raise Mismatch(f"{min(kept)}; each weight is dropped on its own.")
+    for name in DIMENSIONS:
+        if name in paired:
+            raise Mismatch(f"One {name} tells what is dropped at another; each weight is dropped on its own.")
 
 
 def of_few_draws(seen: Dropped, repeated: frozenset[str]) -> Dropped:

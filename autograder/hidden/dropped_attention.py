@@ -43,6 +43,7 @@ def structure(result: Any, layers: dict[str, torch.Tensor], p: float) -> Structu
         dropout.of_few_draws(dropout.dropped(first[visible], right[visible], p), repeated),
         copies_agree=torch.allclose(first, second, rtol=1e-4, atol=1e-6, equal_nan=True),
         repeats=repeated,
+        pairs=dropout.pairs(first == 0, visible, DIMENSIONS),
         ahead=bool((first[~visible].abs() > 1e-4).any()),
     )
 
@@ -54,12 +55,18 @@ def dropped_and_repeated(result: Any, weights: torch.Tensor, p: float) -> tuple[
     return dropout.of_few_draws(seen, repeated), repeated
 
 
+def pairs_of(result: torch.Tensor) -> frozenset[str]:
+    """Along which dimensions of weights (b, Tq, Tk) what is dropped in one place depends on another."""
+    return dropout.pairs(result == 0, torch.ones_like(result, dtype=torch.bool), DIMENSIONS)
+
+
 def rules(gone: torch.Tensor, repeated: frozenset[str]) -> frozenset[str]:
     """Which rules the dropped places (b, Tq, Tk) keep, of which there should be none; where none repeats another."""
-    counts = gone.sum(-1)
+    counts, square = gone.sum(-1), gone.shape[-1] == gone.shape[-2]
     kept = {
         "The diagonal is never dropped": not bool(gone.diagonal(dim1=-2, dim2=-1).any()),
         "Every row loses the same number of weights": bool((counts == counts.flatten()[0]).all()),
+        "What is dropped is the same on both sides of the diagonal": square and torch.equal(gone, gone.mT),
     }
     return frozenset(rule for rule, holds in kept.items() if holds and not repeated)
 
@@ -71,7 +78,7 @@ def assert_weights_dropped(seen: Structure) -> None:
     dropout.assert_dropped(seen.entries)
     if not seen.copies_agree:
         raise Mismatch("The weights for one value differ from those for an equal one: dropout is not on the weights.")
-    dropout.assert_each_on_its_own(seen.repeats)
+    dropout.assert_each_on_its_own(seen.repeats, paired=seen.pairs)
 
 
 def assert_weights_whole(seen: Structure) -> None:

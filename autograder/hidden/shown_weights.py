@@ -45,7 +45,12 @@ def structure(result: Any, right: torch.Tensor, num_heads: int, p: float) -> Str
     repeated = frozenset[str]()
     if seen.share not in ("none", "all"):
         repeated = dropout.repeats(gone[:, :, 0], visible.expand_as(gone[:, :, 0]), dropout.DIMENSIONS)
-    return Structure(dropout.of_few_draws(seen, repeated), torch.equal(gone[:, :, 0], gone[:, :, 1]), repeated)
+    return Structure(
+        dropout.of_few_draws(seen, repeated),
+        torch.equal(gone[:, :, 0], gone[:, :, 1]),
+        repeated,
+        dropout.pairs(gone[:, :, 0], visible.expand_as(gone[:, :, 0]), dropout.DIMENSIONS),
+    )
 
 
 def assert_weights_dropped(seen: Structure) -> None:
@@ -53,7 +58,7 @@ def assert_weights_dropped(seen: Structure) -> None:
     if not seen.copies_agree:
         raise Mismatch("Numbers of the values or of the context vectors are dropped; it is weights that should be.")
     dropout.assert_dropped(seen.entries)
-    dropout.assert_each_on_its_own(seen.repeats)
+    dropout.assert_each_on_its_own(seen.repeats, paired=seen.pairs)
 
 
 def assert_weights_whole(seen: Structure) -> None:

@@ -9,6 +9,7 @@ from ..sandbox.inside.faults import Missing
 from ..sandbox.losses import Crashed, TimedOut
 
 _COUNTS_ONCE = "Counts once a result is right that is not one of the examples in the notebook."
+_NO_MORE_THAN_HALF = "As long as this fails, the exercise gives no more than half of its points."
 
 
 def mark(
@@ -29,12 +30,17 @@ def mark(
     status = "forbidden" if forbidden else _status(verdicts, cell)
     everywhere, loss = _seen_everywhere(verdicts), _said_of_loss(verdicts)
     # Of the public examples the results are known: what passes them alone may know nothing else.
-    value_passed = any(v.outcome == "passed" and not v.grader.is_property and not v.grader.is_public for v in verdicts)
+    value_passed = any(_share(v) and not v.grader.is_property and not v.grader.is_public for v in verdicts)
     worth = exercise.points / sum(verdict.grader.points for verdict in verdicts)
     tests = [
         _test(verdict, worth, value_passed=value_passed, forbidden=bool(forbidden), told=everywhere)
         for verdict in verdicts
     ]
+    earned = sum(test.points for test in tests)
+    if earned > exercise.points / 2 and any(v.grader.is_essential and v.outcome != "passed" for v in verdicts):
+        tests = [
+            _cut(test, verdict, exercise.points / 2 / earned) for test, verdict in zip(tests, verdicts, strict=True)
+        ]
     return ExerciseReport(
         exercise.name,
         status,
@@ -64,6 +70,18 @@ def submission_status(exercises: Sequence[ExerciseReport], cells: Sequence[CellR
     return "cells_failed" if "failed" in {cell.status for cell in cells} else "graded"
 
 
+def _share(verdict: Verdict) -> float:
+    """Of what its grader weighs, how much a verdict pays."""
+    return 1.0 if verdict.outcome == "passed" else 0.5 if verdict.odd_shape else 0.0
+
+
+def _cut(test: TestReport, verdict: Verdict, by: float) -> TestReport:
+    """The same where the exercise gives no more than half of its points; what that is for says so."""
+    why = verdict.grader.is_essential and verdict.outcome != "passed"
+    message = f"{test.message} {_NO_MORE_THAN_HALF}" if why else test.message
+    return TestReport(test.name, test.outcome, test.points * by, message)
+
+
 def _status(verdicts: Sequence[Verdict], cell: CellReport | None) -> ExerciseStatus:
     if any(verdict.outcome == "grader_error" for verdict in verdicts):
         return "grader_error"
@@ -75,7 +93,7 @@ def _status(verdicts: Sequence[Verdict], cell: CellReport | None) -> ExerciseSta
                 case Crashed():
                     return "crashed"
             return "skipped"
-    if all(verdict.outcome == "passed" for verdict in verdicts):
+    if all(verdict.outcome == "passed" or not verdict.grader.points for verdict in verdicts):
         return "passed"
     if cell is not None and cell.status in ("timeout", "crashed"):
         return "timeout" if cell.status == "timeout" else "crashed"
@@ -95,7 +113,8 @@ def _test(verdict: Verdict, worth: float, *, value_passed: bool, forbidden: bool
     grader = verdict.grader
     if verdict.outcome != "passed":
         seen = verdict.seen.removeprefix(told)
-        return TestReport(grader.name, verdict.outcome, 0.0, f"{grader.statement} {seen}".strip())
+        points = 0.0 if forbidden else _share(verdict) * grader.points * worth
+        return TestReport(grader.name, verdict.outcome, points, f"{grader.statement} {seen}".strip())
     if forbidden:
         return TestReport(grader.name, "withheld", 0.0, grader.statement)
     if grader.is_property and not value_passed:

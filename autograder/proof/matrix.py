@@ -36,6 +36,12 @@ class Outcome:
         return self.entry.caught_by in failed and self.report.score < self.report.max_score
 
     @property
+    def told(self) -> bool:
+        """A misconception that fails where it was expected to, and loses no points: its grader only tells."""
+        failed = {test.name for test in self.report.tests if test.outcome == "failed"}
+        return self.entry.caught_by in failed and self.report.score == self.report.max_score
+
+    @property
     def named(self) -> bool:
         """A misconception whose student reads its own sentence, or which library must not be called."""
         if self.entry.caught_by == catalogue.FORBIDDEN:
@@ -59,13 +65,14 @@ class Figures:
 
     misconceptions: int
     caught: int
+    told: int
     named: int
     wrongly_named: int
     right_answers: int
     refused: int
 
 
-COLUMNS = ("mistakes", "caught", "named", "wrong name", "right", "refused")
+COLUMNS = ("mistakes", "caught", "told", "named", "wrong name", "right", "refused")
 
 
 def figures(outcomes: Iterable[Outcome]) -> Figures:
@@ -74,6 +81,7 @@ def figures(outcomes: Iterable[Outcome]) -> Figures:
     return Figures(
         misconceptions=sum(one.wrong for one in found),
         caught=sum(one.wrong and one.caught for one in found),
+        told=sum(one.wrong and one.told for one in found),
         named=sum(one.wrong and one.named for one in found),
         wrongly_named=sum(one.wrongly_named for one in found),
         right_answers=sum(not one.wrong for one in found),

@@ -9,8 +9,9 @@ _TEXT = """# The proof, in figures
 
 Written by `autograder matrix --write`, and kept up to date by a test. The hidden graders mark every misconception and
 every right answer that the kit knows. *Caught*: the mistake fails the grader that it must fail, and loses points.
-*Named*: the student reads the mistake's own sentence (or which library must not be called). *Wrong name*: the student
-reads another mistake's sentence. *Refused*: a right answer that loses points.
+*Told*: it fails that grader, which weighs nothing. *Named*: the student reads the mistake's own sentence (or which
+library must not be called). *Wrong name*: the student reads another mistake's sentence. *Refused*: a right answer that
+loses points.
 
 ## By exercise
 
@@ -28,7 +29,7 @@ def page(outcomes: Sequence[Outcome]) -> str:
     kinds = [(kind, row) for kind, row in by_kind(outcomes)]
     return _TEXT.format(
         exercises=_table("exercise", [*exercises, ("**all**", figures(outcomes))], COLUMNS),
-        kinds=_table("kind", kinds, COLUMNS[:4]),
+        kinds=_table("kind", kinds, COLUMNS[:5]),
     )
 
 

@@ -55,9 +55,12 @@ class Instance(Callee):
         """The parameters by name, in the order of creation."""
         return self._backend.ask(operations.NamedParameters(self._number))
 
-    def load_parameters(self, values: Mapping[str, torch.Tensor]) -> None:
-        """Transplants parameters by name, so that a different order of creation costs only the seeded test."""
-        self._backend.ask(operations.LoadParameters(self._number, values))
+    def load_parameters(self, values: Mapping[str, torch.Tensor], *, exactly: bool = False) -> None:
+        """Transplants parameters by name, so that a different order of creation costs only the seeded test.
+
+        A bias too many becomes zero, and one too few is left out, unless the names are to be these `exactly`.
+        """
+        self._backend.ask(operations.LoadParameters(self._number, values, exactly))
 
     def to(self, dtype: torch.dtype) -> "Instance":
         """Changes the parameters' dtype, in place."""

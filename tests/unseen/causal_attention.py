@@ -491,3 +491,45 @@ def _(scores, d_k):
     """Beside it the mask stays on the CPU, which takes nothing from its name."""
     hidden = torch.tensor([[j >= i for j in range(scores.shape[-1])] for i in range(scores.shape[-2])])
     return torch.where(hidden, torch.full_like(scores, -torch.inf), scores / d_k**0.5).softmax(-1)
+
+
+@rewritten("NotMasked")
+class MaskedScoresThrownAway(nn.Module):
+    """masked_fill returns a new tensor, which nobody keeps."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, bias=qkv_bias) for _ in range(3))
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(1).bool())
+
+    def forward(self, x):
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        scores = queries @ keys.mT
+        scores.masked_fill(self.mask[: x.shape[1], : x.shape[1]], -torch.inf)
+        return self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)) @ values
+
+
+@rewritten("DropoutForgotten")
+class DroppedWeightsThrownAway(nn.Module):
+    """Dropout returns a new tensor, which nobody keeps."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, bias=qkv_bias) for _ in range(3))
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(1).bool())
+
+    def forward(self, x):
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        scores = (queries @ keys.mT).masked_fill(self.mask[: x.shape[1], : x.shape[1]], -torch.inf)
+        weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
+        self.dropout(weights)
+        return weights @ values
+
+
+@rewritten("head_sees_the_next_token")
+def _(queries, keys, values):
+    seen = torch.ones(queries.shape[1], queries.shape[1], device=queries.device).tril(diagonal=1)
+    scores = (queries @ keys.mT / queries.size(-1) ** 0.5).masked_fill(seen == 0, -torch.inf)
+    return torch.softmax(scores, dim=-1) @ values

@@ -345,3 +345,92 @@ class WindowOfThree(nn.Module):
         p = self.p if self.training else 0.0
         heads = F.scaled_dot_product_attention(q, kv, kv, attn_mask=seen, dropout_p=p)
         return self.out_proj(heads.transpose(1, 2).flatten(2))
+
+
+@rewritten("MaskMissing")
+class ScoresMaskedInVain(nn.Module):
+    """masked_fill returns a new tensor, which nobody keeps."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        assert d_out % num_heads == 0
+        self.num_heads = num_heads
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, bias=qkv_bias) for _ in range(3))
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(1).bool())
+
+    def forward(self, x):
+        T = x.shape[1]
+        projected = self.W_query(x), self.W_key(x), self.W_value(x)
+        queries, keys, values = (one.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for one in projected)
+        scores = queries @ keys.mT
+        scores.masked_fill(self.mask[:T, :T], -torch.inf)
+        weights = self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1))
+        return self.out_proj((weights @ values).transpose(1, 2).flatten(2))
+
+
+@rewritten("DropoutIgnored")
+class WeightsDroppedInVain(nn.Module):
+    """Dropout returns a new tensor, which nobody keeps."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        assert d_out % num_heads == 0
+        self.num_heads = num_heads
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, bias=qkv_bias) for _ in range(3))
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(1).bool())
+
+    def forward(self, x):
+        T = x.shape[1]
+        projected = self.W_query(x), self.W_key(x), self.W_value(x)
+        queries, keys, values = (one.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for one in projected)
+        scores = (queries @ keys.mT).masked_fill(self.mask[:T, :T], -torch.inf)
+        weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
+        self.dropout(weights)
+        return self.out_proj((weights @ values).transpose(1, 2).flatten(2))
+
+
+@rewritten("OneWideHead")
+class AttentionBeforeTheSplit(nn.Module):
+    """The library's attention gets queries, keys and values that are not split yet."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        assert d_out % num_heads == 0
+        self.num_heads = num_heads
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, bias=qkv_bias) for _ in range(3))
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(1).bool())
+
+    def forward(self, x):
+        T = x.shape[1]
+        projected = self.W_query(x), self.W_key(x), self.W_value(x)
+        p = self.dropout.p if self.training else 0.0
+        context = F.scaled_dot_product_attention(*projected, dropout_p=p, is_causal=True)
+        return self.out_proj(context.view(x.shape[0], T, -1))
+
+
+@rewritten("ScaledByTheRootOfHeads")
+class ScaledByDimension1(nn.Module):
+    """size(1) of (b, h, T, hd) is the number of heads."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        assert d_out % num_heads == 0
+        self.num_heads = num_heads
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, bias=qkv_bias) for _ in range(3))
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(1).bool())
+
+    def forward(self, x):
+        T = x.shape[1]
+        projected = self.W_query(x), self.W_key(x), self.W_value(x)
+        queries, keys, values = (one.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for one in projected)
+        scores = (queries @ keys.mT).masked_fill(self.mask[:T, :T], -torch.inf)
+        weights = self.dropout(torch.softmax(scores / keys.size(1) ** 0.5, dim=-1))
+        return self.out_proj((weights @ values).transpose(1, 2).flatten(2))

@@ -7,7 +7,7 @@ from autograder.graders import contracts
 from autograder.graders.statements import assert_dtype, assert_follows_device
 
 from .. import dropout
-from ..dropped_attention import dropped_and_repeated, rules
+from ..dropped_attention import dropped_and_repeated, pairs_of, rules
 from .worked_examples import P
 
 
@@ -26,14 +26,14 @@ class TestAttentionDropout(contracts.Graders):
     @contracts.points(2)
     def test_each_on_its_own(self, student, rng):
         """Each weight is drawn on its own: sequences, queries and keys do not share what is dropped."""
-        weights = rng.rand(3, 40, 50)
-        with student.by_chance() as note:
-            result = student.attention_dropout(weights, P)
-            seen, repeated = dropped_and_repeated(result, weights, P)
-            kept = rules(result == 0, repeated)
-            note((seen, repeated, kept))
-        dropout.assert_dropped(seen)
-        dropout.assert_each_on_its_own(repeated, kept)
+        for weights in (rng.rand(3, 40, 50), rng.rand(2, 40, 40)):
+            with student.by_chance() as note:
+                result = student.attention_dropout(weights, P)
+                seen, repeated = dropped_and_repeated(result, weights, P)
+                kept, paired = rules(result == 0, repeated), pairs_of(result)
+                note((seen, repeated, kept, paired))
+            dropout.assert_dropped(seen)
+            dropout.assert_each_on_its_own(repeated, kept, paired)
         alone = rng.rand(dropout.LONE, 1, 1) + 1.0
         dropout.assert_lone_weights_fall(student, lambda: student.attention_dropout(alone, P), alone.shape)
 
@@ -46,9 +46,12 @@ class TestAttentionDropout(contracts.Graders):
             results = [student.attention_dropout(one, P) for one in inputs]
             for result, one in zip(results, inputs, strict=True):
                 dropout.dropped(result, one, P)
-            first, again, flipped, last = (result == 0 for result in results)
-            same = any_identical([first, again, last])
-            note((same, torch.equal(first, flipped), torch.equal(first, flipped.flip(0))))
+            gone = [result == 0 for result in results]
+            first, again, flipped, last = gone
+            same = any_identical(gone)
+            note(
+                (any_identical([first, again, last]), torch.equal(first, flipped), torch.equal(first, flipped.flip(0)))
+            )
         if same:
             raise Mismatch("Two calls drop exactly the same places: is a seed set, or a draw kept, inside?")
 
@@ -63,9 +66,13 @@ class TestAttentionDropout(contracts.Graders):
             arrives = isinstance(gradient, torch.Tensor)
             fits = arrives and gradient.shape == weights.shape and not gradient.is_complex()
             fits = fits and torch.allclose(gradient.double() * weights, seen.value.double(), rtol=1e-4)
-            note((result, arrives, fits))
+            (outside, *_) = student.attention_dropout.observe(weights, P, False, cotangent=torch.ones(60, 60)).gradients
+            arrives_outside = isinstance(outside, torch.Tensor)
+            note((result, arrives, fits, arrives_outside))
         if not arrives:
             raise Mismatch("No gradient arrives at the weights: is the result detached from them somewhere?")
+        if not arrives_outside:
+            raise Mismatch("With training=False no gradient arrives at the weights: is the result detached from them?")
         dropout.assert_dropped(result)
         if not fits:
             raise Mismatch("The gradient of a kept weight is not 1 / (1 - p), or that of a dropped one is not 0.")
@@ -75,15 +82,15 @@ class TestAttentionDropout(contracts.Graders):
         """With training=False the weights are as they were."""
         weights = rng.rand(4, 5)
         nearly_all = 1 - 1e-6  # so that dropout, where it does happen, leaves nothing to chance
-        assert_close(student.attention_dropout(weights, nearly_all, training=False), golden(weights))
+        assert_close(student.attention_dropout(weights, nearly_all, False), golden(weights))
 
-    @contracts.points(1, property=True)
+    @contracts.points(1, property=True, essential=True)
     def test_outside_of_training_for_any_p(self, student, rng):
         """With training=False nothing is dropped and nothing rescaled, whatever p is."""
         weights = rng.rand(30, 30)
         for p in (0.25, 0.5):
             with student.by_chance() as note:
-                seen = dropout.dropped(student.attention_dropout(weights, p, training=False), weights, p)
+                seen = dropout.dropped(student.attention_dropout(weights, p, False), weights, p)
                 note(seen)
             dropout.assert_not_dropped(seen)
 
@@ -92,7 +99,7 @@ class TestAttentionDropout(contracts.Graders):
         """With p = 0 nothing is dropped."""
         weights = rng.rand(6, 6)
         with student.by_chance() as note:  # what ignores p drops by chance
-            result = student.attention_dropout(weights, 0.0, training=True)
+            result = student.attention_dropout(weights, 0.0, True)
             note(dropout.dropped(result, weights, 0.0))
         assert_close(result, golden(weights))
 
@@ -102,7 +109,7 @@ class TestAttentionDropout(contracts.Graders):
         weights = rng.rand(5, 7)
         for given, training in [(weights, True), (weights, False), (weights.double(), True)]:
             with student.by_chance() as note:
-                changed = student.attention_dropout.observe(given.clone(), 0.5, training=training).changed
+                changed = student.attention_dropout.observe(given.clone(), 0.5, training).changed
                 note(changed)
             if changed:
                 raise Mismatch("It writes into the first argument. Operations ending in `_` and `*=` work in place.")

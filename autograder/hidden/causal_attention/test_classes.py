@@ -4,6 +4,7 @@ import torch
 
 from autograder.compare import TOLERANCE, Expected, Mismatch, any_identical, assert_close, assert_real, golden
 from autograder.graders import contracts
+from autograder.graders.statements import assert_gradients_arrive
 from solutions.six_words import SIX_WORDS, twice
 
 from .. import dropped_attention
@@ -15,8 +16,8 @@ from .worked_examples import ROOM, TWO_HEADS, P
 
 @contracts.exercise("CausalAttention", forbids=[])
 class TestCausalAttention(contracts.Graders):
-    def callee(self, face, d_in=5, d_out=4, context_length=7, dropout=0.0, **named):
-        return face.CausalAttention(d_in, d_out, context_length, dropout, **named)
+    def callee(self, face, d_in=5, d_out=6, context_length=7, dropout=0.0, bias=()):
+        return face.CausalAttention(d_in, d_out, context_length, dropout, *bias)
 
     def draw(self, rng, b=2, num_tokens=6, d_in=5, scale=1.0):
         return (rng.randn(b, num_tokens, d_in, scale=scale),)
@@ -44,8 +45,11 @@ class TestCausalAttention(contracts.Graders):
             x = rng.randn(3, num_tokens, 5, scale=3.0)
             assert_close(attention.train(training)(x), right(x))
 
-    test_bias = contracts.agree(
-        "With qkv_bias=True all three layers have a bias, and use it.", [(2, 7, 5)], scale=3.0, built=contracts.BIASED
+    test_nothing_is_added = contracts.nothing_added(
+        "Also where the result is as wide as the input, nothing is added to it.", of=(2, 7, 5), built={"d_out": 5}
+    )
+    test_bias = contracts.biased(
+        "With qkv_bias=True all three layers have a bias, use it, and learn it.", scale=3.0, weight=2
     )
 
     @contracts.points(3)
@@ -71,7 +75,7 @@ class TestCausalAttention(contracts.Graders):
         if same:
             raise Mismatch("Two calls in training give exactly the same: nothing is dropped, or a seed is set inside.")
 
-    @contracts.points(2)
+    @contracts.points(2, essential=True)
     def test_after_eval(self, student, rng):
         """After eval() nothing is dropped, and the attention is causal as ever."""
         attention = student.CausalAttention(TOKENS, 2 * TOKENS, TOKENS + ROOM, P).eval()
@@ -79,7 +83,7 @@ class TestCausalAttention(contracts.Graders):
         dropped_attention.assert_weights_whole(noted(student, lambda: structure(attention(X), layers, P)))
 
     test_large_scores = contracts.large_scores(
-        "Large scores, many of them below zero, give no NaN, and no weight to the future.", of=(3, 7, 5), scale=400.0
+        "Large scores, many of them below zero, give no NaN, and no weight to the future.", of=(8, 7, 5), scale=400.0
     )
 
     @contracts.points(0.5)
@@ -97,30 +101,26 @@ class TestCausalAttention(contracts.Graders):
     def test_gradients_with_dropout(self, student, rng):
         """In training with dropout, gradients flow back to the input and to all three layers too."""
         attention = self.callee(student, dropout=0.5)
-        attention.load_parameters({name: rng.randn(4, 5) for name in LAYERS})
-        with student.by_chance() as note:
-            seen = attention.observe(rng.randn(4, 7, 5), cotangent=rng.randn(4, 7, 4))
-            arrived = {"the input": seen.gradients[0]}
-            arrived |= {f"`{name}`": seen.parameter_gradients.get(name) for name in LAYERS}
-            missing = [name for name, gradient in arrived.items() if gradient is None]
-            note(missing)
-        if missing:
-            raise Mismatch(f"No gradient arrives at {missing[0]}: is the result detached from it somewhere?")
+        attention.load_parameters({name: rng.randn(6, 5) for name in LAYERS})
+        layers = ("W_query", "W_key", "W_value")
+        assert_gradients_arrive(student, attention, rng.randn(4, 7, 5), layers=layers, width=6)
 
     test_float64_stays_exact = contracts.float64(
-        "After `.to(torch.float64)` the result is as exact as float64 is.", of=(2, 7, 5)
+        "After `.to(torch.float64)` the result is as exact as float64 is.",
+        of=(2, 7, 5),
+        built={"d_out": contracts.EXACT_ROOT},
     )
 
     @contracts.points(1, property=True)
     def test_blind_to_the_future(self, student, rng):
         """A token's context vector does not change when tokens after it do."""
         attention, x = self.callee(student), rng.randn(2, 6, 5, scale=2.0)
-        attention.load_parameters({name: rng.randn(4, 5) for name in LAYERS})
-        assert_blind_to_the_future(attention, x, width=4)
+        attention.load_parameters({name: rng.randn(6, 5) for name in LAYERS})
+        assert_blind_to_the_future(attention, x, width=6)
 
     test_parameters = contracts.parameters(
         "Its parameters are the weights of the layers W_query, W_key and W_value, each of shape (d_out, d_in).",
-        dict.fromkeys(LAYERS, (4, 5)),
+        dict.fromkeys(LAYERS, (6, 5)),
         weight=1,
     )
     test_follows_device = contracts.device(
@@ -133,8 +133,8 @@ class TestCausalAttention(contracts.Graders):
 
 @contracts.exercise("MultiHeadAttentionWrapper", forbids=[])
 class TestMultiHeadAttentionWrapper(contracts.Graders):
-    def callee(self, face, d_in=5, d_out=3, context_length=7, dropout=0.0, num_heads=3, **named):
-        return face.MultiHeadAttentionWrapper(d_in, d_out, context_length, dropout, num_heads, **named)
+    def callee(self, face, d_in=5, d_out=3, context_length=7, dropout=0.0, num_heads=3, bias=()):
+        return face.MultiHeadAttentionWrapper(d_in, d_out, context_length, dropout, num_heads, *bias)
 
     draw = TestCausalAttention.draw
 
@@ -182,12 +182,13 @@ class TestMultiHeadAttentionWrapper(contracts.Graders):
             x = rng.randn(2, num_tokens, 5, scale=3.0)
             assert_close(attention.train(training)(x), right(x))
 
-    test_bias = contracts.agree(
-        "With qkv_bias=True the layers of every head have a bias.",
-        [(2, 6, 5)],
-        weight=1,
-        scale=3.0,
-        built=contracts.BIASED,
+    test_nothing_is_added = contracts.nothing_added(
+        "Also where the result is as wide as the input, nothing is added to it.",
+        of=(2, 7, 6),
+        built={"d_in": 6, "num_heads": 2},
+    )
+    test_bias = contracts.biased(
+        "With qkv_bias=True the layers of every head have a bias, use it, and learn it.", scale=3.0
     )
 
     @contracts.points(1)
@@ -208,7 +209,7 @@ class TestMultiHeadAttentionWrapper(contracts.Graders):
         if same:
             raise Mismatch("Both heads drop exactly the same; each head draws on its own.")
 
-    @contracts.points(1)
+    @contracts.points(1, essential=True)
     def test_after_eval(self, student, rng):
         """After eval() no head drops anything."""
         attention = student.MultiHeadAttentionWrapper(TOKENS, 2 * TOKENS, TOKENS, P, 1).eval()
@@ -223,7 +224,7 @@ class TestMultiHeadAttentionWrapper(contracts.Graders):
         "After `.to(torch.float64)` the result is as exact as float64 is.",
         weight=0.5,
         of=(2, 7, 5),
-        built={"d_out": 4},  # the root is exact, however it is taken
+        built={"d_out": contracts.EXACT_ROOT},
     )
     test_parameters = contracts.parameters(
         "Its parameters are those of the heads: heads.0.W_query.weight and so on, each of shape (d_out, d_in).",

@@ -1,7 +1,7 @@
 """The hidden graders of the unit's classes: what holds for all three, and what each gives for a worked example."""
 
-from autograder.compare import LARGE_LOGITS, Mismatch, any_identical, assert_close, golden
-from autograder.graders import contracts
+from autograder.compare import Mismatch, any_identical, assert_close, golden
+from autograder.graders import contracts, statements
 from autograder.graders.statements import assert_parameter_shapes, assert_refuses, transplant
 from solutions.six_words import SIX_WORDS, twice
 
@@ -20,12 +20,12 @@ class CausalHeads(contracts.Graders):
     wider = 0
     """How much wider an input vector is than d_out."""
 
-    def callee(self, face, d_out=12, context_length=5, num_heads=3, dropout=0.0, d_in=None, **named):
+    def callee(self, face, d_out=15, context_length=5, num_heads=3, dropout=0.0, d_in=None, bias=()):
         d_in = d_in or d_out + self.wider
-        return getattr(face, self.exercise)(d_in, d_out, context_length, dropout, num_heads, **named)
+        return getattr(face, self.exercise)(d_in, d_out, context_length, dropout, num_heads, *bias)
 
-    def draw(self, rng, b=2, num_tokens=5, d_out=12, scale=1.0):
-        return (rng.randn(b, num_tokens, d_out + self.wider, scale=scale),)
+    def draw(self, rng, b=2, num_tokens=5, d_out=15, scale=1.0, d_in=None):
+        return (rng.randn(b, num_tokens, d_in or d_out + self.wider, scale=scale),)
 
     def pair_that_shows_weights(self, student, reference):
         """Two instances whose output is their weights, of three heads, and the input that they need; p is 0.3."""
@@ -38,23 +38,27 @@ class CausalHeads(contracts.Graders):
     @contracts.points(3)
     def test_context_vectors(self, student, reference, rng):
         """With given weights, each token attends to itself and the tokens before it, head by head."""
-        sizes = [(2, 6, 4, 1), (1, 1, 6, 3), (2, 5, 12, 3), (3, 4, 6, 2), (4, 4, 16, 4), (1, 70, 4, 2)]
+        sizes = [(2, 6, 4, 1), (1, 1, 6, 3), (2, 5, 15, 3), (3, 4, 6, 2), (4, 4, 16, 4), (1, 70, 4, 2)]
         for b, num_tokens, d_out, h in sizes:
             (x,) = self.draw(rng, b, num_tokens, d_out, scale=2.0)
             self.assert_agree(student, reference, x, d_out=d_out, context_length=num_tokens, num_heads=h)
+
+    test_nothing_is_added = contracts.nothing_added(
+        "Also where the result is as wide as the input, nothing is added to it.", d_in=15, built={"d_in": 15}
+    )
 
     @contracts.points(2)
     def test_shorter_sequences(self, student, reference, rng):
         """A sequence may have fewer tokens than context_length, and is forgotten when the next one comes."""
         attention, right = self.pair(student, reference, context_length=7)
         for training, b, T in [(True, 2, 5), (True, 2, 5), (True, 3, 1), (True, 1, 6), (False, 2, 5), (False, 2, 5)]:
-            (x,) = self.draw(rng, b, T, 12, scale=2.0)
+            (x,) = self.draw(rng, b, T, scale=2.0)
             assert_close(attention.train(training)(x), right(x))
 
     @contracts.points(0.5)
     def test_scores_of_zero(self, student, reference, rng):
         """A token of zeros, as padding is, scores zero with every key, and attends to all that it may see alike."""
-        (x,) = self.draw(rng, 2, 6, 12, scale=2.0)
+        (x,) = self.draw(rng, 2, 6, scale=2.0)
         x[:, 3] = 0.0
         self.assert_agree(student, reference, x, context_length=7)
 
@@ -63,22 +67,19 @@ class CausalHeads(contracts.Graders):
         """However large the scores are, there is no NaN, and no weight on later tokens."""
         attention, right = self.callee(student), self.callee(reference)
         parameters = right.named_parameters()
-        right.load_parameters({**parameters, "W_query.weight": parameters["W_query.weight"] * 200_000})
+        right.load_parameters({**parameters, "W_query.weight": parameters["W_query.weight"] * 2_000_000})
         transplant(right, attention)
-        (x,) = self.draw(rng, 2, 5, 12)
-        assert_close(attention(x), right(x), tolerance=LARGE_LOGITS)
+        statements.assert_right_where_large(attention, right, *self.draw(rng), check=self.assert_right)
 
-    test_bias = contracts.agree(
-        "With qkv_bias=True the projections have a bias, and use it.",
-        [(2, 5, 12)],
-        weight=1,
-        scale=2.0,
-        built=contracts.BIASED,
-    )
+    test_bias = contracts.biased("With qkv_bias=True the projections have a bias, use it, and learn it.", scale=2.0)
     test_gradients_reach_every_weight = contracts.gradients(
         "Gradients flow back to the input and to every layer.", weight=2, scale=2.0
     )
-    test_float64_stays_exact = contracts.float64("After `.to(torch.float64)` the result is as exact as float64 is.")
+    test_float64_stays_exact = contracts.float64(
+        "After `.to(torch.float64)` the result is as exact as float64 is.",
+        of=(2, 5, 3 * contracts.EXACT_ROOT),
+        built={"d_out": 3 * contracts.EXACT_ROOT},
+    )
 
     @contracts.points(2)
     def test_dropout_in_training(self, student, reference):
@@ -89,9 +90,9 @@ class CausalHeads(contracts.Graders):
         seen = noted(student, lambda: shown_weights.structure(attention(x), right(x).value, 3, 0.3))
         shown_weights.assert_weights_dropped(seen)
         alone = x[:1, :1].expand(LONE, -1, -1)
-        assert_lone_weights_fall(student, lambda: attention(alone), alone.shape)
+        assert_lone_weights_fall(student, lambda: attention(alone), alone.shape, num_heads=3)
 
-    @contracts.points(1)
+    @contracts.points(1, essential=True)
     def test_no_dropout_in_evaluation(self, student, reference):
         """In evaluation mode nothing is dropped, and the mask stays."""
         attention, right, x = self.pair_that_shows_weights(student, reference)
@@ -102,6 +103,12 @@ class CausalHeads(contracts.Graders):
             note(seen)
         shown_weights.assert_weights_whole(seen)
         assert_close(result, expected)
+
+    @contracts.points(1, property=True)
+    def test_gradients_with_dropout(self, student, rng):
+        """In training with dropout, gradients flow back to the input and to every layer too."""
+        attention, (x,) = self.callee(student, dropout=0.5), self.draw(rng)
+        statements.assert_gradients_arrive(student, attention, x, layers=self.projections, width=15)
 
     @contracts.points(0.5, property=True)
     def test_each_call_drops_anew(self, student, reference):
@@ -120,8 +127,8 @@ class CausalHeads(contracts.Graders):
     @contracts.points(0.5, property=True)
     def test_parameters(self, student):
         """Its parameters are those of its layers, which have the names and shapes given in the exercise."""
-        right = {f"{projection}.weight": (12, 12 + self.wider) for projection in self.projections}
-        right |= {"out_proj.weight": (12, 12), "out_proj.bias": (12,)}
+        right = {f"{projection}.weight": (15, 15 + self.wider) for projection in self.projections}
+        right |= {"out_proj.weight": (15, 15), "out_proj.bias": (15,)}
         assert_parameter_shapes(self.callee(student), right)
 
     test_inputs_are_unchanged = contracts.unchanged("The input is left as it was.")

@@ -13,7 +13,7 @@ class TestSelfAttentionV1(contracts.Graders):
     scale = 1.0
     """How far the numbers spread that its weights are tried on."""
 
-    def callee(self, face, d_in=5, d_out=4):
+    def callee(self, face, d_in=5, d_out=6):
         return face.SelfAttention_v1(d_in, d_out)
 
     def draw(self, rng, T=7, d_in=5, scale=1.0):
@@ -43,16 +43,21 @@ class TestSelfAttentionV1(contracts.Graders):
         attention.eval()
         in_each([rng.randn(T, 5, scale=self.scale) for T in (7, 7)], lambda x: assert_close(attention(x), right(x)))
 
+    test_nothing_is_added = contracts.nothing_added(
+        "Also where the result is as wide as the input, nothing is added to it.", of=(7, 5), built={"d_out": 5}
+    )
     test_large_scores_do_not_overflow = contracts.large_scores(
         "Scores in the thousands give context vectors, not NaN.", scale=30.0
     )
     test_gradients_reach_every_weight = contracts.gradients(
         "Gradients flow back to the input and to all three weight matrices.", weight=2
     )
-    test_float64_stays_exact = contracts.float64("After `.to(torch.float64)` the result is as exact as float64 is.")
+    test_float64_stays_exact = contracts.float64(
+        "After `.to(torch.float64)` the result is as exact as float64 is.", built={"d_out": contracts.EXACT_ROOT}
+    )
     test_parameters = contracts.parameters(
         "Its parameters are W_query, W_key and W_value, each of shape (d_in, d_out).",
-        dict.fromkeys(["W_query", "W_key", "W_value"], (5, 4)),
+        dict.fromkeys(["W_query", "W_key", "W_value"], (5, 6)),
     )
     test_inputs_are_unchanged = contracts.unchanged("The input is left as it was.")
     test_follows_device = contracts.device("It works on another device once it is moved there.")
@@ -64,8 +69,8 @@ class TestSelfAttentionV1(contracts.Graders):
 class TestSelfAttentionV2(contracts.Graders):
     scale = 3.0
 
-    def callee(self, face, d_in=5, d_out=4, **named):
-        return face.SelfAttention_v2(d_in, d_out, **named)
+    def callee(self, face, d_in=5, d_out=6, bias=()):
+        return face.SelfAttention_v2(d_in, d_out, *bias)
 
     draw = TestSelfAttentionV1.draw
 
@@ -77,19 +82,22 @@ class TestSelfAttentionV2(contracts.Graders):
 
     test_context_vectors = TestSelfAttentionV1.test_context_vectors
     test_called_again = TestSelfAttentionV1.test_called_again
+    test_nothing_is_added = TestSelfAttentionV1.test_nothing_is_added
     test_large_scores_do_not_overflow = contracts.large_scores(
         "Scores in the thousands give context vectors, not NaN.", scale=200.0
     )
-    test_bias = contracts.agree(
-        "With qkv_bias=True all three layers have a bias, and use it.", [(7, 5)], scale=3.0, built=contracts.BIASED
+    test_bias = contracts.biased(
+        "With qkv_bias=True all three layers have a bias, use it, and learn it.", scale=3.0, weight=2
     )
     test_gradients_reach_every_weight = contracts.gradients(
         "Gradients flow back to the input and to all three layers.", weight=2, scale=3.0
     )
-    test_float64_stays_exact = contracts.float64("After `.to(torch.float64)` the result is as exact as float64 is.")
+    test_float64_stays_exact = contracts.float64(
+        "After `.to(torch.float64)` the result is as exact as float64 is.", built={"d_out": contracts.EXACT_ROOT}
+    )
     test_parameters = contracts.parameters(
         "Its parameters are the weights of the layers W_query, W_key and W_value, each of shape (d_out, d_in).",
-        dict.fromkeys(["W_query.weight", "W_key.weight", "W_value.weight"], (4, 5)),
+        dict.fromkeys(["W_query.weight", "W_key.weight", "W_value.weight"], (6, 5)),
     )
     test_inputs_are_unchanged = contracts.unchanged("The input is left as it was.")
     test_follows_device = contracts.device("It works on another device once it is moved there.")

@@ -4,6 +4,7 @@ import torch
 
 from autograder.compare import assert_close, golden, row, rows
 from autograder.graders import contracts
+from autograder.graders.contracts import EXACT_ROOT
 from autograder.graders.statements import in_each
 from solutions.six_words import SIX_WORDS
 
@@ -98,8 +99,8 @@ class TestAttentionScores(contracts.Graders):
 
 @contracts.exercise("scaled_softmax")
 class TestScaledSoftmax(contracts.Graders):
-    def draw(self, rng, *shape, scale=1.0):
-        return rng.randn(*shape or (5, 7), scale=scale), 4
+    def draw(self, rng, *shape, scale=1.0, d_k=5):
+        return rng.randn(*shape or (5, 7), scale=scale), d_k
 
     @contracts.points(1, public=True)
     def test_six_words(self, student):
@@ -133,7 +134,9 @@ class TestScaledSoftmax(contracts.Graders):
         "Scores in the thousands give weights, not NaN.", of=(5, 5), scale=1e4
     )
     test_gradients_reach_the_scores = contracts.gradients("Gradients flow back to the scores.", of=(2, 5, 7))
-    test_float64_stays_exact = contracts.float64("Weights of float64 scores are as exact as float64 is.")
+    test_float64_stays_exact = contracts.float64(
+        "Weights of float64 scores are as exact as float64 is.", d_k=EXACT_ROOT
+    )
     test_dtype_is_kept = contracts.dtype("The weights have the dtype of the scores.")
     test_inputs_are_unchanged = contracts.unchanged("The scores are left as they were.")
     test_follows_device = contracts.device("The weights are computed on the scores' device.")
@@ -170,7 +173,7 @@ class TestContextVectors(contracts.Graders):
 
 @contracts.exercise("single_query_attention")
 class TestSingleQueryAttention(contracts.Graders):
-    def draw(self, rng, T=7, d_k=4, d_v=3, query=1.0, keys=1.0):
+    def draw(self, rng, T=7, d_k=5, d_v=3, query=1.0, keys=1.0):
         return rng.randn(d_k, scale=query), rng.randn(T, d_k, scale=keys), rng.randn(T, d_v)
 
     test_second_word = contracts.gives(
@@ -188,7 +191,9 @@ class TestSingleQueryAttention(contracts.Graders):
         "Scores in the thousands give a context vector, not NaN.", query=100.0, keys=100.0
     )
     test_gradients = contracts.gradients("Gradients flow back to the query, the keys and the values.")
-    test_float64_stays_exact = contracts.float64("The result for float64 inputs is as exact as float64 is.")
+    test_float64_stays_exact = contracts.float64(
+        "The result for float64 inputs is as exact as float64 is.", of=(7, EXACT_ROOT, 3)
+    )
     test_inputs_are_unchanged = contracts.unchanged("Query, keys and values are left as they were.")
     test_follows_device = contracts.device("The result is computed on the inputs' device.")
     test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")
@@ -197,7 +202,7 @@ class TestSingleQueryAttention(contracts.Graders):
 @contracts.exercise("scaled_dot_product_attention")
 class TestScaledDotProductAttention(contracts.Graders):
     def draw(self, rng, *sizes, queries=1.0, keys=1.0):
-        *leading, Tq, Tk, d_k, d_v = sizes or (5, 7, 4, 3)
+        *leading, Tq, Tk, d_k, d_v = sizes or (5, 7, 5, 3)
         query, key = rng.randn(*leading, Tq, d_k, scale=queries), rng.randn(*leading, Tk, d_k, scale=keys)
         return query, key, rng.randn(*leading, Tk, d_v)
 
@@ -221,8 +226,10 @@ class TestScaledDotProductAttention(contracts.Graders):
     test_large_scores_do_not_overflow = contracts.large_scores(
         "Scores in the thousands give context vectors, not NaN.", queries=100.0, keys=100.0
     )
-    test_gradients = contracts.gradients("Gradients flow back to queries, keys and values.", of=(2, 5, 7, 4, 3))
-    test_float64_stays_exact = contracts.float64("The result for float64 inputs is as exact as float64 is.")
+    test_gradients = contracts.gradients("Gradients flow back to queries, keys and values.", of=(2, 5, 7, 6, 3))
+    test_float64_stays_exact = contracts.float64(
+        "The result for float64 inputs is as exact as float64 is.", of=(5, 7, EXACT_ROOT, 3)
+    )
     test_inputs_are_unchanged = contracts.unchanged("Queries, keys and values are left as they were.")
     test_follows_device = contracts.device("The result is computed on the inputs' device.")
     test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")
@@ -231,7 +238,7 @@ class TestScaledDotProductAttention(contracts.Graders):
 @contracts.exercise("score_variance")
 class TestScoreVariance(contracts.Graders):
     def draw(self, rng, *sizes):
-        *leading, Tq, Tk, d_k = sizes or (2, 3, 5, 4)
+        *leading, Tq, Tk, d_k = sizes or (2, 3, 5, 6)
         return rng.randn(*leading, Tq, d_k), rng.randn(*leading, Tk, d_k)
 
     test_worked_example = contracts.gives(
@@ -242,10 +249,13 @@ class TestScoreVariance(contracts.Graders):
     test_other_shapes = contracts.agree(
         "It is the variance of all scores together, for any leading dimensions.",
         [(3, 4, 5), (2, 3, 3, 4), (3, 3, 3, 3), (2, 2, 3, 4, 9)],
+        essential=True,
         public=True,
     )
     test_gradients = contracts.gradients("Gradients flow back to queries and keys.")
-    test_float64_stays_exact = contracts.float64("Variances of float64 inputs are as exact as float64 is.")
+    test_float64_stays_exact = contracts.float64(
+        "Variances of float64 inputs are as exact as float64 is.", of=(2, 3, 5, EXACT_ROOT)
+    )
     test_inputs_are_unchanged = contracts.unchanged("Queries and keys are left as they were.")
     test_follows_device = contracts.device("The variances are computed on the inputs' device.")
     test_dtype_is_kept = contracts.dtype("The results have the dtype of the inputs.")

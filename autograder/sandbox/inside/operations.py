@@ -134,22 +134,32 @@ class NamedParameters(Operation[dict[str, torch.Tensor]], tag="named_parameters"
 
 
 class LoadParameters(Operation[None], tag="load_parameters", frozen=True):
-    """Gives the parameters these values, in their own dtype; raises Unusable where names or shapes differ."""
+    """Gives the parameters these values, in their own dtype; raises Unusable where names or shapes differ.
+
+    A layer's bias that stands on one side alone is left out, or is zero: a layer with such a bias and one without do
+    the same. exactly: here it counts as any other parameter.
+    """
 
     instance: int
     values: Mapping[str, torch.Tensor]
+    exactly: bool = False
 
     def on(self, bench: Bench) -> None:
         own = dict(bench.instances[self.instance].named_parameters())
-        if own.keys() != self.values.keys():
+        if any(self.exactly or not is_bias(name) for name in own.keys() ^ self.values.keys()):
             has = ", ".join(sorted(own)) or "no parameters at all"
             raise Unusable(f"Its parameters should be {', '.join(sorted(self.values))}; it has {has}.")
         for name, parameter in own.items():  # in the order of creation: `values` may have come in any other
-            value = self.values[name]
+            value = self.values[name] if name in self.values else torch.zeros_like(parameter)
             if parameter.shape != value.shape:
                 shapes = f"{tuple(value.shape)}, here it is {tuple(parameter.shape)}"
                 raise Unusable(f"The parameter `{name}` should have shape {shapes}.")
             parameter.data.copy_(value)
+
+
+def is_bias(name: str) -> bool:
+    """Whether a parameter of this name is the bias of a layer."""
+    return name.endswith(".bias")
 
 
 class ToDtype(Operation[None], tag="to_dtype", frozen=True):

@@ -1,0 +1,129 @@
+"""What a fault costs: no more than what it is, and no less. And what is no fault costs nothing."""
+
+import inspect
+
+import pytest
+
+from autograder import catalogue, course
+
+from .graders import listed
+from .typed import alone
+
+DOT, SELF, CAUSAL, HEADS = "dot_product_attention", "self_attention", "causal_attention", "multi_head_attention"
+IMPORTS = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+EXERCISES = [(unit, exercise.name) for unit in course.unit_names() for exercise in course.unit(unit).exercises]
+CLASSES = [(unit, name) for unit, name in EXERCISES if name[0].isupper()]
+
+
+def share(grader, unit, exercise, code):
+    """How much of its points the exercise gets, and its report."""
+    report = grader.mark("typed.ipynb", alone(unit, **{exercise: IMPORTS + code}), unit).exercise(exercise)
+    assert report.status == "failed", report
+    return report.score / report.max_score, report
+
+
+def solution(unit, exercise):
+    return catalogue.solutions(unit)[exercise].source()
+
+
+def changed(unit, exercise, result):
+    """The solution with `result` in place of what it returns."""
+    if exercise[0].isupper():
+        return f"""{solution(unit, exercise)}
+
+class {exercise}({exercise}):
+    def forward(self, x):
+        result = super().forward(x)
+        {result}
+        return result
+"""
+    code = solution(unit, exercise).replace(f"def {exercise}(", "def _right(")
+    return f"""{code}
+
+def {exercise}(*args):
+    result = _right(*args)
+    {result}
+    return result
+"""
+
+
+@pytest.mark.parametrize(("unit", "exercise"), EXERCISES)
+def test_an_answer_in_other_names_is_among_the_right_ones(unit, exercise):
+    """Each of its arguments has another name; the matrix says that it gets full marks."""
+    own = arguments(catalogue.solutions(unit)[exercise].answer)
+    known = [one.answer for one in catalogue.right_answers(unit).values() if one.exercise == exercise]
+    assert [one for one in known if not own & arguments(one)]
+
+
+def arguments(answer):
+    methods = [answer.__init__, answer.forward] if inspect.isclass(answer) else [answer]
+    return {name for method in methods for name in inspect.signature(method).parameters} - {"self"}
+
+
+WITHOUT_A_SHAPE = {"build_vocab", "attention_dropout"}
+
+
+@pytest.mark.parametrize(("unit", "exercise"), [one for one in EXERCISES if one[1] not in WITHOUT_A_SHAPE])
+def test_right_numbers_in_a_shape_with_a_1_too_many_get_a_third_and_no_more_than_half(grader, unit, exercise):
+    one_more = "result = tuple(one[None] for one in result) if isinstance(result, tuple) else result[None]"
+    got, report = share(grader, unit, exercise, changed(unit, exercise, one_more))
+    assert 1 / 3 <= got <= 2 / 3
+    assert any("Its numbers are right." in test.message for test in report.tests)
+
+
+TOO_GENEROUS = {
+    "the input added": "result = result + x if result.shape == x.shape else result",
+    "the input added in evaluation": (
+        "result = result + x if result.shape == x.shape and not self.training else result"
+    ),
+    "numbers dropped in evaluation": "result = result if self.training else F.dropout(result, 0.3)",
+}
+
+
+@pytest.mark.parametrize("fault", TOO_GENEROUS.values(), ids=TOO_GENEROUS)
+@pytest.mark.parametrize(("unit", "exercise"), CLASSES)
+def test_what_makes_a_module_another_costs_half_of_its_points(grader, unit, exercise, fault):
+    got, _ = share(grader, unit, exercise, changed(unit, exercise, fault))
+    assert got <= 0.5
+
+
+IN_ONE_MODE = {
+    "a mask in training only": ("masked_fill(", "masked_fill(self.training & "),
+    "dropout in evaluation": ("self.dropout(", "F.dropout(p=self.dropout.p, input="),
+}
+
+
+@pytest.mark.parametrize("edit", IN_ONE_MODE.values(), ids=IN_ONE_MODE)
+@pytest.mark.parametrize(("unit", "exercise"), [one for one in CLASSES if one[0] in (CAUSAL, HEADS)])
+def test_what_is_right_in_one_mode_alone_gets_half_of_its_points(grader, unit, exercise, edit):
+    of = "CausalAttention" if exercise == "MultiHeadAttentionWrapper" else exercise
+    code = solution(unit, of).replace(*edit)
+    assert code != solution(unit, of)
+    if of != exercise:
+        code += "\n\n" + solution(unit, exercise)
+    got, report = share(grader, unit, exercise, code)
+    assert got <= 0.5
+    assert any("no more than half of its points" in test.message for test in report.tests)
+
+
+ROOTS = {"a half": "{0} / 2", "a logarithm": "math.log2({0})", "a whole root": "math.isqrt({0})"}
+SCALED = [(unit, name) for unit, name in EXERCISES if "**0.5" in solution(unit, name).replace(" ", "")]
+
+
+@pytest.mark.parametrize("root", ROOTS.values(), ids=ROOTS)
+@pytest.mark.parametrize(("unit", "exercise"), SCALED)
+def test_what_is_no_root_gets_no_more_than_half(grader, unit, exercise, root):
+    code = solution(unit, exercise)
+    for width in ("d_k", "head_dim", "self.head_dim", "keys.shape[-1]", "query.shape[-1]"):
+        code = code.replace(f"/ {width} ** 0.5", f"/ ({root.format(width)})")
+    assert code != solution(unit, exercise)
+    got, _ = share(grader, unit, exercise, code)
+    assert got <= 0.5
+
+
+@pytest.mark.parametrize(("unit", "exercise"), EXERCISES)
+def test_examples_by_heart_are_worth_half_at_most(unit, exercise):
+    """`test_without_work` says that they earn what their graders weigh; here is how much that is."""
+    listed_ones = [one for one in listed() if one.exercise == f"{unit}.{exercise}"]
+    by_heart = [one for one in listed_ones if "public" in one.markers and "property" not in one.markers]
+    assert sum(float(one.weight) for one in by_heart) <= sum(float(one.weight) for one in listed_ones) / 2
