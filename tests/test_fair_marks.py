@@ -15,9 +15,9 @@ EXERCISES = [(unit, exercise.name) for unit in course.unit_names() for exercise 
 CLASSES = [(unit, name) for unit, name in EXERCISES if name[0].isupper()]
 
 
-def share(grader, unit, exercise, code):
+def share(marker, unit, exercise, code):
     """How much of its points the exercise gets, and its report."""
-    report = grader.mark("typed.ipynb", alone(unit, **{exercise: IMPORTS + code}), unit).exercise(exercise)
+    report = marker.mark("typed.ipynb", alone(unit, **{exercise: IMPORTS + code}), unit).exercise(exercise)
     assert report.status == "failed", report
     return report.score / report.max_score, report
 
@@ -64,9 +64,9 @@ WITHOUT_A_SHAPE = {"build_vocab", "attention_dropout"}
 
 
 @pytest.mark.parametrize(("unit", "exercise"), [one for one in EXERCISES if one[1] not in WITHOUT_A_SHAPE])
-def test_right_numbers_in_a_shape_with_a_1_too_many_get_a_third_and_no_more_than_half(grader, unit, exercise):
+def test_right_numbers_in_a_shape_with_a_1_too_many_get_a_third_and_no_more_than_half(marker, unit, exercise):
     one_more = "result = tuple(one[None] for one in result) if isinstance(result, tuple) else result[None]"
-    got, report = share(grader, unit, exercise, changed(unit, exercise, one_more))
+    got, report = share(marker, unit, exercise, changed(unit, exercise, one_more))
     assert 1 / 3 <= got <= 2 / 3
     assert any("Its numbers are right." in test.message for test in report.tests)
 
@@ -82,8 +82,8 @@ TOO_GENEROUS = {
 
 @pytest.mark.parametrize("fault", TOO_GENEROUS.values(), ids=TOO_GENEROUS)
 @pytest.mark.parametrize(("unit", "exercise"), CLASSES)
-def test_what_makes_a_module_another_costs_half_of_its_points(grader, unit, exercise, fault):
-    got, _ = share(grader, unit, exercise, changed(unit, exercise, fault))
+def test_what_makes_a_module_another_costs_half_of_its_points(marker, unit, exercise, fault):
+    got, _ = share(marker, unit, exercise, changed(unit, exercise, fault))
     assert got <= 0.5
 
 
@@ -95,13 +95,13 @@ IN_ONE_MODE = {
 
 @pytest.mark.parametrize("edit", IN_ONE_MODE.values(), ids=IN_ONE_MODE)
 @pytest.mark.parametrize(("unit", "exercise"), [one for one in CLASSES if one[0] in (CAUSAL, HEADS)])
-def test_what_is_right_in_one_mode_alone_gets_half_of_its_points(grader, unit, exercise, edit):
+def test_what_is_right_in_one_mode_alone_gets_half_of_its_points(marker, unit, exercise, edit):
     of = "CausalAttention" if exercise == "MultiHeadAttentionWrapper" else exercise
     code = solution(unit, of).replace(*edit)
     assert code != solution(unit, of)
     if of != exercise:
         code += "\n\n" + solution(unit, exercise)
-    got, report = share(grader, unit, exercise, code)
+    got, report = share(marker, unit, exercise, code)
     assert got <= 0.5
     assert any("no more than half of its points" in test.message for test in report.tests)
 
@@ -112,12 +112,12 @@ SCALED = [(unit, name) for unit, name in EXERCISES if "**0.5" in solution(unit, 
 
 @pytest.mark.parametrize("root", ROOTS.values(), ids=ROOTS)
 @pytest.mark.parametrize(("unit", "exercise"), SCALED)
-def test_what_is_no_root_gets_no_more_than_half(grader, unit, exercise, root):
+def test_what_is_no_root_gets_no_more_than_half(marker, unit, exercise, root):
     code = solution(unit, exercise)
     for width in ("d_k", "head_dim", "self.head_dim", "keys.shape[-1]", "query.shape[-1]"):
         code = code.replace(f"/ {width} ** 0.5", f"/ ({root.format(width)})")
     assert code != solution(unit, exercise)
-    got, _ = share(grader, unit, exercise, code)
+    got, _ = share(marker, unit, exercise, code)
     assert got <= 0.5
 
 
