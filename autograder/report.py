@@ -39,6 +39,15 @@ class Diagnosis(msgspec.Struct, frozen=True):
     sentence: str
 
 
+class Whereabouts(msgspec.Struct, frozen=True):
+    """Where an answer goes wrong on a case that is drawn for showing."""
+
+    lines: list[int]
+    """Of the cell that defines the exercise: one, or two that do not fit each other."""
+    told: str
+    """The steps that are right, the one that is not, and what was made there, as lines of text."""
+
+
 class ExerciseReport(msgspec.Struct, frozen=True):
     """One exercise's mark."""
 
@@ -49,6 +58,8 @@ class ExerciseReport(msgspec.Struct, frozen=True):
     diagnosis: Diagnosis | None
     message: str
     tests: list[TestReport]
+    whereabouts: Whereabouts | None = None
+    """Where it goes wrong, as far as that can be told; decides no mark."""
 
 
 class CellReport(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ FLOORS = [
     {"cli"},
     {"classroom", "build", "proof", "nbgrader_plugin"},
     {"marking", "gradebook"},
-    {"client", "catalogue", "graders", "diagnosis", "feedback"},
+    {"client", "catalogue", "graders", "diagnosis", "tracing", "feedback"},
     {"course", "student"},
     {"formatting", "compare", "handed_in"},
     {"sandbox", "handout", "report", "notebook"},

@@ -27,7 +27,8 @@ def outputs(exercise: ExerciseReport) -> list[Any]:
 
 def as_text(exercise: ExerciseReport) -> str:
     """The feedback as plain lines."""
-    return "\n".join([_headline(exercise), *_notes(exercise), *map(_line, exercise.tests)])
+    where = [exercise.whereabouts.told] if exercise.whereabouts else []
+    return "\n".join([_headline(exercise), *_notes(exercise), *where, *map(_line, exercise.tests)])
 
 
 def as_html(exercise: ExerciseReport) -> str:
@@ -37,6 +38,11 @@ def as_html(exercise: ExerciseReport) -> str:
         f"{_prose(note)}</p>"
         for note in _notes(exercise)
     )
+    if exercise.whereabouts:
+        notes += (
+            '<pre style="margin:.4em 0;padding:.4em .7em;border-left:4px solid #9a6700;color:#24292f;'
+            f'background:#fff8c5;white-space:pre-wrap">{escape(exercise.whereabouts.told)}</pre>'
+        )
     tests = "".join(
         f'<li style="list-style:none;margin:.15em 0"><b style="color:{_COLOURS[test.outcome]}">'
         f"{_SIGNS[test.outcome]}</b> {escape(test.message)}</li>"

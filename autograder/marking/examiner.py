@@ -53,16 +53,14 @@ class Examiner:
         probes = {verdict.grader.name for verdict in finding.verdicts if verdict.grader.probes_device}
         return named(finding.fingerprint, self._suspects(unit, exercise), probes)
 
+    def is_value(self, unit: str, exercise: str, test: str) -> bool:
+        """Whether the grader of this name is one of values, and not of a property alone."""
+        return any(grader.name == test and not grader.is_property for grader in self._graders[unit][exercise])
+
     def _suspects(self, unit: str, exercise: str) -> list[Suspect]:
         if (unit, exercise) not in self._known:
             self._known[unit, exercise] = [
-                Suspect(
-                    entry.name,
-                    entry.sentence,
-                    entry.caught_by,
-                    entry.kind == "device",
-                    Known(self._traces(unit, entry)),
-                )
+                self._suspect(unit, entry)
                 for entry in catalogue.misconceptions(unit).values()
                 if entry.exercise == exercise
             ]

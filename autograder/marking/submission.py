@@ -5,6 +5,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
@@ -20,6 +21,7 @@ from ..student.backend import Backend
 from ..student.sandboxed import SandboxedNotebook
 from . import redaction, scoring
 from .examiner import Examiner, Finding, candidate_bench
+from .whereabouts import with_whereabouts
 
 _MOST_NAMED = 5
 
@@ -64,6 +66,9 @@ class Desk:
                 cell = troubled[exercise.name]
                 code.begin_exercise()
                 exercises.append(self._mark_exercise(unit.name, exercise, code, cell, uses_wrong=uses))
+            # Last, so that it costs no exercise anything that is marked.
+            is_value = partial(self.examiner.is_value, unit.name)
+            exercises = with_whereabouts(unit.name, exercises, code, cells, is_value)
         said = joined(_of_another_unit(parsed, unit, exercises), _of_failed(outcomes))
         return self._report(submission, unit, exercises, outcomes, said)
 

@@ -8,7 +8,7 @@ import torch
 from ..compare import describe
 from ..sandbox.inside.faults import Missing, Place, Raised, StudentFault, Unusable
 from ..sandbox.inside.observation import Observation
-from ..sandbox.inside.operations import Call, NamedParameters, Operation
+from ..sandbox.inside.operations import Call, NamedParameters, Operation, WatchRun
 from ..sandbox.inside.packing import Opaque, ProtocolError, Tensors, Value, Whole, unpack
 from ..sandbox.limits import Limits
 
@@ -63,6 +63,8 @@ def given(operation: Operation[T], answer: Answer, payload: Tensors) -> T:
             found = _observation(operation, answer.mapped(lambda value: unpack(value, payload)))
         case NamedParameters():
             found = _parameters(unpack(answer.value, payload))
+        case WatchRun():
+            found = unpack(answer.value, payload)  # which whoever asked reads for himself: `tracing.reading`
         case _:
             found = msgspec.convert(answer.value, operation.form)
     read: T = found

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 import msgspec
 import torch
 
-from . import device_probe
+from . import device_probe, tracing
 from .arguments import Arguments
 from .bench import Bench, Target
 from .faults import Unusable
@@ -21,7 +21,7 @@ from .gradients import gradients
 from .nesting import MAX_TENSORS, tensors_in
 from .observation import Observation
 from .packing import Tensors, Whole, pack, unpack
-from .raising import student_code
+from .raising import CELL_PREFIX, student_code
 
 T = TypeVar("T")
 Kind = Literal["function", "class"]
@@ -205,6 +205,30 @@ class ProbeDevice(Operation[str], tag="probe_device", frozen=True):
                 away = device_probe.moved(away)
             bench.seed(0)
             return device_probe.probe(away, self.arguments, on_cpu)
+
+
+class WatchRun(Operation[tracing.Packed], tag="watch_run", frozen=True):
+    """Runs a function, or an instance built for it, and gives every tensor that it makes, with its line: `tracing`.
+
+    replaced: what is put in the place of the tensors of these numbers; then only what comes of it is given.
+    """
+
+    name: str
+    arguments: Arguments
+    built: tuple[Any, ...] | None = None
+    parameters: Mapping[str, torch.Tensor] | None = None
+    numbers: tuple[int, ...] = ()
+    replaced: tuple[torch.Tensor, ...] = ()
+
+    def on(self, bench: Bench) -> tracing.Packed:
+        bench.seed(0)
+        new = dict(zip(self.numbers, self.replaced, strict=True))
+        watch = tracing.Watch(lambda file: file.startswith(CELL_PREFIX), new)
+        call = tracing.made_ready(bench.find(self.name), self.built, self.parameters, self.arguments.positional)
+        run = tracing.watched(call, watch)
+        if new:
+            run.made = []
+        return tracing.packed(run)
 
 
 def _rebuilt(bench: Bench, number: int) -> Any:

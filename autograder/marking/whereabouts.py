@@ -1,0 +1,64 @@
+"""Adds to the reports of exercises that failed where they go wrong. It decides no mark, and costs nothing but time."""
+
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
+
+from .. import catalogue
+from ..notebook import CodeCell
+from ..report import ExerciseReport
+from ..sandbox.inside.faults import StudentFault
+from ..sandbox.inside.raising import CELL_PREFIX
+from ..sandbox.losses import Crashed, SandboxLost, TimedOut
+from ..student.budget import OutOfBudget
+from ..student.sandboxed import SandboxedNotebook
+from ..tracing.finding import whereabouts
+from ..tracing.reading import Unreadable
+from . import redaction
+
+NOT_TOLD = (StudentFault, TimedOut, Crashed, OutOfBudget, Unreadable)
+"""What a student's code may do while it is watched: then nothing is said."""
+
+
+def with_whereabouts(
+    unit: str,
+    reports: Sequence[ExerciseReport],
+    code: SandboxedNotebook,
+    cells: Sequence[CodeCell],
+    is_value: Callable[[str, str], bool],
+) -> list[ExerciseReport]:
+    """The reports; those that failed a grader of values with where they go wrong. is_value: by exercise and test."""
+    wrong = {report.name for report in reports if report.status != "passed"}
+    return [
+        _told(unit, report, code, [cell for cell in cells if cell.defines(report.name)])
+        if report.status == "failed"
+        and not wrong & catalogue.used_by(unit, report.name)
+        and any(test.outcome == "failed" and is_value(report.name, test.name) for test in report.tests)
+        else report
+        for report in reports
+    ]
+
+
+def _told(unit: str, report: ExerciseReport, code: SandboxedNotebook, cells: Sequence[CodeCell]) -> ExerciseReport:
+    texts = {CELL_PREFIX + cell.name: cell.source.splitlines() for cell in cells}
+
+    def source(file: str, line: int) -> str:
+        lines = texts.get(file, [])
+        return lines[line - 1] if 0 < line <= len(lines) else ""
+
+    code.begin_exercise()
+    try:
+        found = whereabouts(unit, report.name, code, source)
+    except NOT_TOLD:
+        return report
+    except SandboxLost:
+        raise
+    except Exception:
+        print(f"{unit}: no line could be looked for in {report.name}:", file=sys.stderr)
+        traceback.print_exc()
+        return report
+    if found is None:
+        return report
+    return replace(report, whereabouts=replace(found, told=redaction.readable(found.told)))

@@ -1,0 +1,59 @@
+"""Asks a backend for one run of an answer, and for what it gives once mended; tells where it goes wrong."""
+
+from collections.abc import Mapping
+from functools import cache
+
+import torch
+
+from ..report import Whereabouts
+from ..sandbox.inside.arguments import Arguments
+from ..sandbox.inside.operations import WatchRun
+from ..sandbox.inside.tracing import Run
+from ..student.backend import Backend
+from .locating import Located, locate
+from .reading import read
+from .reference import Reference, reference
+from .telling_cases import TellingCase, telling_cases
+from .told import Source, told
+
+_cases = cache(telling_cases)
+_reference = cache(lambda unit, exercise, number: reference(unit, _cases(unit, exercise)[number]))
+"""Made when an answer first goes wrong; a grader has few exercises, and keeps them."""
+
+
+def whereabouts(unit: str, exercise: str, backend: Backend, source: Source) -> Whereabouts | None:
+    """Where the answer behind the backend goes wrong; None where it cannot be told. Raises what the backend raises.
+
+    source: the text of a line of a file, where the line is the exercise's own; empty of any other.
+    """
+    for number, case in enumerate(_cases(unit, exercise)):
+        known = _reference(unit, exercise, number)
+        if known is None:
+            continue
+        first = _run(backend, case, {})
+        if known.is_right(first):
+            continue
+        located = _located(known, backend, first)
+        if located is None or not all(source(located.file, line) for line in located.lines):
+            return None  # it may be in another cell
+        return Whereabouts(list(located.lines), told(located, case, source))
+    return None
+
+
+def _located(known: Reference, backend: Backend, first: Run) -> Located | None:
+    def again(replaced: Mapping[int, torch.Tensor]) -> Run:
+        return _run(backend, known.case, replaced) if replaced else first
+
+    return locate(known, again)
+
+
+def _run(backend: Backend, case: TellingCase, replaced: Mapping[int, torch.Tensor]) -> Run:
+    operation = WatchRun(
+        case.exercise,
+        Arguments(case.arguments),
+        case.built,
+        case.parameters,
+        tuple(replaced),
+        tuple(one.float() for one in replaced.values()),
+    )
+    return read(backend.ask(operation))

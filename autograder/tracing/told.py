@@ -1,0 +1,103 @@
+"""What a student reads of where an answer goes wrong: the steps as far as they are right, the line, what it made."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from .locating import Located
+from .telling_cases import TellingCase
+
+MAX_LINE = 100
+"""Characters of a line that is quoted."""
+_SHOWN = 4
+
+Source = Callable[[str, int], str]
+"""The text of a line of a file; empty where it is not known."""
+
+
+def told(located: Located, case: TellingCase, source: Source) -> str:
+    """Lines of plain text, as wide as they must be; no number in them is of a hidden case."""
+    right = [(step, f"as it should be      (line {line})") for step, line in located.right_so_far.items()]
+    step = located.step or ("the result" if located.how == "returned" else _lines(located.lines))
+    steps = [
+        said
+        for (name, line), said in zip(located.right_so_far.items(), right, strict=True)
+        if name != step and line not in located.lines
+    ]
+    width = max(len(name) for name, _ in [*steps, (step, "")])
+    rows = [f"{name:{width}}  {said}" for name, said in steps]
+    rows.append(f"{step:{width}}  not as it should be  ({_lines(located.lines)})")
+    rows += [f"  line {line}: {quoted}" for line in located.lines if (quoted := _quoted(source(located.file, line)))]
+    rows += ["", f"Tried on {_case(case)}"]
+    if len(located.lines) > 1:
+        rows.append("These lines do not fit each other: what the first makes, the other uses the other way round.")
+    elif located.how == "returned":
+        rows.append("What is made is right as far as it goes; what is returned is not the last of it.")
+    rows.append(f"  there:  {_tensor(located.made)}")
+    if located.expected is not None:
+        rows.append(f"  needed: {_tensor(located.expected)}")
+    rows += [f"  {one}" for one in _seen(located)]
+    return "\n".join(rows)
+
+
+def _lines(lines: Sequence[int]) -> str:
+    return f"line {lines[0]}" if len(lines) == 1 else f"lines {' and '.join(map(str, lines))}"
+
+
+def _quoted(line: str) -> str:
+    line = line.strip()
+    return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…"
+
+
+def _case(case: TellingCase) -> str:
+    args = ", ".join(map(_argument, case.arguments))
+    built = "" if case.built is None else f"({', '.join(map(str, case.built))})"
+    return f"`{case.exercise}{built}` with {args}." if built else f"`{case.exercise}({args})`."
+
+
+def _argument(arg: Any) -> str:
+    return f"a tensor of shape {tuple(arg.shape)}" if isinstance(arg, torch.Tensor) else repr(arg)[:MAX_LINE]
+
+
+def _tensor(values: torch.Tensor) -> str:
+    if values.dim() == 0:
+        return f"the number {float(values):.4g}"
+    first = ", ".join(f"{number:.4g}" for number in values.flatten()[:_SHOWN].tolist())
+    more = ", …" if values.numel() > _SHOWN else ""
+    return f"shape {tuple(values.shape)}, beginning with {first}{more}" if first else f"shape {tuple(values.shape)}"
+
+
+def _seen(located: Located) -> list[str]:
+    """What can be said of the numbers without knowing the code."""
+    made, needed = located.made, located.expected
+    if needed is None or made.shape != needed.shape or made.dim() == 0 or not made.numel():
+        return []
+    if bool(made.isnan().any()) and not bool(needed.isnan().any()):
+        return ["There are NaN in it, which come of infinity minus infinity, or of 0 / 0."]
+    return [*_of_rows(made, needed), *_of_a_factor(made, needed)]
+
+
+def _of_rows(made: torch.Tensor, needed: torch.Tensor) -> list[str]:
+    sums, right = made.sum(dim=-1), needed.sum(dim=-1)
+    ones = torch.ones_like(right)
+    if not torch.allclose(right, ones, atol=1e-4):
+        return []
+    if not torch.allclose(sums, ones, atol=1e-4):
+        return ["Its rows do not sum to 1; they should."]
+    largest, should = float(made.amax(dim=-1).mean()), float(needed.amax(dim=-1).mean())
+    if abs(largest - should) < 0.02:
+        return []
+    how = "too even" if largest < should else "too uneven"
+    return [f"Each row sums to 1, but they are {how}: the largest of a row is {largest:.2f}, and should be {should:.2f}"
+            ", on average."]  # fmt: skip
+
+
+def _of_a_factor(made: torch.Tensor, needed: torch.Tensor) -> list[str]:
+    there = needed.isfinite() & made.isfinite() & (needed.abs() > 1e-6)
+    if int(there.sum()) < 2 or not torch.equal(needed.isfinite(), made.isfinite()):
+        return []
+    ratio = made[there] / needed[there]
+    if not torch.allclose(ratio, ratio[0].expand_as(ratio), rtol=1e-3):
+        return []
+    return [f"It is {float(ratio[0]):.4g} times what is needed."]

@@ -1,0 +1,60 @@
+"""Which edits count: those that the hidden graders tell from a right answer by values. `python -m tests.located.kept`
+
+It runs every grader on every edit, which takes minutes; so the list is kept in a file.
+"""
+
+import contextlib
+import io
+import signal
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from autograder.graders.collected import Verdict, collected
+from autograder.marking.examiner import Examiner, candidate_bench
+
+from .edits import EditedAnswer, all_edits
+
+LIST = Path(__file__).with_name("kept.txt")
+SECONDS = 5
+"""An edit that runs for longer is not kept: a loop in it may never end."""
+
+
+def kept() -> list[EditedAnswer]:
+    """The edits that are in the list."""
+    names = set(LIST.read_text().splitlines())
+    return [edit for edit in all_edits() if edit.name in names]
+
+
+def differs(verdicts: list[Verdict]) -> bool:
+    """Whether a grader of values, and not of a property alone, tells it from a right answer."""
+    return any(verdict.outcome == "failed" and not verdict.grader.is_property for verdict in verdicts)
+
+
+def _too_long(*_: Any) -> None:
+    raise TimeoutError
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    with contextlib.redirect_stdout(io.StringIO()):
+        examiner = Examiner(collected())
+    signal.signal(signal.SIGALRM, _too_long)
+    names = []
+    for edit in all_edits():
+        signal.alarm(SECONDS)
+        try:
+            candidate = edit.candidate
+            finding = examiner.examine(edit.unit, edit.exercise, candidate_bench(edit.unit, candidate), candidate)
+            if differs(finding.verdicts):
+                names.append(edit.name)
+        except (Exception, TimeoutError):  # it cannot even be defined
+            continue
+        finally:
+            signal.alarm(0)
+    LIST.write_text("\n".join(names) + "\n")
+
+
+if __name__ == "__main__":
+    main()

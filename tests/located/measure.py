@@ -1,0 +1,155 @@
+"""Prints, by exercise, how often the line of a mistake is found: `python -m tests.located.measure [--held-out]`.
+
+The right answer that was edited is left out of what is known, so that a student's own way is as unknown as it will be.
+"""
+
+import argparse
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+
+from autograder.course import content
+from autograder.sandbox.inside.tracing import Run, Watch, made_ready, watched
+from autograder.tracing.locating import Located, locate
+from autograder.tracing.reference import Reference, reference, same
+from autograder.tracing.telling_cases import TellingCase, telling_cases
+
+from .edits import EditedAnswer, is_held_out
+from .kept import kept
+
+FILE = "cell:edited"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What came of one edit."""
+
+    edit: EditedAnswer
+    outcome: str
+    """located, wrong, silent; or `raises`: an error tells its line by itself; or `unshown`: no telling case differs."""
+    located: Located | None
+    truth: frozenset[int]
+    seconds: float
+    runs: int = 0
+
+
+@cache
+def cases(unit: str, exercise: str, without: str) -> list[tuple[TellingCase, Reference]]:
+    """The telling cases, with what is known to be right but for one answer."""
+    found = [(case, reference(unit, case, without=without)) for case in telling_cases(unit, exercise)]
+    return [(case, known) for case, known in found if known is not None]
+
+
+def defined(unit: str, exercise: str, source: str) -> Any:
+    """The answer, as a cell would define it."""
+    scope = {**content.notebook(), **content.solutions(unit), "__name__": exercise}
+    exec(compile(source, FILE, "exec"), scope)
+    return scope[exercise]
+
+
+def run_of(answer: Any, case: TellingCase, replaced: Mapping[int, torch.Tensor]) -> Run:
+    """One run of an answer on a case, as the worker makes it."""
+    torch.default_generator.manual_seed(0)
+    call = made_ready(answer, case.built, case.parameters, case.arguments)
+    return watched(call, Watch(FILE.__eq__, replaced))
+
+
+def truth(edit: EditedAnswer, case: TellingCase, run: Run) -> frozenset[int]:
+    """The lines that are right to name: the edited one, and the first whose tensor differs from the unedited run's."""
+    unedited = run_of(defined(edit.unit, edit.exercise, edit.right), case, {})
+    lines = set(edit.lines)
+    for one, other in zip(run.made, unedited.made, strict=False):
+        if one.line != other.line or one.values.shape != other.values.shape or not same(one.values, other.values):
+            return frozenset(lines | {one.line})
+    return frozenset(
+        lines | {run.made[len(unedited.made)].line}
+        if len(run.made) > len(unedited.made)
+        else lines | ({run.returned[1]} if run.returned else set())
+    )
+
+
+def measure(edit: EditedAnswer) -> Measured:
+    """What is said of one edit."""
+    began, count = time.process_time(), Counter[str]()
+    answer = defined(edit.unit, edit.exercise, edit.source)
+    for case, known in cases(edit.unit, edit.exercise, edit.of):
+        began = time.process_time()
+
+        def again(replaced: Mapping[int, torch.Tensor], case: TellingCase = case) -> Run:
+            count["runs"] += 1
+            return run_of(answer, case, replaced)
+
+        run = again({})
+        if known.is_right(run):
+            continue
+        found = locate(known, again)
+        took = time.process_time() - began
+        lines = truth(edit, case, run)
+        kind = "value" if run.error is None else "error"
+        what = "silent" if found is None else "located" if lines & set(found.lines) else "wrong"
+        return Measured(edit, f"{kind} {what}", found, lines, took, count["runs"])
+    return Measured(edit, "unshown", None, frozenset(), 0.0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--held-out", action="store_true")
+    parser.add_argument("--show", default="", help="also the edits of this outcome")
+    parser.add_argument("--only", default="", help="one exercise")
+    parser.add_argument("--every", type=int, default=1, help="only one edit in so many")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    by_exercise: dict[str, Counter[str]] = {}
+    seconds, runs, pairs = list[float](), list[int](), 0
+    edits = [edit for edit in kept() if is_held_out(edit.exercise) == options.held_out]
+    for edit in edits[:: options.every]:
+        if options.only not in ("", edit.exercise):
+            continue
+        found = measure(edit)
+        by_exercise.setdefault(edit.exercise, Counter())[found.outcome] += 1
+        pairs += len(found.located.lines) > 1 if found.located else 0
+        seconds.append(found.seconds)
+        runs.append(found.runs)
+        if found.outcome == options.show:
+            print(
+                edit.name,
+                "truth",
+                sorted(found.truth),
+                "said",
+                found.located
+                and (
+                    found.located.lines,
+                    found.located.how,
+                    found.located.step,
+                ),
+            )
+            for number, line in enumerate(edit.source.splitlines(), 1):
+                mark = ">" if number in edit.lines else "*" if found.located and number in found.located.lines else " "
+                print("   ", mark, number, line)
+    total = Counter[str]()
+    for exercise, counts in by_exercise.items():
+        print(_row(exercise, counts))
+        total += counts
+    print(
+        _row("all", total),
+        f"{pairs} pairs, {sum(seconds) / len(seconds):.3f} s each, {max(seconds):.2f} s at most,"
+        f" {sum(runs) / len(runs):.1f} runs",
+    )
+
+
+def _row(name: str, counts: Counter[str]) -> str:
+    told = []
+    for kind in ("value", "error"):
+        three = [counts[f"{kind} {one}"] for one in ("located", "wrong", "silent")]
+        shares = [f"{one:4} {one / max(sum(three), 1):6.1%}" for one in three]
+        told.append(f"{kind}: located {shares[0]} wrong {shares[1]} silent {shares[2]}")
+    return f"{name:30} {'   '.join(told)}   unshown {counts['unshown']:4}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Where an answer goes wrong, as a student reads it: through both processes, in the report and below the check."""
+
+import pytest
+import torch
+
+from autograder import catalogue, course
+from autograder.course.cells import filled_in
+from autograder.feedback import grade_cell
+from autograder.graders.cases import Cases
+from autograder.tracing.telling_cases import telling_cases
+from tests import REPOSITORY
+
+TOO_EVEN = """\
+def scaled_dot_product_attention(queries, keys, values):
+    scores = queries @ keys.transpose(-2, -1)
+    weights = torch.softmax(scores / keys.shape[-1] ** 2, dim=-1)
+
+    return weights @ values
+"""
+# Two lines that no catalogue has together: the first is where the way is left.
+TWICE = """\
+class SelfAttention_v1(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+
+    def forward(self, x):
+        queries = x @ self.W_query
+        keys = x @ self.W_key
+        values = x @ self.W_value * 2
+        scores = queries @ keys.T
+        weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
+        return weights @ values
+"""
+
+
+@pytest.fixture
+def told(mark):
+    return lambda **cells: mark(**cells).exercise(next(iter(cells))).whereabouts
+
+
+def test_the_step_and_its_line_are_told(mark):
+    exercise = mark(scaled_dot_product_attention=TOO_EVEN).exercise("scaled_dot_product_attention")
+    found = exercise.whereabouts
+    assert found.lines == [3]
+    rows = found.told.splitlines()
+    assert rows[0].split() == ["scores", "as", "it", "should", "be", "(line", "2)"]
+    assert rows[1].split() == ["weights", "not", "as", "it", "should", "be", "(line", "3)"]
+    assert "weights = torch.softmax(scores / keys.shape[-1] ** 2, dim=-1)" in rows[2]
+    assert "too even" in found.told
+    shown = grade_cell.as_text(exercise), grade_cell.as_html(exercise)
+    assert "not as it should be  (line 3)" in shown[0]
+    assert "not as it should be  (line 3)" in shown[1]
+
+
+def test_what_was_right_before_is_told(told):
+    found = told(SelfAttention_v1=TWICE)
+    assert found.lines == [11]
+    right = [row.split()[0] for row in found.told.splitlines() if "  as it should be" in row]
+    assert right == ["queries", "keys"]
+
+
+def test_the_students_line_is_shown_as_text(mark):
+    code = TOO_EVEN.replace("dim=-1)", "dim=-1)  # <script>alert(1)</script>")
+    exercise = mark(scaled_dot_product_attention=code).exercise("scaled_dot_product_attention")
+    assert "<script>" in exercise.whereabouts.told
+    assert "<script>" not in grade_cell.as_html(exercise)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return queries @ keys.transpose(-2, -1)",
+        "raise ValueError('no')",
+        "import os\n    os._exit(0)",
+        "return __import__('json').dumps(len(__import__('inspect').stack()))",
+    ],
+    ids=["right", "raises", "ends", "words"],
+)
+def test_where_nothing_can_be_told_nothing_is_said(told, body):
+    assert told(attention_scores=f"def attention_scores(queries, keys):\n    {body}\n") is None
+
+
+def test_a_mistake_in_what_it_uses_is_told_there_alone(marker):
+    right = {name: solution.source() for name, solution in catalogue.solutions("causal_attention").items()}
+    wrong = {**right, "CausalAttention": right["CausalAttention"].replace(" ** 0.5", "")}
+    marked = marker.mark("typed.ipynb", filled_in("causal_attention", wrong))
+    assert marked.exercise("CausalAttention").whereabouts is not None
+    assert marked.exercise("MultiHeadAttentionWrapper").status == "failed"
+    assert marked.exercise("MultiHeadAttentionWrapper").whereabouts is None
+
+
+UNITS = [course.unit(name) for name in course.unit_names()]
+CASES = [(unit.name, exercise.name) for unit in UNITS for exercise in unit.exercises]
+
+
+@pytest.mark.parametrize(("unit", "exercise"), CASES, ids=lambda one: one)
+def test_no_telling_case_has_the_numbers_of_a_hidden_one(unit, exercise):
+    """A hidden grader's numbers come from its own name: nowhere are three of them shown in a row."""
+    listed = (REPOSITORY / "tests" / "graders.txt").read_text().splitlines()
+    names = [line.split()[1] for line in listed if line.startswith(f"{unit}.{exercise} ")]
+    assert names
+    hidden = {three for name in names for three in in_a_row(Cases(name).randn(200))}
+    for case in telling_cases(unit, exercise):
+        shown = {three for arg in case.arguments if isinstance(arg, torch.Tensor) for three in in_a_row(arg)}
+        assert not hidden & shown
+
+
+def in_a_row(numbers):
+    rounded = [round(float(number), 3) for number in numbers.flatten()]
+    return set(zip(rounded, rounded[1:], rounded[2:], strict=False))
