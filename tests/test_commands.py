@@ -23,38 +23,6 @@ UNIT = "self_attention"
 RELEASED = f"release/{UNIT}/{UNIT}.ipynb"
 
 
-@pytest.fixture(scope="module")
-def marked(autograder, tmp_path_factory):
-    """What `mark` says of four notebooks, and where they are."""
-    folder = tmp_path_factory.mktemp("marked")
-    not_json, renamed, no_text = (
-        folder / name for name in ("not json.ipynb", "final FINAL.ipynb", os.fsdecode(b"m\xfcller.ipynb"))
-    )
-    not_json.write_text("<html>")
-    for copy in (renamed, no_text):
-        shutil.copy(SOURCE / UNIT / f"{UNIT}.ipynb", copy)
-    paths = [RELEASED, not_json, renamed, no_text]
-    result = autograder("mark", *paths, "--require-isolation", "A")
-    assert (result.returncode, result.stderr) == (0, "")
-    return paths, [json.loads(line) for line in result.stdout.splitlines()]
-
-
-def test_mark_prints_one_json_object_a_notebook(marked):
-    paths, reports = marked
-    full = course.unit(UNIT).max_score
-    assert [(r["notebook"], r["unit"], r["status"], r["score"]) for r in reports] == [
-        (RELEASED, UNIT, "graded", 0.0),
-        (str(paths[1]), None, "damaged", 0.0),
-        (str(paths[2]), UNIT, "graded", full),
-        (str(paths[3]).encode("utf-8", "surrogateescape").decode("utf-8", "replace"), UNIT, "graded", full),
-    ]
-    exercise = reports[0]["exercises"][0]
-    assert {"name", "status", "score", "max_score", "diagnosis", "message", "tests"} <= exercise.keys()
-    assert {"name", "outcome", "points", "message"} <= exercise["tests"][0].keys()
-    assert {"isolation", "device", "max_score"} <= reports[0].keys()
-    assert reports[0]["isolation"] == "A"
-
-
 DAMAGED = {
     "empty": (b"", "not JSON"),
     "binary": (b"\x89PNG\r\n\xff\xfe", "not JSON"),
@@ -71,19 +39,65 @@ DAMAGED = {
 }
 
 
-def test_mark_gives_every_file_a_status_and_a_reason(autograder, tmp_path):
+@pytest.fixture(scope="module")
+def marked(autograder, tmp_path_factory):
+    """What one `mark` says of many files, and where they are: four notebooks, one with a strange name, no notebooks."""
+    folder = tmp_path_factory.mktemp("marked")
+    not_json, renamed, no_text, strange = (
+        folder / name
+        for name in (
+            "not json.ipynb",
+            "final FINAL.ipynb",
+            os.fsdecode(b"m\xfcller.ipynb"),
+            "a\u009b31m[red]\u202e.ipynb",
+        )
+    )
+    not_json.write_text("<html>")
+    for copy in (renamed, no_text):
+        shutil.copy(SOURCE / UNIT / f"{UNIT}.ipynb", copy)
+    shutil.copy(RELEASE / UNIT / f"{UNIT}.ipynb", strange)
     for name, (content, _) in DAMAGED.items():
-        (tmp_path / name).write_bytes(content)
-    (tmp_path / "link").symlink_to(RELEASE / UNIT / f"{UNIT}.ipynb")
-    (tmp_path / "loop").symlink_to("loop")
+        (folder / name).write_bytes(content)
+    (folder / "link").symlink_to(RELEASE / UNIT / f"{UNIT}.ipynb")
+    (folder / "loop").symlink_to("loop")
     names = [*DAMAGED, "link", "loop", "not there", "."]
-    result = autograder("mark", *(tmp_path / name for name in names))
+    paths = [RELEASED, not_json, renamed, no_text, strange, *(folder / name for name in names)]
+    result = autograder("mark", *paths, "--require-isolation", "A")
     assert (result.returncode, result.stderr) == (0, "")
-    reports = [json.loads(line) for line in result.stdout.splitlines()]
+    reports = result.stdout.splitlines()
+    assert len(reports) == len(paths)
+    return paths, [json.loads(line) for line in reports], reports
+
+
+def test_mark_prints_one_json_object_a_notebook(marked):
+    paths, reports, _ = marked
+    full = course.unit(UNIT).max_score
+    assert [(r["notebook"], r["unit"], r["status"], r["score"]) for r in reports[:4]] == [
+        (RELEASED, UNIT, "graded", 0.0),
+        (str(paths[1]), None, "damaged", 0.0),
+        (str(paths[2]), UNIT, "graded", full),
+        (str(paths[3]).encode("utf-8", "surrogateescape").decode("utf-8", "replace"), UNIT, "graded", full),
+    ]
+    exercise = reports[0]["exercises"][0]
+    assert {"name", "status", "score", "max_score", "diagnosis", "message", "tests"} <= exercise.keys()
+    assert {"name", "outcome", "points", "message"} <= exercise["tests"][0].keys()
+    assert {"isolation", "device", "max_score"} <= reports[0].keys()
+    assert reports[0]["isolation"] == "A"
+
+
+def test_mark_gives_every_file_a_status_and_a_reason(marked):
+    reports = marked[1][5:]
     assert {report["status"] for report in reports} == {"damaged"}
     reasons = [*(reason for _, reason in DAMAGED.values()), *["regular file"] * 2, "cannot be read", "regular file"]
     for report, reason in zip(reports, reasons, strict=True):
         assert reason in report["message"], report["notebook"]
+
+
+def test_the_json_of_mark_is_printable(marked):
+    paths, reports, lines = marked
+    assert "\u009b" not in lines[4]
+    assert "\\u009b31m[red]\\u202e" in lines[4]
+    assert reports[4]["notebook"] == str(paths[4])
 
 
 @pytest.mark.parametrize(
@@ -215,7 +229,7 @@ def test_the_level_and_what_it_consists_of_stand_with_the_mark(marked):
 
 
 def test_a_file_whose_name_is_no_text_is_marked_like_any_other(marked):
-    report = marked[1][-1]
+    report = marked[1][3]
     assert report["score"] == report["max_score"]
     assert report["notebook"].endswith("m\ufffdller.ipynb")
 

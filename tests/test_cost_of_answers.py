@@ -7,19 +7,15 @@ import sys
 import time
 from typing import Any
 
-import msgspec
 import pytest
 import torch
 
 from autograder.compare import Expected, Mismatch, assert_close, describe
-from autograder.course.settings import load
 from autograder.sandbox.inside import protocol
 from autograder.sandbox.inside.arguments import Arguments
 from autograder.sandbox.inside.faults import Unusable
 from autograder.sandbox.inside.operations import Build, Call, NamedParameters
-from autograder.sandbox.launch import launch
 from autograder.sandbox.losses import Crashed, TimedOut
-from autograder.sandbox.server import WarmParent
 from autograder.student.allowance import MOST_BYTES, Allowance
 from autograder.student.sandboxed import SandboxedNotebook
 from tests import REPOSITORY
@@ -160,15 +156,15 @@ while time.process_time() < 30:
 
 
 @pytest.mark.parametrize("level", ["A", "B"])
-def test_a_limit_on_cpu_time_that_is_put_off_holds_all_the_same(level):
+def test_a_limit_on_cpu_time_that_is_put_off_holds_all_the_same(level, warm_parent):
     """Nothing else would end it: the wall is a hundred seconds away."""
-    limits = msgspec.structs.replace(load().limits, wall_factor=100)
-    with WarmParent(launch(level, limits, cuda=False)) as parent:
-        worker = parent.fork("cpu")
-        begun = time.monotonic()
-        with pytest.raises(TimedOut):
-            worker.request({"operation": "cell", "cell": "c", "source": PUTS_ITS_LIMIT_OFF}, cpu_seconds=1)
-        assert time.monotonic() - begun < 100
+    worker = warm_parent(level).fork("cpu")
+    cell = {"operation": "cell", "cell": "c", "source": PUTS_ITS_LIMIT_OFF}
+    begun = time.monotonic()
+    with pytest.raises(TimedOut):
+        worker.request(cell, cpu_seconds=1, wall_seconds=100)
+    assert time.monotonic() - begun < 100
+    worker.end()
 
 
 @pytest.mark.parametrize("unit", UNITS)

@@ -257,6 +257,9 @@ def test_interrupted_by_hand_and_run_again(begun, tmp_path):
         shutil.copytree(begun, folder)
         for number in range(4):
             hand_in(folder, f"late-{number}", notebook(why_softmax=f"Answer {number}."))
+        # Takes a while, so that there is time to interrupt however busy the machine is.
+        waits = "import time\ntime.sleep(5)\n" + catalogue.solutions(UNIT)["softmax"].source()
+        hand_in(folder, "late-2", notebook(softmax=waits))
     page = root / "feedback" / "late-0" / UNIT / f"{UNIT}.html"
     run = subprocess.Popen(
         [*COMMAND, root, "--markers", "1"],

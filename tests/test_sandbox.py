@@ -4,7 +4,6 @@ import ast
 import contextlib
 import json
 import os
-import re
 import signal
 import socket
 import struct
@@ -462,34 +461,6 @@ def test_a_grader_and_its_workers_keep_to_the_processor_that_they_are_given(mark
     words = [next(e for e in exercises if e.name == "softmax").message for exercises in told]
     assert f"RuntimeError: [{core}]" in words[0]
     assert f"RuntimeError: {sorted(os.sched_getaffinity(0))}" in words[1]
-
-
-@pytest.mark.parametrize("level", ["A", "B", "none"])
-def test_the_sandbox_ends_with_its_grader_whatever_ends_that(level):
-    settings = Settings(Isolation(level, trust_submissions=level == "none"), LIMITS, check=CHECK)
-    marker = Marker("cpu", settings)
-    assert marker.ready.isolation == level
-    below = {int(entry.name) for entry in Path("/proc").glob("[0-9]*") if has_ancestor(entry, marker.pid)}
-    assert below
-    os.kill(marker.pid, signal.SIGKILL)
-    marker.close()
-    deadline = time.monotonic() + 20
-    while any(Path(f"/proc/{pid}").exists() for pid in below) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not [pid for pid in below if Path(f"/proc/{pid}").exists()]
-
-
-def has_ancestor(entry, pid):
-    """Whether a process, as /proc has it, stands below another."""
-    while entry.name not in ("0", "1"):
-        try:
-            parent = re.search(r"PPid:\s(\d+)", (entry / "status").read_text())[1]
-        except FileNotFoundError:
-            return False
-        if int(parent) == pid:
-            return True
-        entry = Path("/proc") / parent
-    return False
 
 
 FILLS = {

@@ -29,7 +29,7 @@ from autograder.gradebook.roster import BadRoster
 from autograder.gradebook.time_stamp import time_in
 from autograder.handed_in.student_id import can_be_id
 from autograder.nbgrader_plugin.grades_csv import text
-from tests import RELEASE, REPOSITORY, SOURCE
+from tests import REPOSITORY, SOURCE
 
 from . import nbgrader_command
 
@@ -326,15 +326,6 @@ def test_json_and_terminal_get_no_control_characters(name):
     assert json.loads(line) == {"name": name}
     assert line.decode()[:-1].isprintable()
     assert shown(name).plain.replace("\n", "").isprintable()
-
-
-def test_the_json_of_mark_is_printable(autograder, tmp_path):
-    file = tmp_path / "a\u009b31m[red]\u202e.ipynb"
-    file.write_bytes((RELEASE / UNIT / f"{UNIT}.ipynb").read_bytes())
-    result = autograder("mark", file)
-    assert "\u009b" not in result.stdout
-    assert "\\u009b31m[red]\\u202e" in result.stdout
-    assert json.loads(result.stdout)["notebook"] == str(file)
 
 
 def test_a_course_without_a_gradebook_takes_any_good_id(tmp_path):

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+from functools import cache
+from itertools import islice
 
 import nbformat
 import pytest
@@ -24,20 +26,42 @@ sys.meta_path.insert(0, Hidden())
 """
 
 
-@pytest.fixture
-def run_all(tmp_path):
-    """Run All on a notebook in a copy of the released folder; the outputs by cell id."""
-    (tmp_path / "sitecustomize.py").write_text(OURS_ALONE)
+@pytest.fixture(scope="module")
+def run_all(tmp_path_factory):
+    """Run All on a notebook in a copy of the released folder; the outputs by cell id.
 
-    def run_all(unit, content):
-        folder = tmp_path / unit
+    Of several notebooks, one after another in the same kernel, as a student types and runs all again.
+    """
+    hiding = tmp_path_factory.mktemp("hiding")
+    (hiding / "sitecustomize.py").write_text(OURS_ALONE)
+
+    def run_all(unit, *contents):
+        folder = tmp_path_factory.mktemp("released") / unit
         shutil.copytree(RELEASE / unit, folder)
-        notebook = nbformat.reads(content.decode(), as_version=4)
-        client = NotebookClient(notebook, resources={"metadata": {"path": str(folder)}}, timeout=120)
-        client.execute(env={**os.environ, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"})
-        return {cell.id: cell.get("outputs", []) for cell in notebook.cells}
+        notebooks = [nbformat.reads(content.decode(), as_version=4) for content in contents]
+        cells = [cell for notebook in notebooks for cell in notebook.cells]
+        ids = [cell.id for cell in cells]
+        for number, cell in enumerate(cells):
+            cell.id = str(number)
+        together = nbformat.v4.new_notebook(cells=cells, metadata=notebooks[0].metadata)
+        client = NotebookClient(together, resources={"metadata": {"path": str(folder)}}, timeout=120)
+        client.execute(env={**os.environ, "PYTHONPATH": str(hiding), "OMP_NUM_THREADS": "1"})
+        outputs = iter(zip(ids, [cell.get("outputs", []) for cell in cells], strict=True))
+        return [dict(islice(outputs, len(notebook.cells))) for notebook in notebooks]
 
     return run_all
+
+
+@pytest.fixture(scope="module")
+def worked_through(run_all):
+    """What a unit shows when all is run: untouched, and again with the answers typed in."""
+
+    @cache
+    def worked_through(unit):
+        answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
+        return run_all(unit, (RELEASE / unit / f"{unit}.ipynb").read_bytes(), filled_in(unit, answers))
+
+    return worked_through
 
 
 def shown(outputs):
@@ -50,8 +74,8 @@ def value(outputs):
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
-def test_run_all_reaches_the_end_of_the_untouched_notebook(run_all, unit):
-    outputs = run_all(unit, (RELEASE / unit / f"{unit}.ipynb").read_bytes())
+def test_run_all_reaches_the_end_of_the_untouched_notebook(worked_through, unit):
+    outputs, _ = worked_through(unit)
     for exercise in course.unit(unit).exercises:
         assert value(outputs[exercise.check]) == 0
         assert "is not written yet" in shown(outputs[exercise.check])
@@ -59,9 +83,8 @@ def test_run_all_reaches_the_end_of_the_untouched_notebook(run_all, unit):
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
-def test_with_the_answers_typed_in_every_check_passes(run_all, unit):
-    answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
-    outputs = run_all(unit, filled_in(unit, answers))
+def test_with_the_answers_typed_in_every_check_passes(worked_through, unit):
+    _, outputs = worked_through(unit)
     for exercise in course.unit(unit).exercises:
         assert value(outputs[exercise.check]) == exercise.points
         assert "passes on the public examples" in shown(outputs[exercise.check])
@@ -74,7 +97,7 @@ def test_the_check_says_what_differs(run_all):
         "scaled_softmax": "def scaled_softmax(scores, d_k):\n    return torch.softmax(scores / d_k, dim=-1)",
         "SelfAttention_v1": "class SelfAttention_v1(nn.Module):\n    def forward(self, x): return x",
     }
-    outputs = run_all(unit, filled_in(unit, wrong))
+    (outputs,) = run_all(unit, filled_in(unit, wrong))
     assert "shape (7, 5); (5, 7) is expected" in shown(outputs["test_attention_scores"])
     assert "places; the first, [0, 0], is" in shown(outputs["test_scaled_softmax"])
     assert "It raised TypeError" in shown(outputs["test_SelfAttention_v1"])

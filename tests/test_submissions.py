@@ -12,7 +12,19 @@ from autograder.student.face import Student
 from autograder.student.recording import Recording
 from tests import RELEASE, SOURCE
 
+from .typed import alone
+
 UNIT = "self_attention"
+
+
+@pytest.fixture
+def mark_one(marker):
+    """Marks one exercise of the unit with this answer; what is asked of the others too is asked with `mark`."""
+
+    def mark_one(exercise, code):
+        return marker.mark("typed.ipynb", alone(UNIT, **{exercise: code}), UNIT).exercise(exercise)
+
+    return mark_one
 
 
 def statuses(report):
@@ -48,9 +60,8 @@ TRIVIAL_FUNCTIONS = {
 
 @pytest.mark.parametrize("body", TRIVIAL_FUNCTIONS.values(), ids=TRIVIAL_FUNCTIONS)
 @pytest.mark.parametrize("exercise", ["attention_scores", "scaled_softmax"])
-def test_trivial_function_scores_zero(mark, exercise, body):
-    report = mark(**{exercise: f"def {exercise}(a, b):\n    {body}"})
-    assert report.exercise(exercise).score == 0
+def test_trivial_function_scores_zero(mark_one, exercise, body):
+    assert mark_one(exercise, f"def {exercise}(a, b):\n    {body}").score == 0
 
 
 TRIVIAL_FORWARDS = {
@@ -63,7 +74,7 @@ TRIVIAL_FORWARDS = {
 
 @pytest.mark.parametrize("parameters", [True, False], ids=["with parameters", "without"])
 @pytest.mark.parametrize("body", TRIVIAL_FORWARDS.values(), ids=TRIVIAL_FORWARDS)
-def test_trivial_module_scores_zero(mark, body, parameters):
+def test_trivial_module_scores_zero(mark_one, body, parameters):
     weights = "".join(
         f"        self.{name} = nn.Parameter(torch.rand(d_in, d_out))\n"
         for name in (("W_query", "W_key", "W_value") if parameters else ())
@@ -72,7 +83,7 @@ def test_trivial_module_scores_zero(mark, body, parameters):
         "class SelfAttention_v1(nn.Module):\n    def __init__(self, d_in, d_out):\n        super().__init__()\n"
         f"        self.d_out = d_out\n{weights}    def forward(self, x):\n        {body}"
     )
-    assert mark(SelfAttention_v1=code).exercise("SelfAttention_v1").score == 0
+    assert mark_one("SelfAttention_v1", code).score == 0
 
 
 SCALED_SOFTMAX = "def scaled_softmax(scores, d_k):\n    "
@@ -110,26 +121,24 @@ def test_a_strange_cell_costs_nothing(mark, code):
     assert (report.status, report.score) == ("graded", report.max_score)
 
 
-def test_an_exercise_of_the_wrong_kind_is_said(mark):
-    exercise = mark(SelfAttention_v1="def SelfAttention_v1(d_in, d_out): pass").exercise("SelfAttention_v1")
+def test_an_exercise_of_the_wrong_kind_is_said(mark_one):
+    exercise = mark_one("SelfAttention_v1", "def SelfAttention_v1(d_in, d_out): pass")
     assert (exercise.status, exercise.message) == (
         "failed",
         "`SelfAttention_v1` should be a class; here it is a function.",
     )
 
 
-def test_a_missing_forward_is_not_an_unwritten_stub(mark):
+def test_a_missing_forward_is_not_an_unwritten_stub(mark_one):
     code = (
         "class SelfAttention_v1(nn.Module):\n    def foward(self, x): return x\n"
         "    def __init__(self, a, b):\n        super().__init__()"
     )
-    assert 'is missing the required "forward" function' in messages(
-        mark(SelfAttention_v1=code).exercise("SelfAttention_v1")
-    )
+    assert 'is missing the required "forward" function' in messages(mark_one("SelfAttention_v1", code))
 
 
-def test_half_a_character_in_an_error_is_only_an_error(mark):
-    exercise = mark(scaled_softmax=SCALED_SOFTMAX + "raise ValueError(chr(0xd800))").exercise("scaled_softmax")
+def test_half_a_character_in_an_error_is_only_an_error(mark_one):
+    exercise = mark_one("scaled_softmax", SCALED_SOFTMAX + "raise ValueError(chr(0xd800))")
     assert "Raised ValueError: ?" in messages(exercise)
 
 
@@ -144,9 +153,8 @@ STRANGE_RESULTS = {
 
 
 @pytest.mark.parametrize("body", STRANGE_RESULTS.values(), ids=STRANGE_RESULTS)
-def test_a_strange_result_is_a_wrong_result(mark, body):
-    report = mark(scaled_softmax=SCALED_SOFTMAX + body)
-    exercise = report.exercise("scaled_softmax")
+def test_a_strange_result_is_a_wrong_result(mark_one, body):
+    exercise = mark_one("scaled_softmax", SCALED_SOFTMAX + body)
     assert (exercise.status, exercise.score) == ("failed", 0)
     assert {test.outcome for test in exercise.tests} <= {"failed", "withheld"}
 
@@ -165,11 +173,11 @@ def test_warnings_and_stderr_cost_nothing(mark):
     assert (report.status, report.score) == ("graded", report.max_score)
 
 
-def test_of_two_definitions_the_last_counts(mark):
+def test_of_two_definitions_the_last_counts(mark_one):
     right = catalogue.solutions(UNIT)["scaled_softmax"].source()
     wrong = catalogue.misconceptions(UNIT)["divided_by_d_k"].source()
-    assert mark(scaled_softmax=f"{wrong}\n\n{right}").exercise("scaled_softmax").status == "passed"
-    assert mark(scaled_softmax=f"{right}\n\n{wrong}").exercise("scaled_softmax").status == "failed"
+    assert mark_one("scaled_softmax", f"{wrong}\n\n{right}").status == "passed"
+    assert mark_one("scaled_softmax", f"{right}\n\n{wrong}").status == "failed"
 
 
 IPYTHON = """%matplotlib inline
@@ -216,25 +224,25 @@ WRONG_RESULTS = {
 
 
 @pytest.mark.parametrize(("body", "words"), WRONG_RESULTS.values(), ids=WRONG_RESULTS)
-def test_what_came_back_is_said_in_words(mark, body, words):
-    exercise = mark(scaled_softmax=SCALED_SOFTMAX + body).exercise("scaled_softmax")
+def test_what_came_back_is_said_in_words(mark_one, body, words):
+    exercise = mark_one("scaled_softmax", SCALED_SOFTMAX + body)
     assert exercise.status == "failed"
     assert words in messages(exercise)
 
 
-def test_wrong_signature(mark):
-    exercise = mark(scaled_softmax="def scaled_softmax(scores): return scores").exercise("scaled_softmax")
+def test_wrong_signature(mark_one):
+    exercise = mark_one("scaled_softmax", "def scaled_softmax(scores): return scores")
     assert (exercise.status, exercise.score) == ("failed", 0)
     assert "TypeError: scaled_softmax() takes 1 positional argument but 2 were given" in messages(exercise)
 
 
-def test_forbidden_library_costs_the_exercise(mark):
+def test_forbidden_library_costs_the_exercise(mark_one):
     code = """
 def attention_scores(queries, keys):
     F.scaled_dot_product_attention(queries[None], keys[None], keys[None])
     return queries @ keys.transpose(-2, -1)
 """
-    exercise = mark(attention_scores=code).exercise("attention_scores")
+    exercise = mark_one("attention_scores", code)
     assert (exercise.status, exercise.score) == ("forbidden", 0)
     assert "library attention" in exercise.message
 
@@ -256,9 +264,9 @@ SAMPLE = {
 
 
 @pytest.mark.parametrize("name", SAMPLE.values(), ids=SAMPLE)
-def test_a_mistake_is_named_through_both_processes(mark, name):
+def test_a_mistake_is_named_through_both_processes(mark_one, name):
     entry = catalogue.misconceptions(UNIT)[name]
-    exercise = mark(**{entry.exercise: entry.source()}).exercise(entry.exercise)
+    exercise = mark_one(entry.exercise, entry.source())
     assert exercise.diagnosis is not None
     assert exercise.diagnosis.name == name
 
@@ -270,17 +278,15 @@ def test_right_answers_get_full_marks_through_both_processes(mark):
     assert [e.name for e in report.exercises if e.status != "passed"] == []
 
 
-def test_a_mistake_nobody_knows_gets_no_name(mark):
+def test_a_mistake_nobody_knows_gets_no_name(mark_one):
     code = SCALED_SOFTMAX + "return torch.softmax(scores / (d_k + 1) ** 0.5, dim=-1)"
-    exercise = mark(scaled_softmax=code).exercise("scaled_softmax")
+    exercise = mark_one("scaled_softmax", code)
     assert (exercise.status, exercise.diagnosis) == ("failed", None)
     assert "differs in" in messages(exercise)
 
 
-def test_an_error_says_where_it_was_raised(mark):
-    exercise = mark(scaled_softmax=SCALED_SOFTMAX + "x = 1\n    return scores / (x - 1 + scor)").exercise(
-        "scaled_softmax"
-    )
+def test_an_error_says_where_it_was_raised(mark_one):
+    exercise = mark_one("scaled_softmax", SCALED_SOFTMAX + "x = 1\n    return scores / (x - 1 + scor)")
     assert "NameError: name 'scor' is not defined (line 3 of the cell `scaled_softmax`)" in messages(exercise)
 
 
@@ -290,11 +296,11 @@ def test_marks_repeat(mark):
 
 
 @pytest.mark.parametrize("values", ["torch.eye(len(words))", "torch.zeros(len(words), 0)", "['a'] * len(words)"])
-def test_a_vocabulary_of_other_things_than_numbers_is_a_mistake_and_not_our_fault(mark, values):
+def test_a_vocabulary_of_other_things_than_numbers_is_a_mistake_and_not_our_fault(mark_one, values):
     code = (
         f"def build_vocab(sentence):\n    words = sorted(set(sentence.split()))\n    return dict(zip(words, {values}))"
     )
-    assert mark(build_vocab=code).exercise("build_vocab").status == "failed"
+    assert mark_one("build_vocab", code).status == "failed"
 
 
 def test_a_cell_with_a_name_without_end_and_marks_of_its_own_stays_short(marker):
@@ -369,7 +375,7 @@ def test_a_sentence_names_the_cause(marker, exercise, old, new, words):
 @pytest.mark.parametrize("unit", [CAUSAL, "multi_head_attention"])
 def test_dropout_that_spares_is_caught_in_the_large_classes(marker, unit, kept):
     exercise = {CAUSAL: "CausalAttention", "multi_head_attention": "MultiHeadAttention"}[unit]
-    answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
+    right = catalogue.solutions(unit)[exercise].source()
     drop = f"""class Sparing(nn.Dropout):
     def forward(self, weights):
         p = self.p
@@ -377,11 +383,11 @@ def test_dropout_that_spares_is_caught_in_the_large_classes(marker, unit, kept):
 
 
 """
-    assert "nn.Dropout(dropout)" in answers[exercise]
-    answers[exercise] = drop + answers[exercise].replace("nn.Dropout(dropout)", "Sparing(dropout)")
+    assert "nn.Dropout(dropout)" in right
+    answer = drop + right.replace("nn.Dropout(dropout)", "Sparing(dropout)")
     failed = [
         test
-        for test in marker.mark("typed.ipynb", filled_in(unit, answers)).exercise(exercise).tests
+        for test in marker.mark("typed.ipynb", alone(unit, **{exercise: answer}), unit).exercise(exercise).tests
         if test.outcome == "failed"
     ]
     assert [test.name for test in failed] == ["test_dropout_in_training"]

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from autograder.client.marker import Marker
 from autograder.course.settings import Isolation, Settings, load
 from autograder.sandbox import temporary
+from autograder.sandbox.launch import launch
+from autograder.sandbox.server import WarmParent
 from tests import CHECK, REPOSITORY
 
-from .processes import runs
+from .processes import below, runs
 
 MAKES = """
 import sys, time
@@ -85,34 +86,39 @@ def test_what_others_put_there_stays(place):
     assert sorted(place.rglob("*")) == before
 
 
-@pytest.mark.parametrize("level", ["A", "B"])
-def test_a_grader_that_is_killed_leaves_nothing_for_long(level, place):
-    settings = Settings(Isolation(level), load().limits, check=CHECK)
+@pytest.mark.parametrize("level", ["A", "B", "none"])
+def test_a_grader_that_is_killed_takes_its_sandbox_with_it_and_leaves_nothing_for_long(level, place):
+    settings = Settings(Isolation(level, trust_submissions=level == "none"), load().limits, check=CHECK)
     with Marker("cpu", settings) as marker:
-        assert marker.ready
+        assert marker.ready.isolation == level
+        sandbox = below(marker.pid)
+        assert sandbox
         assert list(place.iterdir())
         os.kill(marker.pid, signal.SIGKILL)
-    with Marker("cpu", settings) as marker:
-        assert marker.ready
-        assert len(list(place.iterdir())) == 1
+    deadline = time.monotonic() + 60
+    while any(map(runs, sandbox)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [pid for pid in sandbox if runs(pid)]
+    next_run = launch("B", load().limits, cuda=False).confined
+    assert list(place.iterdir()) == [next_run.room]
+    next_run.process.kill()
+    next_run.end(60)
     assert not list(place.iterdir())
 
 
-@pytest.mark.parametrize("has_begun", [True, False])
-def test_a_worker_does_not_outlive_a_warm_parent_that_is_killed(has_begun):
-    from autograder.sandbox.launch import launch
-    from autograder.sandbox.server import WarmParent
-
+def test_a_worker_does_not_outlive_a_warm_parent_that_is_killed():
+    """Neither one that has been asked something nor one that has just been forked."""
     with WarmParent(launch("B", load().limits, cuda=False)) as parent:
-        worker = parent.fork("cpu")
-        (pid,) = parent.processes()
-        if has_begun:
-            worker.request({"operation": "cell", "cell": "", "source": "pass"}, cpu_seconds=5)
-        keeps_open = os.dup(worker._connection.fileno())
+        workers = [parent.fork("cpu"), parent.fork("cpu")]
+        pids = parent.processes()
+        assert len(pids) == 2
+        workers[0].request({"operation": "cell", "cell": "", "source": "pass"}, cpu_seconds=5)
+        keep_open = [os.dup(worker._connection.fileno()) for worker in workers]
         os.kill(parent.pid, signal.SIGKILL)
-        deadline = time.monotonic() + 20
-        while runs(pid) and time.monotonic() < deadline:
+        deadline = time.monotonic() + 60
+        while any(map(runs, pids)) and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert not runs(pid)
-        os.close(keeps_open)
-        worker.end()
+        assert not [pid for pid in pids if runs(pid)]
+        for kept, worker in zip(keep_open, workers, strict=True):
+            os.close(kept)
+            worker.end()
