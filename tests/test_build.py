@@ -7,10 +7,10 @@ import re
 import pytest
 
 from autograder import catalogue, course
-from autograder.build import course_files
+from autograder.build import course_files, released_check
 from autograder.build.solution_cell import solution_cell, written_answers
 from autograder.build.source_notebook import BuildError, digest, source_notebook
-from autograder.notebook import joined
+from autograder.handout.names import WRITTEN
 from tests import RELEASE, REPOSITORY, SOURCE
 
 from .graders import listed
@@ -102,10 +102,10 @@ def test_release_holds_no_answer_no_mistake_and_no_grader(unit):
         "known_mistakes.json",
         "public_examples.json",
     }
-    assert (RELEASE / unit / "attention_check.py").read_text() == course_files.released_check()
+    assert (RELEASE / unit / "attention_check.py").read_text() == released_check.released_check()
     data = "\n".join(path.read_text() for path in sorted((RELEASE / unit).glob("*.json")))
     cells = json.loads((RELEASE / unit / f"{unit}.ipynb").read_text())["cells"]
-    released = data + "\n".join(joined(cell["source"]) for cell in cells)
+    released = data + "\n".join(course.joined(cell["source"]) for cell in cells)
     solutions = catalogue.solutions(unit)
     for answer in written_answers((REPOSITORY / "solutions" / f"{unit}.py").read_text()).values():
         assert answer[:60] not in released
@@ -121,13 +121,32 @@ def test_release_holds_no_answer_no_mistake_and_no_grader(unit):
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
-def test_release_holds_the_cases_of_public_graders_and_of_no_other(unit):
-    examples = json.loads((RELEASE / unit / "public_examples.json").read_text())
-    released = {example["statement"] for exercise in examples.values() for example in exercise["examples"]}
+def test_release_asks_what_every_grader_asks_or_says_that_it_does_not(unit):
+    exercises = json.loads((RELEASE / unit / "public_examples.json").read_text())
+    exercises.pop(WRITTEN)
+    tried = [example for exercise in exercises.values() for example in exercise["examples"]]
+    said = [example["statement"] for example in tried]
+    said += [statement for exercise in exercises.values() for statement in exercise["not_tried"]]
     graders = [grader for grader in listed() if grader.exercise.startswith(f"{unit}.")]
-    public = [grader for grader in graders if "public" in grader.markers.split(",")]
-    assert released == {grader.statement for grader in public}
-    assert sum(len(exercise["examples"]) for exercise in examples.values()) == len(public) < len(graders)
+    assert sorted(said) == sorted(grader.statement for grader in graders)
+    public = sorted(grader.statement for grader in graders if "public" in grader.markers.split(","))
+    assert sorted(example["statement"] for example in tried if example["public"]) == public
+
+
+@pytest.mark.parametrize("unit", course.unit_names())
+def test_the_points_of_written_questions_are_released(unit):
+    released = json.loads((RELEASE / unit / "public_examples.json").read_text())[WRITTEN]
+    solutions = (REPOSITORY / "solutions" / f"{unit}.py").read_text()
+    assert released.keys() == written_answers(solutions).keys()
+    assert all(points > 0 for points in released.values())
+
+
+def test_two_modules_of_the_check_may_not_define_the_same_name(monkeypatch, tmp_path):
+    again = tmp_path / "again.py"
+    again.write_text('"""Again."""\n\nimport json\n\n\ndef example():\n    return json\n')
+    monkeypatch.setattr(released_check, "MODULES", (*released_check.MODULES, again))
+    with pytest.raises(AssertionError, match="define example"):
+        released_check.released_check()
 
 
 def _body_lines(source):

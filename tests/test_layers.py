@@ -13,10 +13,10 @@ FLOORS = [
     {"cli"},
     {"classroom", "build", "proof", "nbgrader_plugin"},
     {"marking", "gradebook"},
-    {"client", "catalogue", "graders", "diagnosis", "tracing", "feedback"},
-    {"course", "student"},
+    {"client", "catalogue", "graders", "diagnosis", "feedback", "tracing"},
+    {"course", "student", "handout"},
     {"formatting", "compare", "handed_in"},
-    {"sandbox", "handout", "report", "notebook"},
+    {"sandbox", "report", "notebook"},
 ]
 HEIGHT = {room: -floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 OF_COURSE = {"hidden", "misconceptions", "right_answers"}

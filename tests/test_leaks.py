@@ -1,16 +1,23 @@
 """What a student gets to read holds nothing that is hidden."""
 
+import json
 import re
 import time
 
 import msgspec
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder import catalogue, course
 from autograder.course.cells import filled_in
+from autograder.graders.collected import collected
+from autograder.handout.written_values import as_value
+from autograder.marking.examiner import candidate_bench
 from autograder.marking.redaction import without_folders
+from autograder.sandbox.inside.operations import Call, LoadParameters
+from autograder.student.face import Student
 from tests import RELEASE, REPOSITORY
 
 UNIT = "self_attention"
@@ -135,3 +142,71 @@ def test_the_release_holds_no_hidden_grader_no_answer_and_no_mistake(unit):
     public = (REPOSITORY / "exercises" / f"{unit}.py").read_text()
     secret = lines_of("autograder/hidden", "solutions", "autograder/misconceptions", "autograder/right_answers")
     assert [line for line in secret if line in released and line not in public] == []
+
+
+class Kept:
+    """The solutions, and every number and word that a grader shows them or has of them."""
+
+    def __init__(self, unit):
+        self.bench = candidate_bench(unit, None)
+        self.tensors, self.texts = [], set()
+
+    def ask(self, operation):
+        given = self.bench.ask(operation)
+        if isinstance(operation, Call):
+            cotangents = operation.cotangents or ()
+            self.keep([*operation.arguments.positional, *cotangents, given.value, given.gradients])
+        elif isinstance(operation, LoadParameters):
+            self.keep(list(operation.values.values()))
+        return given
+
+    def keep(self, value):
+        if isinstance(value, torch.Tensor):
+            self.tensors.append(value.detach().double())
+        elif isinstance(value, str):
+            self.texts.add(value)
+        elif isinstance(value, dict):
+            self.keep(list(value))
+        elif isinstance(value, list | tuple):
+            for one in value:
+                self.keep(one)
+
+
+def released_values(plain):
+    """Every value that the released examples hold."""
+    if isinstance(plain, dict) and plain.keys() & {"shape", "plain"}:
+        yield as_value(plain)
+    elif isinstance(plain, dict | list):
+        for one in plain.values() if isinstance(plain, dict) else plain:
+            yield from released_values(one)
+
+
+def tells(tensor):
+    """Whether a tensor has numbers that somebody drew: not few, and not zeros and ones alone."""
+    return tensor.numel() > 3 and len(tensor.unique()) > 3
+
+
+@pytest.fixture(scope="module")
+def graders():
+    return collected()
+
+
+@pytest.mark.parametrize("unit", course.unit_names())
+def test_no_released_example_has_a_hidden_case_s_numbers(graders, unit):
+    hidden, public = Kept(unit), Kept(unit)
+    for its_graders in graders[unit].values():
+        for grader in its_graders:
+            grader.ask(Student(public if grader.is_public else hidden))
+    released = Kept(unit)
+    examples = json.loads((RELEASE / unit / "public_examples.json").read_text())
+    released.keep(list(released_values(examples)))
+    shapes = {}
+    for one in filter(tells, released.tensors):
+        shapes.setdefault(one.shape, []).append(one)
+    assert len(shapes) > 10
+    for one in filter(tells, hidden.tensors):
+        if any(torch.equal(one, other) for other in public.tensors):
+            continue
+        assert not any(torch.allclose(one, other, rtol=1e-4) for other in shapes.get(one.shape, ()))
+    words = {text for text in hidden.texts - public.texts if len(text) > 3}
+    assert [text for text in words if json.dumps(text) in json.dumps(examples)] == []

@@ -1,6 +1,8 @@
 """The release as a student uses it: in a real kernel, in a folder of its own, with the check that comes with it."""
 
+import html
 import os
+import re
 import shutil
 from functools import cache
 from itertools import islice
@@ -9,6 +11,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
+from nbgrader.utils import determine_grade
 
 from autograder import catalogue, course
 from autograder.course.cells import filled_in
@@ -65,7 +68,9 @@ def worked_through(run_all):
 
 
 def shown(outputs):
-    return "".join(o.get("text", "") for o in outputs if o.output_type == "stream" and o.name == "stdout")
+    """What a student sees of a check: the page that its score is shown as."""
+    (result,) = [o.data["text/html"] for o in outputs if o.output_type == "execute_result"]
+    return html.unescape(re.sub(r"<style>.*?</style>|<[^>]+>", " ", result, flags=re.S))
 
 
 def value(outputs):
@@ -103,6 +108,37 @@ def test_the_check_says_what_differs(run_all):
     assert "It raised TypeError" in shown(outputs["test_SelfAttention_v1"])
     assert value(outputs["test_attention_scores"]) == 0
     assert value(outputs["test_scaled_softmax"]) < course.unit(unit).exercise("scaled_softmax").points
+
+    assert value(outputs["test_scaled_softmax"]) > 0
+    page = shown(outputs["test_SelfAttention_v1"])
+    assert "✗ failed" in page
+    assert "0 of 5 points" in page
+    assert re.search(r"yours.*[\d.]+ ≠.*expected", shown(outputs["test_scaled_softmax"]), re.S)
+
+
+def test_an_error_is_told_with_the_lines_of_the_cell_and_what_was_printed(run_all):
+    unit = "self_attention"
+    wrong = {
+        "scaled_softmax": "def scaled_softmax(scores, d_k):\n    print('I see', d_k)\n    return _rest(scores)\n\n\n"
+        "def _rest(scores):\n    return scores @ scores.absent"
+    }
+    page = shown(run_all(unit, filled_in(unit, wrong))["test_scaled_softmax"])
+    assert "scaled_softmax(scores of shape (1, 6), d_k=24)" in page
+    assert "line 3 of the cell, in scaled_softmax: return _rest(scores)" in page
+    assert "line 7 of the cell, in _rest: return scores @ scores.absent" in page
+    assert "I see 24" in page
+
+
+def test_the_score_alone_is_what_nbgrader_reads(run_all):
+    """Validate gives partial credit by it."""
+    unit = "self_attention"
+    half = {"scaled_softmax": "def scaled_softmax(scores, d_k):\n    return torch.softmax(scores / d_k, dim=-1)"}
+    outputs = run_all(unit, filled_in(unit, half))["test_scaled_softmax"]
+    points = course.unit(unit).exercise("scaled_softmax").points
+    graded = {"nbgrader": {"grade": True, "points": points, "solution": False, "locked": True, "schema_version": 3}}
+    cell = nbformat.from_dict({"cell_type": "code", "outputs": outputs, "source": "", "metadata": graded})
+    assert determine_grade(cell) == (value(outputs), points)
+    assert 0 < value(outputs) < points
 
 
 def test_what_a_student_does_not_have_is_hidden_from_these_kernels(run_all):

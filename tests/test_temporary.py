@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder.client.marker import Marker
 from autograder.course.settings import Isolation, Settings, load
 from autograder.sandbox import temporary
 from autograder.sandbox.launch import launch

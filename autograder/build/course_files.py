@@ -18,14 +18,10 @@ from ..course import content
 from ..course.folder import folder
 from ..course.settings import load
 from ..gradebook.course_directory import nbgrader_api
+from ..handout.names import EXAMPLES, MISTAKES, WRITTEN
 from ..sandbox import temporary
+from .released_check import released_check
 from .source_notebook import BuildError, digest, source_notebook
-
-HANDOUT = Path(__file__).parents[1] / "handout"
-CHECK = "check.py"
-_SHARED = "from .values import difference, expecting\n"
-"""What the check has in common with the graders."""
-EXAMPLES, MISTAKES = "public_examples.json", "known_mistakes.json"  # the check reads them by these names
 
 _ROUNDING = 1e-5
 """How far apart two processors may get the same sum, rounded to five digits; the check itself allows more."""
@@ -84,9 +80,9 @@ def _build(stage: Path) -> None:
     with Marker("cpu", load().trusting()) as marker:  # only the kit's own code runs
         for text in texts:
             made = stage / "source" / text.stem
-            points = _points(made / f"{text.stem}.ipynb")
+            points, written = _points(made / f"{text.stem}.ipynb")
             handout = marker.handout(text.stem)
-            (made / EXAMPLES).write_text(_json(_examples(text.stem, points, handout.examples)))
+            (made / EXAMPLES).write_text(_json({**_examples(text.stem, points, handout.examples), WRITTEN: written}))
             (made / MISTAKES).write_text(_json(handout.mistakes))
             api = nbgrader_api(stage)
             result = api.generate_assignment(text.stem, force=True, create=True)
@@ -95,36 +91,31 @@ def _build(stage: Path) -> None:
     (stage / "gradebook.db").unlink()
 
 
-def released_check() -> str:
-    """The check as students get it: one file, at the end of which stands what it shares with the graders."""
-    check, values = ((HANDOUT / name).read_text() for name in (CHECK, "values.py"))
-    assert f"\n{_SHARED}" in check
-    return check.replace(f"\n{_SHARED}", "") + "\n\n" + values.partition("\n\n\n")[2]
-
-
-def _examples(unit: str, points: dict[str, float], examples: dict[str, list[Any]]) -> dict[str, Any]:
+def _examples(unit: str, points: dict[str, float], examples: dict[str, Any]) -> dict[str, Any]:
     """What the student's check needs for each exercise; raises BuildError if texts and graders do not match."""
     hidden = f"autograder/hidden/{unit}/"
     for exercise in points:
-        if not examples.get(exercise):
+        if not any(one["public"] for one in examples.get(exercise, {}).get("examples", ())):
             raise BuildError(f"{unit}: exercise `{exercise}` has no public grader; write one in {hidden}.")
     for exercise in examples:
         if exercise not in points:
             raise BuildError(f"{hidden} grades `{exercise}`, for which exercises/{unit}.py has no exercise line.")
-    return {name: {"points": points[name], "examples": examples[name]} for name in points}
+    return {name: {"points": points[name], **examples[name]} for name in points}
 
 
 def _json(value: Any) -> str:
-    """JSON with each list of numbers on one line."""
-    text = json.dumps(value, indent=1)
-    return re.sub(r"\[\s+([-\d][^\[\]{}\"]*)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", text) + "\n"
+    """JSON with each list of numbers on one line, as short as it can be."""
+    text = json.dumps(value, indent=0)
+    return re.sub(r"\[\s+([-\d][^\[\]{}\"]*)\s+\]", lambda found: f"[{''.join(found[1].split())}]", text) + "\n"
 
 
-def _points(notebook: Path) -> dict[str, float]:
-    """The exercises' points; written questions have no check and no hidden grader."""
+def _points(notebook: Path) -> tuple[dict[str, float], dict[str, float]]:
+    """The points of the exercises, and of the written questions, which have no check and no hidden grader."""
     cells = json.loads(notebook.read_text())["cells"]
-    checks = (cell["metadata"].get("nbgrader", {}) for cell in cells if cell["id"].startswith(course.CHECK_PREFIX))
-    return {check["grade_id"].removeprefix(course.CHECK_PREFIX): check["points"] for check in checks}
+    graded = {cell["id"]: one["points"] for cell in cells if "points" in (one := cell["metadata"].get("nbgrader", {}))}
+    checks = {name: worth for name, worth in graded.items() if name.startswith(course.CHECK_PREFIX)}
+    exercises = {name.removeprefix(course.CHECK_PREFIX): worth for name, worth in checks.items()}
+    return exercises, {name: worth for name, worth in graded.items() if name not in checks}
 
 
 def _refuse_edited(path: Path) -> None:

@@ -23,6 +23,7 @@ def matrix(
     from ..client.marker import Marker, MarkerRefused, MarkerStopped
     from ..course.folder import folder
     from ..course.settings import BadSettings, load
+    from ..proof.first_word import words
     from ..proof.matrix import COLUMNS, Way, by_exercise, by_kind, entries, figures, outcome
     from ..proof.page import page
 
@@ -47,7 +48,7 @@ def matrix(
     total = figures(outcomes)
     table.add_row("all", *map(str, astuple(total)))
     if write:
-        (folder() / PAGE).write_text(page(outcomes))
+        (folder() / PAGE).write_text(page(outcomes, list(words())))
     with results():
         console.print(table)
         for one in outcomes:

@@ -75,7 +75,7 @@ class Marked(msgspec.Struct, tag="marked"):
 class Handout(msgspec.Struct, tag="handout"):
     """By exercise, what `build` writes into the release."""
 
-    examples: dict[str, list[Any]]
+    examples: dict[str, Any]
     """See `grading.public_examples`."""
     mistakes: dict[str, list[Any]]
     """See `grading.known_mistakes`."""

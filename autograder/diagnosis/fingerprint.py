@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ..handout.values import close
+from ..compare.values import close
 from ..sandbox.inside.observation import Observation
 from ..student.recording import Event
 

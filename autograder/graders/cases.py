@@ -27,10 +27,16 @@ class Cases:
 
     def rand(self, *shape: int) -> torch.Tensor:
         """Numbers between 0.1 and 1.1, away from zero."""
-        drawn = torch.rand(shape, generator=self._generator, dtype=torch.float64)
-        return (drawn + 0.1).round(decimals=DIGITS).to(self._dtype)
+        return self._even(shape).to(self._dtype)
 
     def randn(self, *shape: int, scale: float = 1.0) -> torch.Tensor:
         """Numbers from the normal distribution with this standard deviation."""
+        return self._bell(shape, scale).to(self._dtype)
+
+    def _even(self, shape: tuple[int, ...]) -> torch.Tensor:
+        drawn = torch.rand(shape, generator=self._generator, dtype=torch.float64)
+        return (drawn + 0.1).round(decimals=DIGITS)
+
+    def _bell(self, shape: tuple[int, ...], scale: float) -> torch.Tensor:
         drawn = torch.randn(shape, generator=self._generator, dtype=torch.float64)
-        return (drawn * scale).round(decimals=DIGITS).to(self._dtype)
+        return (drawn * scale).round(decimals=DIGITS)

@@ -10,7 +10,8 @@ import torch
 
 from .. import catalogue
 from ..course import content
-from ..handout.check import alike, numbers
+from ..handout.known import alike, as_pattern, numbers, public
+from ..handout.tried import as_in_a_new_notebook, outcome
 
 MOST_SENTENCES = 4
 """Mistakes that the public examples cannot tell apart are named together, up to so many."""
@@ -18,23 +19,25 @@ MOST_SENTENCES = 4
 Rows = list[list[float]]
 
 
-def of_unit(unit: str, examples: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+def of_unit(unit: str, exercises: Mapping[str, Any]) -> dict[str, list[Any]]:
     """By exercise, what the check looks a student's numbers up in."""
     known = sorted(catalogue.misconceptions(unit).values(), key=lambda entry: entry.name)
     harmless = [*catalogue.solutions(unit).values(), *catalogue.right_answers(unit).values()]
     table: dict[str, list[Any]] = {}
-    for exercise, its_examples in examples.items():
-        right = [_shows(unit, entry, its_examples) for entry in harmless if entry.exercise == exercise]
+    for exercise, of in exercises.items():
+        examples = public(of["examples"])
+        right = [_shows(unit, entry, examples) for entry in harmless if entry.exercise == exercise]
         mistakes: list[dict[str, Any]] = []
         for entry in known:
             if entry.exercise != exercise or entry.caught_by == catalogue.FORBIDDEN:
                 continue
-            shows = _shows(unit, entry, its_examples)
+            shows = _shows(unit, entry, examples)
             if any(alike(shows, other) for other in right) or not any(map(_tells_numbers, shows)):
                 continue
-            same = next((mistake for mistake in mistakes if alike(shows, mistake["shows"])), None)
+            passes = _passes(unit, entry, of)
+            same = next((one for one in mistakes if one["passes"] == passes and alike(shows, one["shows"])), None)
             if same is None:
-                mistakes.append({"sentences": [entry.sentence], "shows": shows})
+                mistakes.append({"sentences": [entry.sentence], "passes": passes, "shows": shows})
             else:
                 same["sentences"].append(entry.sentence)
         table[exercise] = [mistake for mistake in mistakes if len(mistake["sentences"]) <= MOST_SENTENCES]
@@ -43,9 +46,20 @@ def of_unit(unit: str, examples: Mapping[str, list[Any]]) -> dict[str, list[Any]
 
 def _shows(unit: str, entry: catalogue.Candidate, examples: list[Any]) -> Rows:
     """In float64 wherever the code can compute in it, so that every machine finds the same digits."""
-    names = {**content.solutions(unit), entry.exercise: entry.answer}
+    names = _names(unit, entry)
     rows, exact = numbers(names, examples), numbers(names, examples, torch.float64)
     return [_exact(row, other) for row, other in zip(rows, exact, strict=True)]
+
+
+def _passes(unit: str, entry: catalogue.Candidate, of: Mapping[str, Any]) -> str:
+    """Which of all examples it passes: so those are told apart that the public ones alone cannot tell."""
+    with as_in_a_new_notebook():
+        found = outcome(_names(unit, entry), entry.exercise, {"points": 1, **of}, [])
+    return as_pattern(of["examples"], [not one.problem for one in found.tried])
+
+
+def _names(unit: str, entry: catalogue.Candidate) -> dict[str, Any]:
+    return {**content.solutions(unit), entry.exercise: entry.answer}
 
 
 def _tells_numbers(row: list[float]) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import torch
 
 from ..compare import TOLERANCE
-from ..handout.values import expecting
+from ..compare.values import expecting
 from ..sandbox.inside.arguments import Arguments
 from ..sandbox.inside.bench import Bench
 from ..sandbox.inside.operations import Build, Call, Operation, ToDtype

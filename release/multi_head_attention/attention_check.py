@@ -1,313 +1,111 @@
-"""`check("attention_scores")` tries your function on the public examples; `check()` shows how far you are.
+"""`check("attention_scores")` tries your function on examples; `check()` shows how far you are.
 
-It needs nothing but torch. The hidden tests that decide the points try more than these examples.
+`example("attention_scores", 2)` gives you the arguments of the second example and the right result, to play with.
+It needs nothing but torch. The hidden tests that decide the points ask the same with other numbers.
 `known_mistakes.json` holds, as numbers, what common mistakes show on the same examples.
 """
 
+import base64
 import contextlib
 import copy
+import inspect
 import io
 import json
+import linecache
+import os
+import random
+import re
+import signal
+import struct
 import sys
+import threading
+import time
+import torch
+import traceback
 import warnings
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from dataclasses import field
+from functools import cache
+from html import escape
 from pathlib import Path
+from statistics import NormalDist
+from torch.overrides import TorchFunctionMode
+from torch.utils._mode_utils import no_dispatch
+from torch.utils._python_dispatch import TorchDispatchMode
+from types import FrameType
 from typing import Any
-
-import torch
+from typing import NamedTuple
 
 
 def check(exercise: str | None = None) -> float | None:
-    """Try one exercise on its public examples; returns the share of its points that they would give.
+    """Try one exercise on its examples; returns the share of its points that they would give.
 
     Without a name: how far you are in the whole notebook.
     """
     names = sys._getframe(1).f_globals
-    exercises = _read("public_examples.json")
-    if exercise is None:
-        with _as_in_a_new_notebook():
-            _progress(names, exercises)
+    exercises, mistakes = _read(EXAMPLES), _read(MISTAKES)
+    if exercises is None or mistakes is None:
         return None
-    if not isinstance(exercise, str) or exercise not in exercises:
+    written = exercises.pop(WRITTEN, {})
+    if exercise is not None and (not isinstance(exercise, str) or exercise not in exercises):
         print(f"The name of an exercise is wanted, as in check({next(iter(exercises))!r}). They are:")
         print(", ".join(exercises))
         return None
-    with _as_in_a_new_notebook():
-        return _tried(names, exercise, exercises)
-
-
-@contextlib.contextmanager
-def _as_in_a_new_notebook() -> Iterator[None]:
-    """With torch's switches as the hidden tests have them, and the random state put back afterwards."""
-    state, dtype = torch.get_rng_state(), torch.get_default_dtype()
-    torch.set_default_dtype(torch.float32)
+    wanted = exercises if exercise is None else {exercise: exercises[exercise]}
     try:
-        with torch.inference_mode(mode=False), torch.enable_grad():
-            yield
-    finally:
-        torch.set_default_dtype(dtype)
-        torch.set_rng_state(state)
-
-
-def _tried(names: dict[str, Any], exercise: str, exercises: dict[str, Any]) -> float:
-    examples, points = exercises[exercise]["examples"], float(exercises[exercise]["points"])
-    problems = _problems(names, exercise, examples)
-    if isinstance(problems, str):
-        print(f"{exercise} is {problems}: {_WHAT_TO_DO[problems]}.")
-        return 0.0
-    for example, problem in zip(examples, problems, strict=True):
-        print(f"{'FAILED' if problem else 'passed'}  {example['statement']}")
-        if problem:
-            print(f"        {problem}")
-    score = round(points * problems.count(None) / len(problems), 2)
-    if not any(problems):
-        print(f"{exercise} passes on the public examples.")
-    mistakes = _mistakes(names, exercise, examples)
-    if mistakes:
-        which = "A common mistake" if len(mistakes) == 1 else "Each of these common mistakes"
-        print(f"{which} does exactly this:" if any(problems) else f"But so does {which.lower()}:")
-        print("\n".join(f"        {sentence}" for sentence in mistakes))
-    print(f"On the public examples that is {score:g} of {points:g} points:")
-    return score
-
-
-def _progress(names: dict[str, Any], exercises: dict[str, Any]) -> None:
-    """Prints a line for each exercise, and the sum."""
-    total, passed_whole = 0.0, 0
-    for exercise, of in exercises.items():
-        problems = _problems(names, exercise, of["examples"])
-        if isinstance(problems, str):
-            score, said = 0.0, problems
-        else:
-            right = problems.count(None)
-            score = round(float(of["points"]) * right / len(problems), 2)
-            said = "passes" if right == len(problems) else f"{right} of {len(problems)} examples pass"
-            passed_whole += right == len(problems)
-        total += score
-        print(f"{exercise:<32}{said:<24}{score:>5g} of {of['points']:g}")
-    points = sum(of["points"] for of in exercises.values())
-    print(f"{passed_whole} of {len(exercises)} exercises pass: {total:g} of {points:g} points on the public examples.")
-    print("The hidden tests try more, and a person reads the written answers.")
-
-
-def _problems(names: dict[str, Any], exercise: str, examples: list[Any]) -> list[str | None] | str:
-    """For each example what is wrong, None where nothing is; or why none can be tried."""
-    if exercise not in names:
-        return _NOT_DEFINED
-    problems = [_problem(names, example["steps"]) for example in examples]
-    if _NOT_WRITTEN in problems:
-        return _NOT_WRITTEN
-    return problems
-
-
-_NOT_DEFINED, _NOT_WRITTEN = "not defined yet", "not written yet"
-_WHAT_TO_DO = {
-    _NOT_DEFINED: "run its cell first",
-    _NOT_WRITTEN: "its stub still raises NotImplementedError",
-}
-_LONGEST = 200
-_CLOSE = 1e-4
-
-
-def _problem(names: dict[str, Any], steps: list[Any]) -> str | None:
-    """What is wrong with the example, in a sentence; None where nothing is."""
-    try:
-        with contextlib.redirect_stdout(io.StringIO()):
-            for step, function, args in _calls(names, steps):
-                problem = _difference(function(*args, **step.get("named", {})), _value(step["result"]))
-                if problem:
-                    return problem
+        with as_in_a_new_notebook():
+            outcomes = [outcome(names, name, of, mistakes.get(name, [])) for name, of in wanted.items()]
     except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # SystemExit too
-        if isinstance(error, NotImplementedError) and not str(error):
-            return _NOT_WRITTEN
-        first_line = str(error).strip().partition("\n")[0]
-        return f"It raised {type(error).__name__}: {first_line[:_LONGEST]}"
+        print("The check was interrupted, so it says nothing. Run its cell again when you like.")
+        return None if exercise is None else 0.0
+    if exercise is not None:
+        return told(outcomes[0], not_what_was_run(names, exercise))
+    summed(outcomes, written)
     return None
 
 
-def _calls(
-    names: dict[str, Any], steps: list[Any], dtype: torch.dtype | None = None
-) -> Iterator[tuple[Any, Callable[..., Any], list[Any]]]:
-    """The calls that an example makes, each with what is called and its arguments (floats in another dtype, if given).
+def example(exercise: str, number: int = 1, call: int = 1) -> Any:
+    """What an exercise's example calls it with, and the right result: `args, right = example("scaled_softmax", 2)`.
 
-    Randomness starts at the same place each time.
+    Examples count from 1, as the check shows them, and so do the calls of one that makes several.
     """
-    torch.manual_seed(0)
-    called: Any = None
-    for step in steps:
-        args = [_in(_value(arg), dtype) for arg in step.get("args", ())]
-        if step["operation"] == "manual_seed":
-            torch.manual_seed(step["seed"])
-        elif step["operation"] == "build":
-            called = names[step["name"]](*args, **step.get("named", {}))
-            called = called if dtype is None else called.to(dtype)
-        else:
-            yield step, names[step["name"]] if "name" in step else called, args
+    exercises = _read(EXAMPLES)
+    if exercises is None:
+        return None
+    exercises.pop(WRITTEN, None)
+    if exercise not in exercises:
+        print(f"The name of an exercise is wanted; they are: {', '.join(exercises)}.")
+        return None
+    examples = exercises[exercise]["examples"]
+    steps = examples[number - 1]["steps"] if number in range(1, len(examples) + 1) else []
+    calls = calls_with_results(steps)
+    if call not in range(1, len(calls) + 1):
+        with_result = [str(at) for at, one in enumerate(examples, start=1) if calls_with_results(one["steps"])]
+        print(f"There is no such call with a result. The examples of {exercise} with one: {', '.join(with_result)}.")
+        return None
+    step = calls[call - 1]
+    return tuple(as_value(arg) for arg in step.get("args", ())), as_value(step["result"])
 
 
-def _mistakes(names: dict[str, Any], exercise: str, examples: list[Any]) -> list[str]:
-    """The sentences on the common mistakes that show, number for number, what this code shows; mostly none or one."""
-    shown = numbers(names, examples)
-    for mistake in _read("known_mistakes.json").get(exercise, ()):
-        if alike(shown, mistake["shows"]):
-            return list(mistake["sentences"])
-    return []
-
-
-def numbers(names: dict[str, Any], examples: list[Any], dtype: torch.dtype | None = None) -> list[list[float]]:
-    """What the code shows on the examples: a row of numbers for each.
-
-    A row describes every call in turn: a checksum of all that is exact (shapes, dtypes, what was written into, which
-    gradients arrive, the kind of an error), then a few sums over the values and the gradients.
-    """
-    rows = []
-    for example in examples:
-        row: list[float] = []
-        try:
-            with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # PyTorch's own, of which the student has read already
-                for step, function, args in _calls(names, example["steps"], dtype):
-                    row += _observed(function, args, step.get("named", {}))
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            row.append(_checksum(type(error).__name__))
-        rows.append([number if isinstance(number, int) else round(number, 5) for number in row])
-    return rows
-
-
-def alike(one: list[list[float]], other: list[list[float]]) -> bool:
-    """Whether two pieces of code show the same, but for the last digits."""
-    return all(
-        len(row) == len(other_row) and all(map(_close, row, other_row))
-        for row, other_row in zip(one, other, strict=True)
-    )
-
-
-def _close(one: float, other: float) -> bool:
-    if isinstance(one, int) or isinstance(other, int):  # a checksum
-        return one == other
-    return abs(one - other) <= 1e-3 * (1 + min(abs(one), abs(other)))
-
-
-def _observed(function: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> list[float]:
-    """One call: its result, the arguments that it wrote into, its gradients, and its dtype for float64 arguments."""
-    held = copy.deepcopy(args)
-    unused = copy.deepcopy(function)  # afterwards it may hold tensors that cannot be copied
-    exact, sums = _described(function(*args, **named))
-    changed = [not _same(before, after) for before, after in zip(held, args, strict=True)]
-    wide = [_in(arg, torch.float64) for arg in copy.deepcopy(held)]
-    wider = _attempt(lambda: _described(_widened(unused)(*wide, **named))[0])
-    gradients = _attempt(lambda: _gradients(function, held, named))
-    flows, flow_sums = gradients if isinstance(gradients, tuple) else (gradients, [])
-    return [_checksum(repr((exact, changed, wider, flows))), *sums, *flow_sums]
-
-
-def _gradients(function: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> tuple[list[bool], list[float]]:
-    """At which arguments and parameters a gradient arrives, and their sums."""
-    args = [arg.clone().requires_grad_() if _is_float(arg) else arg for arg in args]
-    parameters = list(function.parameters()) if isinstance(function, torch.nn.Module) else []
-    leaves = [leaf for leaf in [*args, *parameters] if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
-    result = function(*args, **named)
-    outputs = [one for one in (result if isinstance(result, tuple | list) else [result]) if _is_float(one)]
-    reached = [_weighed(one.double()).sum() for one in outputs if one.requires_grad]
-    found = torch.autograd.grad(reached, leaves, allow_unused=True) if reached else [None] * len(leaves)
-    sums = [number for gradient in found if gradient is not None for number in _described(gradient)[1]]
-    return [gradient is not None for gradient in found], sums
-
-
-def _described(value: Any) -> tuple[Any, list[float]]:
-    """A value as what is exact about it, and some sums over its numbers."""
-    if isinstance(value, tuple | list):
-        parts = [_described(item) for item in value]
-        return (type(value).__name__, [exact for exact, _ in parts]), [number for _, sums in parts for number in sums]
-    if isinstance(value, dict):
-        return sorted(map(repr, value.items())), []
-    if isinstance(value, int | float):
-        return (type(value).__name__, []), _described(torch.tensor(float(value)))[1]
-    if not isinstance(value, torch.Tensor):
-        return type(value).__name__, []
-    flat = value.detach().flatten().double()
-    broken = [int(flat.isnan().sum()), int((flat == torch.inf).sum()), int((flat == -torch.inf).sum())]
-    flat = flat.nan_to_num(0.0, 0.0, 0.0)
-    flat = flat.sign() * flat.abs().log1p()  # beside one huge number the others still count
-    return (list(value.shape), str(value.dtype), broken), [float(flat.abs().sum()), float(_weighed(flat).sum())]
-
-
-def _weighed(values: torch.Tensor) -> torch.Tensor:
-    """Each number times one of its own, so that their sum tells which stands where."""
-    places = torch.arange(1, values.numel() + 1, dtype=torch.float64).reshape(values.shape)
-    return values * torch.cos(places * 2.399963)  # the golden angle: the cosines never repeat
-
-
-def _checksum(exact: str) -> int:
-    return zlib.crc32(exact.encode())
-
-
-def _attempt(do: Callable[[], Any]) -> Any:
+def _read(name: str) -> dict[str, Any] | None:
     try:
-        return do()
-    except Exception as error:
-        return type(error).__name__
-
-
-def _widened(function: Callable[..., Any]) -> Callable[..., Any]:
-    return function.double() if isinstance(function, torch.nn.Module) else function
-
-
-def _in(value: Any, dtype: torch.dtype | None) -> Any:
-    return value.to(dtype) if dtype is not None and _is_float(value) else value
-
-
-def _is_float(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.is_floating_point()
-
-
-def _same(one: Any, other: Any) -> bool:
-    if not isinstance(one, torch.Tensor):
-        return bool(one == other)
-    return one.shape == other.shape and one.dtype == other.dtype and torch.equal(one.nan_to_num(), other.nan_to_num())
-
-
-def _value(plain: Any) -> Any:
-    """A value as it was before it was written down as JSON."""
-    if not isinstance(plain, dict):
-        return plain
-    if "tuple" in plain:
-        return tuple(_value(item) for item in plain["tuple"])
-    if "plain" in plain:
-        return plain["plain"]
-    values = [float(value) if isinstance(value, str) else value for value in plain["values"]]  # "-inf" is a word there
-    return torch.tensor(values, dtype=getattr(torch, plain["dtype"])).reshape(plain["shape"])
-
-
-def _difference(actual: Any, expected: Any) -> str | None:
-    """How two values differ, in a sentence; None where they do not."""
-    if isinstance(actual, torch.Tensor) and isinstance(expected, torch.Tensor) and not actual.is_complex():
-        actual = actual.to(expected.dtype)  # which type it has is left to the hidden tests
-    if isinstance(expected, tuple | torch.Tensor):
-        return difference(actual, expecting(expected, _CLOSE), _called, _first_place)
-    return None if actual == expected else f"The result is {actual!r}; {expected!r} is expected."
-
-
-def _first_place(actual: torch.Tensor, expected: torch.Tensor, close: torch.Tensor) -> str:
-    place = tuple((~close).nonzero()[0].tolist())
-    said = f"{actual[place].item():.4f} where {expected[place].item():.4f} is expected."
-    if not place:
-        return f"is {said}"
-    return f"differs in {int((~close).sum())} of {close.numel()} places; the first, {list(place)}, is {said}"
-
-
-def _called(value: Any) -> str:
-    return "None" if value is None else f"a {type(value).__name__}"
-
-
-def _read(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(Path(__file__).with_name(name).read_text())
+        found: dict[str, Any] = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        print(f"{name} is missing beside attention_check.py, or damaged: fetch the assignment's files again.")
+        return None
     return found
+
+
+EXAMPLES, MISTAKES = "public_examples.json", "known_mistakes.json"
+WRITTEN = "written questions"
+"""Among the exercises: the points of the questions that a person marks."""
 
 
 class Expected:
@@ -374,3 +172,1576 @@ def difference(
         return None  # as mostly; what follows takes ten times as long, and knows infinity and NaN
     alike = close(actual, right, tolerance)
     return None if bool(alike.all()) else f"{what} {told(actual, right, alike)}"
+
+
+DRAWN_DIGITS = 3
+
+
+def drawn(rule: Sequence[float], shape: Sequence[int]) -> torch.Tensor:
+    """Numbers in float64 that are the same on every machine: [seed, mean, spread], or [seed] for 0.1 to 1.1."""
+    seed, *bell = rule
+    numbers, count = random.Random(int(seed)), torch.Size(shape).numel()
+    if bell:
+        normal = NormalDist(*bell)
+        made = [normal.inv_cdf(numbers.random() or 0.5) for _ in range(count)]
+    else:
+        made = [0.1 + numbers.random() for _ in range(count)]
+    rounded = [round(number, DRAWN_DIGITS) for number in made]
+    return torch.tensor(rounded, dtype=torch.float64).reshape(tuple(shape))
+
+
+def identity(size: int, shape: Sequence[int]) -> torch.Tensor:
+    """Identity matrices of this size, as often side by side as there is room for."""
+    *_, rows, columns = shape
+    distance = torch.arange(rows)[:, None] - torch.arange(columns)[None, :]
+    return (distance % size == 0).double().expand(*shape)
+
+
+def packed(numbers: Sequence[float]) -> str:
+    """Numbers of float32 as text, in half of the room."""
+    return base64.b64encode(struct.pack(f"<{len(numbers)}f", *numbers)).decode()
+
+
+def unpacked(text: str) -> list[float]:
+    """The numbers again."""
+    held = base64.b64decode(text)
+    return list(struct.unpack(f"<{len(held) // 4}f", held))
+
+
+def as_value(plain: Any) -> Any:
+    """A value as it was before it was written down as JSON."""
+    if not isinstance(plain, dict):
+        return plain
+    if "tuple" in plain:
+        return tuple(as_value(item) for item in plain["tuple"])
+    if "plain" in plain:
+        return plain["plain"]
+    shape, dtype = plain["shape"], getattr(torch, plain["dtype"])
+    if "drawn" in plain:
+        made = drawn(plain["drawn"], shape).to(dtype)
+    elif "identity" in plain:
+        made = identity(plain["identity"], shape).to(dtype)
+    elif "packed" in plain:
+        made = torch.tensor(unpacked(plain["packed"]), dtype=dtype).reshape(shape)
+    else:
+        values = [float(value) if isinstance(value, str) else value for value in plain["values"]]  # "-inf" is a word
+        made = torch.tensor(values, dtype=dtype).reshape(shape)
+    return made.to(getattr(torch, plain["then"])) if "then" in plain else made.clone()
+
+
+MAX_DEPTH = 8
+MAX_TENSORS = 500
+"""Of so many in one value notice is taken."""
+
+
+def tensors_in(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
+    """The tensors in lists, tuples and dicts, down to MAX_DEPTH."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif depth < MAX_DEPTH and isinstance(value, list | tuple | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from tensors_in(item, depth + 1)
+
+
+class Arguments(NamedTuple):
+    """What a function or a class is called with."""
+
+    positional: tuple[Any, ...] = ()
+    named: Mapping[str, Any] = {}
+
+    def mapped(self, change: Callable[[Any], Any]) -> "Arguments":
+        """The same arguments, each of them changed."""
+        return Arguments(
+            tuple(change(value) for value in self.positional),
+            {name: change(value) for name, value in self.named.items()},
+        )
+
+    def apply(self, function: Callable[..., Any]) -> Any:
+        """Calls the function."""
+        return function(*self.positional, **self.named)
+
+
+class OperatorMode(TorchDispatchMode):
+    """A dispatch mode that takes every operator and costs little."""
+
+    supports_higher_order_operators = True  # torch.cond and its kin
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No: nothing is compiled here, and PyTorch's wrapper imports its compiler and doubles what a call costs."""
+        return False
+
+
+def name_of(operator: Any) -> str:
+    """The operator's name without its overload; those of higher order have none."""
+    name: str = getattr(operator, "overloadpacket", operator).__name__
+    return name
+
+
+LIBRARY_SOFTMAX = "library softmax"
+LIBRARY_ATTENTION = "library attention"
+
+_PATTERNS = {
+    LIBRARY_SOFTMAX: re.compile(r"\w*(soft(max|min)|log(cum)?sumexp)\w*", re.I),
+    LIBRARY_ATTENTION: re.compile(
+        r"\w*(attention|attn|sdpa_dense|_sfdp_pattern)\w*|_transformer_encoder_layer_fwd", re.I
+    ),
+}
+_CLASSES = {
+    LIBRARY_SOFTMAX: re.compile(r"soft(max|min)|stickbreaking", re.I),
+    LIBRARY_ATTENTION: re.compile(r"attention|attn", re.I),
+}
+_NOT_ATTENTION = re.compile(r"(register|activate|restore|list|current)_\w*")
+"""These choose a kernel, and run none."""
+
+_seen: set[str] = set()
+
+
+@cache
+def library_of(name: str) -> str | None:
+    """The library that an operator or a function of this name belongs to, if it is one of those that are noted."""
+    if _NOT_ATTENTION.fullmatch(name):
+        return None
+    return next((library for library, pattern in _PATTERNS.items() if pattern.fullmatch(name)), None)
+
+
+def library_of_class(name: str) -> str | None:
+    """The library that a class of this name computes what belongs to, as a `SoftmaxTransform` and its kin do."""
+    return next((library for library, pattern in _CLASSES.items() if pattern.search(name)), None)
+
+
+def note(library: str) -> None:
+    """One of the library's functions begins to run."""
+    _seen.add(library)
+
+
+def taken() -> list[str]:
+    """The libraries that ran since this was last asked."""
+    found = sorted(_seen)
+    _seen.clear()
+    return found
+
+
+FOLLOWS = "follows"
+MIXED = "mixed"
+ELSEWHERE = "elsewhere"
+DIFFERS = "differs"
+BY_NUMBERS = ", by its numbers"
+"""Stands behind a verdict on code that took single numbers out of tensors on its way."""
+
+DEVICE = torch.device("meta")
+"""The only other device that every build of PyTorch can differentiate on."""
+_CPU = torch.device("cpu")
+_CLOSE = 1e-3
+
+_CROSSING = {"copy_", "_to_copy"}
+"""These may meet operands of two devices on CUDA too: `.to(device)` is how one follows."""
+_INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_"}
+"""Of these, indices may stay on the CPU where what they point into is elsewhere, and not the other way round."""
+
+
+class _Away(torch.Tensor):
+    """A tensor that says it is on DEVICE; `here` has its numbers."""
+
+    here: torch.Tensor
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+
+    def tolist(self) -> Any:  # which PyTorch refuses for subclasses, and not for another device
+        return self.here.tolist()
+
+    def numpy(self, *, force: bool = False) -> Any:
+        return self.here.numpy(force=True) if force else super().numpy()
+
+    def __format__(self, specification: str) -> str:  # likewise: of one number it is that number's
+        return format(self.item(), specification) if self.dim() == 0 else object.__format__(self, specification)
+
+    is_cuda = True  # what is written for CUDA alone is right on CUDA
+    is_meta = False
+
+    @classmethod
+    def __torch_dispatch__(  # type: ignore[override]  # PyTorch gives no kwargs where there are none
+        cls,
+        func: Any,
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        return _carried_out(func, args, kwargs or {})  # one that was kept, and is used later
+
+
+def _away(here: torch.Tensor) -> _Away:
+    away: _Away = torch.Tensor._make_wrapper_subclass(
+        _Away,
+        here.shape,
+        strides=here.stride(),
+        storage_offset=here.storage_offset(),
+        dtype=here.dtype,
+        layout=here.layout,
+        device=DEVICE,
+        requires_grad=here.requires_grad,
+    )
+    away.here = here
+    return away
+
+
+class _Devices(OperatorMode):
+    """Notes whether an operator got operands from two devices. A 0-d CPU tensor may go anywhere, as on CUDA."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mixed = False
+        self.by_numbers = False
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        self.by_numbers = self.by_numbers or name_of(func) == "_local_scalar_dense"
+        operands = list(tensors_in((_one_device_of_these(func, args), dict(kwargs or {}))))
+        devices = {t.device for t in operands if t.dim() > 0 or isinstance(t, _Away)}
+        if len(devices) > 1 and name_of(func) not in _CROSSING:
+            self.mixed = True
+        return _carried_out(func, args, kwargs or {})
+
+
+def _one_device_of_these(func: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments that CUDA wants on one device."""
+    if name_of(func) not in _INDEXING or len(args) < 2 or not isinstance(args[0], _Away):
+        return args
+    indexed, indices, *values = args
+    away = [index for index in indices if isinstance(index, _Away)]
+    by_mask = all(index is None or index.dtype in (torch.bool, torch.uint8) for index in indices)
+    if by_mask and values and isinstance(values[0], torch.Tensor) and values[0].numel() == 1:
+        values = values[1:]  # one number wherever the mask is: it is filled in, from whatever device
+    return (indexed, away, *values)
+
+
+class _AsOnAnotherDevice(TorchFunctionMode):
+    """Has DEVICE do what CUDA does: keep the numbers that a tensor is made of, be what is called `cuda`."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        args, named = tuple(map(_not_cuda, args)), {name: _not_cuda(value) for name, value in (kwargs or {}).items()}
+        if func is torch.Tensor.cuda:
+            return args[0].to(DEVICE)
+        if func is torch.Tensor.type and len(args) > 1 and str(args[1]).startswith(_TYPES):
+            return args[0].to(DEVICE, torch.empty(0).type(args[1].replace(_TYPES, "torch.")).dtype)
+        if func not in _OF_NUMBERS:
+            return func(*args, **named)
+        if func is torch.Tensor.new_tensor and named.get("device") is None:
+            named["device"] = args[0].device
+        if named.get("device") is None or torch.device(named["device"]).type != DEVICE.type:
+            return func(*args, **named)
+        return func(*args, **{**named, "device": _CPU}).to(DEVICE)
+
+
+def _not_cuda(value: Any) -> Any:
+    is_cuda = isinstance(value, torch.device | str) and re.fullmatch(r"cuda(:\d)?", str(value))
+    if not is_cuda:
+        return value
+    return DEVICE.type if isinstance(value, str) else DEVICE
+
+
+class _Generator(torch.Generator):
+    """DEVICE has none of its own; what is drawn with it is drawn on the CPU."""
+
+    def __new__(cls, device: Any = "cpu") -> "_Generator":
+        return super().__new__(cls, _CPU)  # type: ignore[call-arg]
+
+
+@contextmanager
+def _standing_in() -> Iterator[None]:
+    """Puts what DEVICE lacks where a student's code looks for it."""
+    generator, autocast = torch.Generator, torch.autocast.__init__
+
+    def autocast_of_the_cpu(self: Any, device_type: str, *args: Any, **kwargs: Any) -> None:
+        autocast(self, "cpu" if device_type == DEVICE.type else device_type, *args, **kwargs)
+
+    torch.Generator, torch.autocast.__init__ = _Generator, autocast_of_the_cpu  # type: ignore[misc, method-assign]
+    try:
+        yield
+    finally:
+        torch.Generator, torch.autocast.__init__ = generator, autocast  # type: ignore[misc, method-assign]
+
+
+_TYPES = f"torch.{DEVICE.type}."
+_OF_NUMBERS = (torch.tensor, torch.as_tensor, torch.asarray, torch.scalar_tensor, torch.Tensor.new_tensor)
+
+
+def _carried_out(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """What the operator gives, computed on the CPU, on the device where it should be."""
+    operands = list(tensors_in((args, dict(kwargs))))
+    named = kwargs.get("device")
+    is_away = any(isinstance(t, _Away) for t in operands) if named is None else torch.device(named).type == DEVICE.type
+    on_cpu = dict(kwargs) if named is None else {**kwargs, "device": _CPU}
+    result = func(*_each(args, _brought_here), **_each(on_cpu, _brought_here))
+    if torch.Tag.inplace_view in func.tags and isinstance(args[0], _Away):
+        with no_dispatch():  # `squeeze_` and its kin give the tensor itself another shape
+            func(*args, **kwargs)
+    if name_of(func) == "copy_" or func._schema.is_mutable:
+        return _as_given(func, args, kwargs, result)
+    return _each(result, _away) if is_away else result
+
+
+def _as_given(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Any:
+    """What an operator gives that writes into operands: those very operands, on whatever device they are."""
+    given = [*zip(func._schema.arguments, args, strict=False)]
+    given += [(argument, kwargs[argument.name]) for argument in func._schema.arguments if argument.name in kwargs]
+    held = {
+        id(_brought_here(one)): one for argument, value in given if argument.is_write for one in tensors_in([value])
+    }
+    is_away = any(isinstance(t, _Away) for t in tensors_in((args, dict(kwargs))))
+    return _each(result, lambda one: held.get(id(one), _away(one) if is_away else one))
+
+
+def _brought_here(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.here if isinstance(tensor, _Away) else tensor
+
+
+def _each(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
+    """The value with each tensor in it changed."""
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if isinstance(value, list | tuple):
+        return type(value)(_each(item, change) for item in value)
+    return {key: _each(item, change) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def moved(module: torch.nn.Module) -> torch.nn.Module:
+    """The module, moved as `.to(device)` does it."""
+    with _Devices():
+        return module.to(DEVICE)
+
+
+def probe(call: Callable[..., Any], arguments: Arguments, on_cpu: Callable[[], Any]) -> str:
+    """One of `follows`, `mixed`, `elsewhere` (the output), `differs` (from what it gives on the CPU).
+
+    on_cpu: calls the code on the CPU with the same arguments, and draws the same by chance each time. What the code
+    raises on the other device it raises here, but where it mixes devices.
+    """
+    moved_inputs = arguments.mapped(lambda arg: _away(arg.clone()) if isinstance(arg, torch.Tensor) else arg)
+    with _standing_in(), _AsOnAnotherDevice(), _Devices() as devices:
+        try:
+            value = moved_inputs.apply(call)
+        except Exception:
+            if devices.mixed:
+                return MIXED
+            raise
+    if devices.mixed:
+        return MIXED
+    how = BY_NUMBERS if devices.by_numbers else ""
+    outputs = list(tensors_in(value))
+    if not all(isinstance(output, _Away) for output in outputs):
+        return ELSEWHERE + how
+    here = [_brought_here(output) for output in outputs]
+    right = list(tensors_in(on_cpu()))
+    if any(output.device != _CPU for output in right):
+        return ELSEWHERE + how
+    if _alike(here, right) or not _alike(right, list(tensors_in(on_cpu()))):
+        return FOLLOWS + how
+    return DIFFERS + how
+
+
+def _alike(some: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
+    return len(some) == len(others) and all(
+        one.shape == other.shape
+        and torch.allclose(one.detach().double(), other.detach().double(), rtol=_CLOSE, atol=_CLOSE, equal_nan=True)
+        for one, other in zip(some, others, strict=True)
+    )
+
+
+Step = Mapping[str, Any]
+
+
+class Wrong(Exception):
+    """The code did not do what was asked; `str()` is a sentence."""
+
+
+@dataclass
+class Call:
+    """One call, and what it showed."""
+
+    step: Step
+    function: Callable[..., Any]
+    args: list[Any]
+    named: dict[str, Any]
+    value: Any = None
+    changed: list[int] = field(default_factory=list)
+    """The arguments that it wrote into, by number."""
+    gradients: list[Any] = field(default_factory=list)
+    """One for each argument, None where none arrived."""
+    parameter_gradients: dict[str, Any] = field(default_factory=dict)
+    whole: Any = None
+    """What the same call gives where nothing is dropped by chance, if the step asks for it."""
+    verdict: str = ""
+    """Where the step asks whether the code follows its inputs to another device."""
+
+
+@dataclass
+class Trial:
+    """The steps of one example on their way; `printed` holds what the code itself printed in its last call."""
+
+    names: Mapping[str, Any]
+    instances: list[Any] = field(default_factory=list)
+    built: list[Callable[[], Any]] = field(default_factory=list)
+    seed: int = 0
+    """For the instance that is built next."""
+    printed: io.StringIO = field(default_factory=io.StringIO)
+    now: Call | None = None
+    """The call that was made last, which may not have come back."""
+
+    def take(self, step: Step) -> Any:
+        """What comes of a step: a `Call`, or an instance's parameters by name, or nothing."""
+        match step["operation"]:
+            case "manual_seed":
+                torch.manual_seed(step["seed"])
+                self.seed = step["seed"]
+            case "build":
+                self._build(step)
+            case "load":
+                load(self.instances[step["instance"]], {n: as_value(v) for n, v in step["values"].items()})
+            case "to":
+                self.instances[step["instance"]].to(getattr(torch, step["dtype"]))
+            case "train":
+                self.instances[step["instance"]].train(step["mode"])
+            case "parameters":
+                return {n: p.detach() for n, p in self.instances[step["instance"]].named_parameters()}
+            case "call" | "probe":
+                return self._call(step)
+        return None
+
+    def _build(self, step: Step) -> None:
+        args, named = [as_value(arg) for arg in step.get("args", ())], step.get("named", {})
+        seed, self.seed = self.seed, 0
+
+        def build() -> Any:
+            torch.manual_seed(seed)
+            with self._listening():
+                return self.names[step["name"]](*args, **named)
+
+        instance = build()
+        if not isinstance(instance, torch.nn.Module):
+            raise Wrong(f"`{step['name']}` does not inherit from torch.nn.Module.")
+        self.instances.append(instance)
+        self.built.append(build)
+
+    def _call(self, step: Step) -> Call:
+        own = self.names[step["name"]] if "name" in step else self.instances[step["instance"]]
+        call = self.now = Call(step, own, [as_value(arg) for arg in step.get("args", ())], dict(step.get("named", {})))
+        with self._listening():
+            if step["operation"] == "probe":
+                call.verdict = self._followed(call)
+                return call
+            if "whole" in step:
+                call.whole = _whole(call)
+            given = [arg.clone().requires_grad_("cotangents" in step and arg.is_floating_point())
+                     if isinstance(arg, torch.Tensor) else copy.deepcopy(arg) for arg in call.args]  # fmt: skip
+            before = copy.deepcopy(call.args)
+            call.value = own(*given, **call.named)
+        call.changed = [number for number, held in enumerate(before) if not same(held, given[number])]
+        if "cotangents" in step:
+            self._flow_back(call, given)
+        return call
+
+    def _flow_back(self, call: Call, given: list[Any]) -> None:
+        """The gradients at arguments and parameters of some loss, of which the cotangents are that at each output."""
+        own = call.function
+        parameters = dict(own.named_parameters()) if isinstance(own, torch.nn.Module) else {}
+        cotangents = [as_value(one) for one in call.step["cotangents"]]
+        outputs = list(call.value) if isinstance(call.value, tuple | list) else [call.value]
+        pairs = [(one, by) for one, by in zip(outputs, cotangents, strict=False)
+                 if isinstance(one, torch.Tensor) and one.shape == by.shape and one.requires_grad]  # fmt: skip
+        leaves = [one for one in [*given, *parameters.values()] if isinstance(one, torch.Tensor) and one.requires_grad]
+        found: Iterator[Any] = iter([None] * len(leaves))
+        if pairs and len(outputs) == len(cotangents):
+            losses = [(one * by.to(one)).real.sum() for one, by in pairs]
+            found = iter(torch.autograd.grad(losses, leaves, allow_unused=True))
+        call.gradients = [next(found) if isinstance(a, torch.Tensor) and a.requires_grad else None for a in given]
+        call.parameter_gradients = {n: next(found) if p.requires_grad else None for n, p in parameters.items()}
+
+    def _followed(self, call: Call) -> str:
+        here = away = call.function
+        if "instance" in call.step:  # new ones: one that has been called may hold anything
+            here, away = (self._another(call.step["instance"]) for _ in range(2))
+            away = moved(away)
+
+        def on_cpu() -> Any:
+            torch.manual_seed(0)
+            return here(*copy.deepcopy(call.args), **call.named)
+
+        torch.manual_seed(0)
+        return probe(away, Arguments(tuple(call.args), call.named), on_cpu)
+
+    def _another(self, number: int) -> Any:
+        instance = self.built[number]()
+        instance.train(self.instances[number].training)
+        return instance
+
+    @contextlib.contextmanager
+    def _listening(self) -> Iterator[None]:
+        self.printed = io.StringIO()
+        with contextlib.redirect_stdout(self.printed):
+            yield
+
+
+def load(instance: Any, values: Mapping[str, torch.Tensor]) -> None:
+    """Gives the parameters these values; raises Wrong where names or shapes are others."""
+    own = dict(instance.named_parameters())
+    if own.keys() != values.keys():
+        has = ", ".join(sorted(own)) or "no parameters at all"
+        raise Wrong(f"Its parameters should be {', '.join(sorted(values))}; it has {has}.")
+    for name, parameter in own.items():
+        if parameter.shape != values[name].shape:
+            shapes = f"{tuple(values[name].shape)}, here it is {tuple(parameter.shape)}"
+            raise Wrong(f"The parameter `{name}` should have shape {shapes}.")
+        parameter.data.copy_(values[name])
+
+
+def _whole(call: Call) -> Any:
+    """A function's first argument; what a module gives in evaluation."""
+    if call.step["whole"] == "argument":
+        return call.args[0]
+    was = call.function.training  # type: ignore[attr-defined]
+    call.function.eval()  # type: ignore[attr-defined]
+    try:
+        return call.function(*copy.deepcopy(call.args), **call.named)
+    finally:
+        call.function.train(was)  # type: ignore[attr-defined]
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether nothing was written into a value."""
+    if not isinstance(one, torch.Tensor):
+        return bool(one == other)
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return torch.equal(one.detach().nan_to_num(), other.detach().nan_to_num())
+
+
+_SIGMAS = 6
+
+
+def weights_dropped(call: Call) -> None:
+    """Each weight falls with probability p, on its own, and what is kept is divided by 1 - p."""
+    rule = call.step["dropped"]
+    if not isinstance(call.value, torch.Tensor) or not isinstance(call.whole, torch.Tensor):
+        raise Wrong(f"The result is a {type(call.value).__name__}; a tensor is expected.")
+    if (
+        call.value.shape != call.whole.shape
+        or call.value.numel() != torch.Size(size for _, size in rule["view"]).numel()
+    ):
+        raise Wrong(f"The result has shape {tuple(call.value.shape)}; {tuple(call.whole.shape)} is expected.")
+    if call.value.is_complex():
+        raise Wrong("The result is complex; real numbers are expected.")
+    p, shape, names = rule["p"], [size for _, size in rule["view"]], [name for name, _ in rule["view"]]
+    result, whole = (one.detach().double().reshape(shape) for one in (call.value, call.whole))
+    if not bool(result.isfinite().all() & whole.isfinite().all()):
+        raise Wrong("Some weights are NaN or infinite. Is a whole row hidden, or something divided by 0?")
+    seen, gone = whole != 0, result == 0
+    if bool((~seen & ~gone).any()):
+        raise Wrong("In training there is weight where in evaluation there is none.")
+    if "copy" in names:
+        copies = names.index("copy")
+        if not torch.equal(gone, gone.roll(1, copies)):
+            raise Wrong("Numbers of the values or of the result are dropped; it is weights that should be.")
+    share = float(gone[seen].double().mean())
+    if share in (0.0, 1.0):
+        raise Wrong("Every weight is dropped." if share else "No weight is dropped: none is 0.")
+    for dim, name in enumerate(names):
+        both = seen & seen.roll(1, dim)
+        if name != "copy" and bool(both.any()) and bool((gone == gone.roll(1, dim))[both].all()) and shape[dim] > 1:
+            raise Wrong(f"Every {name} has the same places dropped; each weight is dropped on its own.")
+    entries = int(seen.sum()) / (2 if "copy" in names else 1)
+    if _far(share, p, entries):
+        if not _far(share, 1 - p, entries):
+            raise Wrong("A share of 1-p is dropped, and p is kept: it is the other way round.")
+        raise Wrong("Another share of the weights is dropped than p.")
+    kept = seen & ~gone
+    if not torch.allclose(result[kept], whole[kept] / (1 - p), rtol=1e-4, atol=0):
+        if torch.allclose(result[kept], whole[kept], rtol=1e-4, atol=0):
+            raise Wrong("The kept weights are as they were; divide them by 1-p, so that their sum stays as it was.")
+        raise Wrong("The kept weights are neither as they were nor divided by 1-p.")
+    if rule.get("freely"):
+        _freely(gone)
+    if call.gradients and not _flows(call):
+        raise Wrong("The gradient of a kept weight is not 1 / (1 - p), or that of a dropped one is not 0.")
+
+
+def _far(share: float, wanted: float, entries: float) -> bool:
+    return bool(abs(share - wanted) > _SIGMAS * (wanted * (1 - wanted) / entries) ** 0.5)
+
+
+def _freely(gone: torch.Tensor) -> None:
+    counts = gone.sum(-1)
+    if not bool(gone.diagonal(dim1=-2, dim2=-1).any()):
+        raise Wrong("The diagonal is never dropped; each weight is dropped on its own.")
+    if bool((counts == counts.flatten()[0]).all()):
+        raise Wrong("Every row loses the same number of weights; each weight is dropped on its own.")
+
+
+def _flows(call: Call) -> bool:
+    gradient, weights = call.gradients[0], call.args[0]
+    if gradient is None:
+        raise Wrong("No gradient arrives at the weights: is the result detached from them somewhere?")
+    return bool(torch.allclose(gradient.double() * weights.double(), call.value.detach().double(), rtol=1e-4))
+
+
+_USUAL = 1e-4
+"""How close a result must come where an example does not say."""
+
+
+def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | None = None) -> Trial:
+    """Tries the example; raises Wrong where it fails, or whatever the code raises."""
+    looks_at = set(example.get("looks_at", ["value"]))
+    trial = trial or Trial(names)
+    calls: list[Call] = []
+    parameters: list[Any] = []
+    torch.manual_seed(0)  # randomness starts at the same place each time
+    for step in example["steps"]:
+        found = _taken(trial, step)
+        if isinstance(found, Call):
+            calls.append(found)
+            for aspect in looks_at & _OF_A_CALL.keys():
+                _OF_A_CALL[aspect](found)
+        elif step["operation"] == "parameters":
+            parameters.append(found)
+            if "parameters" in looks_at:
+                _parameters(found, step["right"])
+    if "other parameters" in looks_at and _all_alike(parameters):
+        raise Wrong("The weights are the same under every seed: is one set inside the class?")
+    if "steady" in looks_at:
+        _steady(calls)
+    if "anew" in looks_at and _any_alike([call.value for call in calls]):
+        raise Wrong("Two calls give exactly the same: nothing is dropped, or a seed is set, or a draw kept, inside.")
+    return trial
+
+
+def _taken(trial: Trial, step: Step) -> Any:
+    """The step; what should be refused may raise only one of the errors that say so."""
+    if "refuses" not in step:
+        return trial.take(step)
+    try:
+        trial.take(step)
+    except Exception as error:
+        kinds = {kind.__name__ for kind in type(error).__mro__}
+        if not kinds & set(step["refuses"]) or is_stub(error):
+            raise
+        return None
+    raise Wrong("It raises nothing.")
+
+
+def is_stub(error: BaseException) -> bool:
+    """Whether this is what an exercise raises that is not written yet."""
+    return isinstance(error, NotImplementedError) and not str(error)
+
+
+def _value(call: Call) -> None:
+    problem = difference_of(call.value, as_value(call.step["result"]), call.step.get("close", _USUAL))
+    if problem:
+        raise Wrong(problem)
+
+
+def difference_of(actual: Any, expected: Any, close: float, what: str = "The result") -> str | None:
+    """How two values differ, in a sentence; None where they do not."""
+    if isinstance(expected, tuple | torch.Tensor):
+        return difference(actual, expecting(expected, close), _called, _first_place, what=what)
+    if isinstance(actual, dict) and isinstance(expected, dict):
+        return _entries(actual, expected)
+    if type(actual) is type(expected) and actual == expected:
+        return None
+    return f"{what} is {str(actual)[:200]!r}; {expected!r} is expected."
+
+
+def _entries(actual: dict[Any, Any], expected: dict[Any, Any]) -> str | None:
+    for key in expected:
+        if key not in actual:
+            return f"The result has no entry for {key!r}; {expected!r} is expected."
+    for key, value in actual.items():
+        if key not in expected:
+            return f"The result has an entry for {str(key)[:60]!r}; {expected!r} is expected."
+        if type(value) is not type(expected[key]) or value != expected[key]:
+            return f"The result has {str(value)[:60]} for {key!r}; {expected!r} is expected."
+    return None
+
+
+def _first_place(actual: torch.Tensor, expected: torch.Tensor, close: torch.Tensor) -> str:
+    place = tuple((~close).nonzero()[0].tolist())
+    got, wanted = (f"{one[place].item():.4f}" for one in (actual, expected))
+    if got == wanted:
+        got, wanted = (f"{one[place].item():.12g}" for one in (actual, expected))
+    said = f"{got} where {wanted} is expected."
+    if not place:
+        return f"is {said}"
+    return f"differs in {int((~close).sum())} of {close.numel()} places; the first, {list(place)}, is {said}"
+
+
+def _called(value: Any) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+def _gradients(call: Call) -> None:
+    close = call.step.get("close", _USUAL)
+    right = [as_value(one) for one in call.step["gradients"]]
+    named = {name: as_value(one) for name, one in call.step.get("parameter_gradients", {}).items()}
+    pairs = [(f"the {ORDINALS[n]} argument", call.gradients[n], one) for n, one in enumerate(right)]
+    pairs += [(f"`{name}`", call.parameter_gradients.get(name), one) for name, one in named.items()]
+    for where, gradient, expected in pairs:
+        if expected is None:
+            continue
+        if gradient is None:
+            raise Wrong(f"No gradient arrives at {where}: is the result detached from it somewhere?")
+        if problem := difference_of(gradient, expected, close, f"The gradient of {where}"):
+            raise Wrong(problem)
+
+
+def _arrives(call: Call) -> None:
+    arrived = {f"the {ORDINALS[n]} argument": call.gradients[n] for n in call.step["arrives_at"]}
+    arrived |= {f"`{name}`": gradient for name, gradient in call.parameter_gradients.items()}
+    for where, gradient in arrived.items():
+        if gradient is None:
+            raise Wrong(f"No gradient arrives at {where}: is the result detached from it somewhere?")
+
+
+def _changed(call: Call) -> None:
+    if call.changed:
+        which = " and ".join(f"the {ORDINALS[number]}" for number in call.changed)
+        raise Wrong(f"It writes into {which} argument. Operations ending in `_` and `+=`, `/=` work in place.")
+
+
+def _dtype(call: Call) -> None:
+    values = call.value if isinstance(call.value, tuple | list) else [call.value]
+    wanted = getattr(torch, call.step["dtype"])
+    for value in values:
+        if not isinstance(value, torch.Tensor):
+            raise Wrong(f"The result is {_called(value)}, not a tensor.")
+        if value.dtype != wanted:
+            raise Wrong(f"The result is {value.dtype}; {wanted} is expected.")
+
+
+def _device(call: Call) -> None:
+    match call.verdict.removesuffix(BY_NUMBERS):
+        case verdict if verdict == MIXED:
+            raise Wrong("It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere.")
+        case verdict if verdict == ELSEWHERE:
+            raise Wrong("The result is not on the inputs' device.")
+        case verdict if verdict == DIFFERS:
+            raise Wrong("On another device it gives another result than on the CPU.")
+
+
+def _parameters(found: Mapping[str, torch.Tensor], right: Mapping[str, list[int]]) -> None:
+    if {name: list(parameter.shape) for name, parameter in found.items()} != dict(right):
+        has = ", ".join(f"{name} {tuple(parameter.shape)}" for name, parameter in found.items()) or "none"
+        raise Wrong(f"Found: {has}.")
+
+
+def _all_alike(parameters: list[Any]) -> bool:
+    first, *others = parameters
+    return bool(first) and all(
+        one.keys() == first.keys() and all(_identical(first[name], one[name]) for name in first) for one in others
+    )
+
+
+def _any_alike(values: list[Any]) -> bool:
+    return any(_identical(one, other) for number, one in enumerate(values) for other in values[:number])
+
+
+def _identical(one: Any, other: Any) -> bool:
+    both = isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)
+    return both and one.dtype == other.dtype and torch.equal(one, other)
+
+
+def _steady(calls: list[Call]) -> None:
+    """Wherever the right results of two calls are the same, the code's must be the same too."""
+    first, *others = calls
+    right = as_value(first.step["result"])
+    for call in calls:
+        if not isinstance(call.value, torch.Tensor):
+            raise Wrong(f"The result is {_called(call.value)}, not a tensor.")
+        if call.value.shape != right.shape:
+            raise Wrong(f"The result has shape {tuple(call.value.shape)}; {tuple(right.shape)} is expected.")
+    for call in others:
+        stays = torch.isclose(right, as_value(call.step["result"]), rtol=1e-6, atol=1e-6)
+        alike = torch.isclose(first.value.double(), call.value.double(), rtol=1e-5, atol=1e-5, equal_nan=True)
+        if bool((stays & ~alike).any()):
+            if bool(stays.all()):
+                raise Wrong("Two calls with the same input differ: is something drawn by chance in it?")
+            token = (stays & ~alike).nonzero()[0, -2].item()
+            raise Wrong(f"Token {token} changes when only tokens after it do: it attends to the future.")
+
+
+_OF_A_CALL: dict[str, Callable[[Call], None]] = {
+    "value": _value,
+    "gradients": _gradients,
+    "arrival": _arrives,
+    "unchanged": _changed,
+    "dtype": _dtype,
+    "device": _device,
+    "dropped": weights_dropped,
+}
+
+
+def _noted(name: str) -> None:
+    library = library_of(name)
+    if library:
+        note(library)
+
+
+class _OperatorsWatched(OperatorMode):
+    """Operators, whoever calls them: autograd and methods of tensors too."""
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        _noted(name_of(func))
+        return func(*args, **(kwargs or {}))
+
+
+class _FunctionsWatched(TorchFunctionMode):
+    """Functions of torch's that end in operators of other names."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        _noted(getattr(func, "__name__", ""))
+        return func(*args, **(kwargs or {}))
+
+
+@contextmanager
+def watched(found: set[str]) -> Iterator[None]:
+    """Adds to `found` the libraries that run meanwhile."""
+    taken()
+    with _FunctionsWatched(), _OperatorsWatched():
+        yield
+    found.update(taken())
+
+
+def mistakes_alike(
+    names: dict[str, Any], examples: list[Any], passed: list[bool], mistakes: list[dict[str, Any]]
+) -> list[str]:
+    """The sentences on the common mistakes that show, number for number, what this code shows; mostly none or one."""
+    shown = numbers(names, public(examples))
+    pattern = as_pattern(examples, passed)
+    for mistake in mistakes:
+        if mistake.get("passes", pattern) == pattern and alike(shown, mistake["shows"]):
+            return list(mistake["sentences"])
+    return []
+
+
+def public(examples: list[Any]) -> list[Any]:
+    """The examples on which mistakes are known by numbers."""
+    return [example for example in examples if example.get("public", True)]
+
+
+def as_pattern(examples: list[Any], passed: list[bool]) -> str:
+    """Which examples pass, but for those on devices: a tensor that is left on the CPU hides no other mistake."""
+    tried = zip(examples, passed, strict=True)
+    return "".join("01"[right] for example, right in tried if "device" not in example.get("looks_at", ()))
+
+
+def numbers(names: dict[str, Any], examples: list[Any], dtype: torch.dtype | None = None) -> list[list[float]]:
+    """What the code shows on the examples: a row of numbers for each.
+
+    A row describes every call in turn: a checksum of all that is exact (shapes, dtypes, what was written into, which
+    gradients arrive, the kind of an error), then a few sums over the values and the gradients.
+    """
+    rows = []
+    for example in examples:
+        row: list[float] = []
+        try:
+            with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # PyTorch's own, of which the student has read already
+                for step, function, args in _calls(names, example["steps"], dtype):
+                    row += _observed(function, args, step.get("named", {}))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            row.append(_checksum(type(error).__name__))
+        rows.append([number if isinstance(number, int) else round(number, 5) for number in row])
+    return rows
+
+
+def alike(one: list[list[float]], other: list[list[float]]) -> bool:
+    """Whether two pieces of code show the same, but for the last digits."""
+    return all(
+        len(row) == len(other_row) and all(map(_near, row, other_row))
+        for row, other_row in zip(one, other, strict=True)
+    )
+
+
+def _near(one: float, other: float) -> bool:
+    if isinstance(one, int) or isinstance(other, int):  # a checksum
+        return one == other
+    return abs(one - other) <= 1e-3 * (1 + min(abs(one), abs(other)))
+
+
+def _calls(
+    names: dict[str, Any], steps: list[Any], dtype: torch.dtype | None = None
+) -> Iterator[tuple[Any, Callable[..., Any], list[Any]]]:
+    """The calls that an example makes, each with what is called and its arguments (floats in another dtype, if given).
+
+    Randomness starts at the same place each time.
+    """
+    torch.manual_seed(0)
+    built: list[Any] = []
+    for step in steps:
+        args = [_in(as_value(arg), dtype) for arg in step.get("args", ())]
+        if step["operation"] == "manual_seed":
+            torch.manual_seed(step["seed"])
+        elif step["operation"] == "build":
+            called = names[step["name"]](*args, **step.get("named", {}))
+            built.append(called if dtype is None else called.to(dtype))
+        elif step["operation"] == "load":
+            load(built[step["instance"]], {name: as_value(value) for name, value in step["values"].items()})
+        else:
+            yield step, names[step["name"]] if "name" in step else built[step.get("instance", -1)], args
+
+
+def _observed(function: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> list[float]:
+    """One call: its result, the arguments that it wrote into, its gradients, and its dtype for float64 arguments."""
+    held = copy.deepcopy(args)
+    unused = copy.deepcopy(function)  # afterwards it may hold tensors that cannot be copied
+    exact, sums = _described(function(*args, **named))
+    changed = [not same(before, after) for before, after in zip(held, args, strict=True)]
+    wide = [_in(arg, torch.float64) for arg in copy.deepcopy(held)]
+    wider = _attempt(lambda: _described(_widened(unused)(*wide, **named))[0])
+    gradients = _attempt(lambda: _gradient_sums(function, held, named))
+    flows, flow_sums = gradients if isinstance(gradients, tuple) else (gradients, [])
+    return [_checksum(repr((exact, changed, wider, flows))), *sums, *flow_sums]
+
+
+def _gradient_sums(
+    function: Callable[..., Any], args: list[Any], named: dict[str, Any]
+) -> tuple[list[bool], list[float]]:
+    """At which arguments and parameters a gradient arrives, and their sums."""
+    args = [arg.clone().requires_grad_() if _is_float(arg) else arg for arg in args]
+    parameters = list(function.parameters()) if isinstance(function, torch.nn.Module) else []
+    leaves = [leaf for leaf in [*args, *parameters] if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
+    result = function(*args, **named)
+    outputs = [one for one in (result if isinstance(result, tuple | list) else [result]) if _is_float(one)]
+    reached = [_weighed(one.double()).sum() for one in outputs if one.requires_grad]
+    found = torch.autograd.grad(reached, leaves, allow_unused=True) if reached else [None] * len(leaves)
+    sums = [number for gradient in found if gradient is not None for number in _described(gradient)[1]]
+    return [gradient is not None for gradient in found], sums
+
+
+def _described(value: Any) -> tuple[Any, list[float]]:
+    """A value as what is exact about it, and some sums over its numbers."""
+    if isinstance(value, tuple | list):
+        parts = [_described(item) for item in value]
+        return (type(value).__name__, [exact for exact, _ in parts]), [number for _, sums in parts for number in sums]
+    if isinstance(value, dict):
+        return sorted(map(repr, value.items())), []
+    if isinstance(value, int | float):
+        return (type(value).__name__, []), _described(torch.tensor(float(value)))[1]
+    if not isinstance(value, torch.Tensor):
+        return type(value).__name__, []
+    flat = value.detach().flatten().double()
+    broken = [int(flat.isnan().sum()), int((flat == torch.inf).sum()), int((flat == -torch.inf).sum())]
+    flat = flat.nan_to_num(0.0, 0.0, 0.0)
+    flat = flat.sign() * flat.abs().log1p()  # beside one huge number the others still count
+    return (list(value.shape), str(value.dtype), broken), [float(flat.abs().sum()), float(_weighed(flat).sum())]
+
+
+def _weighed(values: torch.Tensor) -> torch.Tensor:
+    """Each number times one of its own, so that their sum tells which stands where."""
+    places = torch.arange(1, values.numel() + 1, dtype=torch.float64).reshape(values.shape)
+    return values * torch.cos(places * 2.399963)  # the golden angle: the cosines never repeat
+
+
+def _checksum(exact: str) -> int:
+    return zlib.crc32(exact.encode())
+
+
+def _attempt(do: Callable[[], Any]) -> Any:
+    try:
+        return do()
+    except Exception as error:
+        return type(error).__name__
+
+
+def _widened(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function.double() if isinstance(function, torch.nn.Module) else function
+
+
+def _in(value: Any, dtype: torch.dtype | None) -> Any:
+    return value.to(dtype) if dtype is not None and _is_float(value) else value
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+NOT_DEFINED, NOT_WRITTEN = "not defined yet", "not written yet"
+SECONDS = 8.0
+"""How long one example may take; right answers take a hundredth of a second."""
+_LONGEST = 200
+
+
+class TimeUp(BaseException):
+    """An example took too long; no `except Exception` of the student's catches it."""
+
+
+@dataclass
+class Tried:
+    """One example, and what was found."""
+
+    example: Mapping[str, Any]
+    problem: str = ""
+    """What is wrong, in a sentence; nothing where the example passes."""
+    call: Call | None = None
+    """The call that was made last."""
+    printed: str = ""
+    """What the student's code printed in it."""
+    frames: list[tuple[str, int, str]] = field(default_factory=list)
+    """Of an error: the function, the line in its cell and that line's text, for each of the student's own frames."""
+    skipped: bool = False
+    """Not tried, because an example before it took too long."""
+
+
+@dataclass
+class Outcome:
+    """What came of an exercise."""
+
+    exercise: str
+    points: float
+    missing: str = ""
+    """`not defined yet` or `not written yet`; then nothing was tried."""
+    tried: list[Tried] = field(default_factory=list)
+    not_tried: list[str] = field(default_factory=list)
+    """The statements of which the check tries nothing."""
+    calls: list[str] = field(default_factory=list)
+    """The libraries that it calls and may not."""
+    mistakes: list[str] = field(default_factory=list)
+    """The sentences on the common mistakes that do exactly the same."""
+
+    @property
+    def failed(self) -> list[Tried]:
+        """The examples that do not pass."""
+        return [one for one in self.tried if one.problem or one.skipped]
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is wrong, as far as it is tried."""
+        return not (self.missing or self.failed or self.calls)
+
+    @property
+    def score(self) -> float:
+        """What a mark would give for these examples, by the rules that it has."""
+        if self.missing or self.calls:
+            return 0.0
+        passed = [one.example for one in self.tried if not (one.problem or one.skipped)]
+        # What passes nothing but released results, or what chance could pass, earns nothing by the rest.
+        shown = any(not one.get("property") and not one.get("public", True) for one in passed)
+        hidden = any(not one.example.get("property") and not one.example.get("public", True) for one in self.tried)
+        worth = sum(one.get("weight", 1.0) for one in passed if shown or not hidden or not one.get("property"))
+        return self.points and round(
+            self.points * float(worth) / sum(one.example.get("weight", 1.0) for one in self.tried), 2
+        )
+
+
+def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistakes: list[Any]) -> Outcome:
+    """What the notebook's answer to an exercise shows on its examples."""
+    found = Outcome(exercise, float(of["points"]), not_tried=list(of.get("not_tried", ())))
+    if exercise not in names:
+        found.missing = NOT_DEFINED
+        return found
+    libraries: set[str] = set()
+    with warnings.catch_warnings(), watched(libraries):
+        warnings.simplefilter("ignore")  # PyTorch's own, of which the student has read already
+        late = False
+        for example in of["examples"]:
+            one = Tried(example, skipped=True) if late else _tried(names, example)
+            found.tried.append(one)
+            if one.problem == NOT_WRITTEN:
+                found.missing = NOT_WRITTEN
+                return found
+            late = late or one.problem == _TOO_LONG
+    found.calls = sorted(libraries & set(of.get("forbids", ())))
+    if mistakes and not late and not found.calls:
+        with limited():
+            passed = [not one.problem for one in found.tried]
+            found.mistakes = mistakes_alike(names, of["examples"], passed, mistakes)
+    return found
+
+
+_TOO_LONG = f"It did not come back within {SECONDS:g} seconds. Does a loop in it never end?"
+
+
+def _tried(names: dict[str, Any], example: Mapping[str, Any]) -> Tried:
+    trial, one = Trial(names), Tried(example)
+    try:
+        with limited():
+            judged(names, example, trial)
+    except KeyboardInterrupt:
+        raise
+    except Wrong as wrong:
+        one.problem = str(wrong)
+    except TimeUp:
+        one.problem = _TOO_LONG
+    except BaseException as error:  # SystemExit too
+        one.problem = NOT_WRITTEN if is_stub(error) else _said(error)
+        one.frames = _frames(error)
+    one.call, one.printed = trial.now, trial.printed.getvalue()
+    return one
+
+
+def _said(error: BaseException) -> str:
+    try:
+        first_line = str(error).strip().partition("\n")[0]
+    except Exception:
+        first_line = ""
+    return f"It raised {type(error).__name__}: {first_line[:_LONGEST]}"
+
+
+def _frames(error: BaseException) -> list[tuple[str, int, str]]:
+    """Those in cells, which come before anything that a library does with what it was given."""
+    found = traceback.extract_tb(error.__traceback__)
+    return [(one.name, one.lineno or 0, (one.line or "").strip()) for one in found if _is_cell(one.filename)][-3:]
+
+
+def _is_cell(file: str) -> bool:
+    return "ipykernel_" in file or file.startswith("<ipython-input")
+
+
+@contextlib.contextmanager
+def limited() -> Iterator[None]:
+    """Ends what takes too long by TimeUp, where the system can interrupt it."""
+    possible = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    if not possible:
+        yield
+        return
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        raise TimeUp
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def as_in_a_new_notebook() -> Iterator[None]:
+    """With torch's switches as the hidden tests have them, and the random state put back afterwards."""
+    state, dtype = torch.get_rng_state(), torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        with torch.inference_mode(mode=False), torch.enable_grad():
+            yield
+    finally:
+        torch.set_default_dtype(dtype)
+        torch.set_rng_state(state)
+
+
+_first_tried: dict[str, tuple[str, float]] = {}
+"""By exercise the text of the cell that was tried last, and when it was tried first."""
+
+
+def not_what_was_run(names: dict[str, Any], exercise: str) -> str:
+    """A sentence where it is not; nothing where it is, or where that cannot be told."""
+    tried = _cell_of(names.get(exercise))
+    if not tried:
+        return ""
+    definition = re.compile(rf"^\s*(?:async\s+)?(?:def|class)\s+{re.escape(exercise)}\b", re.M)
+    run = [text for text in names.get("In", ()) if isinstance(text, str) and definition.search(text)]
+    if run and run[-1].strip() != tried and tried in [text.strip() for text in run]:
+        return (
+            f"When its cell was run last, it ended in an error before `{exercise}` was defined: "
+            "what is tried here is the version before."
+        )
+    text, since = _first_tried.get(exercise, ("", 0.0))
+    if text != tried:
+        _first_tried[exercise] = tried, time.time()
+        return ""
+    saved = _saved(names, exercise, since)
+    if saved and saved != tried:
+        return "Its cell has changed since it was run: run it again, then this check."
+    return ""
+
+
+def _cell_of(thing: Any) -> str:
+    """The text of the cell that defined it."""
+    functions = list(vars(thing).values()) if inspect.isclass(thing) else [thing]
+    codes = [code for one in functions if inspect.iscode(code := getattr(one, "__code__", None))]
+    return "".join(linecache.getlines(codes[0].co_filename)).strip() if codes else ""
+
+
+def _saved(names: dict[str, Any], exercise: str, since: float) -> str:
+    """The cell's text in the notebook's file, if that was saved since then."""
+    path = names.get("__vsc_ipynb_file__") or os.environ.get("JPY_SESSION_NAME")
+    try:
+        file = Path(str(path))
+        if not path or file.stat().st_mtime <= since:
+            return ""
+        cells = json.loads(file.read_text())["cells"]
+        found = [one for one in cells if one["metadata"].get("nbgrader", {}).get("grade_id") == exercise]
+        return "".join(found[0]["source"]).strip() if found else ""
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return ""
+
+
+_LONGEST_ARGUMENT = 60
+
+
+def calls_with_results(steps: list[Any]) -> list[Any]:
+    """Those of a function: a module would need its parameters."""
+    return [step for step in steps if "name" in step and "result" in step]
+
+
+def to_play_with(call: Call, exercise: str, number: int, example: Mapping[str, Any]) -> str:
+    """How to get at the call's arguments and the right result; nothing where that cannot be."""
+    calls = calls_with_results(example["steps"])
+    at = next((at for at, step in enumerate(calls, start=1) if step is call.step), 0)
+    which = f", call={at}" if at > 1 else ""
+    return f'args, right = example("{exercise}", {number}{which})' if at else ""
+
+
+def in_words(call: Call, example: Mapping[str, Any]) -> str:
+    """What was called, with what."""
+    step = call.step
+    if "name" in step:
+        return f"{step['name']}({_arguments(call.function, call.args, call.named)})"
+    builds = [one for one in example["steps"] if one["operation"] == "build"]
+    build = builds[step["instance"]]
+    made = _arguments(None, [as_value(arg) for arg in build.get("args", ())], build.get("named", {}))
+    mode = "in training" if call.function.training else "after eval()"  # type: ignore[attr-defined]
+    forward = getattr(call.function, "forward", None)
+    return f"{build['name']}({made})({_arguments(forward, call.args, call.named)}), {mode}"
+
+
+def _arguments(function: Any, args: list[Any], named: Mapping[str, Any]) -> str:
+    try:
+        names = list(inspect.signature(function).parameters) if function is not None else []
+    except (TypeError, ValueError):
+        names = []
+    words = [_argument(names[number] if number < len(names) else "", arg) for number, arg in enumerate(args)]
+    return ", ".join([*words, *(_argument(name, arg) for name, arg in named.items())])
+
+
+def _argument(name: str, arg: Any) -> str:
+    if isinstance(arg, torch.Tensor):
+        dtype = "" if arg.dtype == torch.float32 else f" and {arg.dtype}"
+        return f"{name or 'a tensor'} of shape {tuple(arg.shape)}{dtype}"
+    said = repr(arg)
+    said = said if len(said) <= _LONGEST_ARGUMENT else f"{said[:_LONGEST_ARGUMENT]}…"
+    return f"{name}={said}" if name else said
+
+
+_MOST = 8
+"""Rows and columns that are shown."""
+
+
+@dataclass
+class Beside:
+    """A matrix of the student's and the expected one; `wrong` says where they differ."""
+
+    where: str
+    own: list[list[str]]
+    right: list[list[str]]
+    wrong: list[list[bool]]
+    cut: bool
+    """Whether there is more of them."""
+
+
+def beside(call: Call | None) -> Beside | None:
+    """The first matrix in which the call's result differs; None where there is none to show."""
+    if call is None or "result" not in call.step:
+        return None
+    pairs: list[tuple[Any, Any]] = [(call.value, as_value(call.step["result"]))]
+    if isinstance(pairs[0][1], tuple) and isinstance(call.value, tuple | list):
+        pairs = list(zip(call.value, pairs[0][1], strict=False))
+    for own, right in pairs:
+        both = isinstance(own, torch.Tensor) and isinstance(right, torch.Tensor)
+        if not both or own.shape != right.shape or not own.dim() or not own.numel() or own.is_complex():
+            continue
+        found = _first(own.detach().double(), right.double(), call.step.get("close", 1e-4))
+        if found:
+            return found
+    return None
+
+
+def _first(own: torch.Tensor, right: torch.Tensor, tolerance: float) -> Beside | None:
+    wrong = ~close(own, right, tolerance)
+    if not bool(wrong.any()):
+        return None
+    leading = tuple(wrong.nonzero()[0].tolist())[:-2] if own.dim() > 2 else ()
+    own, right, wrong = ((one[leading] if leading else one).reshape(-1, one.shape[-1]) for one in (own, right, wrong))
+    row, column = (max(0, int(place) - _MOST + 1) for place in wrong.nonzero()[0])
+    part = slice(row, row + _MOST), slice(column, column + _MOST)
+    cut = own.shape[0] > _MOST or own.shape[1] > _MOST
+    where = [f"[{', '.join(map(str, leading))}]"] if leading else []
+    if cut:
+        where.append(f"from row {row} and column {column} on")
+    own, right, wrong = own[part], right[part], wrong[part]
+    return Beside(", ".join(where), _numbers(own), _numbers(right), wrong.tolist(), cut)
+
+
+def _numbers(matrix: torch.Tensor) -> list[list[str]]:
+    return [[f"{number:.4g}" for number in row] for row in matrix.tolist()]
+
+
+_STYLE = """<style>
+.acheck{max-width:60em;line-height:1.45;overflow-wrap:anywhere;font-size:.95em}
+.acheck .t{font-weight:600;margin:.2em 0 .5em}
+.acheck ul{list-style:none;margin:0;padding:0}
+.acheck li{margin:.25em 0;padding-left:6.2em;text-indent:-6.2em}
+.acheck li>*{text-indent:0}
+.acheck .m{display:inline-block;width:5.7em;margin-right:.5em;font-weight:600;text-indent:0}
+.acheck .ok .m{color:#1a7f37}.acheck .no .m{color:#cf222e}
+.acheck .p{border-left:3px solid #cf222e;padding-left:.6em;margin:.15em 0}
+.acheck .b{border:2px solid #bf8700;border-radius:4px;background:rgba(191,135,0,.12);padding:.4em .7em;margin:.6em 0}
+.acheck .w{border:2px dashed #bf8700;border-radius:4px;padding:.4em .7em;margin:.3em 0}
+.acheck pre,.acheck code{white-space:pre-wrap;overflow-wrap:anywhere;background:rgba(127,127,127,.12);color:inherit}
+.acheck pre{margin:.15em 0;padding:.3em .6em;max-height:12em;overflow:auto}
+.acheck .two{display:flex;flex-wrap:wrap;gap:.4em 1.6em;margin:.3em 0}
+.acheck .two>div{max-width:100%;overflow-x:auto}
+.acheck .two table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9em;color:inherit}
+.acheck .two td{padding:.1em .5em;text-align:right;border:1px solid rgba(127,127,127,.35);background:none;color:inherit}
+.acheck .two td.x{background:rgba(207,34,46,.2);font-weight:700;text-decoration:underline}
+.acheck .s td,.acheck .s th{text-align:left;padding:.15em .8em .15em 0}
+.acheck .s{border-collapse:collapse;color:inherit}
+@media (prefers-color-scheme:dark){.acheck .ok .m{color:#3fb950}.acheck .no .m{color:#ff7b72}}
+[data-jp-theme-light="true"] .acheck .ok .m{color:#1a7f37}[data-jp-theme-light="true"] .acheck .no .m{color:#cf222e}
+[data-jp-theme-light="false"] .acheck .ok .m{color:#3fb950}[data-jp-theme-light="false"] .acheck .no .m{color:#ff7b72}
+</style>"""
+_MARKS = {"passed": ("ok", "✓ passed"), "FAILED": ("no", "✗ failed"), "not tried": ("", "– not tried")}
+
+
+def as_page(said: Any) -> str:
+    """An `Account` as HTML."""
+    parts = [f'<p class="w">{escape(said.warning)}</p>'] if said.warning else []
+    parts.append(f'<p class="t">{escape(said.title)}</p>')
+    if said.box:
+        sentences = "".join(f"<div>{escape(sentence)}</div>" for sentence in said.box)
+        parts.append(f'<div class="b"><b>{escape(said.box_title)}</b>{sentences}</div>')
+    if said.lines:
+        parts.append(f"<ul>{''.join(map(_item, said.lines))}</ul>")
+    parts += [f"<p>{escape(one)}</p>" for one in [*said.asides, said.sum.rstrip(":") + "." if said.sum else ""] if one]
+    return f'{_STYLE}<div class="acheck">{"".join(parts)}</div>'
+
+
+def page_of_summary(rows: list[tuple[str, str, str]], below: list[str]) -> str:
+    """The whole notebook's exercises as a table."""
+    lines = "".join(f"<tr><th scope='row'><code>{escape(name)}</code></th><td>{escape(_mark(said) + said)}</td>"
+                    f"<td>{escape(score)}</td></tr>" for name, said, score in rows)  # fmt: skip
+    text = "".join(f"<p>{escape(one)}</p>" for one in below)
+    return f'{_STYLE}<div class="acheck"><table class="s">{lines}</table>{text}</div>'
+
+
+def _mark(said: str) -> str:
+    if said == "passes":
+        return "✓ "
+    return "– " if said.startswith("not ") else "✗ "
+
+
+def _item(line: Any) -> str:
+    kind, mark = _MARKS[line.mark]
+    inside = f'<span class="m">{mark}</span>{escape(line.statement)}'
+    if line.problem:
+        below = escape(line.problem)
+        below += f"<div>In the call <code>{escape(line.call)}</code></div>" if line.call else ""
+        below += f"<div>To play with it: <code>{escape(line.to_play_with)}</code></div>" if line.to_play_with else ""
+        below += "".join(f"<div><code>{escape(frame)}</code></div>" for frame in line.frames)
+        inside += f'<div class="p">{below}</div>'
+    if line.beside:
+        inside += _two(line.beside)
+    if line.printed:
+        inside += f"<div>Your code printed:</div><pre>{escape(line.printed)}</pre>"
+    return f'<li class="{kind}">{inside}</li>'
+
+
+def _two(beside: Any) -> str:
+    where = f" {escape(beside.where)}" if beside.where else ""
+    yours, right = (
+        _table(f"yours{where}", beside.own, beside.wrong),
+        _table(f"expected{where}", beside.right, beside.wrong),
+    )
+    return f'<div class="two">{yours}{right}</div>'
+
+
+def _table(title: str, numbers: list[list[str]], wrong: list[list[bool]]) -> str:
+    rows = "".join(
+        "<tr>" + "".join(_cell(n, w) for n, w in zip(ns, ws, strict=True)) + "</tr>"
+        for ns, ws in zip(numbers, wrong, strict=True)
+    )
+    return f"<div>{title}<table>{rows}</table></div>"
+
+
+def _cell(number: str, wrong: bool) -> str:
+    return f'<td class="x">{escape(number)} ≠</td>' if wrong else f"<td>{escape(number)}</td>"
+
+
+_WHAT_TO_DO = {
+    NOT_DEFINED: "run its cell first",
+    NOT_WRITTEN: "its stub still raises NotImplementedError",
+}
+_BY_A_PERSON = "not marked yet: a person reads it"
+_MOST_PRINTED = 600
+MOST_SHOWN = 3
+"""Failed examples of which more is said than what is wrong."""
+
+
+@dataclass
+class Line:
+    """One example, in words."""
+
+    mark: str
+    """`passed`, `FAILED` or `not tried`."""
+    statement: str
+    problem: str = ""
+    call: str = ""
+    to_play_with: str = ""
+    """What gives the call's arguments and the right result."""
+    printed: str = ""
+    frames: list[str] = field(default_factory=list)
+    beside: Beside | None = None
+
+
+@dataclass
+class Account:
+    """All that is said of one exercise."""
+
+    title: str
+    warning: str
+    lines: list[Line]
+    box_title: str
+    box: list[str]
+    asides: list[str]
+    sum: str
+
+
+def account(found: Outcome, warning: str) -> Account:
+    """What is said of what was found. warning: what stands above all."""
+    if found.missing:
+        title = f"{found.exercise} is {found.missing}: {_WHAT_TO_DO[found.missing]}."
+        return Account(title, warning, [], "", [], [], "")
+    title = f"{found.exercise} passes on the public examples." if found.whole else f"{found.exercise} is not right yet."
+    more = [id(one) for one in found.tried if one.problem][:MOST_SHOWN]
+    lines = [
+        _line(found.exercise, number, one, with_more=id(one) in more) for number, one in enumerate(found.tried, start=1)
+    ]
+    box_title, box = "", list(found.mistakes)
+    if box:
+        which = "A common mistake" if len(box) == 1 else "Each of these common mistakes"
+        box_title = f"{which} does exactly this:" if not found.whole else f"But so does {which.lower()}:"
+    asides = [f"Not tried here: {statement}" for statement in found.not_tried]
+    if found.calls:
+        calls = f"It calls {' and '.join(found.calls)}; this exercise asks you to write that step yourself."
+        asides.insert(0, calls)
+    if any(line.to_play_with for line in lines):
+        asides.append("`from attention_check import example` gives you `example`.")
+    asides.append("The hidden tests ask the same with other numbers.")
+    return Account(
+        title, warning, lines, box_title, box, asides,
+        f"On the public examples that is {found.score:g} of {found.points:g} points:",
+    )  # fmt: skip
+
+
+def _line(exercise: str, number: int, one: Tried, *, with_more: bool) -> Line:
+    mark = "not tried" if one.skipped else "FAILED" if one.problem else "passed"
+    line = Line(mark, one.example["statement"], one.problem)
+    if not with_more:
+        return line
+    if one.call is not None:
+        line.call = in_words(one.call, one.example)
+        line.to_play_with = to_play_with(one.call, exercise, number, one.example)
+        line.beside = beside(one.call) if "value" in one.example.get("looks_at", ["value"]) and not one.frames else None
+    line.frames = [f"line {at} of the cell, in {name}: {text}" for name, at, text in one.frames]
+    printed = one.printed.strip()
+    line.printed = printed if len(printed) <= _MOST_PRINTED else f"{printed[:_MOST_PRINTED]}…"
+    return line
+
+
+def as_text(said: Account) -> str:
+    """The account in plain text."""
+    text = [said.warning] if said.warning else []
+    if not said.lines:
+        return "\n".join([*text, said.title])
+    for line in said.lines:
+        text.append(f"{line.mark}  {line.statement}")
+        below = [line.problem] if line.problem else []
+        below += [f"In the call {line.call}"] if line.call else []
+        below += [f"To play with it: {line.to_play_with}"] if line.to_play_with else []
+        below += line.frames
+        below += ["Your code printed:", *line.printed.splitlines()] if line.printed else []
+        text += [f"        {one}" for one in below]
+    text.append(said.title)
+    if said.box:
+        text += [said.box_title, *(f"        {sentence}" for sentence in said.box)]
+    return "\n".join([*text, *said.asides, said.sum])
+
+
+class Shown(float):
+    """A score as nbgrader wants it, which Jupyter shows as a page."""
+
+    page: str
+
+    def _repr_html_(self) -> str:
+        return self.page
+
+
+def told(found: Outcome, warning: str) -> float:
+    """Tells what was found: in Jupyter by how the score is shown, elsewhere in print."""
+    said = account(found, warning)
+    if not in_jupyter():
+        print(as_text(said))
+        return found.score
+    shown = Shown(found.score)
+    shown.page = as_page(said)
+    return shown
+
+
+def in_jupyter() -> bool:
+    """Whether what a cell gives is shown as HTML."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+def summed(outcomes: list[Outcome], written: dict[str, float]) -> None:
+    """Tells how far the whole notebook is; written: the points of the questions that a person marks."""
+    rows = [_row(found) for found in outcomes]
+    rows += [(question, _BY_A_PERSON, f"– of {points:g}") for question, points in written.items()]
+    total, points = sum(found.score for found in outcomes), sum(found.points for found in outcomes)
+    whole = sum(found.whole for found in outcomes)
+    below = [f"{whole} of {len(outcomes)} exercises pass: {total:g} of {points:g} points on the public examples."]
+    if written:
+        below.append(f"With the written answers the notebook has {points + sum(written.values()):g} points.")
+    below.append("The hidden tests ask the same with other numbers, and a person reads the written answers.")
+    if in_jupyter():
+        from IPython.display import HTML, display
+
+        display(HTML(page_of_summary(rows, below)))
+        return
+    for name, said, score in rows:
+        print(f"{name:<32}{said:<44}{score:>10}")
+    print("\n".join(below))
+
+
+def _row(found: Outcome) -> tuple[str, str, str]:
+    right = len(found.tried) - len(found.failed)
+    said = found.missing or ("passes" if found.whole else f"{right} of {len(found.tried)} examples pass")
+    if found.calls:
+        said = f"calls {' and '.join(found.calls)}"
+    elif found.mistakes:
+        said += ", but so does a mistake" if found.whole else ", a common mistake"
+    return found.exercise, said, f"{found.score:g} of {found.points:g}"

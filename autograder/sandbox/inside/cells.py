@@ -122,6 +122,7 @@ class Notebook:
         # The check in the notebook is the student's own; here the hidden graders do the work.
         stub = types.ModuleType(check)
         stub.__dict__["check"] = lambda *args, **kwargs: None
+        stub.__dict__["example"] = lambda *args, **kwargs: ((), None)
         sys.modules[check] = stub
         self._shell = NotebookShell.instance()
         atexit.unregister(self._shell.atexit_operations)  # there is no history to put away

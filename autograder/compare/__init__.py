@@ -10,11 +10,11 @@ from typing import Any
 
 import torch
 
-from .handout.values import ORDINALS as ORDINALS
-from .handout.values import Expected as Expected
-from .handout.values import difference
-from .sandbox.inside.nesting import tensors_in
-from .sandbox.inside.protocol import Opaque
+from ..sandbox.inside.nesting import tensors_in
+from ..sandbox.inside.protocol import Opaque
+from .values import ORDINALS as ORDINALS
+from .values import Expected as Expected
+from .values import difference
 
 TOLERANCE = {
     torch.float64: 1e-9,

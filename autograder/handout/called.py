@@ -1,0 +1,56 @@
+"""A call in words: `scaled_softmax(scores of shape (1, 6), d_k=24)`."""
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from .trial import Call
+from .written_values import as_value
+
+_LONGEST_ARGUMENT = 60
+
+
+def calls_with_results(steps: list[Any]) -> list[Any]:
+    """Those of a function: a module would need its parameters."""
+    return [step for step in steps if "name" in step and "result" in step]
+
+
+def to_play_with(call: Call, exercise: str, number: int, example: Mapping[str, Any]) -> str:
+    """How to get at the call's arguments and the right result; nothing where that cannot be."""
+    calls = calls_with_results(example["steps"])
+    at = next((at for at, step in enumerate(calls, start=1) if step is call.step), 0)
+    which = f", call={at}" if at > 1 else ""
+    return f'args, right = example("{exercise}", {number}{which})' if at else ""
+
+
+def in_words(call: Call, example: Mapping[str, Any]) -> str:
+    """What was called, with what."""
+    step = call.step
+    if "name" in step:
+        return f"{step['name']}({_arguments(call.function, call.args, call.named)})"
+    builds = [one for one in example["steps"] if one["operation"] == "build"]
+    build = builds[step["instance"]]
+    made = _arguments(None, [as_value(arg) for arg in build.get("args", ())], build.get("named", {}))
+    mode = "in training" if call.function.training else "after eval()"  # type: ignore[attr-defined]
+    forward = getattr(call.function, "forward", None)
+    return f"{build['name']}({made})({_arguments(forward, call.args, call.named)}), {mode}"
+
+
+def _arguments(function: Any, args: list[Any], named: Mapping[str, Any]) -> str:
+    try:
+        names = list(inspect.signature(function).parameters) if function is not None else []
+    except (TypeError, ValueError):
+        names = []
+    words = [_argument(names[number] if number < len(names) else "", arg) for number, arg in enumerate(args)]
+    return ", ".join([*words, *(_argument(name, arg) for name, arg in named.items())])
+
+
+def _argument(name: str, arg: Any) -> str:
+    if isinstance(arg, torch.Tensor):
+        dtype = "" if arg.dtype == torch.float32 else f" and {arg.dtype}"
+        return f"{name or 'a tensor'} of shape {tuple(arg.shape)}{dtype}"
+    said = repr(arg)
+    said = said if len(said) <= _LONGEST_ARGUMENT else f"{said[:_LONGEST_ARGUMENT]}…"
+    return f"{name}={said}" if name else said

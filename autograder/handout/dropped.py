@@ -1,0 +1,72 @@
+"""What dropout did to attention weights, judged by its structure: which entries fell is chance."""
+
+import torch
+
+from .trial import Call, Wrong
+
+_SIGMAS = 6
+
+
+def weights_dropped(call: Call) -> None:
+    """Each weight falls with probability p, on its own, and what is kept is divided by 1 - p."""
+    rule = call.step["dropped"]
+    if not isinstance(call.value, torch.Tensor) or not isinstance(call.whole, torch.Tensor):
+        raise Wrong(f"The result is a {type(call.value).__name__}; a tensor is expected.")
+    if (
+        call.value.shape != call.whole.shape
+        or call.value.numel() != torch.Size(size for _, size in rule["view"]).numel()
+    ):
+        raise Wrong(f"The result has shape {tuple(call.value.shape)}; {tuple(call.whole.shape)} is expected.")
+    if call.value.is_complex():
+        raise Wrong("The result is complex; real numbers are expected.")
+    p, shape, names = rule["p"], [size for _, size in rule["view"]], [name for name, _ in rule["view"]]
+    result, whole = (one.detach().double().reshape(shape) for one in (call.value, call.whole))
+    if not bool(result.isfinite().all() & whole.isfinite().all()):
+        raise Wrong("Some weights are NaN or infinite. Is a whole row hidden, or something divided by 0?")
+    seen, gone = whole != 0, result == 0
+    if bool((~seen & ~gone).any()):
+        raise Wrong("In training there is weight where in evaluation there is none.")
+    if "copy" in names:
+        copies = names.index("copy")
+        if not torch.equal(gone, gone.roll(1, copies)):
+            raise Wrong("Numbers of the values or of the result are dropped; it is weights that should be.")
+    share = float(gone[seen].double().mean())
+    if share in (0.0, 1.0):
+        raise Wrong("Every weight is dropped." if share else "No weight is dropped: none is 0.")
+    for dim, name in enumerate(names):
+        both = seen & seen.roll(1, dim)
+        if name != "copy" and bool(both.any()) and bool((gone == gone.roll(1, dim))[both].all()) and shape[dim] > 1:
+            raise Wrong(f"Every {name} has the same places dropped; each weight is dropped on its own.")
+    entries = int(seen.sum()) / (2 if "copy" in names else 1)
+    if _far(share, p, entries):
+        if not _far(share, 1 - p, entries):
+            raise Wrong("A share of 1-p is dropped, and p is kept: it is the other way round.")
+        raise Wrong("Another share of the weights is dropped than p.")
+    kept = seen & ~gone
+    if not torch.allclose(result[kept], whole[kept] / (1 - p), rtol=1e-4, atol=0):
+        if torch.allclose(result[kept], whole[kept], rtol=1e-4, atol=0):
+            raise Wrong("The kept weights are as they were; divide them by 1-p, so that their sum stays as it was.")
+        raise Wrong("The kept weights are neither as they were nor divided by 1-p.")
+    if rule.get("freely"):
+        _freely(gone)
+    if call.gradients and not _flows(call):
+        raise Wrong("The gradient of a kept weight is not 1 / (1 - p), or that of a dropped one is not 0.")
+
+
+def _far(share: float, wanted: float, entries: float) -> bool:
+    return bool(abs(share - wanted) > _SIGMAS * (wanted * (1 - wanted) / entries) ** 0.5)
+
+
+def _freely(gone: torch.Tensor) -> None:
+    counts = gone.sum(-1)
+    if not bool(gone.diagonal(dim1=-2, dim2=-1).any()):
+        raise Wrong("The diagonal is never dropped; each weight is dropped on its own.")
+    if bool((counts == counts.flatten()[0]).all()):
+        raise Wrong("Every row loses the same number of weights; each weight is dropped on its own.")
+
+
+def _flows(call: Call) -> bool:
+    gradient, weights = call.gradients[0], call.args[0]
+    if gradient is None:
+        raise Wrong("No gradient arrives at the weights: is the result detached from them somewhere?")
+    return bool(torch.allclose(gradient.double() * weights.double(), call.value.detach().double(), rtol=1e-4))

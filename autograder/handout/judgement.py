@@ -1,0 +1,205 @@
+"""What is wrong with what a call showed, in a sentence: each example says what it looks at."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from ..compare.values import ORDINALS, difference, expecting
+from ..sandbox.inside.device_probe import BY_NUMBERS, DIFFERS, ELSEWHERE, MIXED
+from .dropped import weights_dropped
+from .trial import Call, Step, Trial, Wrong
+from .written_values import as_value
+
+_USUAL = 1e-4
+"""How close a result must come where an example does not say."""
+
+
+def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | None = None) -> Trial:
+    """Tries the example; raises Wrong where it fails, or whatever the code raises."""
+    looks_at = set(example.get("looks_at", ["value"]))
+    trial = trial or Trial(names)
+    calls: list[Call] = []
+    parameters: list[Any] = []
+    torch.manual_seed(0)  # randomness starts at the same place each time
+    for step in example["steps"]:
+        found = _taken(trial, step)
+        if isinstance(found, Call):
+            calls.append(found)
+            for aspect in looks_at & _OF_A_CALL.keys():
+                _OF_A_CALL[aspect](found)
+        elif step["operation"] == "parameters":
+            parameters.append(found)
+            if "parameters" in looks_at:
+                _parameters(found, step["right"])
+    if "other parameters" in looks_at and _all_alike(parameters):
+        raise Wrong("The weights are the same under every seed: is one set inside the class?")
+    if "steady" in looks_at:
+        _steady(calls)
+    if "anew" in looks_at and _any_alike([call.value for call in calls]):
+        raise Wrong("Two calls give exactly the same: nothing is dropped, or a seed is set, or a draw kept, inside.")
+    return trial
+
+
+def _taken(trial: Trial, step: Step) -> Any:
+    """The step; what should be refused may raise only one of the errors that say so."""
+    if "refuses" not in step:
+        return trial.take(step)
+    try:
+        trial.take(step)
+    except Exception as error:
+        kinds = {kind.__name__ for kind in type(error).__mro__}
+        if not kinds & set(step["refuses"]) or is_stub(error):
+            raise
+        return None
+    raise Wrong("It raises nothing.")
+
+
+def is_stub(error: BaseException) -> bool:
+    """Whether this is what an exercise raises that is not written yet."""
+    return isinstance(error, NotImplementedError) and not str(error)
+
+
+def _value(call: Call) -> None:
+    problem = difference_of(call.value, as_value(call.step["result"]), call.step.get("close", _USUAL))
+    if problem:
+        raise Wrong(problem)
+
+
+def difference_of(actual: Any, expected: Any, close: float, what: str = "The result") -> str | None:
+    """How two values differ, in a sentence; None where they do not."""
+    if isinstance(expected, tuple | torch.Tensor):
+        return difference(actual, expecting(expected, close), _called, _first_place, what=what)
+    if isinstance(actual, dict) and isinstance(expected, dict):
+        return _entries(actual, expected)
+    if type(actual) is type(expected) and actual == expected:
+        return None
+    return f"{what} is {str(actual)[:200]!r}; {expected!r} is expected."
+
+
+def _entries(actual: dict[Any, Any], expected: dict[Any, Any]) -> str | None:
+    for key in expected:
+        if key not in actual:
+            return f"The result has no entry for {key!r}; {expected!r} is expected."
+    for key, value in actual.items():
+        if key not in expected:
+            return f"The result has an entry for {str(key)[:60]!r}; {expected!r} is expected."
+        if type(value) is not type(expected[key]) or value != expected[key]:
+            return f"The result has {str(value)[:60]} for {key!r}; {expected!r} is expected."
+    return None
+
+
+def _first_place(actual: torch.Tensor, expected: torch.Tensor, close: torch.Tensor) -> str:
+    place = tuple((~close).nonzero()[0].tolist())
+    got, wanted = (f"{one[place].item():.4f}" for one in (actual, expected))
+    if got == wanted:
+        got, wanted = (f"{one[place].item():.12g}" for one in (actual, expected))
+    said = f"{got} where {wanted} is expected."
+    if not place:
+        return f"is {said}"
+    return f"differs in {int((~close).sum())} of {close.numel()} places; the first, {list(place)}, is {said}"
+
+
+def _called(value: Any) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+def _gradients(call: Call) -> None:
+    close = call.step.get("close", _USUAL)
+    right = [as_value(one) for one in call.step["gradients"]]
+    named = {name: as_value(one) for name, one in call.step.get("parameter_gradients", {}).items()}
+    pairs = [(f"the {ORDINALS[n]} argument", call.gradients[n], one) for n, one in enumerate(right)]
+    pairs += [(f"`{name}`", call.parameter_gradients.get(name), one) for name, one in named.items()]
+    for where, gradient, expected in pairs:
+        if expected is None:
+            continue
+        if gradient is None:
+            raise Wrong(f"No gradient arrives at {where}: is the result detached from it somewhere?")
+        if problem := difference_of(gradient, expected, close, f"The gradient of {where}"):
+            raise Wrong(problem)
+
+
+def _arrives(call: Call) -> None:
+    arrived = {f"the {ORDINALS[n]} argument": call.gradients[n] for n in call.step["arrives_at"]}
+    arrived |= {f"`{name}`": gradient for name, gradient in call.parameter_gradients.items()}
+    for where, gradient in arrived.items():
+        if gradient is None:
+            raise Wrong(f"No gradient arrives at {where}: is the result detached from it somewhere?")
+
+
+def _changed(call: Call) -> None:
+    if call.changed:
+        which = " and ".join(f"the {ORDINALS[number]}" for number in call.changed)
+        raise Wrong(f"It writes into {which} argument. Operations ending in `_` and `+=`, `/=` work in place.")
+
+
+def _dtype(call: Call) -> None:
+    values = call.value if isinstance(call.value, tuple | list) else [call.value]
+    wanted = getattr(torch, call.step["dtype"])
+    for value in values:
+        if not isinstance(value, torch.Tensor):
+            raise Wrong(f"The result is {_called(value)}, not a tensor.")
+        if value.dtype != wanted:
+            raise Wrong(f"The result is {value.dtype}; {wanted} is expected.")
+
+
+def _device(call: Call) -> None:
+    match call.verdict.removesuffix(BY_NUMBERS):
+        case verdict if verdict == MIXED:
+            raise Wrong("It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere.")
+        case verdict if verdict == ELSEWHERE:
+            raise Wrong("The result is not on the inputs' device.")
+        case verdict if verdict == DIFFERS:
+            raise Wrong("On another device it gives another result than on the CPU.")
+
+
+def _parameters(found: Mapping[str, torch.Tensor], right: Mapping[str, list[int]]) -> None:
+    if {name: list(parameter.shape) for name, parameter in found.items()} != dict(right):
+        has = ", ".join(f"{name} {tuple(parameter.shape)}" for name, parameter in found.items()) or "none"
+        raise Wrong(f"Found: {has}.")
+
+
+def _all_alike(parameters: list[Any]) -> bool:
+    first, *others = parameters
+    return bool(first) and all(
+        one.keys() == first.keys() and all(_identical(first[name], one[name]) for name in first) for one in others
+    )
+
+
+def _any_alike(values: list[Any]) -> bool:
+    return any(_identical(one, other) for number, one in enumerate(values) for other in values[:number])
+
+
+def _identical(one: Any, other: Any) -> bool:
+    both = isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)
+    return both and one.dtype == other.dtype and torch.equal(one, other)
+
+
+def _steady(calls: list[Call]) -> None:
+    """Wherever the right results of two calls are the same, the code's must be the same too."""
+    first, *others = calls
+    right = as_value(first.step["result"])
+    for call in calls:
+        if not isinstance(call.value, torch.Tensor):
+            raise Wrong(f"The result is {_called(call.value)}, not a tensor.")
+        if call.value.shape != right.shape:
+            raise Wrong(f"The result has shape {tuple(call.value.shape)}; {tuple(right.shape)} is expected.")
+    for call in others:
+        stays = torch.isclose(right, as_value(call.step["result"]), rtol=1e-6, atol=1e-6)
+        alike = torch.isclose(first.value.double(), call.value.double(), rtol=1e-5, atol=1e-5, equal_nan=True)
+        if bool((stays & ~alike).any()):
+            if bool(stays.all()):
+                raise Wrong("Two calls with the same input differ: is something drawn by chance in it?")
+            token = (stays & ~alike).nonzero()[0, -2].item()
+            raise Wrong(f"Token {token} changes when only tokens after it do: it attends to the future.")
+
+
+_OF_A_CALL: dict[str, Callable[[Call], None]] = {
+    "value": _value,
+    "gradients": _gradients,
+    "arrival": _arrives,
+    "unchanged": _changed,
+    "dtype": _dtype,
+    "device": _device,
+    "dropped": weights_dropped,
+}

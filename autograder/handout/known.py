@@ -1,0 +1,170 @@
+"""The common mistakes as numbers: code that shows the numbers of one on the public examples is that mistake."""
+
+import contextlib
+import copy
+import io
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from .trial import load, same
+from .written_values import as_value
+
+
+def mistakes_alike(
+    names: dict[str, Any], examples: list[Any], passed: list[bool], mistakes: list[dict[str, Any]]
+) -> list[str]:
+    """The sentences on the common mistakes that show, number for number, what this code shows; mostly none or one."""
+    shown = numbers(names, public(examples))
+    pattern = as_pattern(examples, passed)
+    for mistake in mistakes:
+        if mistake.get("passes", pattern) == pattern and alike(shown, mistake["shows"]):
+            return list(mistake["sentences"])
+    return []
+
+
+def public(examples: list[Any]) -> list[Any]:
+    """The examples on which mistakes are known by numbers."""
+    return [example for example in examples if example.get("public", True)]
+
+
+def as_pattern(examples: list[Any], passed: list[bool]) -> str:
+    """Which examples pass, but for those on devices: a tensor that is left on the CPU hides no other mistake."""
+    tried = zip(examples, passed, strict=True)
+    return "".join("01"[right] for example, right in tried if "device" not in example.get("looks_at", ()))
+
+
+def numbers(names: dict[str, Any], examples: list[Any], dtype: torch.dtype | None = None) -> list[list[float]]:
+    """What the code shows on the examples: a row of numbers for each.
+
+    A row describes every call in turn: a checksum of all that is exact (shapes, dtypes, what was written into, which
+    gradients arrive, the kind of an error), then a few sums over the values and the gradients.
+    """
+    rows = []
+    for example in examples:
+        row: list[float] = []
+        try:
+            with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # PyTorch's own, of which the student has read already
+                for step, function, args in _calls(names, example["steps"], dtype):
+                    row += _observed(function, args, step.get("named", {}))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            row.append(_checksum(type(error).__name__))
+        rows.append([number if isinstance(number, int) else round(number, 5) for number in row])
+    return rows
+
+
+def alike(one: list[list[float]], other: list[list[float]]) -> bool:
+    """Whether two pieces of code show the same, but for the last digits."""
+    return all(
+        len(row) == len(other_row) and all(map(_near, row, other_row))
+        for row, other_row in zip(one, other, strict=True)
+    )
+
+
+def _near(one: float, other: float) -> bool:
+    if isinstance(one, int) or isinstance(other, int):  # a checksum
+        return one == other
+    return abs(one - other) <= 1e-3 * (1 + min(abs(one), abs(other)))
+
+
+def _calls(
+    names: dict[str, Any], steps: list[Any], dtype: torch.dtype | None = None
+) -> Iterator[tuple[Any, Callable[..., Any], list[Any]]]:
+    """The calls that an example makes, each with what is called and its arguments (floats in another dtype, if given).
+
+    Randomness starts at the same place each time.
+    """
+    torch.manual_seed(0)
+    built: list[Any] = []
+    for step in steps:
+        args = [_in(as_value(arg), dtype) for arg in step.get("args", ())]
+        if step["operation"] == "manual_seed":
+            torch.manual_seed(step["seed"])
+        elif step["operation"] == "build":
+            called = names[step["name"]](*args, **step.get("named", {}))
+            built.append(called if dtype is None else called.to(dtype))
+        elif step["operation"] == "load":
+            load(built[step["instance"]], {name: as_value(value) for name, value in step["values"].items()})
+        else:
+            yield step, names[step["name"]] if "name" in step else built[step.get("instance", -1)], args
+
+
+def _observed(function: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> list[float]:
+    """One call: its result, the arguments that it wrote into, its gradients, and its dtype for float64 arguments."""
+    held = copy.deepcopy(args)
+    unused = copy.deepcopy(function)  # afterwards it may hold tensors that cannot be copied
+    exact, sums = _described(function(*args, **named))
+    changed = [not same(before, after) for before, after in zip(held, args, strict=True)]
+    wide = [_in(arg, torch.float64) for arg in copy.deepcopy(held)]
+    wider = _attempt(lambda: _described(_widened(unused)(*wide, **named))[0])
+    gradients = _attempt(lambda: _gradient_sums(function, held, named))
+    flows, flow_sums = gradients if isinstance(gradients, tuple) else (gradients, [])
+    return [_checksum(repr((exact, changed, wider, flows))), *sums, *flow_sums]
+
+
+def _gradient_sums(
+    function: Callable[..., Any], args: list[Any], named: dict[str, Any]
+) -> tuple[list[bool], list[float]]:
+    """At which arguments and parameters a gradient arrives, and their sums."""
+    args = [arg.clone().requires_grad_() if _is_float(arg) else arg for arg in args]
+    parameters = list(function.parameters()) if isinstance(function, torch.nn.Module) else []
+    leaves = [leaf for leaf in [*args, *parameters] if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
+    result = function(*args, **named)
+    outputs = [one for one in (result if isinstance(result, tuple | list) else [result]) if _is_float(one)]
+    reached = [_weighed(one.double()).sum() for one in outputs if one.requires_grad]
+    found = torch.autograd.grad(reached, leaves, allow_unused=True) if reached else [None] * len(leaves)
+    sums = [number for gradient in found if gradient is not None for number in _described(gradient)[1]]
+    return [gradient is not None for gradient in found], sums
+
+
+def _described(value: Any) -> tuple[Any, list[float]]:
+    """A value as what is exact about it, and some sums over its numbers."""
+    if isinstance(value, tuple | list):
+        parts = [_described(item) for item in value]
+        return (type(value).__name__, [exact for exact, _ in parts]), [number for _, sums in parts for number in sums]
+    if isinstance(value, dict):
+        return sorted(map(repr, value.items())), []
+    if isinstance(value, int | float):
+        return (type(value).__name__, []), _described(torch.tensor(float(value)))[1]
+    if not isinstance(value, torch.Tensor):
+        return type(value).__name__, []
+    flat = value.detach().flatten().double()
+    broken = [int(flat.isnan().sum()), int((flat == torch.inf).sum()), int((flat == -torch.inf).sum())]
+    flat = flat.nan_to_num(0.0, 0.0, 0.0)
+    flat = flat.sign() * flat.abs().log1p()  # beside one huge number the others still count
+    return (list(value.shape), str(value.dtype), broken), [float(flat.abs().sum()), float(_weighed(flat).sum())]
+
+
+def _weighed(values: torch.Tensor) -> torch.Tensor:
+    """Each number times one of its own, so that their sum tells which stands where."""
+    places = torch.arange(1, values.numel() + 1, dtype=torch.float64).reshape(values.shape)
+    return values * torch.cos(places * 2.399963)  # the golden angle: the cosines never repeat
+
+
+def _checksum(exact: str) -> int:
+    return zlib.crc32(exact.encode())
+
+
+def _attempt(do: Callable[[], Any]) -> Any:
+    try:
+        return do()
+    except Exception as error:
+        return type(error).__name__
+
+
+def _widened(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function.double() if isinstance(function, torch.nn.Module) else function
+
+
+def _in(value: Any, dtype: torch.dtype | None) -> Any:
+    return value.to(dtype) if dtype is not None and _is_float(value) else value
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()

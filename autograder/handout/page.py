@@ -1,0 +1,94 @@
+"""What the check says, as HTML that is read in light and in dark and wraps in a narrow window."""
+
+from html import escape
+from typing import Any
+
+_STYLE = """<style>
+.acheck{max-width:60em;line-height:1.45;overflow-wrap:anywhere;font-size:.95em}
+.acheck .t{font-weight:600;margin:.2em 0 .5em}
+.acheck ul{list-style:none;margin:0;padding:0}
+.acheck li{margin:.25em 0;padding-left:6.2em;text-indent:-6.2em}
+.acheck li>*{text-indent:0}
+.acheck .m{display:inline-block;width:5.7em;margin-right:.5em;font-weight:600;text-indent:0}
+.acheck .ok .m{color:#1a7f37}.acheck .no .m{color:#cf222e}
+.acheck .p{border-left:3px solid #cf222e;padding-left:.6em;margin:.15em 0}
+.acheck .b{border:2px solid #bf8700;border-radius:4px;background:rgba(191,135,0,.12);padding:.4em .7em;margin:.6em 0}
+.acheck .w{border:2px dashed #bf8700;border-radius:4px;padding:.4em .7em;margin:.3em 0}
+.acheck pre,.acheck code{white-space:pre-wrap;overflow-wrap:anywhere;background:rgba(127,127,127,.12);color:inherit}
+.acheck pre{margin:.15em 0;padding:.3em .6em;max-height:12em;overflow:auto}
+.acheck .two{display:flex;flex-wrap:wrap;gap:.4em 1.6em;margin:.3em 0}
+.acheck .two>div{max-width:100%;overflow-x:auto}
+.acheck .two table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9em;color:inherit}
+.acheck .two td{padding:.1em .5em;text-align:right;border:1px solid rgba(127,127,127,.35);background:none;color:inherit}
+.acheck .two td.x{background:rgba(207,34,46,.2);font-weight:700;text-decoration:underline}
+.acheck .s td,.acheck .s th{text-align:left;padding:.15em .8em .15em 0}
+.acheck .s{border-collapse:collapse;color:inherit}
+@media (prefers-color-scheme:dark){.acheck .ok .m{color:#3fb950}.acheck .no .m{color:#ff7b72}}
+[data-jp-theme-light="true"] .acheck .ok .m{color:#1a7f37}[data-jp-theme-light="true"] .acheck .no .m{color:#cf222e}
+[data-jp-theme-light="false"] .acheck .ok .m{color:#3fb950}[data-jp-theme-light="false"] .acheck .no .m{color:#ff7b72}
+</style>"""
+_MARKS = {"passed": ("ok", "✓ passed"), "FAILED": ("no", "✗ failed"), "not tried": ("", "– not tried")}
+
+
+def as_page(said: Any) -> str:
+    """An `Account` as HTML."""
+    parts = [f'<p class="w">{escape(said.warning)}</p>'] if said.warning else []
+    parts.append(f'<p class="t">{escape(said.title)}</p>')
+    if said.box:
+        sentences = "".join(f"<div>{escape(sentence)}</div>" for sentence in said.box)
+        parts.append(f'<div class="b"><b>{escape(said.box_title)}</b>{sentences}</div>')
+    if said.lines:
+        parts.append(f"<ul>{''.join(map(_item, said.lines))}</ul>")
+    parts += [f"<p>{escape(one)}</p>" for one in [*said.asides, said.sum.rstrip(":") + "." if said.sum else ""] if one]
+    return f'{_STYLE}<div class="acheck">{"".join(parts)}</div>'
+
+
+def page_of_summary(rows: list[tuple[str, str, str]], below: list[str]) -> str:
+    """The whole notebook's exercises as a table."""
+    lines = "".join(f"<tr><th scope='row'><code>{escape(name)}</code></th><td>{escape(_mark(said) + said)}</td>"
+                    f"<td>{escape(score)}</td></tr>" for name, said, score in rows)  # fmt: skip
+    text = "".join(f"<p>{escape(one)}</p>" for one in below)
+    return f'{_STYLE}<div class="acheck"><table class="s">{lines}</table>{text}</div>'
+
+
+def _mark(said: str) -> str:
+    if said == "passes":
+        return "✓ "
+    return "– " if said.startswith("not ") else "✗ "
+
+
+def _item(line: Any) -> str:
+    kind, mark = _MARKS[line.mark]
+    inside = f'<span class="m">{mark}</span>{escape(line.statement)}'
+    if line.problem:
+        below = escape(line.problem)
+        below += f"<div>In the call <code>{escape(line.call)}</code></div>" if line.call else ""
+        below += f"<div>To play with it: <code>{escape(line.to_play_with)}</code></div>" if line.to_play_with else ""
+        below += "".join(f"<div><code>{escape(frame)}</code></div>" for frame in line.frames)
+        inside += f'<div class="p">{below}</div>'
+    if line.beside:
+        inside += _two(line.beside)
+    if line.printed:
+        inside += f"<div>Your code printed:</div><pre>{escape(line.printed)}</pre>"
+    return f'<li class="{kind}">{inside}</li>'
+
+
+def _two(beside: Any) -> str:
+    where = f" {escape(beside.where)}" if beside.where else ""
+    yours, right = (
+        _table(f"yours{where}", beside.own, beside.wrong),
+        _table(f"expected{where}", beside.right, beside.wrong),
+    )
+    return f'<div class="two">{yours}{right}</div>'
+
+
+def _table(title: str, numbers: list[list[str]], wrong: list[list[bool]]) -> str:
+    rows = "".join(
+        "<tr>" + "".join(_cell(n, w) for n, w in zip(ns, ws, strict=True)) + "</tr>"
+        for ns, ws in zip(numbers, wrong, strict=True)
+    )
+    return f"<div>{title}<table>{rows}</table></div>"
+
+
+def _cell(number: str, wrong: bool) -> str:
+    return f'<td class="x">{escape(number)} ≠</td>' if wrong else f"<td>{escape(number)}</td>"

@@ -1,0 +1,165 @@
+"""What the check says, in lines: as text, and for `page` as HTML."""
+
+import sys
+from dataclasses import dataclass, field
+
+from .called import in_words, to_play_with
+from .matrices import Beside, beside
+from .page import as_page, page_of_summary
+from .tried import NOT_DEFINED, NOT_WRITTEN, Outcome, Tried
+
+_WHAT_TO_DO = {
+    NOT_DEFINED: "run its cell first",
+    NOT_WRITTEN: "its stub still raises NotImplementedError",
+}
+_BY_A_PERSON = "not marked yet: a person reads it"
+_MOST_PRINTED = 600
+MOST_SHOWN = 3
+"""Failed examples of which more is said than what is wrong."""
+
+
+@dataclass
+class Line:
+    """One example, in words."""
+
+    mark: str
+    """`passed`, `FAILED` or `not tried`."""
+    statement: str
+    problem: str = ""
+    call: str = ""
+    to_play_with: str = ""
+    """What gives the call's arguments and the right result."""
+    printed: str = ""
+    frames: list[str] = field(default_factory=list)
+    beside: Beside | None = None
+
+
+@dataclass
+class Account:
+    """All that is said of one exercise."""
+
+    title: str
+    warning: str
+    lines: list[Line]
+    box_title: str
+    box: list[str]
+    asides: list[str]
+    sum: str
+
+
+def account(found: Outcome, warning: str) -> Account:
+    """What is said of what was found. warning: what stands above all."""
+    if found.missing:
+        title = f"{found.exercise} is {found.missing}: {_WHAT_TO_DO[found.missing]}."
+        return Account(title, warning, [], "", [], [], "")
+    title = f"{found.exercise} passes on the public examples." if found.whole else f"{found.exercise} is not right yet."
+    more = [id(one) for one in found.tried if one.problem][:MOST_SHOWN]
+    lines = [
+        _line(found.exercise, number, one, with_more=id(one) in more) for number, one in enumerate(found.tried, start=1)
+    ]
+    box_title, box = "", list(found.mistakes)
+    if box:
+        which = "A common mistake" if len(box) == 1 else "Each of these common mistakes"
+        box_title = f"{which} does exactly this:" if not found.whole else f"But so does {which.lower()}:"
+    asides = [f"Not tried here: {statement}" for statement in found.not_tried]
+    if found.calls:
+        calls = f"It calls {' and '.join(found.calls)}; this exercise asks you to write that step yourself."
+        asides.insert(0, calls)
+    if any(line.to_play_with for line in lines):
+        asides.append("`from attention_check import example` gives you `example`.")
+    asides.append("The hidden tests ask the same with other numbers.")
+    return Account(
+        title, warning, lines, box_title, box, asides,
+        f"On the public examples that is {found.score:g} of {found.points:g} points:",
+    )  # fmt: skip
+
+
+def _line(exercise: str, number: int, one: Tried, *, with_more: bool) -> Line:
+    mark = "not tried" if one.skipped else "FAILED" if one.problem else "passed"
+    line = Line(mark, one.example["statement"], one.problem)
+    if not with_more:
+        return line
+    if one.call is not None:
+        line.call = in_words(one.call, one.example)
+        line.to_play_with = to_play_with(one.call, exercise, number, one.example)
+        line.beside = beside(one.call) if "value" in one.example.get("looks_at", ["value"]) and not one.frames else None
+    line.frames = [f"line {at} of the cell, in {name}: {text}" for name, at, text in one.frames]
+    printed = one.printed.strip()
+    line.printed = printed if len(printed) <= _MOST_PRINTED else f"{printed[:_MOST_PRINTED]}…"
+    return line
+
+
+def as_text(said: Account) -> str:
+    """The account in plain text."""
+    text = [said.warning] if said.warning else []
+    if not said.lines:
+        return "\n".join([*text, said.title])
+    for line in said.lines:
+        text.append(f"{line.mark}  {line.statement}")
+        below = [line.problem] if line.problem else []
+        below += [f"In the call {line.call}"] if line.call else []
+        below += [f"To play with it: {line.to_play_with}"] if line.to_play_with else []
+        below += line.frames
+        below += ["Your code printed:", *line.printed.splitlines()] if line.printed else []
+        text += [f"        {one}" for one in below]
+    text.append(said.title)
+    if said.box:
+        text += [said.box_title, *(f"        {sentence}" for sentence in said.box)]
+    return "\n".join([*text, *said.asides, said.sum])
+
+
+class Shown(float):
+    """A score as nbgrader wants it, which Jupyter shows as a page."""
+
+    page: str
+
+    def _repr_html_(self) -> str:
+        return self.page
+
+
+def told(found: Outcome, warning: str) -> float:
+    """Tells what was found: in Jupyter by how the score is shown, elsewhere in print."""
+    said = account(found, warning)
+    if not in_jupyter():
+        print(as_text(said))
+        return found.score
+    shown = Shown(found.score)
+    shown.page = as_page(said)
+    return shown
+
+
+def in_jupyter() -> bool:
+    """Whether what a cell gives is shown as HTML."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+def summed(outcomes: list[Outcome], written: dict[str, float]) -> None:
+    """Tells how far the whole notebook is; written: the points of the questions that a person marks."""
+    rows = [_row(found) for found in outcomes]
+    rows += [(question, _BY_A_PERSON, f"– of {points:g}") for question, points in written.items()]
+    total, points = sum(found.score for found in outcomes), sum(found.points for found in outcomes)
+    whole = sum(found.whole for found in outcomes)
+    below = [f"{whole} of {len(outcomes)} exercises pass: {total:g} of {points:g} points on the public examples."]
+    if written:
+        below.append(f"With the written answers the notebook has {points + sum(written.values()):g} points.")
+    below.append("The hidden tests ask the same with other numbers, and a person reads the written answers.")
+    if in_jupyter():
+        from IPython.display import HTML, display
+
+        display(HTML(page_of_summary(rows, below)))
+        return
+    for name, said, score in rows:
+        print(f"{name:<32}{said:<44}{score:>10}")
+    print("\n".join(below))
+
+
+def _row(found: Outcome) -> tuple[str, str, str]:
+    right = len(found.tried) - len(found.failed)
+    said = found.missing or ("passes" if found.whole else f"{right} of {len(found.tried)} examples pass")
+    if found.calls:
+        said = f"calls {' and '.join(found.calls)}"
+    elif found.mistakes:
+        said += ", but so does a mistake" if found.whole else ", a common mistake"
+    return found.exercise, said, f"{found.score:g} of {found.points:g}"

@@ -1,0 +1,181 @@
+"""An example is a list of steps; here they are taken with the code of a notebook, and what each call shows is kept."""
+
+import contextlib
+import copy
+import io
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from ..sandbox.inside.arguments import Arguments
+from ..sandbox.inside.device_probe import moved, probe
+from .written_values import as_value
+
+Step = Mapping[str, Any]
+
+
+class Wrong(Exception):
+    """The code did not do what was asked; `str()` is a sentence."""
+
+
+@dataclass
+class Call:
+    """One call, and what it showed."""
+
+    step: Step
+    function: Callable[..., Any]
+    args: list[Any]
+    named: dict[str, Any]
+    value: Any = None
+    changed: list[int] = field(default_factory=list)
+    """The arguments that it wrote into, by number."""
+    gradients: list[Any] = field(default_factory=list)
+    """One for each argument, None where none arrived."""
+    parameter_gradients: dict[str, Any] = field(default_factory=dict)
+    whole: Any = None
+    """What the same call gives where nothing is dropped by chance, if the step asks for it."""
+    verdict: str = ""
+    """Where the step asks whether the code follows its inputs to another device."""
+
+
+@dataclass
+class Trial:
+    """The steps of one example on their way; `printed` holds what the code itself printed in its last call."""
+
+    names: Mapping[str, Any]
+    instances: list[Any] = field(default_factory=list)
+    built: list[Callable[[], Any]] = field(default_factory=list)
+    seed: int = 0
+    """For the instance that is built next."""
+    printed: io.StringIO = field(default_factory=io.StringIO)
+    now: Call | None = None
+    """The call that was made last, which may not have come back."""
+
+    def take(self, step: Step) -> Any:
+        """What comes of a step: a `Call`, or an instance's parameters by name, or nothing."""
+        match step["operation"]:
+            case "manual_seed":
+                torch.manual_seed(step["seed"])
+                self.seed = step["seed"]
+            case "build":
+                self._build(step)
+            case "load":
+                load(self.instances[step["instance"]], {n: as_value(v) for n, v in step["values"].items()})
+            case "to":
+                self.instances[step["instance"]].to(getattr(torch, step["dtype"]))
+            case "train":
+                self.instances[step["instance"]].train(step["mode"])
+            case "parameters":
+                return {n: p.detach() for n, p in self.instances[step["instance"]].named_parameters()}
+            case "call" | "probe":
+                return self._call(step)
+        return None
+
+    def _build(self, step: Step) -> None:
+        args, named = [as_value(arg) for arg in step.get("args", ())], step.get("named", {})
+        seed, self.seed = self.seed, 0
+
+        def build() -> Any:
+            torch.manual_seed(seed)
+            with self._listening():
+                return self.names[step["name"]](*args, **named)
+
+        instance = build()
+        if not isinstance(instance, torch.nn.Module):
+            raise Wrong(f"`{step['name']}` does not inherit from torch.nn.Module.")
+        self.instances.append(instance)
+        self.built.append(build)
+
+    def _call(self, step: Step) -> Call:
+        own = self.names[step["name"]] if "name" in step else self.instances[step["instance"]]
+        call = self.now = Call(step, own, [as_value(arg) for arg in step.get("args", ())], dict(step.get("named", {})))
+        with self._listening():
+            if step["operation"] == "probe":
+                call.verdict = self._followed(call)
+                return call
+            if "whole" in step:
+                call.whole = _whole(call)
+            given = [arg.clone().requires_grad_("cotangents" in step and arg.is_floating_point())
+                     if isinstance(arg, torch.Tensor) else copy.deepcopy(arg) for arg in call.args]  # fmt: skip
+            before = copy.deepcopy(call.args)
+            call.value = own(*given, **call.named)
+        call.changed = [number for number, held in enumerate(before) if not same(held, given[number])]
+        if "cotangents" in step:
+            self._flow_back(call, given)
+        return call
+
+    def _flow_back(self, call: Call, given: list[Any]) -> None:
+        """The gradients at arguments and parameters of some loss, of which the cotangents are that at each output."""
+        own = call.function
+        parameters = dict(own.named_parameters()) if isinstance(own, torch.nn.Module) else {}
+        cotangents = [as_value(one) for one in call.step["cotangents"]]
+        outputs = list(call.value) if isinstance(call.value, tuple | list) else [call.value]
+        pairs = [(one, by) for one, by in zip(outputs, cotangents, strict=False)
+                 if isinstance(one, torch.Tensor) and one.shape == by.shape and one.requires_grad]  # fmt: skip
+        leaves = [one for one in [*given, *parameters.values()] if isinstance(one, torch.Tensor) and one.requires_grad]
+        found: Iterator[Any] = iter([None] * len(leaves))
+        if pairs and len(outputs) == len(cotangents):
+            losses = [(one * by.to(one)).real.sum() for one, by in pairs]
+            found = iter(torch.autograd.grad(losses, leaves, allow_unused=True))
+        call.gradients = [next(found) if isinstance(a, torch.Tensor) and a.requires_grad else None for a in given]
+        call.parameter_gradients = {n: next(found) if p.requires_grad else None for n, p in parameters.items()}
+
+    def _followed(self, call: Call) -> str:
+        here = away = call.function
+        if "instance" in call.step:  # new ones: one that has been called may hold anything
+            here, away = (self._another(call.step["instance"]) for _ in range(2))
+            away = moved(away)
+
+        def on_cpu() -> Any:
+            torch.manual_seed(0)
+            return here(*copy.deepcopy(call.args), **call.named)
+
+        torch.manual_seed(0)
+        return probe(away, Arguments(tuple(call.args), call.named), on_cpu)
+
+    def _another(self, number: int) -> Any:
+        instance = self.built[number]()
+        instance.train(self.instances[number].training)
+        return instance
+
+    @contextlib.contextmanager
+    def _listening(self) -> Iterator[None]:
+        self.printed = io.StringIO()
+        with contextlib.redirect_stdout(self.printed):
+            yield
+
+
+def load(instance: Any, values: Mapping[str, torch.Tensor]) -> None:
+    """Gives the parameters these values; raises Wrong where names or shapes are others."""
+    own = dict(instance.named_parameters())
+    if own.keys() != values.keys():
+        has = ", ".join(sorted(own)) or "no parameters at all"
+        raise Wrong(f"Its parameters should be {', '.join(sorted(values))}; it has {has}.")
+    for name, parameter in own.items():
+        if parameter.shape != values[name].shape:
+            shapes = f"{tuple(values[name].shape)}, here it is {tuple(parameter.shape)}"
+            raise Wrong(f"The parameter `{name}` should have shape {shapes}.")
+        parameter.data.copy_(values[name])
+
+
+def _whole(call: Call) -> Any:
+    """A function's first argument; what a module gives in evaluation."""
+    if call.step["whole"] == "argument":
+        return call.args[0]
+    was = call.function.training  # type: ignore[attr-defined]
+    call.function.eval()  # type: ignore[attr-defined]
+    try:
+        return call.function(*copy.deepcopy(call.args), **call.named)
+    finally:
+        call.function.train(was)  # type: ignore[attr-defined]
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether nothing was written into a value."""
+    if not isinstance(one, torch.Tensor):
+        return bool(one == other)
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return torch.equal(one.detach().nan_to_num(), other.detach().nan_to_num())

@@ -1,0 +1,182 @@
+"""One exercise tried on its examples: what each found, and the points that a mark by the same rules would give."""
+
+import contextlib
+import signal
+import threading
+import traceback
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+import torch
+
+from .forbidden import watched
+from .judgement import is_stub, judged
+from .known import mistakes_alike
+from .trial import Call, Trial, Wrong
+
+NOT_DEFINED, NOT_WRITTEN = "not defined yet", "not written yet"
+SECONDS = 8.0
+"""How long one example may take; right answers take a hundredth of a second."""
+_LONGEST = 200
+
+
+class TimeUp(BaseException):
+    """An example took too long; no `except Exception` of the student's catches it."""
+
+
+@dataclass
+class Tried:
+    """One example, and what was found."""
+
+    example: Mapping[str, Any]
+    problem: str = ""
+    """What is wrong, in a sentence; nothing where the example passes."""
+    call: Call | None = None
+    """The call that was made last."""
+    printed: str = ""
+    """What the student's code printed in it."""
+    frames: list[tuple[str, int, str]] = field(default_factory=list)
+    """Of an error: the function, the line in its cell and that line's text, for each of the student's own frames."""
+    skipped: bool = False
+    """Not tried, because an example before it took too long."""
+
+
+@dataclass
+class Outcome:
+    """What came of an exercise."""
+
+    exercise: str
+    points: float
+    missing: str = ""
+    """`not defined yet` or `not written yet`; then nothing was tried."""
+    tried: list[Tried] = field(default_factory=list)
+    not_tried: list[str] = field(default_factory=list)
+    """The statements of which the check tries nothing."""
+    calls: list[str] = field(default_factory=list)
+    """The libraries that it calls and may not."""
+    mistakes: list[str] = field(default_factory=list)
+    """The sentences on the common mistakes that do exactly the same."""
+
+    @property
+    def failed(self) -> list[Tried]:
+        """The examples that do not pass."""
+        return [one for one in self.tried if one.problem or one.skipped]
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is wrong, as far as it is tried."""
+        return not (self.missing or self.failed or self.calls)
+
+    @property
+    def score(self) -> float:
+        """What a mark would give for these examples, by the rules that it has."""
+        if self.missing or self.calls:
+            return 0.0
+        passed = [one.example for one in self.tried if not (one.problem or one.skipped)]
+        # What passes nothing but released results, or what chance could pass, earns nothing by the rest.
+        shown = any(not one.get("property") and not one.get("public", True) for one in passed)
+        hidden = any(not one.example.get("property") and not one.example.get("public", True) for one in self.tried)
+        worth = sum(one.get("weight", 1.0) for one in passed if shown or not hidden or not one.get("property"))
+        return self.points and round(
+            self.points * float(worth) / sum(one.example.get("weight", 1.0) for one in self.tried), 2
+        )
+
+
+def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistakes: list[Any]) -> Outcome:
+    """What the notebook's answer to an exercise shows on its examples."""
+    found = Outcome(exercise, float(of["points"]), not_tried=list(of.get("not_tried", ())))
+    if exercise not in names:
+        found.missing = NOT_DEFINED
+        return found
+    libraries: set[str] = set()
+    with warnings.catch_warnings(), watched(libraries):
+        warnings.simplefilter("ignore")  # PyTorch's own, of which the student has read already
+        late = False
+        for example in of["examples"]:
+            one = Tried(example, skipped=True) if late else _tried(names, example)
+            found.tried.append(one)
+            if one.problem == NOT_WRITTEN:
+                found.missing = NOT_WRITTEN
+                return found
+            late = late or one.problem == _TOO_LONG
+    found.calls = sorted(libraries & set(of.get("forbids", ())))
+    if mistakes and not late and not found.calls:
+        with limited():
+            passed = [not one.problem for one in found.tried]
+            found.mistakes = mistakes_alike(names, of["examples"], passed, mistakes)
+    return found
+
+
+_TOO_LONG = f"It did not come back within {SECONDS:g} seconds. Does a loop in it never end?"
+
+
+def _tried(names: dict[str, Any], example: Mapping[str, Any]) -> Tried:
+    trial, one = Trial(names), Tried(example)
+    try:
+        with limited():
+            judged(names, example, trial)
+    except KeyboardInterrupt:
+        raise
+    except Wrong as wrong:
+        one.problem = str(wrong)
+    except TimeUp:
+        one.problem = _TOO_LONG
+    except BaseException as error:  # SystemExit too
+        one.problem = NOT_WRITTEN if is_stub(error) else _said(error)
+        one.frames = _frames(error)
+    one.call, one.printed = trial.now, trial.printed.getvalue()
+    return one
+
+
+def _said(error: BaseException) -> str:
+    try:
+        first_line = str(error).strip().partition("\n")[0]
+    except Exception:
+        first_line = ""
+    return f"It raised {type(error).__name__}: {first_line[:_LONGEST]}"
+
+
+def _frames(error: BaseException) -> list[tuple[str, int, str]]:
+    """Those in cells, which come before anything that a library does with what it was given."""
+    found = traceback.extract_tb(error.__traceback__)
+    return [(one.name, one.lineno or 0, (one.line or "").strip()) for one in found if _is_cell(one.filename)][-3:]
+
+
+def _is_cell(file: str) -> bool:
+    return "ipykernel_" in file or file.startswith("<ipython-input")
+
+
+@contextlib.contextmanager
+def limited() -> Iterator[None]:
+    """Ends what takes too long by TimeUp, where the system can interrupt it."""
+    possible = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    if not possible:
+        yield
+        return
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        raise TimeUp
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def as_in_a_new_notebook() -> Iterator[None]:
+    """With torch's switches as the hidden tests have them, and the random state put back afterwards."""
+    state, dtype = torch.get_rng_state(), torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        with torch.inference_mode(mode=False), torch.enable_grad():
+            yield
+    finally:
+        torch.set_default_dtype(dtype)
+        torch.set_rng_state(state)
