@@ -175,7 +175,7 @@ def test_a_mistake_of_two_exercises_is_written_once(tmp_path):
         ("edit: return x -> return 2 * x", "edit: return 2 * x", "`doubled`: an edit is written `old -> new`"),
         ("says:", "edit: a -> b\n    edit:", "`edit` is there twice"),
         ("exercises:", "exercise:", "`exercises` should say which exercise"),
-        ("value,", "worth,", "a group is called `KIND, caught by GRADER`, not `worth, caught by test_values`"),
+        ("value,", "worth,", "`worth` is no kind of mistake; the kinds are value, mask,"),
     ],
 )
 def test_a_mistake_in_the_file_is_named(tmp_path, old, new, said):

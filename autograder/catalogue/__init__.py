@@ -69,10 +69,14 @@ def used_by(unit: str, exercise: str) -> frozenset[str]:
 def misconceptions(unit: str) -> dict[str, Candidate]:
     """The unit's misconceptions by name; raises EditError where a file of them is wrong."""
     found: dict[str, Candidate] = {}
+    sentences: dict[tuple[str, str], str] = {}
     for file in sorted((content.place(content.MISCONCEPTIONS) / unit).rglob("*.yaml")):
         for candidate in mistakes_in(file, unit, lambda exercise, of: _text(unit, exercise, of)):
             if candidate.name in found:
                 raise EditError(f"{file}: another exercise of this unit has a mistake called `{candidate.name}`.")
+            if (told := (candidate.exercise, candidate.sentence)) in sentences:
+                raise EditError(f"{file}: `{candidate.name}` and `{sentences[told]}` have the same sentence.")
+            sentences[told] = candidate.name
             found[candidate.name] = candidate
     return found
 

@@ -23,6 +23,8 @@ from .candidate import KINDS, Candidate, Code
 from .edit import Edit, EditError
 
 SOLUTION = "solution"
+LONGEST = 160
+"""Characters in a sentence: students read more than one."""
 _CAUGHT_BY = ", caught by "
 
 
@@ -60,12 +62,16 @@ def mistakes_in(file: Path, unit: str, base: Callable[[str, str], str]) -> Itera
 
     for group, mistakes in content.items():
         kind, _, caught_by = group.partition(_CAUGHT_BY)
-        if kind not in KINDS or not caught_by:
+        if not caught_by:
             raise EditError(f"{file}: a group is called `KIND{_CAUGHT_BY}GRADER`, not `{group}`.")
+        if kind not in KINDS:
+            raise EditError(f"{file}: `{kind}` is no kind of mistake; the kinds are {', '.join(KINDS)}.")
         for name, written in mistakes.items():
             origin = f"{file}: `{name}`"
             try:
                 mistake = msgspec.convert(written, _Mistake)
+                if len(mistake.says) > LONGEST:
+                    raise EditError(f"its sentence has {len(mistake.says)} characters, more than {LONGEST}")
                 for exercise, prefix in prefixes.items():
                     made = code(mistake, exercise, origin)
                     yield Candidate(exercise, prefix + name, mistake.says, made, kind, caught_by)

@@ -45,6 +45,13 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     return _Graders.from_parent(parent, path=module_path) if is_course else None
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """`-k` finds graders by the name of their exercise."""
+    exercise = item.get_closest_marker("exercise")
+    if exercise is not None:
+        item.extra_keyword_matches.add(exercise.args[0])
+
+
 @pytest.fixture
 def student(request: pytest.FixtureRequest) -> Student:
     """The code being marked: here the solutions themselves."""
