@@ -39,7 +39,8 @@ def try_out(notebook, answer):
 def test_an_answer_is_checked(notebook, picture):
     check = cell(notebook, 'check("scaled_softmax")')
     try_out(notebook, WRONG)
-    expect(check).to_contain_text("FAILED  The second word's weights are those of the worked example.")
+    expect(check).to_contain_text("✗ failed")
+    expect(check).to_contain_text("The second word's weights are those of the worked example.")
     picture("a_wrong_answer_is_checked")
     try_out(notebook, RIGHT)
     expect(check).to_contain_text("scaled_softmax passes on the public examples.")
