@@ -21,7 +21,7 @@ import pytest
 import torch
 
 from .. import compare
-from ..compare import ORDINALS, Mismatch, assert_close, identical
+from ..compare import ORDINALS, Mismatch, OddShape, assert_close, identical
 from ..sandbox.inside.faults import Raised
 from ..student.face import Callee, Instance, Student
 from ..student.reference import Reference
@@ -33,9 +33,12 @@ Method = Callable[..., None]
 Sizes = tuple[Any, ...]
 Built = Mapping[str, Any]
 AS_EVER: Built = {}
-EXACT_ROOT = 9
-"""A width for float64, whose root is exact however it is taken. Elsewhere widths are 3, 5, 6, 15 and the like, where
-half of d, its logarithm and its root without the digits are all far from its root, as they are not for 4 and 16."""
+EXACT_ROOT = 64
+"""A width for float64: its root, and 1 over that, are exact however they are taken.
+
+Elsewhere widths are 3, 5, 6, 15 and the like, where half of d, its logarithm and its root without the digits are all
+far from its root, as they are not for 4 and 16.
+"""
 
 
 class Graders:
@@ -139,9 +142,15 @@ def agree(self: Graders, given: Given, cases: Sequence[Sizes], built: Built = AS
 
 @contract(2)
 def agree_in_turn(self: Graders, given: Given, cases: Sequence[Sizes], **named: Any) -> None:
-    """Both give the same for arguments of each of these sizes; after one that is wrong no other is tried."""
+    """Both give the same for arguments of each of these sizes; after one whose numbers are wrong no other is tried."""
+    odd: OddShape | None = None  # a size of 1 may make of anything the right numbers in an odd shape
     for sizes in cases:
-        self.assert_agree(given.student, given.reference, *self.draw(given.rng, *sizes, **named))
+        try:
+            self.assert_agree(given.student, given.reference, *self.draw(given.rng, *sizes, **named))
+        except OddShape as found:
+            odd = odd or found
+    if odd:
+        raise odd
 
 
 @contract(0.5, essential=True)
@@ -166,7 +175,8 @@ def biased(self: Graders, given: Given, **named: Any) -> None:
 def large_scores(self: Graders, given: Given, of: Sizes = (), **named: Any) -> None:
     """Both give the same where scores are too large for exp, and gradients are numbers."""
     own, right = self.pair(given.student, given.reference)
-    statements.assert_right_where_large(own, right, *self.draw(given.rng, *of, **named), check=self.assert_right)
+    args = self.draw(given.rng, *of, **named)
+    statements.assert_right_where_large(given.student, own, right, *args, check=self.assert_right)
 
 
 @contract(1)

@@ -87,19 +87,25 @@ def assert_biases_learn(student: Callee, reference: Callee, *args: Any, cotangen
 
 
 def assert_right_where_large(
-    student: Callee, reference: Callee, *args: Any, check: Callable[..., None] = assert_close
+    student: Student, own: Callee, reference: Callee, *args: Any, check: Callable[..., None] = assert_close
 ) -> None:
     """The result is the reference's where scores are too large for exp, and no gradient is NaN or infinite.
 
     More is not asked of the gradients: of a softmax that is nearly 0 and 1 they are chance.
     """
-    check(student(*args), right := reference(*args), tolerance=LARGE_LOGITS)
-    seen = student.observe(*args, cotangent=torch.ones_like(right.value, dtype=torch.float32))
-    at = {f"the {ORDINALS[number]} argument": gradient for number, gradient in enumerate(seen.gradients)}
-    at |= {f"`{name}`": gradient for name, gradient in seen.parameter_gradients.items()}
-    for where, gradient in at.items():
-        if isinstance(gradient, torch.Tensor) and not bool(gradient.isfinite().all()):
-            raise Mismatch(f"The result is right, but the gradient of {where} has NaN or infinite values.")
+    check(own(*args), right := reference(*args), tolerance=LARGE_LOGITS)
+    with student.by_chance() as note:
+        seen = own.observe(*args, cotangent=torch.ones_like(right.value, dtype=torch.float32))
+        at = {f"the {ORDINALS[number]} argument": gradient for number, gradient in enumerate(seen.gradients)}
+        at |= {f"`{name}`": gradient for name, gradient in seen.parameter_gradients.items()}
+        broken = [
+            where
+            for where, gradient in at.items()
+            if isinstance(gradient, torch.Tensor) and not bool(gradient.isfinite().all())
+        ]
+        note(broken)
+    if broken:
+        raise Mismatch(f"The result is right, but the gradient of {broken[0]} has NaN or infinite values.")
 
 
 def assert_gradients_arrive(

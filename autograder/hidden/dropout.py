@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 import torch
 
-from autograder.compare import Mismatch, assert_real, describe
-from autograder.student.face import Student
+from autograder.compare import Mismatch, assert_real, describe, identical
+from autograder.student.face import Instance, Student
 
 S = TypeVar("S")
 _CLOSE = 1e-4
@@ -75,6 +75,34 @@ def noted(student: Student, look: Callable[[], S]) -> S:
     with student.by_chance() as note:
         note(seen := look())
     return seen
+
+
+def complain(
+    student: Student, own: Instance, x: torch.Tensor, right: Callable[[Any], None], complaint: Callable[[], None]
+) -> None:
+    """Raises the complaint of dropout, but where the result is wrong without dropout already: then it says that.
+
+    right: raises Mismatch unless its argument is the result in evaluation. Two calls that give the same drop nothing.
+    """
+    try:
+        complaint()
+    except Mismatch:
+        own.eval()
+        with student.by_chance() as note:
+            one, other = own(x), own(x)
+            wrong = identical(one, other) and not _holds(right, one)
+            note(wrong)
+        if wrong:
+            raise Mismatch("The result is wrong without dropout already; mend that first.") from None
+        raise
+
+
+def _holds(right: Callable[[Any], None], result: Any) -> bool:
+    try:
+        right(result)
+    except Mismatch:
+        return False
+    return True
 
 
 def assert_finite(seen: Dropped) -> None:

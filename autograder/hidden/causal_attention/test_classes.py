@@ -9,7 +9,7 @@ from solutions.six_words import SIX_WORDS, twice
 
 from .. import dropped_attention
 from ..causality import assert_blind_to_the_future
-from ..dropout import LONE, assert_lone_weights_fall, noted
+from ..dropout import LONE, assert_lone_weights_fall, complain, noted
 from ..dropped_attention import LAYERS, TOKENS, X, structure, weights_of_one_head
 from .worked_examples import ROOM, TWO_HEADS, P
 
@@ -57,7 +57,8 @@ class TestCausalAttention(contracts.Graders):
         """In training, dropout is on the weights after the softmax: each dropped on its own, the kept ones rescaled."""
         attention = student.CausalAttention(TOKENS, 2 * TOKENS, TOKENS + ROOM, P)
         attention.load_parameters(layers := weights_of_one_head(rng))
-        dropped_attention.assert_weights_dropped(noted(student, lambda: structure(attention(X), layers, P)))
+        seen = noted(student, lambda: structure(attention(X), layers, P))
+        self.complain(student, attention, layers, lambda: dropped_attention.assert_weights_dropped(seen))
         alone = X[:1, :1].expand(LONE, -1, -1)
         assert_lone_weights_fall(student, lambda: attention(alone), (LONE, 1, 2 * TOKENS))
 
@@ -80,7 +81,18 @@ class TestCausalAttention(contracts.Graders):
         """After eval() nothing is dropped, and the attention is causal as ever."""
         attention = student.CausalAttention(TOKENS, 2 * TOKENS, TOKENS + ROOM, P).eval()
         attention.load_parameters(layers := weights_of_one_head(rng))
-        dropped_attention.assert_weights_whole(noted(student, lambda: structure(attention(X), layers, P)))
+        seen = noted(student, lambda: structure(attention(X), layers, P))
+        self.complain(student, attention, layers, lambda: dropped_attention.assert_weights_whole(seen))
+
+    def complain(self, student, attention, layers, complaint):
+        """Of dropout, unless the result is wrong without it."""
+        complain(
+            student,
+            attention,
+            X,
+            lambda result: dropped_attention.assert_weights_whole(structure(result, layers, P)),
+            complaint,
+        )
 
     test_large_scores = contracts.large_scores(
         "Large scores, many of them below zero, give no NaN, and no weight to the future.", of=(8, 7, 5), scale=400.0

@@ -82,6 +82,7 @@ class TestMaskedScores(contracts.Graders):
         "One mask serves every sequence of a batch, and every head.",
         [(4, 4), (3, 5), (2, 3, 4), (1, 1, 3), (2, 1, 2, 3)],
         above=0.5,
+        public=True,
     )
 
     @contracts.points(1)
@@ -130,6 +131,7 @@ class TestCausalSoftmax(contracts.Graders):
         "Each query's weights sum to 1 over the keys that it may see, for any leading dimensions.",
         [(4, 4), (3, 5), (2, 3, 5), (1, 1), (2, 1, 2, 3), (1,)],
         scale=2.0,
+        public=True,
     )
 
     @contracts.points(1)
@@ -138,7 +140,7 @@ class TestCausalSoftmax(contracts.Graders):
         later_is_larger = 5e3 * torch.arange(6)
         for scores in (rng.randn(6, 6, scale=5e3) - 3e4, rng.randn(6, 6, scale=5e2) - 3e4 + later_is_larger):
             assert_right_where_large(
-                student.causal_softmax, reference.causal_softmax, scores, 5, check=self.assert_right
+                student, student.causal_softmax, reference.causal_softmax, scores, 5, check=self.assert_right
             )
 
     @contracts.points(1)
@@ -182,7 +184,7 @@ class TestCausalHead(contracts.Graders):
     def test_large_scores(self, student, reference, rng):
         """Scores in the thousands give no NaN, and no weight to the future."""
         queries, keys, values = rng.rand(2, 6, 5) * 100, rng.randn(2, 6, 5) * 30 - 100, rng.randn(2, 6, 5)
-        assert_right_where_large(student.causal_head, reference.causal_head, queries, keys, values)
+        assert_right_where_large(student, student.causal_head, reference.causal_head, queries, keys, values)
 
     @contracts.points(0.5)
     def test_scores_of_zero(self, student, reference, rng):

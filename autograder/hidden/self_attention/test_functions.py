@@ -53,7 +53,7 @@ class TestLinearProjection(contracts.Graders):
 
     test_square_weight = contracts.agree("A square weight is transposed like any other.", [(5, 4, 4)], weight=1)
 
-    @contracts.points(2)
+    @contracts.points(2, public=True)
     def test_any_leading_dimensions(self, student, reference, rng):
         """One token, a sequence or a batch of sequences: only the last dimension changes."""
         weight = rng.randn(3, 4)
