@@ -21,6 +21,7 @@ from autograder.sandbox.inside.operations import (
     ProbeDevice,
     ToDtype,
     Train,
+    WatchRun,
 )
 from autograder.sandbox.losses import Crashed
 from autograder.student.answer import Answer, given
@@ -41,6 +42,8 @@ ASKED = [
     Train(0, False),
     Call(0, Arguments((torch.ones(2, 3, dtype=torch.float64),))),
     ProbeDevice("f", INPUTS),
+    WatchRun("f", INPUTS),
+    WatchRun("Linear", INPUTS, (3, 2), {"weight": torch.ones(2, 3), "bias": torch.zeros(2)}),
 ]
 NAMES = {"Linear": torch.nn.Linear, "f": lambda x: x.exp()}
 

@@ -15,10 +15,9 @@ from ..sandbox.losses import Crashed, SandboxLost, TimedOut
 from ..student.budget import OutOfBudget
 from ..student.sandboxed import SandboxedNotebook
 from ..tracing.finding import whereabouts
-from ..tracing.reading import Unreadable
 from . import redaction
 
-NOT_TOLD = (StudentFault, TimedOut, Crashed, OutOfBudget, Unreadable)
+NOT_TOLD = (StudentFault, TimedOut, Crashed, OutOfBudget)
 """What a student's code may do while it is watched: then nothing is said."""
 
 

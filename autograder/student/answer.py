@@ -11,6 +11,7 @@ from ..sandbox.inside.observation import Observation
 from ..sandbox.inside.operations import Call, NamedParameters, Operation, WatchRun
 from ..sandbox.inside.packing import Opaque, ProtocolError, Tensors, Value, Whole, unpack
 from ..sandbox.limits import Limits
+from . import watched_run
 
 MAX_NAME, MAX_NAMES = 100, 20
 
@@ -64,7 +65,8 @@ def given(operation: Operation[T], answer: Answer, payload: Tensors) -> T:
         case NamedParameters():
             found = _parameters(unpack(answer.value, payload))
         case WatchRun():
-            found = unpack(answer.value, payload)  # which whoever asked reads for himself: `tracing.reading`
+            found = unpack(answer.value, payload)
+            watched_run.read(found)
         case _:
             found = msgspec.convert(answer.value, operation.form)
     read: T = found

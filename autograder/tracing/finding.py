@@ -10,8 +10,8 @@ from ..sandbox.inside.arguments import Arguments
 from ..sandbox.inside.operations import WatchRun
 from ..sandbox.inside.tracing import Run
 from ..student.backend import Backend
+from ..student.watched_run import read
 from .locating import Located, locate
-from .reading import read
 from .reference import Reference, reference
 from .telling_cases import TellingCase, telling_cases
 from .told import Source, told

@@ -219,9 +219,10 @@ class _Search:
             size = right.values.squeeze()
             if right.is_part or not is_mask(size) or tuple(size.shape) != shape[max(len(shape) - size.dim(), 0) :]:
                 continue
-            of_bools = bool(((size == 0) | (size == 1)).all())
-            for one in (size, 1 - size) if of_bools else (size,):
-                values = one.expand(shape).reshape(made.values.shape)
+            hidden = size != 0
+            filled = made.values[made.values != 0].flatten()[:1].item() if bool((made.values != 0).any()) else 1.0
+            for one in (hidden, ~hidden):
+                values = torch.where(one, filled, 0.0).to(made.values.dtype).expand(shape).reshape(made.values.shape)
                 if not any(torch.equal(other, values) for other in seen):
                     seen.append(values)
                     yield right, values
@@ -231,10 +232,9 @@ class _Search:
         if right.is_part or right.number is None or is_mask(right.values):
             return False
         before = self._reference.before
-        numbers = [self._reference.rights[one].number for one in known]
-        return all(
-            n is not None and n != right.number and n not in before[right.number] and right.number not in before[n]
-            for n in numbers
+        numbers = [n for one in known if (n := self._reference.rights[one].number) is not None]
+        return bool(numbers) and all(
+            n != right.number and n not in before[right.number] and right.number not in before[n] for n in numbers
         )
 
     def _located(self, mended: _Mended) -> Located | None:
@@ -250,6 +250,15 @@ class _Search:
             lines |= {self._made[one].line for one in self._users(number)}
             if len(lines) > 2:
                 return None
+        turns = self._turns(number)
+        inputs = {one for turn in turns for one in self._made[turn].inputs if self._made[one].line != made.line}
+        if len(turns) > 1 and any(self._is_only_a_part(one) for one in inputs):
+            return None  # one of another may stand in its place
+        is_missing = len(turns) == 1 and len(lines) == 1 and self._is_missing_before(mended.right)
+        elsewhere = {one for one in self._before[number] if self._made[one].line != made.line}
+        known = [one for one in elsewhere if self._known[one] and not self._mask[one] and not self._neutral[one]]
+        if is_missing and known:
+            lines.add(self._made[max(known)].line)
         there, needed = made.values, mended.values
         named = self._next_step(mended.right)
         if named is not None:
@@ -260,7 +269,26 @@ class _Search:
                     there, needed = self._made[last].values, named.values
                     break
         step = named.step if named else ""
-        return Located(made.file, tuple(sorted(lines)), there, step, needed, self._steps(number), "mended")
+        return Located(
+            made.file,
+            tuple(sorted(lines)),
+            there,
+            step,
+            needed,
+            self._steps(number),
+            "missing" if is_missing else "mended",
+        )
+
+    def _is_only_a_part(self, number: int) -> bool:
+        known = self._known[number]
+        return bool(known) and all(self._reference.rights[one].is_part for one in known)
+
+    def _is_missing_before(self, right: Right) -> bool:
+        """Whether what the solution makes it of was not made either: then a step is missing, in whichever line."""
+        if right.number is None:
+            return False
+        there = {self._reference.rights[one].number for one in self._present}
+        return any(one not in there for one in self._reference.inputs[right.number])
 
     def _next_step(self, right: Right) -> Right | None:
         """The first of the solution's steps that this is, or that is made of it."""
@@ -299,6 +327,8 @@ class _Search:
         if any(self._mask):
             return None
         made = self._made[unknown[-1]]
+        if self._run.returned != (made.file, made.line):
+            return None
         if any(self._is_in_a_loop(one) for number in unknown for one in (number, *self._before[number])):
             return None
         return Located(made.file, (made.line,), made.values, "", None, self._steps(unknown[0]), "one line")

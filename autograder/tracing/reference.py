@@ -43,6 +43,8 @@ class Reference:
     rights: list[Right]
     before: dict[int, frozenset[int]]
     """What each tensor of the solution's run was made of, and that of, to the beginning."""
+    inputs: dict[int, list[int]]
+    """What each tensor of the solution's run was made of, as far as it tells anything."""
     scaled: list[torch.Tensor]
     """What the solution scales later, scaled already."""
     _by_shape: dict[tuple[int, ...], tuple[torch.Tensor, list[int]]] = field(default_factory=dict)
@@ -96,7 +98,7 @@ def reference(unit: str, case: TellingCase, *, without: str = "") -> Reference |
     rights += [Right(one.double(), "given") for one in given]
     before = all_before(run.made)
     everything = _distinct([*rights, *_parts(rights)])
-    return Reference(case, result, everything, before, _scaled(own, given, before))
+    return Reference(case, result, everything, before, _inputs(own, run.made, everything), _scaled(own, given, before))
 
 
 def comparable(values: torch.Tensor) -> torch.Tensor:
@@ -164,6 +166,15 @@ def _distinct(rights: Iterable[Right]) -> list[Right]:
     return list(found.values())
 
 
+def _inputs(own: list[Right], made: Sequence[Made], kept: list[Right]) -> dict[int, list[int]]:
+    """The inputs of each tensor that are kept, and no masks or single numbers."""
+    numbers = {right.number for right in kept}
+    return {
+        number: [n for n in one.inputs if n in numbers and own[n].values.numel() > 1 and not is_mask(own[n].values)]
+        for number, one in enumerate(made)
+    }
+
+
 def _by_hand(made: Sequence[Made]) -> list[Right]:
     """What a softmax is made of, where one is written out."""
     found: list[Right] = []
@@ -175,6 +186,8 @@ def _by_hand(made: Sequence[Made]) -> list[Right]:
             continue
         for shifted in (scores, scores - scores.amax(dim=-1, keepdim=True)):
             exponentials = shifted.exp()
+            if bool(exponentials.isinf().any()):
+                continue
             found += [
                 Right(shifted, "sub"),
                 Right(exponentials, "exp"),

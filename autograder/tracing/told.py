@@ -30,7 +30,9 @@ def told(located: Located, case: TellingCase, source: Source) -> str:
     rows.append(f"{step:{width}}  not as it should be  ({_lines(located.lines)})")
     rows += [f"  line {line}: {quoted}" for line in located.lines if (quoted := _quoted(source(located.file, line)))]
     rows += ["", f"Tried on {_case(case)}"]
-    if len(located.lines) > 1:
+    if located.how == "missing" and len(located.lines) > 1:
+        rows.append("What the first line makes is right. A step is missing before the other has made what is needed.")
+    elif len(located.lines) > 1:
         rows.append("These lines do not fit each other: what the first makes, the other uses the other way round.")
     elif located.how == "returned":
         rows.append("What is made is right as far as it goes; what is returned is not the last of it.")

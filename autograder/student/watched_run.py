@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 
+from ..sandbox.inside.packing import ProtocolError
 from ..sandbox.inside.tracing import MAX_ALL_NUMBERS, MAX_INPUTS, MAX_MADE, MAX_NUMBERS, MAX_RESULTS, Made, Run
 
 MAX_NAME = 100
@@ -13,7 +14,7 @@ _EACH = 5 + MAX_DIMS + MAX_INPUTS
 """The most whole numbers that tell of one tensor."""
 
 
-class Unreadable(Exception):
+class Unreadable(ProtocolError):
     """It is no run."""
 
 

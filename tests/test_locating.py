@@ -1,0 +1,193 @@
+"""Which line leaves the way that is right, found in this process; and what a worker's lies about a run come to."""
+
+from functools import cache
+
+import pytest
+import torch
+
+from autograder.sandbox.inside.tracing import MAX_MADE, Made, Run, Watch, packed, watched
+from autograder.student.watched_run import Unreadable, read
+from autograder.tracing.locating import locate
+from autograder.tracing.reference import reference
+from autograder.tracing.telling_cases import telling_cases
+
+from .located.edits import right_sources
+from .located.measure import FILE, defined, run_of
+
+ANSWERS = [(unit, exercise, name) for unit, exercise, name in right_sources() if telling_cases(unit, exercise)]
+
+
+@cache
+def known(unit, exercise):
+    return [(case, reference(unit, case)) for case in telling_cases(unit, exercise)]
+
+
+def located(unit, exercise, source):
+    answer = defined(unit, exercise, source)
+    found = (
+        locate(right, lambda new, case=case: run_of(answer, case, new))
+        for case, right in known(unit, exercise)
+        if right
+    )
+    return next(filter(None, found), None)
+
+
+@pytest.mark.parametrize("key", ANSWERS, ids=" ".join)
+def test_of_a_right_answer_nothing_is_said(key):
+    unit, exercise, _ = key
+    answer = defined(unit, exercise, right_sources()[key])
+    for case, right in known(unit, exercise):
+        assert right is None or locate(right, lambda new, case=case: run_of(answer, case, new)) is None
+
+
+HEADS = right_sources()["multi_head_attention", "MultiHeadAttention", "MultiHeadAttention"]
+CAUSAL = right_sources()["causal_attention", "CausalAttention", "CausalAttention"]
+WRONG = {
+    "heads cut without a transpose": (HEADS, "keys = self.W_key(x).view(pieces).transpose(1, 2)",
+                                      "keys = self.W_key(x).view(b, self.num_heads, num_tokens, self.head_dim)"),
+    "keys in the place of values": (HEADS, "values = self.W_value(x)", "values = self.W_key(x)"),
+    "a mask one too far": (CAUSAL, "diagonal=1", "diagonal=2"),
+    "no root": (CAUSAL, "scores / d_k ** 0.5, dim", "scores / d_k, dim"),
+    "columns that sum to 1": (CAUSAL, "dim=-1", "dim=-2"),
+    "heads merged without a transpose": (HEADS, "context.flatten(2)",
+                                         "context.transpose(1, 2).reshape(b, num_tokens, -1)"),
+    "returned too early": (HEADS, "return merged", "return context.flatten(2)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", WRONG)
+def test_the_line_is_found(mistake):
+    right, old, new = WRONG[mistake]
+    unit, exercise = (
+        ("multi_head_attention", "MultiHeadAttention") if right is HEADS else ("causal_attention", "CausalAttention")
+    )
+    assert right.count(old) == 1
+    wrong = right.replace(old, new)
+    (line,) = (n for n, one in enumerate(wrong.splitlines(), 1) if new in one)
+    found = located(unit, exercise, wrong)
+    assert found is not None
+    assert found.lines == (line,)
+
+
+def test_a_dropped_mask_is_missed_where_it_is_needed():
+    wrong = CAUSAL.replace("scores = scores.masked_fill(", "masked = scores.masked_fill(")
+    found = located("causal_attention", "CausalAttention", wrong)
+    assert found.step == "weights"
+    assert found.how == "missing"
+    begins, ends = (wrong.splitlines()[line - 1] for line in found.lines)
+    assert "scores = queries @ keys" in begins
+    assert "softmax" in ends
+    assert list(found.right_so_far)[:3] == ["mask", "queries", "keys"]
+
+
+def test_masks_the_other_way_round_are_told_with_both_lines():
+    wrong = """\
+def causal_head(queries, keys, values):
+    T = queries.shape[1]
+    mask = torch.ones(T, T).tril().bool()
+    scores = queries @ keys.transpose(1, 2) / keys.shape[-1] ** 0.5
+    scores = scores.masked_fill(mask, float("-inf"))
+    return torch.softmax(scores, dim=-1) @ values
+"""
+    assert located("causal_attention", "causal_head", wrong).lines == (3, 5)
+
+
+def test_two_wrong_lines_are_not_called_right():
+    wrong = HEADS.replace("** 0.5", "").replace("context.flatten(2)", "2 * context.flatten(2)")
+    lines = [n for n, one in enumerate(wrong.splitlines(), 1) if "softmax" in one or "2 * context" in one]
+    found = located("multi_head_attention", "MultiHeadAttention", wrong)
+    assert found is None or set(found.lines) <= set(lines)
+
+
+def test_a_run_is_bounded():
+    source = "def f(x):\n    for _ in range(2000):\n        x = x + 1\n    return x"
+    scope = {}
+    exec(compile(source, FILE, "exec"), scope)
+    run = watched(lambda: scope["f"](torch.zeros(3000)), Watch(FILE.__eq__, {}))
+    assert len(run.made) == MAX_MADE
+    assert sum(one.values.numel() for one in run.made) <= 60_000
+    assert read(packed(run)).result[0].tolist() == [2000.0] * 3000
+
+
+def test_a_run_arrives_as_it_was():
+    made = [
+        Made(FILE, 3, "mm", torch.rand(2, 3).double(), (), 8),
+        Made(FILE, 4, "t", torch.rand(3, 1, 2).double(), (0,), 4),
+    ]
+    run = Run(made, (torch.ones(2),), None, (FILE, 4))
+    came = read(packed(run))
+    for one, other in zip(came.made, made, strict=True):
+        assert (one.file, one.line, one.operator, one.inputs, one.place) == (
+            other.file, other.line, other.operator, other.inputs, other.place
+        )  # fmt: skip
+        assert torch.allclose(one.values, other.values)
+    assert (came.returned, came.error) == ((FILE, 4), None)
+
+
+WHOLE = packed(Run([Made(FILE, 3, "mm", torch.rand(2, 3).double(), (), 8)], torch.ones(2), None, (FILE, 3)))
+MARKS = WHOLE[2]
+
+
+def lie(place, value):
+    return tuple(value if at == place else one for at, one in enumerate(WHOLE))
+
+
+def marks(at, value):
+    changed = MARKS.clone()
+    changed[at] = value
+    return lie(2, changed)
+
+
+LIES = {
+    "nothing": None,
+    "a number": 3,
+    "too short": WHOLE[:5],
+    "a list": list(WHOLE),
+    "files that are numbers": lie(0, 7),
+    "operators that are a list": lie(1, ["mm"]),
+    "more operators than marks": lie(1, "mm\nmm"),
+    "marks that are floats": lie(2, MARKS.double()),
+    "marks without end": lie(2, MARKS.repeat(100_000)),
+    "marks left over": lie(2, torch.cat([MARKS, MARKS])),
+    "a matrix of marks": lie(2, MARKS[None]),
+    "no marks": lie(2, MARKS[:0]),
+    "a file that is not there": marks(0, 4),
+    "a negative file": marks(0, -1),
+    "a negative line": marks(1, -3),
+    "a line without end": marks(1, 1 << 62),
+    "a negative place": marks(2, -1),
+    "dimensions without end": marks(3, 1 << 40),
+    "a negative size": marks(4, -2),
+    "sizes without end": marks(4, 1 << 62),
+    "inputs before anything": marks(6, 1),
+    "too many numbers": lie(3, torch.zeros(100_000)),
+    "too few numbers": lie(3, torch.zeros(2)),
+    "numbers in words": lie(3, "1 2 3"),
+    "numbers in float64": lie(3, torch.zeros(6, dtype=torch.float64)),
+    "a result in words": lie(4, ["right"]),
+    "results without end": lie(4, [torch.ones(1)] * 100),
+    "a huge result": lie(4, [torch.ones(10_000)]),
+    "a complex result": lie(4, [torch.ones(2, dtype=torch.complex64)]),
+    "failure in words": lie(5, "yes"),
+    "returned nowhere": lie(6, [3, 1]),
+    "returned before the first line": lie(6, [0, 0]),
+    "returned in words": lie(6, ["a", "b"]),
+    "returned half": lie(6, [0]),
+}
+
+
+@pytest.mark.parametrize("told", LIES)
+def test_what_is_no_run_is_not_read(told):
+    with pytest.raises(Unreadable):
+        read(LIES[told])
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf"), 1e38, 0.0])
+def test_a_run_of_strange_numbers_tells_nothing(number):
+    """Numbers alone never make a fault of ours; a worker that always says the same cannot be mended."""
+    _, right = known("self_attention", "SelfAttention_v1")[0]
+    made = [
+        Made(FILE, n + 1, "mm", torch.full((5, 4), number).double(), tuple(range(n))[-16:], 0) for n in range(MAX_MADE)
+    ]
+    run = Run(made, torch.full((5, 4), number), None, (FILE, 1))
+    assert locate(right, lambda _: run) is None
