@@ -89,7 +89,7 @@ def course_folder(tmp_path):
     shutil.copy(REPOSITORY / "nbgrader_config.py", tmp_path)
     shutil.copytree(SOURCE / UNIT, tmp_path / "source" / UNIT)
     with ClassGradebook(course_directory(tmp_path), UNIT) as gradebook:
-        gradebook.enrol([roster.Student("[red]of old", "=1+1", '@SUM(A1:A9),"x"', "-1")])
+        gradebook.enrol([roster.Enrolled("[red]of old", "=1+1", '@SUM(A1:A9),"x"', "-1")])
     return tmp_path
 
 

@@ -9,6 +9,7 @@ import nbformat
 from hypothesis import strategies as st
 
 from autograder import course, notebook
+from autograder.course import cells
 from autograder.gradebook.clean_notebook import clean
 
 from .json_text import damaged, mutated
@@ -34,15 +35,15 @@ def check(data: bytes) -> None:
     if isinstance(parsed, notebook.Damaged):
         _said(str(parsed))
         return
-    of = notebook.unit_of(parsed)
+    of = cells.unit_of(parsed)
     names = set() if isinstance(of, notebook.Damaged) else {of.name}
     for unit in map(course.unit, sorted(names | {"dot_product_attention"})):
-        cells = notebook.code_cells(parsed, unit)
+        found = cells.code_cells(parsed, unit)
         for exercise in unit.exercises:
-            for cell in cells:
+            for cell in found:
                 cell.defines(exercise.name)
-        assert all(cell.name.isprintable() and len(cell.name) <= 100 for cell in cells)
-        msgspec.json.encode([(cell.name, cell.source) for cell in cells])
+        assert all(cell.name.isprintable() and len(cell.name) <= 100 for cell in found)
+        msgspec.json.encode([(cell.name, cell.source) for cell in found])
         cleaned = clean(parsed, unit.name)
         nbformat.validate(cleaned)
         nbformat.writes(cleaned).encode()

@@ -7,10 +7,11 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from autograder.course import settings
+from tests import REPOSITORY
 
 from .json_text import damaged
 
-_USUAL = settings.FILE.read_text()
+_USUAL = (REPOSITORY / "autograder.toml").read_text()
 _STRANGE = [
     "0", "-1", "8.0", "nan", "inf", "1_000_000", "1000001", "9" * 30, "9" * 5000, "0x" + "f" * 5000, "true", '""',
     '"8"', "[8]", "{}", "{a=1}", "1979-05-27", "[" * 2000 + "]" * 2000, "{a=" * 2000 + "1" + "}" * 2000, '"\\ud800"',
