@@ -17,6 +17,7 @@ from .reference import Reference, Right, all_before, is_mask, same
 MAX_RUNS = 120
 """Of one answer, all attempts together."""
 
+_FINITE = 1e6
 MOST_TURNS, MOST_STEPS = 4, 6
 """Of a loop whose turns each make another step."""
 
@@ -241,7 +242,7 @@ class _Search:
         number, made = mended.number, self._made[mended.number]
         for one in self._before[number]:
             # What came before may be where it went wrong, if it is not known to be right.
-            if self._is_unknown(one) and not self._mask[one] and self._made[one].line != made.line:
+            if self._may_be_wrong(one) and self._made[one].line != made.line:
                 return None
         lines = {made.line}
         if self._mask[number] and self._known[number]:
@@ -314,6 +315,13 @@ class _Search:
 
     def _unknown(self) -> list[int]:
         return [number for number in range(len(self._made)) if self._is_unknown(number)]
+
+    def _may_be_wrong(self, number: int) -> bool:
+        """Whether it is not known for right: what is only like something right, or overflows, may be what is wrong."""
+        if self._known[number] or self._neutral[number] or self._mask[number]:
+            return False
+        is_finite = bool(self._made[number].values.abs().le(_FINITE).all())
+        return number not in self._comes_right or not is_finite
 
     def _is_unknown(self, number: int) -> bool:
         fine = self._known[number] or self._neutral[number] or self._scaled[number]

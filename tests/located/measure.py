@@ -73,11 +73,11 @@ def truth(edit: EditedAnswer, case: TellingCase, run: Run) -> frozenset[int]:
     )
 
 
-def measure(edit: EditedAnswer) -> Measured:
-    """What is said of one edit."""
+def measure(edit: EditedAnswer, *, with_its_own: bool = False) -> Measured:
+    """What is said of one edit. with_its_own: the answer that was edited is known too."""
     began, count = time.process_time(), Counter[str]()
     answer = defined(edit.unit, edit.exercise, edit.source)
-    for case, known in cases(edit.unit, edit.exercise, edit.of):
+    for case, known in cases(edit.unit, edit.exercise, "" if with_its_own else edit.of):
         began = time.process_time()
 
         def again(replaced: Mapping[int, torch.Tensor], case: TellingCase = case) -> Run:
@@ -99,6 +99,7 @@ def measure(edit: EditedAnswer) -> Measured:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--held-out", action="store_true")
+    parser.add_argument("--with-its-own", action="store_true", help="leave no right answer out of what is known")
     parser.add_argument("--show", default="", help="also the edits of this outcome")
     parser.add_argument("--only", default="", help="one exercise")
     parser.add_argument("--every", type=int, default=1, help="only one edit in so many")
@@ -110,7 +111,7 @@ def main() -> None:
     for edit in edits[:: options.every]:
         if options.only not in ("", edit.exercise):
             continue
-        found = measure(edit)
+        found = measure(edit, with_its_own=options.with_its_own)
         by_exercise.setdefault(edit.exercise, Counter())[found.outcome] += 1
         pairs += len(found.located.lines) > 1 if found.located else 0
         seconds.append(found.seconds)
