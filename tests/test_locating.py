@@ -5,10 +5,10 @@ from functools import cache
 import pytest
 import torch
 
+from autograder.marking import finding
 from autograder.sandbox.inside.tracing import MAX_MADE, Made, Run, Watch, packed, watched
 from autograder.student.watched_run import Unreadable, read
 from autograder.tracing.locating import locate
-from autograder.tracing.reference import reference
 from autograder.tracing.telling_cases import telling_cases
 
 from .located.edits import right_sources
@@ -19,7 +19,7 @@ ANSWERS = [(unit, exercise, name) for unit, exercise, name in right_sources() if
 
 @cache
 def known(unit, exercise):
-    return [(case, reference(unit, case)) for case in telling_cases(unit, exercise)]
+    return [(case, finding.known(unit, case)) for case in telling_cases(unit, exercise)]
 
 
 def located(unit, exercise, source):

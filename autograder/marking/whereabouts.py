@@ -14,8 +14,8 @@ from ..sandbox.inside.raising import CELL_PREFIX
 from ..sandbox.losses import Crashed, SandboxLost, TimedOut
 from ..student.budget import OutOfBudget
 from ..student.sandboxed import SandboxedNotebook
-from ..tracing.finding import whereabouts
 from . import redaction
+from .finding import whereabouts
 
 NOT_TOLD = (StudentFault, TimedOut, Crashed, OutOfBudget)
 """What a student's code may do while it is watched: then nothing is said."""

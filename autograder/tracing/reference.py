@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 
-from .. import catalogue
 from ..sandbox.inside.nesting import tensors_in
 from ..sandbox.inside.tracing import Made, Run, Watch, made_ready, watched
 from .telling_cases import TellingCase
@@ -81,18 +80,16 @@ class Reference:
         )
 
 
-def reference(unit: str, case: TellingCase, *, without: str = "") -> Reference | None:
-    """What is right on this case; None where the solution makes no tensors. without: a right answer to leave out."""
-    solution = catalogue.solutions(unit)[case.exercise]
-    run, names = _watched_solution(solution.answer, case)
+def reference(case: TellingCase, solution: Any, others: Iterable[Any]) -> Reference | None:
+    """What is right on this case; None where the solution makes no tensors. others: right answers."""
+    run, names = _watched_solution(solution, case)
     result = [one.detach().double() for one in tensors_in(run.result)]
     if run.error is not None or not result:
         return None
     own = [Right(made.values, made.operator, n, names.get(n, "")) for n, made in enumerate(run.made)]
     rights = [*own]
-    for name, answer in catalogue.right_answers(unit).items():
-        if answer.exercise == case.exercise and name != without:
-            rights += [Right(made.values, made.operator) for made in _made_by(answer.answer, case)]
+    for answer in others:
+        rights += [Right(made.values, made.operator) for made in _made_by(answer, case)]
     rights = _distinct([*rights, *_by_hand(run.made)])
     given = [arg for arg in case.arguments if isinstance(arg, torch.Tensor)] + list((case.parameters or {}).values())
     rights += [Right(one.double(), "given") for one in given]

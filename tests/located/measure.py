@@ -14,9 +14,10 @@ from typing import Any
 import torch
 
 from autograder.course import content
+from autograder.marking import finding
 from autograder.sandbox.inside.tracing import Run, Watch, made_ready, watched
 from autograder.tracing.locating import Located, locate
-from autograder.tracing.reference import Reference, reference, same
+from autograder.tracing.reference import Reference, same
 from autograder.tracing.telling_cases import TellingCase, telling_cases
 
 from .edits import EditedAnswer, is_held_out
@@ -41,8 +42,8 @@ class Measured:
 @cache
 def cases(unit: str, exercise: str, without: str) -> list[tuple[TellingCase, Reference]]:
     """The telling cases, with what is known to be right but for one answer."""
-    found = [(case, reference(unit, case, without=without)) for case in telling_cases(unit, exercise)]
-    return [(case, known) for case, known in found if known is not None]
+    found = [(case, finding.known(unit, case, without=without)) for case in telling_cases(unit, exercise)]
+    return [(case, right) for case, right in found if right is not None]
 
 
 def defined(unit: str, exercise: str, source: str) -> Any:

@@ -5,20 +5,28 @@ from functools import cache
 
 import torch
 
+from .. import catalogue
 from ..report import Whereabouts
 from ..sandbox.inside.arguments import Arguments
 from ..sandbox.inside.operations import WatchRun
 from ..sandbox.inside.tracing import Run
 from ..student.backend import Backend
 from ..student.watched_run import read
-from .locating import Located, locate
-from .reference import Reference, reference
-from .telling_cases import TellingCase, telling_cases
-from .told import Source, told
+from ..tracing.locating import Located, locate
+from ..tracing.reference import Reference, reference
+from ..tracing.telling_cases import TellingCase, telling_cases
+from ..tracing.told import Source, told
 
 _cases = cache(telling_cases)
-_reference = cache(lambda unit, exercise, number: reference(unit, _cases(unit, exercise)[number]))
-"""Made when an answer first goes wrong; a grader has few exercises, and keeps them."""
+_reference = cache(lambda unit, exercise, number: known(unit, _cases(unit, exercise)[number]))
+"""Made when an answer first goes wrong; there are few exercises, and they are kept."""
+
+
+def known(unit: str, case: TellingCase, *, without: str = "") -> Reference | None:
+    """What the catalogue knows to be right on a case. without: a right answer to leave out."""
+    answers = catalogue.right_answers(unit).values()
+    others = [one.answer for one in answers if one.exercise == case.exercise and one.name != without]
+    return reference(case, catalogue.solutions(unit)[case.exercise].answer, others)
 
 
 def whereabouts(unit: str, exercise: str, backend: Backend, source: Source) -> Whereabouts | None:
@@ -27,13 +35,13 @@ def whereabouts(unit: str, exercise: str, backend: Backend, source: Source) -> W
     source: the text of a line of a file, where the line is the exercise's own; empty of any other.
     """
     for number, case in enumerate(_cases(unit, exercise)):
-        known = _reference(unit, exercise, number)
-        if known is None:
+        right = _reference(unit, exercise, number)
+        if right is None:
             continue
         first = _run(backend, case, {})
-        if known.is_right(first):
+        if right.is_right(first):
             continue
-        located = _located(known, backend, first)
+        located = _located(right, backend, first)
         if located is None or not all(source(located.file, line) for line in located.lines):
             return None  # it may be in another cell
         return Whereabouts(list(located.lines), told(located, case, source))
