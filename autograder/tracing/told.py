@@ -27,7 +27,8 @@ def told(located: Located, case: TellingCase, source: Source) -> str:
     ]
     width = max(len(name) for name, _ in [*steps, (step, "")])
     rows = [f"{name:{width}}  {said}" for name, said in steps]
-    rows.append(f"{step:{width}}  not as it should be  ({_lines(located.lines)})")
+    where = "" if step == _lines(located.lines) else f"  ({_lines(located.lines)})"
+    rows.append(f"{step:{width}}  not as it should be{where}")
     rows += [f"  line {line}: {quoted}" for line in located.lines if (quoted := _quoted(source(located.file, line)))]
     rows += ["", f"Tried on {_case(case)}"]
     if located.how == "missing" and len(located.lines) > 1:
@@ -36,7 +37,7 @@ def told(located: Located, case: TellingCase, source: Source) -> str:
         rows.append("These lines do not fit each other: what the first makes, the other uses the other way round.")
     elif located.how == "returned":
         rows.append("What is made is right as far as it goes; what is returned is not the last of it.")
-    rows.append(f"  there:  {_tensor(located.made)}")
+    rows.append(f"  made:   {_tensor(located.made)}")
     if located.expected is not None:
         rows.append(f"  needed: {_tensor(located.expected)}")
     rows += [f"  {one}" for one in _seen(located)]
