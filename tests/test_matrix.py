@@ -7,9 +7,8 @@ import pytest
 
 from autograder import catalogue, course
 from autograder.client.marker import Marker
-from autograder.proof.first_word import words
 from autograder.proof.matrix import Outcome, entries, outcome
-from autograder.proof.page import page
+from autograder.proof.page import part_of_marking
 from tests import RELEASE, REPOSITORY
 
 from .graders import listed
@@ -60,7 +59,8 @@ def failed(found: Outcome) -> list[str]:
 
 def test_the_page_shows_these_figures(examined):
     written = (REPOSITORY / "docs" / "matrix.md").read_text()
-    assert written == page([examined(key) for key in ENTRIES], list(words())), "run `autograder matrix --write`"
+    right = part_of_marking([examined(key) for key in ENTRIES])
+    assert written.startswith(right), "run `autograder matrix --write`"
 
 
 # One of every kind of mistake in every unit, the first that is not caught by the rule against library calls.

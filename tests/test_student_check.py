@@ -14,9 +14,12 @@ import torch
 from autograder import catalogue, course
 from autograder.marking.known_mistakes import MOST_SENTENCES
 from autograder.proof.first_word import released_check, word
+from autograder.proof.matrix import entries
+from autograder.proof.page import part_of_the_check
 from solutions.six_words import SIX_WORDS
-from tests import RELEASE
+from tests import RELEASE, REPOSITORY
 
+from .graders import listed as listed_graders
 from .unseen import unseen
 
 HEADER = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
@@ -86,13 +89,21 @@ def test_every_listed_mistake_is_named(unit, exercise):
             assert "But so does" in printed
 
 
+WEIGHTS = {(*one.exercise.split("."), one.name): float(one.weight) for one in listed_graders()}
+
+
+def costs_nothing(unit, one):
+    """Whether the mark has all points too: the grader of this mistake only tells."""
+    return WEIGHTS.get((unit, one.exercise, one.caught_by)) == 0
+
+
 @pytest.mark.parametrize(("unit", "exercise"), EXERCISES)
 def test_what_the_check_is_silent_about_is_said_to_be_not_tried(unit, exercise):
     """Full points here are full points in the mark, but for what the check says that it does not try."""
     known = [one for one in catalogue.misconceptions(unit).values() if one.exercise == exercise]
     silent = [one for one in known if said_of(unit, one).silent]
     not_tried = json.loads((RELEASE / unit / "public_examples.json").read_text())[exercise]["not_tried"]
-    assert [one.name for one in known if said_of(unit, one).full and not not_tried] == []
+    assert [one.name for one in known if said_of(unit, one).full and not (not_tried or costs_nothing(unit, one))] == []
     assert len(silent) <= 0.1 * len(known)
     assert [one.name for one in silent if one.kind in ("value", "mask")] == []
 
@@ -101,6 +112,12 @@ def test_what_the_check_is_silent_about_is_said_to_be_not_tried(unit, exercise):
 def test_nearly_every_mistake_meets_a_word(unit):
     known = catalogue.misconceptions(unit).values()
     assert sum(said_of(unit, one).silent for one in known) <= 0.03 * len(known)
+
+
+def test_the_page_shows_these_figures():
+    written = (REPOSITORY / "docs" / "matrix.md").read_text()
+    right = part_of_the_check([said_of(unit, entry) for unit, entry in entries()])
+    assert written.endswith(right), "run `autograder matrix --write`"
 
 
 @pytest.mark.parametrize("unit", course.unit_names())

@@ -19,12 +19,13 @@ from ..course.folder import folder
 from ..course.settings import load
 from ..gradebook.course_directory import nbgrader_api
 from ..handout.names import EXAMPLES, MISTAKES, WRITTEN
+from ..handout.written_values import shortened
 from ..sandbox import temporary
 from .released_check import released_check
 from .source_notebook import BuildError, digest, source_notebook
 
-_ROUNDING = 1e-5
-"""How far apart two processors may get the same sum, rounded to five digits; the check itself allows more."""
+_ROUNDING = 1e-4
+"""How far apart two processors may get the same sum, rounded to four digits; the check itself allows more."""
 
 
 @dataclass(frozen=True)
@@ -100,12 +101,16 @@ def _examples(unit: str, points: dict[str, float], examples: dict[str, Any]) -> 
     for exercise in examples:
         if exercise not in points:
             raise BuildError(f"{hidden} grades `{exercise}`, for which exercises/{unit}.py has no exercise line.")
-    return {name: {"points": points[name], **examples[name]} for name in points}
+    return {name: {"points": points[name], **_in_short(examples[name])} for name in points}
+
+
+def _in_short(of: dict[str, Any]) -> dict[str, Any]:
+    return {**of, "examples": [{**one, "steps": shortened(one["steps"])} for one in of["examples"]]}
 
 
 def _json(value: Any) -> str:
     """JSON with each list of numbers on one line, as short as it can be."""
-    text = json.dumps(value, indent=0)
+    text = json.dumps(value, indent=0, separators=(",", ":"))
     return re.sub(r"\[\s+([-\d][^\[\]{}\"]*)\s+\]", lambda found: f"[{''.join(found[1].split())}]", text) + "\n"
 
 

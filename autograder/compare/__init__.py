@@ -14,7 +14,7 @@ from ..sandbox.inside.nesting import tensors_in
 from ..sandbox.inside.protocol import Opaque
 from .values import ORDINALS as ORDINALS
 from .values import Expected as Expected
-from .values import difference
+from .values import difference, oddly_shaped
 
 TOLERANCE = {
     torch.float64: 1e-9,
@@ -48,23 +48,9 @@ def assert_close(actual: Any, expected: Any, *, tolerance: float | None = None, 
     if found:
         raise (
             OddShape(f"{found} Its numbers are right.")
-            if _oddly_shaped(actual, expected, tolerance)
+            if oddly_shaped(actual, expected, tolerance)
             else Mismatch(found)
         )
-
-
-def _oddly_shaped(actual: Any, expected: Any, tolerance: float | None) -> bool:
-    if isinstance(expected, tuple):
-        several = isinstance(actual, tuple | list) and len(actual) == len(expected)
-        return several and all(
-            difference(one, other, describe, _places, tolerance=tolerance) is None
-            or _oddly_shaped(one, other, tolerance)
-            for one, other in zip(actual, expected, strict=True)
-        )
-    if not isinstance(actual, torch.Tensor) or actual.shape == expected.value.shape:
-        return False
-    squeezed = Expected(expected.value.squeeze(), expected.tolerance)
-    return difference(actual.squeeze(), squeezed, describe, _places, tolerance=tolerance) is None
 
 
 def assert_equal(actual: Any, expected: Any, *, what: str = "The result") -> None:

@@ -73,3 +73,20 @@ def difference(
         return None  # as mostly; what follows takes ten times as long, and knows infinity and NaN
     alike = close(actual, right, tolerance)
     return None if bool(alike.all()) else f"{what} {told(actual, right, alike)}"
+
+
+def oddly_shaped(actual: Any, expected: Any, tolerance: float | None = None) -> bool:
+    """Whether the numbers are right, and stand in a shape with a dimension of size 1 too many or too few."""
+    if isinstance(expected, tuple):
+        several = isinstance(actual, tuple | list) and len(actual) == len(expected)
+        return several and all(
+            _same(one, other, tolerance) or oddly_shaped(one, other, tolerance)
+            for one, other in zip(actual, expected, strict=True)
+        )
+    if not isinstance(actual, torch.Tensor) or actual.shape == expected.value.shape:
+        return False
+    return _same(actual.squeeze(), Expected(expected.value.squeeze(), expected.tolerance), tolerance)
+
+
+def _same(actual: Any, expected: Any, tolerance: float | None) -> bool:
+    return difference(actual, expected, str, lambda *_: "differs", tolerance=tolerance) is None

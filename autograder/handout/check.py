@@ -15,7 +15,7 @@ from .freshness import not_what_was_run
 from .names import EXAMPLES, MISTAKES, WRITTEN
 from .showing import summed, told
 from .tried import as_in_a_new_notebook, outcome
-from .written_values import as_value
+from .written_values import as_value, in_full
 
 
 def check(exercise: str | None = None) -> float | None:
@@ -74,4 +74,7 @@ def _read(name: str) -> dict[str, Any] | None:
     except (OSError, ValueError):
         print(f"{name} is missing beside attention_check.py, or damaged: fetch the assignment's files again.")
         return None
+    for of in found.values() if name == EXAMPLES else ():
+        for one in of.get("examples", ()):
+            one["steps"] = in_full(one["steps"])
     return found

@@ -48,7 +48,7 @@ def weights_dropped(call: Call) -> None:
             raise Wrong("The kept weights are as they were; divide them by 1-p, so that their sum stays as it was.")
         raise Wrong("The kept weights are neither as they were nor divided by 1-p.")
     if rule.get("freely"):
-        _freely(gone)
+        _freely(gone, names)
     if call.gradients and not _flows(call):
         raise Wrong("The gradient of a kept weight is not 1 / (1 - p), or that of a dropped one is not 0.")
 
@@ -57,12 +57,35 @@ def _far(share: float, wanted: float, entries: float) -> bool:
     return bool(abs(share - wanted) > _SIGMAS * (wanted * (1 - wanted) / entries) ** 0.5)
 
 
-def _freely(gone: torch.Tensor) -> None:
+def _freely(gone: torch.Tensor, names: list[str]) -> None:
     counts = gone.sum(-1)
     if not bool(gone.diagonal(dim1=-2, dim2=-1).any()):
         raise Wrong("The diagonal is never dropped; each weight is dropped on its own.")
     if bool((counts == counts.flatten()[0]).all()):
         raise Wrong("Every row loses the same number of weights; each weight is dropped on its own.")
+    if gone.shape[-1] == gone.shape[-2] and torch.equal(gone, gone.mT):
+        raise Wrong("What is dropped is the same on both sides of the diagonal; each weight is dropped on its own.")
+    share = float(gone.double().mean())
+    for dim, name in enumerate(names):
+        half = gone.shape[dim] // 2
+        for one, other in (
+            (range(0, 2 * half, 2), range(1, 2 * half, 2)),
+            (range(half), range(half, 2 * half)),
+            (range(half), range(gone.shape[dim] - 1, gone.shape[dim] - 1 - half, -1)),
+        ):
+            both = gone.index_select(dim, torch.tensor(one)) & gone.index_select(dim, torch.tensor(other))
+            if _far(float(both.double().mean()), share**2, both.numel()):
+                raise Wrong(f"One {name} tells what is dropped at another; each weight is dropped on its own.")
+
+
+def not_counted_out(calls: list[Call]) -> None:
+    """Of weights that stand alone not always as many fall: how many do is chance."""
+    fallen = {int((call.value == 0).sum()) for call in calls}
+    if len(fallen) == 1:
+        raise Wrong(
+            f"In each of {len(calls)} calls exactly as many weights fall. Each weight is dropped with probability p, "
+            "whatever the others are; how many fall is chance."
+        )
 
 
 def _flows(call: Call) -> bool:

@@ -5,9 +5,9 @@ from typing import Any
 
 import torch
 
-from ..compare.values import ORDINALS, difference, expecting
+from ..compare.values import ORDINALS, difference, expecting, oddly_shaped
 from ..sandbox.inside.device_probe import BY_NUMBERS, DIFFERS, ELSEWHERE, MIXED
-from .dropped import weights_dropped
+from .dropped import not_counted_out, weights_dropped
 from .trial import Call, Step, Trial, Wrong
 from .written_values import as_value
 
@@ -26,8 +26,9 @@ def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | 
         found = _taken(trial, step)
         if isinstance(found, Call):
             calls.append(found)
-            for aspect in looks_at & _OF_A_CALL.keys():
-                _OF_A_CALL[aspect](found)
+            for aspect, (part, judge) in _OF_A_CALL.items():
+                if aspect in looks_at and (part in step or not part):
+                    judge(found)
         elif step["operation"] == "parameters":
             parameters.append(found)
             if "parameters" in looks_at:
@@ -36,6 +37,8 @@ def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | 
         raise Wrong("The weights are the same under every seed: is one set inside the class?")
     if "steady" in looks_at:
         _steady(calls)
+    if "counted" in looks_at:
+        not_counted_out([call for call in calls if call.step["dropped"].get("lone")])
     if "anew" in looks_at and _any_alike([call.value for call in calls]):
         raise Wrong("Two calls give exactly the same: nothing is dropped, or a seed is set, or a draw kept, inside.")
     return trial
@@ -61,9 +64,14 @@ def is_stub(error: BaseException) -> bool:
 
 
 def _value(call: Call) -> None:
-    problem = difference_of(call.value, as_value(call.step["result"]), call.step.get("close", _USUAL))
+    right, close = as_value(call.step["result"]), call.step.get("close", _USUAL)
+    problem = difference_of(call.value, right, close)
     if problem:
-        raise Wrong(problem)
+        wrong = Wrong(problem)
+        if isinstance(right, tuple | torch.Tensor) and oddly_shaped(call.value, expecting(right, close)):
+            wrong = Wrong(f"{problem} Its numbers are right.")
+            wrong.odd_shape = True
+        raise wrong
 
 
 def difference_of(actual: Any, expected: Any, close: float, what: str = "The result") -> str | None:
@@ -125,6 +133,14 @@ def _arrives(call: Call) -> None:
     for where, gradient in arrived.items():
         if gradient is None:
             raise Wrong(f"No gradient arrives at {where}: is the result detached from it somewhere?")
+
+
+def _finite(call: Call) -> None:
+    found = {f"the {ORDINALS[number]} argument": gradient for number, gradient in enumerate(call.gradients)}
+    found |= {f"`{name}`": gradient for name, gradient in call.parameter_gradients.items()}
+    for where, gradient in found.items():
+        if gradient is not None and not bool(gradient.isfinite().all()):
+            raise Wrong(f"The result is right, but the gradient of {where} has NaN or infinite values.")
 
 
 def _changed(call: Call) -> None:
@@ -194,12 +210,14 @@ def _steady(calls: list[Call]) -> None:
             raise Wrong(f"Token {token} changes when only tokens after it do: it attends to the future.")
 
 
-_OF_A_CALL: dict[str, Callable[[Call], None]] = {
-    "value": _value,
-    "gradients": _gradients,
-    "arrival": _arrives,
-    "unchanged": _changed,
-    "dtype": _dtype,
-    "device": _device,
-    "dropped": weights_dropped,
+_OF_A_CALL: dict[str, tuple[str, Callable[[Call], None]]] = {
+    "value": ("result", _value),
+    "gradients": ("gradients", _gradients),
+    "arrival": ("arrives_at", _arrives),
+    "finite": ("cotangents", _finite),
+    "unchanged": ("", _changed),
+    "dtype": ("dtype", _dtype),
+    "device": ("", _device),
+    "dropped": ("dropped", weights_dropped),
 }
+"""By aspect, the part of a step without which it is not asked of that call, and who judges it."""

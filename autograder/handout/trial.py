@@ -19,6 +19,9 @@ Step = Mapping[str, Any]
 class Wrong(Exception):
     """The code did not do what was asked; `str()` is a sentence."""
 
+    odd_shape = False
+    """Whether the numbers are right, and only the shape is not."""
+
 
 @dataclass
 class Call:

@@ -40,8 +40,15 @@ class Tried:
     """What the student's code printed in it."""
     frames: list[tuple[str, int, str]] = field(default_factory=list)
     """Of an error: the function, the line in its cell and that line's text, for each of the student's own frames."""
+    odd_shape: bool = False
+    """Its numbers are right, and only the shape is not: half of what it weighs."""
     skipped: bool = False
     """Not tried, because an example before it took too long."""
+
+    @property
+    def share(self) -> float:
+        """Of what the example weighs, how much it gives."""
+        return 0.5 if self.odd_shape else 0.0 if self.problem or self.skipped else 1.0
 
 
 @dataclass
@@ -75,14 +82,22 @@ class Outcome:
         """What a mark would give for these examples, by the rules that it has."""
         if self.missing or self.calls:
             return 0.0
-        passed = [one.example for one in self.tried if not (one.problem or one.skipped)]
         # What passes nothing but released results, or what chance could pass, earns nothing by the rest.
-        shown = any(not one.get("property") and not one.get("public", True) for one in passed)
-        hidden = any(not one.example.get("property") and not one.example.get("public", True) for one in self.tried)
-        worth = sum(one.get("weight", 1.0) for one in passed if shown or not hidden or not one.get("property"))
-        return self.points and round(
-            self.points * float(worth) / sum(one.example.get("weight", 1.0) for one in self.tried), 2
+        hidden = [one for one in self.tried if not one.example.get("property") and not one.example.get("public", True)]
+        shown = not hidden or any(one.share for one in hidden)
+        weights = [one.example.get("weight", 1.0) for one in self.tried]
+        earned = sum(
+            one.share * weight
+            for one, weight in zip(self.tried, weights, strict=True)
+            if shown or one.problem or not one.example.get("property")
         )
+        share = float(earned) / sum(weights)
+        return self.points and round(self.points * (min(share, 0.5) if self.halved else share), 2)
+
+    @property
+    def halved(self) -> bool:
+        """Whether something fails without which the exercise gives no more than half of its points."""
+        return any(one.example.get("essential") for one in self.failed)
 
 
 def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistakes: list[Any]) -> Outcome:
@@ -121,7 +136,7 @@ def _tried(names: dict[str, Any], example: Mapping[str, Any]) -> Tried:
     except KeyboardInterrupt:
         raise
     except Wrong as wrong:
-        one.problem = str(wrong)
+        one.problem, one.odd_shape = str(wrong), wrong.odd_shape
     except TimeUp:
         one.problem = _TOO_LONG
     except BaseException as error:  # SystemExit too

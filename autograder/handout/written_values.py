@@ -4,16 +4,24 @@ import base64
 import random
 import struct
 from collections.abc import Sequence
+from functools import cache
 from statistics import NormalDist
 from typing import Any
 
 import torch
 
 DRAWN_DIGITS = 3
+USUAL = "float32"
+"""The dtype of values that do not say theirs."""
 
 
 def drawn(rule: Sequence[float], shape: Sequence[int]) -> torch.Tensor:
     """Numbers in float64 that are the same on every machine: [seed, mean, spread], or [seed] for 0.1 to 1.1."""
+    return _drawn(tuple(rule), tuple(shape)).clone()
+
+
+@cache
+def _drawn(rule: tuple[float, ...], shape: tuple[int, ...]) -> torch.Tensor:
     seed, *bell = rule
     numbers, count = random.Random(int(seed)), torch.Size(shape).numel()
     if bell:
@@ -22,7 +30,7 @@ def drawn(rule: Sequence[float], shape: Sequence[int]) -> torch.Tensor:
     else:
         made = [0.1 + numbers.random() for _ in range(count)]
     rounded = [round(number, DRAWN_DIGITS) for number in made]
-    return torch.tensor(rounded, dtype=torch.float64).reshape(tuple(shape))
+    return torch.tensor(rounded, dtype=torch.float64).reshape(shape)
 
 
 def identity(size: int, shape: Sequence[int]) -> torch.Tensor:
@@ -32,15 +40,39 @@ def identity(size: int, shape: Sequence[int]) -> torch.Tensor:
     return (distance % size == 0).double().expand(*shape)
 
 
-def packed(numbers: Sequence[float]) -> str:
-    """Numbers of float32 as text, in half of the room."""
-    return base64.b64encode(struct.pack(f"<{len(numbers)}f", *numbers)).decode()
+_PACKED = {"float32": "f", "float64": "d"}
 
 
-def unpacked(text: str) -> list[float]:
+def packed(numbers: Sequence[float], dtype: str = "float32") -> str:
+    """Numbers as text, in less than half of the room."""
+    return base64.b85encode(struct.pack(f"<{len(numbers)}{_PACKED[dtype]}", *numbers)).decode()
+
+
+def unpacked(text: str, dtype: str = "float32") -> list[float]:
     """The numbers again."""
-    held = base64.b64decode(text)
-    return list(struct.unpack(f"<{len(held) // 4}f", held))
+    held = base64.b85decode(text)
+    code = _PACKED[dtype]
+    return list(struct.unpack(f"<{len(held) // struct.calcsize(code)}{code}", held))
+
+
+def shortened(steps: Sequence[Any]) -> list[Any]:
+    """Steps, with the number of an earlier one in the place of one that is the same, and without the usual dtype."""
+    first = [steps.index(step) for step in steps]
+    return [_usual(step) if at == first[at] else {"again": first[at]} for at, step in enumerate(steps)]
+
+
+def _usual(plain: Any) -> Any:
+    if isinstance(plain, list | tuple):
+        return [_usual(one) for one in plain]
+    if not isinstance(plain, dict):
+        return plain
+    left_out = "shape" in plain and plain.get("dtype") == USUAL
+    return {name: _usual(one) for name, one in plain.items() if not (left_out and name == "dtype")}
+
+
+def in_full(steps: Sequence[Any]) -> list[Any]:
+    """The steps again."""
+    return [steps[step["again"]] if "again" in step else step for step in steps]
 
 
 def as_value(plain: Any) -> Any:
@@ -51,13 +83,14 @@ def as_value(plain: Any) -> Any:
         return tuple(as_value(item) for item in plain["tuple"])
     if "plain" in plain:
         return plain["plain"]
-    shape, dtype = plain["shape"], getattr(torch, plain["dtype"])
+    shape, kind = plain["shape"], plain.get("dtype", USUAL)
+    dtype = getattr(torch, kind)
     if "drawn" in plain:
         made = drawn(plain["drawn"], shape).to(dtype)
     elif "identity" in plain:
         made = identity(plain["identity"], shape).to(dtype)
     elif "packed" in plain:
-        made = torch.tensor(unpacked(plain["packed"]), dtype=dtype).reshape(shape)
+        made = torch.tensor(unpacked(plain["packed"], kind), dtype=dtype).reshape(shape)
     else:
         values = [float(value) if isinstance(value, str) else value for value in plain["values"]]  # "-inf" is a word
         made = torch.tensor(values, dtype=dtype).reshape(shape)

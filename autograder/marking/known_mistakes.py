@@ -15,6 +15,8 @@ from ..handout.tried import as_in_a_new_notebook, outcome
 
 MOST_SENTENCES = 4
 """Mistakes that the public examples cannot tell apart are named together, up to so many."""
+_DIGITS = 4
+"""So many of a sum's decimals are released; that two are alike is asked of three."""
 
 Rows = list[list[float]]
 
@@ -40,7 +42,11 @@ def of_unit(unit: str, exercises: Mapping[str, Any]) -> dict[str, list[Any]]:
                 mistakes.append({"sentences": [entry.sentence], "passes": passes, "shows": shows})
             else:
                 same["sentences"].append(entry.sentence)
-        table[exercise] = [mistake for mistake in mistakes if len(mistake["sentences"]) <= MOST_SENTENCES]
+        table[exercise] = [
+            {**mistake, "shows": [[_rounded(number) for number in row] for row in mistake["shows"]]}
+            for mistake in mistakes
+            if len(mistake["sentences"]) <= MOST_SENTENCES
+        ]
     return table
 
 
@@ -65,6 +71,10 @@ def _names(unit: str, entry: catalogue.Candidate) -> dict[str, Any]:
 def _tells_numbers(row: list[float]) -> bool:
     """An error alone tells too little: many mistakes end in the same one."""
     return any(isinstance(number, float) for number in row)
+
+
+def _rounded(number: float) -> float:
+    return number if isinstance(number, int) else round(number, _DIGITS)
 
 
 def _exact(row: list[float], exact: list[float]) -> list[float]:

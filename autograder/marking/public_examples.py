@@ -28,13 +28,14 @@ from ..sandbox.inside.operations import (
     ProbeDevice,
     ToDtype,
     Train,
+    is_bias,
 )
 from ..student.backend import Backend
 from ..student.face import Student
 from ..student.reference import Exact
 from .examiner import candidate_bench
 from .other_numbers import OtherCases, OtherReference, Rules
-from .what_is_asked import close_for, looks_at, refusals
+from .what_is_asked import BIASES, close_for, looks_at, refusals
 
 T = TypeVar("T")
 DECIMALS, EXACT_DECIMALS = 6, 12
@@ -76,7 +77,9 @@ def _instead() -> tuple[Mapping[tuple[str, str], Any], Mapping[tuple[str, str], 
 def _example(unit: str, grader: Grader) -> dict[str, Any] | None:
     """What it states, what it weighs, what it looks at, and the steps; None where it cannot be released."""
     about = {"statement": grader.statement, "weight": grader.points}
-    about |= {kind: True for kind, is_so in (("property", grader.is_property),) if is_so}
+    about |= {
+        kind: True for kind, is_so in (("property", grader.is_property), ("essential", grader.is_essential)) if is_so
+    }
     about["public"] = grader.is_public
     steps, graders = _instead()
     by_hand = steps.get((grader.exercise, grader.name))
@@ -233,14 +236,15 @@ class _Writing:
             step["dtype"] = asked.dtype
         if self.aspects.keys() & {"value", "steady"}:
             step |= {"result": self._plain(given.value, decimals), "close": close}
-        if call.cotangents is not None and self.aspects.keys() & {"gradients", "arrival"}:
+        if call.cotangents is not None and self.aspects.keys() & {"gradients", "arrival", "finite"}:
             step["cotangents"] = [self._plain(one) for one in call.cotangents]
             if "gradients" in self.aspects:
                 step["close"] = close
-                step["gradients"] = [self._plain(one, decimals) for one in given.gradients]
-                named = given.parameter_gradients.items()
+                biases = self.aspects["gradients"] == BIASES
+                step["gradients"] = [None if biases else self._plain(one, decimals) for one in given.gradients]
+                named = [(name, one) for name, one in given.parameter_gradients.items() if is_bias(name) or not biases]
                 step["parameter_gradients"] = {name: self._plain(one, decimals) for name, one in named}
-            else:
+            elif "arrival" in self.aspects:
                 step["arrives_at"] = [n for n, one in enumerate(given.gradients) if one is not None]
         return step
 
@@ -298,8 +302,9 @@ def _plain(value: Any, decimals: int | None = None) -> Any:
         # The shortest digits that give the same number again, or the rounded ones.
         shortest = [float(str(number)) for number in (flat.float() if flat.dtype == torch.bfloat16 else flat).numpy()]
         digits = [round(number, decimals) for number in shortest] if decimals is not None else shortest
-        if len(digits) > LONG and (decimals == DECIMALS or value.dtype == torch.float32):
-            return {"shape": list(value.shape), "dtype": "float32", "packed": packed(digits)}
+        if len(digits) > LONG:
+            dtype = "float32" if decimals == DECIMALS or value.dtype == torch.float32 else "float64"
+            return {"shape": list(value.shape), "dtype": dtype, "packed": packed(digits, dtype)}
     else:
         digits = flat.int().tolist() if flat.dtype == torch.bool else flat.tolist()
     # JSON has no infinity; as a word it survives.

@@ -12,7 +12,7 @@ from ..compare import GOLDEN, LARGE_LOGITS, TOLERANCE, Mismatch
 from ..sandbox.inside.device_probe import MIXED
 from ..sandbox.inside.faults import Raised, StudentFault
 from ..sandbox.inside.observation import Observation
-from ..sandbox.inside.operations import Call, NamedParameters, Operation, ProbeDevice
+from ..sandbox.inside.operations import Call, NamedParameters, Operation, ProbeDevice, is_bias
 from ..student.backend import Backend
 
 T = TypeVar("T")
@@ -20,6 +20,8 @@ Change = Callable[[Operation[Any], Any], Any]
 Runs = Callable[[Callable[[Backend], Backend]], None]
 """Runs a grader on a right answer behind another backend; raises what the grader finds."""
 
+BIASES = "biases"
+"""Goes with the aspect of gradients where only those of biases are looked at."""
 ERRORS = ("ValueError", "AssertionError", "KeyError", "TypeError", "IndexError", "RuntimeError", "NotImplementedError")
 
 
@@ -65,6 +67,10 @@ def looks_at(run: Runs, calls: int) -> dict[str, Any]:
     if complains(run, _observation(lambda seen: _with_gradients(seen, lambda one: None))):
         changed = _observation(lambda seen: _with_gradients(seen, lambda one: None if one is None else one * 1.5 + 1))
         found["gradients" if complains(run, changed) else "arrival"] = True
+        if "gradients" in found and not complains(run, _observation(_of_biases_alone)):
+            found["gradients"] = BIASES
+    elif complains(run, _observation(lambda seen: _with_gradients(seen, _as_nan))):
+        found["finite"] = True
     if complains(run, _parameters(lambda found: {f"x{name}": one for name, one in found.items()})):
         found["parameters"] = True
     if complains(run, _parameters(lambda found: {name: torch.zeros_like(one) for name, one in found.items()})):
@@ -152,6 +158,17 @@ def _with_gradients(seen: Observation[Any], change: Callable[[Any], Any]) -> Obs
     parameters = {name: change(one) for name, one in (seen.parameter_gradients or {}).items()}
     gradients = [change(one) for one in seen.gradients or []]
     return Observation(seen.value, seen.changed, seen.devices, gradients, parameters, seen.library_calls)
+
+
+def _of_biases_alone(seen: Observation[Any]) -> Observation[Any]:
+    none = _with_gradients(seen, lambda one: None)
+    biases = {name: one for name, one in (seen.parameter_gradients or {}).items() if is_bias(name)}
+    parameters = {**(none.parameter_gradients or {}), **biases}
+    return Observation(seen.value, seen.changed, seen.devices, none.gradients, parameters, seen.library_calls)
+
+
+def _as_nan(gradient: torch.Tensor | None) -> torch.Tensor | None:
+    return None if gradient is None else gradient + torch.nan
 
 
 def _parameters(change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]]) -> Change:

@@ -39,8 +39,8 @@ class Word:
 
     @property
     def silent(self) -> bool:
-        """A mistake that gets all points, and of which nothing is said."""
-        return self.entry.caught_by is not None and self.full and not self.named
+        """A mistake that gets all points, and of which nothing is said: no name, and no example fails."""
+        return self.entry.caught_by is not None and self.full and not self.named and "FAILED" not in self.printed
 
 
 @cache

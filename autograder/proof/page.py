@@ -21,11 +21,13 @@ loses points.
 ## By kind of mistake
 
 {kinds}
+"""
 
+_OF_THE_CHECK = """
 ## The check that students get
 
 The same answers, tried by the released check. *Named*: the student reads the mistake's own sentence there too.
-*Silent*: all points, and not a word of the mistake. *Refused*: a right answer that is told to lose points.
+*Silent*: all points, and not a word of what is wrong. *Refused*: a right answer that is told to lose points.
 {not_tried}
 
 {checked_units}
@@ -38,11 +40,22 @@ The same answers, tried by the released check. *Named*: the student reads the mi
 
 def page(outcomes: Sequence[Outcome], words: Sequence[Word]) -> str:
     """The whole page, in Markdown."""
+    return part_of_marking(outcomes) + part_of_the_check(words)
+
+
+def part_of_marking(outcomes: Sequence[Outcome]) -> str:
+    """What the page says of the graders; it begins so."""
     exercises = [(f"`{exercise}`", row) for _, exercise, row in by_exercise(outcomes)]
     kinds = [(kind, row) for kind, row in by_kind(outcomes)]
     return _TEXT.format(
         exercises=_table("exercise", [*exercises, ("**all**", figures(outcomes))], COLUMNS),
         kinds=_table("kind", kinds, COLUMNS[:5]),
+    )
+
+
+def part_of_the_check(words: Sequence[Word]) -> str:
+    """What the page says of the check that students get; it ends so."""
+    return _OF_THE_CHECK.format(
         not_tried=_not_tried(),
         checked_units=_table("unit", words_by(words, lambda one: f"`{one.unit}`"), WORD_COLUMNS),
         checked_exercises=_table("exercise", words_by(words, lambda one: f"`{one.entry.exercise}`"), WORD_COLUMNS),

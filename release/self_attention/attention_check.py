@@ -100,6 +100,9 @@ def _read(name: str) -> dict[str, Any] | None:
     except (OSError, ValueError):
         print(f"{name} is missing beside attention_check.py, or damaged: fetch the assignment's files again.")
         return None
+    for of in found.values() if name == EXAMPLES else ():
+        for one in of.get("examples", ()):
+            one["steps"] = in_full(one["steps"])
     return found
 
 
@@ -174,11 +177,35 @@ def difference(
     return None if bool(alike.all()) else f"{what} {told(actual, right, alike)}"
 
 
+def oddly_shaped(actual: Any, expected: Any, tolerance: float | None = None) -> bool:
+    """Whether the numbers are right, and stand in a shape with a dimension of size 1 too many or too few."""
+    if isinstance(expected, tuple):
+        several = isinstance(actual, tuple | list) and len(actual) == len(expected)
+        return several and all(
+            _same(one, other, tolerance) or oddly_shaped(one, other, tolerance)
+            for one, other in zip(actual, expected, strict=True)
+        )
+    if not isinstance(actual, torch.Tensor) or actual.shape == expected.value.shape:
+        return False
+    return _same(actual.squeeze(), Expected(expected.value.squeeze(), expected.tolerance), tolerance)
+
+
+def _same(actual: Any, expected: Any, tolerance: float | None) -> bool:
+    return difference(actual, expected, str, lambda *_: "differs", tolerance=tolerance) is None
+
+
 DRAWN_DIGITS = 3
+USUAL = "float32"
+"""The dtype of values that do not say theirs."""
 
 
 def drawn(rule: Sequence[float], shape: Sequence[int]) -> torch.Tensor:
     """Numbers in float64 that are the same on every machine: [seed, mean, spread], or [seed] for 0.1 to 1.1."""
+    return _drawn(tuple(rule), tuple(shape)).clone()
+
+
+@cache
+def _drawn(rule: tuple[float, ...], shape: tuple[int, ...]) -> torch.Tensor:
     seed, *bell = rule
     numbers, count = random.Random(int(seed)), torch.Size(shape).numel()
     if bell:
@@ -187,7 +214,7 @@ def drawn(rule: Sequence[float], shape: Sequence[int]) -> torch.Tensor:
     else:
         made = [0.1 + numbers.random() for _ in range(count)]
     rounded = [round(number, DRAWN_DIGITS) for number in made]
-    return torch.tensor(rounded, dtype=torch.float64).reshape(tuple(shape))
+    return torch.tensor(rounded, dtype=torch.float64).reshape(shape)
 
 
 def identity(size: int, shape: Sequence[int]) -> torch.Tensor:
@@ -197,15 +224,39 @@ def identity(size: int, shape: Sequence[int]) -> torch.Tensor:
     return (distance % size == 0).double().expand(*shape)
 
 
-def packed(numbers: Sequence[float]) -> str:
-    """Numbers of float32 as text, in half of the room."""
-    return base64.b64encode(struct.pack(f"<{len(numbers)}f", *numbers)).decode()
+_PACKED = {"float32": "f", "float64": "d"}
 
 
-def unpacked(text: str) -> list[float]:
+def packed(numbers: Sequence[float], dtype: str = "float32") -> str:
+    """Numbers as text, in less than half of the room."""
+    return base64.b85encode(struct.pack(f"<{len(numbers)}{_PACKED[dtype]}", *numbers)).decode()
+
+
+def unpacked(text: str, dtype: str = "float32") -> list[float]:
     """The numbers again."""
-    held = base64.b64decode(text)
-    return list(struct.unpack(f"<{len(held) // 4}f", held))
+    held = base64.b85decode(text)
+    code = _PACKED[dtype]
+    return list(struct.unpack(f"<{len(held) // struct.calcsize(code)}{code}", held))
+
+
+def shortened(steps: Sequence[Any]) -> list[Any]:
+    """Steps, with the number of an earlier one in the place of one that is the same, and without the usual dtype."""
+    first = [steps.index(step) for step in steps]
+    return [_usual(step) if at == first[at] else {"again": first[at]} for at, step in enumerate(steps)]
+
+
+def _usual(plain: Any) -> Any:
+    if isinstance(plain, list | tuple):
+        return [_usual(one) for one in plain]
+    if not isinstance(plain, dict):
+        return plain
+    left_out = "shape" in plain and plain.get("dtype") == USUAL
+    return {name: _usual(one) for name, one in plain.items() if not (left_out and name == "dtype")}
+
+
+def in_full(steps: Sequence[Any]) -> list[Any]:
+    """The steps again."""
+    return [steps[step["again"]] if "again" in step else step for step in steps]
 
 
 def as_value(plain: Any) -> Any:
@@ -216,13 +267,14 @@ def as_value(plain: Any) -> Any:
         return tuple(as_value(item) for item in plain["tuple"])
     if "plain" in plain:
         return plain["plain"]
-    shape, dtype = plain["shape"], getattr(torch, plain["dtype"])
+    shape, kind = plain["shape"], plain.get("dtype", USUAL)
+    dtype = getattr(torch, kind)
     if "drawn" in plain:
         made = drawn(plain["drawn"], shape).to(dtype)
     elif "identity" in plain:
         made = identity(plain["identity"], shape).to(dtype)
     elif "packed" in plain:
-        made = torch.tensor(unpacked(plain["packed"]), dtype=dtype).reshape(shape)
+        made = torch.tensor(unpacked(plain["packed"], kind), dtype=dtype).reshape(shape)
     else:
         values = [float(value) if isinstance(value, str) else value for value in plain["values"]]  # "-inf" is a word
         made = torch.tensor(values, dtype=dtype).reshape(shape)
@@ -291,6 +343,8 @@ _CLASSES = {
     LIBRARY_SOFTMAX: re.compile(r"soft(max|min)|stickbreaking", re.I),
     LIBRARY_ATTENTION: re.compile(r"attention|attn", re.I),
 }
+LIBRARIES = _PATTERNS.keys()
+"""What an exercise may forbid."""
 _NOT_ATTENTION = re.compile(r"(register|activate|restore|list|current)_\w*")
 """These choose a kernel, and run none."""
 
@@ -564,6 +618,9 @@ Step = Mapping[str, Any]
 class Wrong(Exception):
     """The code did not do what was asked; `str()` is a sentence."""
 
+    odd_shape = False
+    """Whether the numbers are right, and only the shape is not."""
+
 
 @dataclass
 class Call:
@@ -770,7 +827,7 @@ def weights_dropped(call: Call) -> None:
             raise Wrong("The kept weights are as they were; divide them by 1-p, so that their sum stays as it was.")
         raise Wrong("The kept weights are neither as they were nor divided by 1-p.")
     if rule.get("freely"):
-        _freely(gone)
+        _freely(gone, names)
     if call.gradients and not _flows(call):
         raise Wrong("The gradient of a kept weight is not 1 / (1 - p), or that of a dropped one is not 0.")
 
@@ -779,12 +836,35 @@ def _far(share: float, wanted: float, entries: float) -> bool:
     return bool(abs(share - wanted) > _SIGMAS * (wanted * (1 - wanted) / entries) ** 0.5)
 
 
-def _freely(gone: torch.Tensor) -> None:
+def _freely(gone: torch.Tensor, names: list[str]) -> None:
     counts = gone.sum(-1)
     if not bool(gone.diagonal(dim1=-2, dim2=-1).any()):
         raise Wrong("The diagonal is never dropped; each weight is dropped on its own.")
     if bool((counts == counts.flatten()[0]).all()):
         raise Wrong("Every row loses the same number of weights; each weight is dropped on its own.")
+    if gone.shape[-1] == gone.shape[-2] and torch.equal(gone, gone.mT):
+        raise Wrong("What is dropped is the same on both sides of the diagonal; each weight is dropped on its own.")
+    share = float(gone.double().mean())
+    for dim, name in enumerate(names):
+        half = gone.shape[dim] // 2
+        for one, other in (
+            (range(0, 2 * half, 2), range(1, 2 * half, 2)),
+            (range(half), range(half, 2 * half)),
+            (range(half), range(gone.shape[dim] - 1, gone.shape[dim] - 1 - half, -1)),
+        ):
+            both = gone.index_select(dim, torch.tensor(one)) & gone.index_select(dim, torch.tensor(other))
+            if _far(float(both.double().mean()), share**2, both.numel()):
+                raise Wrong(f"One {name} tells what is dropped at another; each weight is dropped on its own.")
+
+
+def not_counted_out(calls: list[Call]) -> None:
+    """Of weights that stand alone not always as many fall: how many do is chance."""
+    fallen = {int((call.value == 0).sum()) for call in calls}
+    if len(fallen) == 1:
+        raise Wrong(
+            f"In each of {len(calls)} calls exactly as many weights fall. Each weight is dropped with probability p, "
+            "whatever the others are; how many fall is chance."
+        )
 
 
 def _flows(call: Call) -> bool:
@@ -809,8 +889,9 @@ def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | 
         found = _taken(trial, step)
         if isinstance(found, Call):
             calls.append(found)
-            for aspect in looks_at & _OF_A_CALL.keys():
-                _OF_A_CALL[aspect](found)
+            for aspect, (part, judge) in _OF_A_CALL.items():
+                if aspect in looks_at and (part in step or not part):
+                    judge(found)
         elif step["operation"] == "parameters":
             parameters.append(found)
             if "parameters" in looks_at:
@@ -819,6 +900,8 @@ def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | 
         raise Wrong("The weights are the same under every seed: is one set inside the class?")
     if "steady" in looks_at:
         _steady(calls)
+    if "counted" in looks_at:
+        not_counted_out([call for call in calls if call.step["dropped"].get("lone")])
     if "anew" in looks_at and _any_alike([call.value for call in calls]):
         raise Wrong("Two calls give exactly the same: nothing is dropped, or a seed is set, or a draw kept, inside.")
     return trial
@@ -844,9 +927,14 @@ def is_stub(error: BaseException) -> bool:
 
 
 def _value(call: Call) -> None:
-    problem = difference_of(call.value, as_value(call.step["result"]), call.step.get("close", _USUAL))
+    right, close = as_value(call.step["result"]), call.step.get("close", _USUAL)
+    problem = difference_of(call.value, right, close)
     if problem:
-        raise Wrong(problem)
+        wrong = Wrong(problem)
+        if isinstance(right, tuple | torch.Tensor) and oddly_shaped(call.value, expecting(right, close)):
+            wrong = Wrong(f"{problem} Its numbers are right.")
+            wrong.odd_shape = True
+        raise wrong
 
 
 def difference_of(actual: Any, expected: Any, close: float, what: str = "The result") -> str | None:
@@ -908,6 +996,14 @@ def _arrives(call: Call) -> None:
     for where, gradient in arrived.items():
         if gradient is None:
             raise Wrong(f"No gradient arrives at {where}: is the result detached from it somewhere?")
+
+
+def _finite(call: Call) -> None:
+    found = {f"the {ORDINALS[number]} argument": gradient for number, gradient in enumerate(call.gradients)}
+    found |= {f"`{name}`": gradient for name, gradient in call.parameter_gradients.items()}
+    for where, gradient in found.items():
+        if gradient is not None and not bool(gradient.isfinite().all()):
+            raise Wrong(f"The result is right, but the gradient of {where} has NaN or infinite values.")
 
 
 def _changed(call: Call) -> None:
@@ -977,15 +1073,17 @@ def _steady(calls: list[Call]) -> None:
             raise Wrong(f"Token {token} changes when only tokens after it do: it attends to the future.")
 
 
-_OF_A_CALL: dict[str, Callable[[Call], None]] = {
-    "value": _value,
-    "gradients": _gradients,
-    "arrival": _arrives,
-    "unchanged": _changed,
-    "dtype": _dtype,
-    "device": _device,
-    "dropped": weights_dropped,
+_OF_A_CALL: dict[str, tuple[str, Callable[[Call], None]]] = {
+    "value": ("result", _value),
+    "gradients": ("gradients", _gradients),
+    "arrival": ("arrives_at", _arrives),
+    "finite": ("cotangents", _finite),
+    "unchanged": ("", _changed),
+    "dtype": ("dtype", _dtype),
+    "device": ("", _device),
+    "dropped": ("dropped", weights_dropped),
 }
+"""By aspect, the part of a step without which it is not asked of that call, and who judges it."""
 
 
 def _noted(name: str) -> None:
@@ -1210,8 +1308,15 @@ class Tried:
     """What the student's code printed in it."""
     frames: list[tuple[str, int, str]] = field(default_factory=list)
     """Of an error: the function, the line in its cell and that line's text, for each of the student's own frames."""
+    odd_shape: bool = False
+    """Its numbers are right, and only the shape is not: half of what it weighs."""
     skipped: bool = False
     """Not tried, because an example before it took too long."""
+
+    @property
+    def share(self) -> float:
+        """Of what the example weighs, how much it gives."""
+        return 0.5 if self.odd_shape else 0.0 if self.problem or self.skipped else 1.0
 
 
 @dataclass
@@ -1245,14 +1350,22 @@ class Outcome:
         """What a mark would give for these examples, by the rules that it has."""
         if self.missing or self.calls:
             return 0.0
-        passed = [one.example for one in self.tried if not (one.problem or one.skipped)]
         # What passes nothing but released results, or what chance could pass, earns nothing by the rest.
-        shown = any(not one.get("property") and not one.get("public", True) for one in passed)
-        hidden = any(not one.example.get("property") and not one.example.get("public", True) for one in self.tried)
-        worth = sum(one.get("weight", 1.0) for one in passed if shown or not hidden or not one.get("property"))
-        return self.points and round(
-            self.points * float(worth) / sum(one.example.get("weight", 1.0) for one in self.tried), 2
+        hidden = [one for one in self.tried if not one.example.get("property") and not one.example.get("public", True)]
+        shown = not hidden or any(one.share for one in hidden)
+        weights = [one.example.get("weight", 1.0) for one in self.tried]
+        earned = sum(
+            one.share * weight
+            for one, weight in zip(self.tried, weights, strict=True)
+            if shown or one.problem or not one.example.get("property")
         )
+        share = float(earned) / sum(weights)
+        return self.points and round(self.points * (min(share, 0.5) if self.halved else share), 2)
+
+    @property
+    def halved(self) -> bool:
+        """Whether something fails without which the exercise gives no more than half of its points."""
+        return any(one.example.get("essential") for one in self.failed)
 
 
 def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistakes: list[Any]) -> Outcome:
@@ -1291,7 +1404,7 @@ def _tried(names: dict[str, Any], example: Mapping[str, Any]) -> Tried:
     except KeyboardInterrupt:
         raise
     except Wrong as wrong:
-        one.problem = str(wrong)
+        one.problem, one.odd_shape = str(wrong), wrong.odd_shape
     except TimeUp:
         one.problem = _TOO_LONG
     except BaseException as error:  # SystemExit too
