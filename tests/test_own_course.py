@@ -113,7 +113,7 @@ def test_its_mistakes_are_caught_and_named(built, run):
     (built / "docs").mkdir()
     run("autograder", "matrix", "--write")
     total = next(line for line in (built / "docs" / "matrix.md").read_text().splitlines() if "**all**" in line)
-    assert [word.strip() for word in total.split("|")[2:-1]] == ["4", "4", "4", "0", "1", "0"]
+    assert [word.strip() for word in total.split("|")[2:-1]] == ["4", "4", "0", "4", "0", "1", "0"]
 
 
 def test_pytest_runs_its_graders_on_its_solutions(built, run):

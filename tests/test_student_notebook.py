@@ -122,7 +122,8 @@ def test_an_error_is_told_with_the_lines_of_the_cell_and_what_was_printed(run_al
         "scaled_softmax": "def scaled_softmax(scores, d_k):\n    print('I see', d_k)\n    return _rest(scores)\n\n\n"
         "def _rest(scores):\n    return scores @ scores.absent"
     }
-    page = shown(run_all(unit, filled_in(unit, wrong))["test_scaled_softmax"])
+    (outputs,) = run_all(unit, filled_in(unit, wrong))
+    page = shown(outputs["test_scaled_softmax"])
     assert "scaled_softmax(scores of shape (1, 6), d_k=24)" in page
     assert "line 3 of the cell, in scaled_softmax: return _rest(scores)" in page
     assert "line 7 of the cell, in _rest: return scores @ scores.absent" in page
@@ -133,7 +134,8 @@ def test_the_score_alone_is_what_nbgrader_reads(run_all):
     """Validate gives partial credit by it."""
     unit = "self_attention"
     half = {"scaled_softmax": "def scaled_softmax(scores, d_k):\n    return torch.softmax(scores / d_k, dim=-1)"}
-    outputs = run_all(unit, filled_in(unit, half))["test_scaled_softmax"]
+    (cells,) = run_all(unit, filled_in(unit, half))
+    outputs = cells["test_scaled_softmax"]
     points = course.unit(unit).exercise("scaled_softmax").points
     graded = {"nbgrader": {"grade": True, "points": points, "solution": False, "locked": True, "schema_version": 3}}
     cell = nbformat.from_dict({"cell_type": "code", "outputs": outputs, "source": "", "metadata": graded})
