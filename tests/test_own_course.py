@@ -36,8 +36,8 @@ def wheel(tmp_path_factory):
 @pytest.fixture(scope="module")
 def python(wheel):
     """Python in an environment with this one's packages, and the engine from the wheel."""
-    # Where this environment is, so that links to its files can be made.
-    with tempfile.TemporaryDirectory(dir=Path(sys.prefix).parent, prefix=".environment-") as folder:
+    # Inside of this environment, so that links to its files can be made, and nobody takes it for the kit's code.
+    with tempfile.TemporaryDirectory(dir=sys.prefix, prefix="of-a-wheel-") as folder:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
         packages = Path(sysconfig.get_path("purelib", vars={"base": folder}))
         for place in Path(sysconfig.get_path("purelib")).iterdir():

@@ -10,6 +10,8 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
+import torch
+
 from .. import catalogue, course
 from ..course import content
 from ..course.settings import load
@@ -67,6 +69,7 @@ def word(unit: str, entry: catalogue.Candidate) -> Word:
 
 def words() -> Iterator[Word]:
     """What it says of every entry, in the order of the exercises."""
+    torch.set_num_threads(1)  # of tensors as small as these several threads only wait for one another
     for unit, entry in entries():
         yield word(unit, entry)
 
