@@ -164,14 +164,14 @@ def _body_lines(source):
 def test_numbers_that_another_processor_rounds_differently_are_no_change(tmp_path):
     built, present = tmp_path / "built" / "known_mistakes.json", tmp_path / "present.json"
     built.parent.mkdir()
-    built.write_text('{"f": [{"sentences": ["s"], "shows": [[17, 6.36483, -0.0]]}]}')
+    built.write_text('{"f": [{"sentences": ["s"], "shows": [[17, 6.3648, -0.0]]}]}')
 
     def judged(text):
         present.write_text(text)
         return course_files.is_up_to_date(built, present)
 
-    assert judged('{"f": [{"sentences": ["s"], "shows": [[17, 6.36484, 0.0]]}]}')
-    assert not judged('{"f": [{"sentences": ["s"], "shows": [[17, 6.365, 0.0]]}]}')
-    assert not judged('{"f": [{"sentences": ["s"], "shows": [[18, 6.36484, 0.0]]}]}')
-    assert not judged('{"f": [{"sentences": ["t"], "shows": [[17, 6.36484, 0.0]]}]}')
-    assert not judged('{"f": [{"sentences": ["s"], "shows": [[17, 6.36484]]}]}')
+    assert judged('{"f": [{"sentences": ["s"], "shows": [[17, 6.3649, 0.0]]}]}')
+    assert not judged('{"f": [{"sentences": ["s"], "shows": [[17, 6.3652, 0.0]]}]}')
+    assert not judged('{"f": [{"sentences": ["s"], "shows": [[18, 6.3649, 0.0]]}]}')
+    assert not judged('{"f": [{"sentences": ["t"], "shows": [[17, 6.3649, 0.0]]}]}')
+    assert not judged('{"f": [{"sentences": ["s"], "shows": [[17, 6.3649]]}]}')

@@ -24,8 +24,8 @@ from ..sandbox import temporary
 from .released_check import released_check
 from .source_notebook import BuildError, digest, source_notebook
 
-_ROUNDING = 1e-4
-"""How far apart two processors may get the same sum, rounded to four digits; the check itself allows more."""
+_APART, _ROUNDED = 1e-5, 1e-4
+"""How far apart two processors may get the same sum, and its last digit; the check itself allows more."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def is_up_to_date(built: Path, present: Path) -> bool:
 
 def _alike(one: Any, other: Any) -> bool:
     if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=_ROUNDING, abs_tol=2 * _ROUNDING)
+        return math.isclose(one, other, rel_tol=_APART, abs_tol=2 * _ROUNDED)
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):

@@ -82,10 +82,7 @@ def not_counted_out(calls: list[Call]) -> None:
     """Of weights that stand alone not always as many fall: how many do is chance."""
     fallen = {int((call.value == 0).sum()) for call in calls}
     if len(fallen) == 1:
-        raise Wrong(
-            f"In each of {len(calls)} calls exactly as many weights fall. Each weight is dropped with probability p, "
-            "whatever the others are; how many fall is chance."
-        )
+        raise Wrong(f"Each of {len(calls)} calls drops as many weights; each weight is dropped on its own.")
 
 
 def _flows(call: Call) -> bool:
