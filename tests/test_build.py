@@ -2,15 +2,18 @@
 
 import ast
 import json
+import math
 import re
 
 import pytest
 
 from autograder import catalogue, course
-from autograder.build import course_files, released_check
+from autograder.build import released_check
 from autograder.build.solution_cell import solution_cell, written_answers
 from autograder.build.source_notebook import BuildError, digest, source_notebook
-from autograder.handout.names import WRITTEN
+from autograder.build.up_to_date import is_up_to_date
+from autograder.handout.names import EXAMPLES, MISTAKES, WRITTEN
+from autograder.handout.written_values import packed
 from tests import RELEASE, REPOSITORY, SOURCE
 
 from .graders import listed
@@ -161,17 +164,44 @@ def _body_lines(source):
     return [statement for statement in statements if len(statement) > 15 and "super()" not in statement]
 
 
-def test_numbers_that_another_processor_rounds_differently_are_no_change(tmp_path):
-    built, present = tmp_path / "built" / "known_mistakes.json", tmp_path / "present.json"
-    built.parent.mkdir()
-    built.write_text('{"f": [{"sentences": ["s"], "shows": [[17, 6.3648, -0.0]]}]}')
+@pytest.fixture
+def judged(tmp_path):
+    """Whether a file that stands there says what is built now."""
 
-    def judged(text):
-        present.write_text(text)
-        return course_files.is_up_to_date(built, present)
+    def judge(name, built, present):
+        (tmp_path / "built").mkdir(exist_ok=True)
+        (tmp_path / "built" / name).write_text(json.dumps(built))
+        (tmp_path / name).write_text(json.dumps(present))
+        return is_up_to_date(tmp_path / "built" / name, tmp_path / name)
 
-    assert judged('{"f": [{"sentences": ["s"], "shows": [[17, 6.3649, 0.0]]}]}')
-    assert not judged('{"f": [{"sentences": ["s"], "shows": [[17, 6.3652, 0.0]]}]}')
-    assert not judged('{"f": [{"sentences": ["s"], "shows": [[18, 6.3649, 0.0]]}]}')
-    assert not judged('{"f": [{"sentences": ["t"], "shows": [[17, 6.3649, 0.0]]}]}')
-    assert not judged('{"f": [{"sentences": ["s"], "shows": [[17, 6.3649]]}]}')
+    return judge
+
+
+def test_sums_that_another_processor_rounds_differently_are_no_change(judged):
+    def shown(sentence, *sums):
+        return {"f": [{"sentences": [sentence], "shows": [sums]}]}
+
+    built = shown("s", 17, 6.3648, -0.0)
+    assert judged(MISTAKES, built, shown("s", 17, 6.3649, 0.0))
+    assert not judged(MISTAKES, built, shown("s", 17, 6.3652, 0.0))
+    assert not judged(MISTAKES, built, shown("s", 18, 6.3649, 0.0))
+    assert not judged(MISTAKES, built, shown("t", 17, 6.3649, 0.0))
+    assert not judged(MISTAKES, built, shown("s", 17, 6.3649))
+
+
+@pytest.mark.parametrize(("kind", "last", "more"), [("float32", 2e-7, 1e-5), ("float64", 3e-16, 1e-10)])
+def test_results_that_another_processor_rounds_differently_are_no_change(judged, kind, last, more):
+    def result(*numbers, shape=2):
+        return {"result": {"shape": [shape], "dtype": kind, "packed": packed(numbers, kind)}}
+
+    def short(number):
+        return {"args": [{"shape": [1], "dtype": kind, "values": [number]}]}
+
+    built = result(1.25, -math.inf)
+    assert judged(EXAMPLES, built, result(1.25 * (1 + last), -math.inf))
+    assert not judged(EXAMPLES, built, result(1.25 * (1 + more), -math.inf))
+    assert not judged(EXAMPLES, built, result(1.25, math.inf))
+    assert not judged(EXAMPLES, built, result(1.25, -math.inf, shape=1))
+    assert judged(EXAMPLES, short(1.25), short(1.25 * (1 + last)))
+    assert not judged(EXAMPLES, short(1.25), short(1.25 * (1 + more)))
+    assert not judged(EXAMPLES, {"points": 1.0}, {"points": 1.0001})

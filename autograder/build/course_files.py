@@ -1,8 +1,6 @@
 """Builds every unit's files in a temporary folder, then compares them with the repository's or replaces those."""
 
-import filecmp
 import json
-import math
 import re
 import shutil
 from collections.abc import Iterator
@@ -23,9 +21,7 @@ from ..handout.written_values import shortened
 from ..sandbox import temporary
 from .released_check import released_check
 from .source_notebook import BuildError, digest, source_notebook
-
-_APART, _ROUNDED = 1e-5, 1e-4
-"""How far apart two processors may get the same sum, and its last digit; the check itself allows more."""
+from .up_to_date import is_up_to_date
 
 
 @dataclass(frozen=True)
@@ -70,15 +66,15 @@ def _refuse_incomplete(unit: str) -> None:
 
 
 def _build(stage: Path) -> None:
-    texts = sorted((folder() / "exercises").glob("*.py"))
+    settings, texts = load(), sorted((folder() / "exercises").glob("*.py"))
     for text in texts:
         _refuse_incomplete(text.stem)
         made = stage / "source" / text.stem
         made.mkdir(parents=True)
         notebook = source_notebook(text, folder() / "solutions" / text.name)
         nbformat.write(notebook, made / f"{text.stem}.ipynb")
-        (made / f"{load().check}.py").write_text(released_check())
-    with Marker("cpu", load().trusting()) as marker:  # only the kit's own code runs
+        (made / f"{settings.check}.py").write_text(released_check())
+    with Marker("cpu", settings.trusting()) as marker:  # only the kit's own code runs
         for text in texts:
             made = stage / "source" / text.stem
             points, written = _points(made / f"{text.stem}.ipynb")
@@ -148,28 +144,6 @@ def _compare(stage: Path) -> Iterator[Difference]:
                 yield Difference(path, "not built from anything")
             elif not is_up_to_date(stage / path, folder() / path):
                 yield Difference(path, "out of date")
-
-
-def is_up_to_date(built: Path, present: Path) -> bool:
-    """Whether the existing file says what the built one does: processors round the sums of mistakes differently."""
-    if filecmp.cmp(built, present, shallow=False):
-        return True
-    if built.name != MISTAKES:
-        return False
-    try:
-        return _alike(json.loads(built.read_text()), json.loads(present.read_text()))
-    except ValueError:
-        return False
-
-
-def _alike(one: Any, other: Any) -> bool:
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=_APART, abs_tol=2 * _ROUNDED)
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_alike, one, other))
-    return type(one) is type(other) and bool(one == other)
 
 
 def _files(root: Path, kind: str) -> set[Path]:
