@@ -16,6 +16,7 @@ MODULES = (
     _INSIDE / "operators.py",
     _INSIDE / "library_calls.py",
     _INSIDE / "device_probe.py",
+    _PACKAGE / "compare" / "complaints.py",
     _HANDOUT / "trial.py",
     _HANDOUT / "dropped.py",
     _HANDOUT / "judgement.py",

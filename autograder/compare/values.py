@@ -1,6 +1,6 @@
 """Holds values against the expected ones: the graders, the fingerprints and the check that students get all do it here.
 
-Needs nothing but what the check imports: `build` puts it at the end of the check that is released, which is one file.
+Needs nothing but what the check imports, of which it becomes a part.
 """
 
 from collections.abc import Callable

@@ -21,7 +21,7 @@ import pytest
 import torch
 
 from .. import compare
-from ..compare import ORDINALS, Mismatch, OddShape, assert_close, identical
+from ..compare import Mismatch, OddShape, assert_close, complaints, identical
 from ..sandbox.inside.faults import Raised
 from ..student.face import Callee, Instance, Student
 from ..student.reference import Reference
@@ -210,8 +210,7 @@ def unchanged(self: Graders, given: Given, built: Built = AS_EVER) -> None:
         with suppress(Raised):  # what does not work in float64 is not what is asked here
             changed = in_float64(own).observe(*map(_as_float64, args)).changed
     if changed:
-        which = " and ".join(f"the {ORDINALS[number]}" for number in changed)
-        raise Mismatch(f"It writes into {which} argument. Operations ending in `_` and `+=`, `/=` work in place.")
+        raise Mismatch(complaints.writes_into(changed))
 
 
 @contract(0.5, property=True, device=True)
@@ -253,7 +252,7 @@ def seeds(self: Graders, given: Given) -> None:
         given.student.manual_seed(seed)
         drawn.append(self.callee(given.student).named_parameters())
     if drawn[0] and all(identical(one, other) for one, other in zip(*(d.values() for d in drawn), strict=False)):
-        raise Mismatch("The weights are the same under every seed: is one set inside the class?")
+        raise Mismatch(complaints.SAME_WEIGHTS)
 
 
 def _as_float64(arg: Any) -> Any:

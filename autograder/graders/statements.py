@@ -5,8 +5,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from ..compare import LARGE_LOGITS, ORDINALS, Expected, Mismatch, OddShape, assert_close, describe
-from ..sandbox.inside import device_probe
+from ..compare import LARGE_LOGITS, Expected, Mismatch, OddShape, assert_close, complaints, describe
 from ..sandbox.inside.faults import Raised, StudentFault
 from ..sandbox.inside.operations import is_bias
 from ..student.face import Callee, Cotangent, Instance, Student
@@ -71,7 +70,7 @@ def assert_same_gradients(student: Callee, reference: Callee, *args: Any, cotang
         assert_close(seen.value, right.value)
         for number, (gradient, expected) in enumerate(zip(seen.gradients, right.gradients, strict=True)):
             if expected is not None:
-                _assert_gradient(gradient, expected, f"the {ORDINALS[number]} argument")
+                _assert_gradient(gradient, expected, complaints.argument(number))
         for name, expected in right.parameter_gradients.items():
             if is_bias(name) and name not in seen.parameter_gradients:
                 continue  # of a bias that it lacks: see `transplant`
@@ -96,7 +95,7 @@ def assert_right_where_large(
     check(own(*args), right := reference(*args), tolerance=LARGE_LOGITS)
     with student.by_chance() as note:
         seen = own.observe(*args, cotangent=torch.ones_like(right.value, dtype=torch.float32))
-        at = {f"the {ORDINALS[number]} argument": gradient for number, gradient in enumerate(seen.gradients)}
+        at = {complaints.argument(number): gradient for number, gradient in enumerate(seen.gradients)}
         at |= {f"`{name}`": gradient for name, gradient in seen.parameter_gradients.items()}
         broken = [
             where
@@ -105,7 +104,7 @@ def assert_right_where_large(
         ]
         note(broken)
     if broken:
-        raise Mismatch(f"The result is right, but the gradient of {broken[0]} has NaN or infinite values.")
+        raise Mismatch(complaints.not_finite(broken[0]))
 
 
 def assert_gradients_arrive(
@@ -119,12 +118,12 @@ def assert_gradients_arrive(
         missing = [name for name, gradient in arrived.items() if gradient is None]
         note(missing)
     if missing:
-        raise Mismatch(f"No gradient arrives at {missing[0]}: is the result detached from it somewhere?")
+        raise Mismatch(complaints.detached(missing[0]))
 
 
 def _assert_gradient(gradient: Any, expected: Expected, where: str) -> None:
     if gradient is None:
-        raise Mismatch(f"No gradient arrives at {where}: is the result detached from it somewhere?")
+        raise Mismatch(complaints.detached(where))
     assert_close(gradient, expected, what=f"The gradient of {where}")
 
 
@@ -169,14 +168,14 @@ def assert_refuses(student: Student, ask: Callable[..., Any], *args: Any) -> Non
         if not REFUSALS & set(raised.kinds):
             raise
     else:
-        raise Mismatch("It raises nothing.")
+        raise Mismatch(complaints.RAISES_NOTHING)
 
 
 def assert_parameter_shapes(student: Instance, expected: dict[str, tuple[int, ...]]) -> None:
     """The instance has parameters of these names and shapes, and no others."""
     found = {name: tuple(parameter.shape) for name, parameter in student.named_parameters().items()}
     if found != expected:
-        raise Mismatch(f"Found: {', '.join(f'{name} {shape}' for name, shape in found.items()) or 'none'}.")
+        raise Mismatch(complaints.other_parameters(found))
 
 
 def assert_follows_device(student: Callee, *args: Any) -> None:
@@ -193,10 +192,5 @@ def _assert_follows_device(student: Callee, *args: Any) -> None:
         verdict = student.probe_device(*args)
     except Raised as raised:
         raise Mismatch(f"On the CPU it works; where the inputs are on another device it does not. {raised}") from None
-    match verdict.removesuffix(device_probe.BY_NUMBERS):
-        case device_probe.MIXED:
-            raise Mismatch("It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere.")
-        case device_probe.ELSEWHERE:
-            raise Mismatch("The result is not on the inputs' device.")
-        case device_probe.DIFFERS:
-            raise Mismatch("On another device it gives another result than on the CPU.")
+    if complaint := complaints.of_devices(verdict):
+        raise Mismatch(complaint)

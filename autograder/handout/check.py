@@ -72,7 +72,7 @@ def _read(name: str) -> dict[str, Any] | None:
     try:
         found: dict[str, Any] = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        print(f"{name} is missing beside attention_check.py, or damaged: fetch the assignment's files again.")
+        print(f"{name} is missing beside {Path(__file__).name}, or damaged: fetch the assignment's files again.")
         return None
     for of in found.values() if name == EXAMPLES else ():
         for one in of.get("examples", ()):

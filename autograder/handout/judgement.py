@@ -5,8 +5,17 @@ from typing import Any
 
 import torch
 
-from ..compare.values import ORDINALS, difference, expecting, oddly_shaped
-from ..sandbox.inside.device_probe import BY_NUMBERS, DIFFERS, ELSEWHERE, MIXED
+from ..compare.complaints import (
+    RAISES_NOTHING,
+    SAME_WEIGHTS,
+    argument,
+    detached,
+    not_finite,
+    of_devices,
+    other_parameters,
+    writes_into,
+)
+from ..compare.values import difference, expecting, oddly_shaped
 from .dropped import not_counted_out, weights_dropped
 from .trial import Call, Step, Trial, Wrong
 from .written_values import as_value
@@ -34,7 +43,7 @@ def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | 
             if "parameters" in looks_at:
                 _parameters(found, step["right"])
     if "other parameters" in looks_at and _all_alike(parameters):
-        raise Wrong("The weights are the same under every seed: is one set inside the class?")
+        raise Wrong(SAME_WEIGHTS)
     if "steady" in looks_at:
         _steady(calls)
     if "counted" in looks_at:
@@ -55,7 +64,7 @@ def _taken(trial: Trial, step: Step) -> Any:
         if not kinds & set(step["refuses"]) or is_stub(error):
             raise
         return None
-    raise Wrong("It raises nothing.")
+    raise Wrong(RAISES_NOTHING)
 
 
 def is_stub(error: BaseException) -> bool:
@@ -116,37 +125,36 @@ def _gradients(call: Call) -> None:
     close = call.step.get("close", _USUAL)
     right = [as_value(one) for one in call.step["gradients"]]
     named = {name: as_value(one) for name, one in call.step.get("parameter_gradients", {}).items()}
-    pairs = [(f"the {ORDINALS[n]} argument", call.gradients[n], one) for n, one in enumerate(right)]
+    pairs = [(argument(n), call.gradients[n], one) for n, one in enumerate(right)]
     pairs += [(f"`{name}`", call.parameter_gradients.get(name), one) for name, one in named.items()]
     for where, gradient, expected in pairs:
         if expected is None:
             continue
         if gradient is None:
-            raise Wrong(f"No gradient arrives at {where}: is the result detached from it somewhere?")
+            raise Wrong(detached(where))
         if problem := difference_of(gradient, expected, close, f"The gradient of {where}"):
             raise Wrong(problem)
 
 
 def _arrives(call: Call) -> None:
-    arrived = {f"the {ORDINALS[n]} argument": call.gradients[n] for n in call.step["arrives_at"]}
+    arrived = {argument(n): call.gradients[n] for n in call.step["arrives_at"]}
     arrived |= {f"`{name}`": gradient for name, gradient in call.parameter_gradients.items()}
     for where, gradient in arrived.items():
         if gradient is None:
-            raise Wrong(f"No gradient arrives at {where}: is the result detached from it somewhere?")
+            raise Wrong(detached(where))
 
 
 def _finite(call: Call) -> None:
-    found = {f"the {ORDINALS[number]} argument": gradient for number, gradient in enumerate(call.gradients)}
+    found = {argument(number): gradient for number, gradient in enumerate(call.gradients)}
     found |= {f"`{name}`": gradient for name, gradient in call.parameter_gradients.items()}
     for where, gradient in found.items():
         if gradient is not None and not bool(gradient.isfinite().all()):
-            raise Wrong(f"The result is right, but the gradient of {where} has NaN or infinite values.")
+            raise Wrong(not_finite(where))
 
 
 def _changed(call: Call) -> None:
     if call.changed:
-        which = " and ".join(f"the {ORDINALS[number]}" for number in call.changed)
-        raise Wrong(f"It writes into {which} argument. Operations ending in `_` and `+=`, `/=` work in place.")
+        raise Wrong(writes_into(call.changed))
 
 
 def _dtype(call: Call) -> None:
@@ -160,19 +168,14 @@ def _dtype(call: Call) -> None:
 
 
 def _device(call: Call) -> None:
-    match call.verdict.removesuffix(BY_NUMBERS):
-        case verdict if verdict == MIXED:
-            raise Wrong("It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere.")
-        case verdict if verdict == ELSEWHERE:
-            raise Wrong("The result is not on the inputs' device.")
-        case verdict if verdict == DIFFERS:
-            raise Wrong("On another device it gives another result than on the CPU.")
+    if complaint := of_devices(call.verdict):
+        raise Wrong(complaint)
 
 
 def _parameters(found: Mapping[str, torch.Tensor], right: Mapping[str, list[int]]) -> None:
-    if {name: list(parameter.shape) for name, parameter in found.items()} != dict(right):
-        has = ", ".join(f"{name} {tuple(parameter.shape)}" for name, parameter in found.items()) or "none"
-        raise Wrong(f"Found: {has}.")
+    shapes = {name: list(parameter.shape) for name, parameter in found.items()}
+    if shapes != dict(right):
+        raise Wrong(other_parameters(shapes))
 
 
 def _all_alike(parameters: list[Any]) -> bool:

@@ -66,7 +66,7 @@ def account(found: Outcome, warning: str) -> Account:
         calls = f"It calls {' and '.join(found.calls)}; this exercise asks you to write that step yourself."
         asides.insert(0, calls)
     if any(line.to_play_with for line in lines):
-        asides.append("`from attention_check import example` gives you `example`.")
+        asides.append(f"`from {__name__} import example` gives you `example`.")
     asides.append("The hidden tests ask the same with other numbers.")
     return Account(
         title, warning, lines, box_title, box, asides,

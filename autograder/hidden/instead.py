@@ -11,13 +11,13 @@ import torch
 from autograder.compare import assert_close, assert_equal, golden
 from autograder.graders.statements import assert_dtype, assert_raises, transplant
 
+from .dropout import LONE
+from .dropped_attention import LAYERS
+
 Steps = list[dict[str, Any]]
 P = 0.25
 ONE_HEAD, SEVERAL = 24, 14
 """How many tokens a sequence has where dropout is looked at, with one head and with several."""
-LONE = 400
-"""How many weights that stand alone in their rows are looked at."""
-_LAYERS = ("W_query.weight", "W_key.weight", "W_value.weight")
 
 
 def _negative_scores(self: Any, student: Any, reference: Any, rng: Any) -> None:
@@ -113,7 +113,7 @@ def _built(name: str, *args: Any) -> dict[str, Any]:
 def _head(seed: int, prefix: str = "") -> Iterator[tuple[str, Any]]:
     T = ONE_HEAD  # noqa: N806
     layers = [_drawn(seed, 2 * T, T, spread=0.7), _drawn(seed + 1, 2 * T, T, spread=0.7), _identity(T, 2 * T, T)]
-    yield from zip((prefix + layer for layer in _LAYERS), layers, strict=True)
+    yield from zip((prefix + layer for layer in LAYERS), layers, strict=True)
 
 
 def _one_head(room: int = 5) -> Steps:

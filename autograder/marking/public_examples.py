@@ -46,7 +46,7 @@ LONG = 24
 
 
 class NotReleasable(Exception):
-    """A public grader cannot be released: its solution fails it, or it asks for too much; `str()` says which."""
+    """A grader cannot be released: its solution fails it, or it asks what no check can; `str()` says which."""
 
 
 def of_unit(graders: Graders, unit: str) -> dict[str, Any]:
@@ -168,7 +168,8 @@ class _Runs:
             self._run(Student(keeping))
         except Exception as found:
             name = f"{self._grader.exercise}, {self._grader.name}"
-            raise NotReleasable(f"solutions/{self._unit}.py fails the public grader {name}. {found}") from found
+            which = "its own numbers" if self._grader.is_public else "numbers drawn for the release"
+            raise NotReleasable(f"solutions/{self._unit}.py fails the grader {name} on {which}. {found}") from found
         return keeping.asked
 
     def depends_on_chance(self, asked: list[_Asked]) -> bool:
@@ -223,7 +224,10 @@ class _Writing:
                 return {"operation": "parameters", "instance": instance, **looked_at}
             case ProbeDevice(target, arguments):
                 return {"operation": "probe", **_target(target), **self._arguments(arguments)}
-        raise AssertionError(f"{asked.operation} cannot be released.")
+        what = type(asked.operation).__name__
+        raise NotReleasable(
+            f"A grader asks for {what}, which the check cannot do: {INSTEAD}.py can hold another for it."
+        )
 
     def _call(self, call: Call, asked: _Asked) -> dict[str, Any]:
         step = {"operation": "call", **_target(call.target), **self._arguments(call.arguments)}

@@ -98,7 +98,7 @@ def _read(name: str) -> dict[str, Any] | None:
     try:
         found: dict[str, Any] = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        print(f"{name} is missing beside attention_check.py, or damaged: fetch the assignment's files again.")
+        print(f"{name} is missing beside {Path(__file__).name}, or damaged: fetch the assignment's files again.")
         return None
     for of in found.values() if name == EXAMPLES else ():
         for one in of.get("examples", ()):
@@ -612,6 +612,46 @@ def _alike(some: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
     )
 
 
+SAME_WEIGHTS = "The weights are the same under every seed: is one set inside the class?"
+RAISES_NOTHING = "It raises nothing."
+_OF_DEVICES = {
+    MIXED: "It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere.",
+    ELSEWHERE: "The result is not on the inputs' device.",
+    DIFFERS: "On another device it gives another result than on the CPU.",
+}
+
+
+def argument(number: int) -> str:
+    """What an argument is called, by its place."""
+    return f"the {ORDINALS[number]} argument"
+
+
+def detached(where: str) -> str:
+    """A gradient that is None."""
+    return f"No gradient arrives at {where}: is the result detached from it somewhere?"
+
+
+def not_finite(where: str) -> str:
+    """A gradient with NaN or infinity."""
+    return f"The result is right, but the gradient of {where} has NaN or infinite values."
+
+
+def writes_into(arguments: Sequence[int]) -> str:
+    """Arguments that are not as they were, by their places."""
+    which = " and ".join(f"the {ORDINALS[number]}" for number in arguments)
+    return f"It writes into {which} argument. Operations ending in `_` and `+=`, `/=` work in place."
+
+
+def of_devices(verdict: str) -> str | None:
+    """What a probe of devices found; None where it found nothing wrong."""
+    return _OF_DEVICES.get(verdict.removesuffix(BY_NUMBERS))
+
+
+def other_parameters(found: Mapping[str, Sequence[int]]) -> str:
+    """The parameters that there are, and their shapes, where others are expected."""
+    return f"Found: {', '.join(f'{name} {tuple(shape)}' for name, shape in found.items()) or 'none'}."
+
+
 Step = Mapping[str, Any]
 
 
@@ -894,7 +934,7 @@ def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | 
             if "parameters" in looks_at:
                 _parameters(found, step["right"])
     if "other parameters" in looks_at and _all_alike(parameters):
-        raise Wrong("The weights are the same under every seed: is one set inside the class?")
+        raise Wrong(SAME_WEIGHTS)
     if "steady" in looks_at:
         _steady(calls)
     if "counted" in looks_at:
@@ -915,7 +955,7 @@ def _taken(trial: Trial, step: Step) -> Any:
         if not kinds & set(step["refuses"]) or is_stub(error):
             raise
         return None
-    raise Wrong("It raises nothing.")
+    raise Wrong(RAISES_NOTHING)
 
 
 def is_stub(error: BaseException) -> bool:
@@ -976,37 +1016,36 @@ def _gradients(call: Call) -> None:
     close = call.step.get("close", _USUAL)
     right = [as_value(one) for one in call.step["gradients"]]
     named = {name: as_value(one) for name, one in call.step.get("parameter_gradients", {}).items()}
-    pairs = [(f"the {ORDINALS[n]} argument", call.gradients[n], one) for n, one in enumerate(right)]
+    pairs = [(argument(n), call.gradients[n], one) for n, one in enumerate(right)]
     pairs += [(f"`{name}`", call.parameter_gradients.get(name), one) for name, one in named.items()]
     for where, gradient, expected in pairs:
         if expected is None:
             continue
         if gradient is None:
-            raise Wrong(f"No gradient arrives at {where}: is the result detached from it somewhere?")
+            raise Wrong(detached(where))
         if problem := difference_of(gradient, expected, close, f"The gradient of {where}"):
             raise Wrong(problem)
 
 
 def _arrives(call: Call) -> None:
-    arrived = {f"the {ORDINALS[n]} argument": call.gradients[n] for n in call.step["arrives_at"]}
+    arrived = {argument(n): call.gradients[n] for n in call.step["arrives_at"]}
     arrived |= {f"`{name}`": gradient for name, gradient in call.parameter_gradients.items()}
     for where, gradient in arrived.items():
         if gradient is None:
-            raise Wrong(f"No gradient arrives at {where}: is the result detached from it somewhere?")
+            raise Wrong(detached(where))
 
 
 def _finite(call: Call) -> None:
-    found = {f"the {ORDINALS[number]} argument": gradient for number, gradient in enumerate(call.gradients)}
+    found = {argument(number): gradient for number, gradient in enumerate(call.gradients)}
     found |= {f"`{name}`": gradient for name, gradient in call.parameter_gradients.items()}
     for where, gradient in found.items():
         if gradient is not None and not bool(gradient.isfinite().all()):
-            raise Wrong(f"The result is right, but the gradient of {where} has NaN or infinite values.")
+            raise Wrong(not_finite(where))
 
 
 def _changed(call: Call) -> None:
     if call.changed:
-        which = " and ".join(f"the {ORDINALS[number]}" for number in call.changed)
-        raise Wrong(f"It writes into {which} argument. Operations ending in `_` and `+=`, `/=` work in place.")
+        raise Wrong(writes_into(call.changed))
 
 
 def _dtype(call: Call) -> None:
@@ -1020,19 +1059,14 @@ def _dtype(call: Call) -> None:
 
 
 def _device(call: Call) -> None:
-    match call.verdict.removesuffix(BY_NUMBERS):
-        case verdict if verdict == MIXED:
-            raise Wrong("It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere.")
-        case verdict if verdict == ELSEWHERE:
-            raise Wrong("The result is not on the inputs' device.")
-        case verdict if verdict == DIFFERS:
-            raise Wrong("On another device it gives another result than on the CPU.")
+    if complaint := of_devices(call.verdict):
+        raise Wrong(complaint)
 
 
 def _parameters(found: Mapping[str, torch.Tensor], right: Mapping[str, list[int]]) -> None:
-    if {name: list(parameter.shape) for name, parameter in found.items()} != dict(right):
-        has = ", ".join(f"{name} {tuple(parameter.shape)}" for name, parameter in found.items()) or "none"
-        raise Wrong(f"Found: {has}.")
+    shapes = {name: list(parameter.shape) for name, parameter in found.items()}
+    if shapes != dict(right):
+        raise Wrong(other_parameters(shapes))
 
 
 def _all_alike(parameters: list[Any]) -> bool:
@@ -1758,7 +1792,7 @@ def account(found: Outcome, warning: str) -> Account:
         calls = f"It calls {' and '.join(found.calls)}; this exercise asks you to write that step yourself."
         asides.insert(0, calls)
     if any(line.to_play_with for line in lines):
-        asides.append("`from attention_check import example` gives you `example`.")
+        asides.append(f"`from {__name__} import example` gives you `example`.")
     asides.append("The hidden tests ask the same with other numbers.")
     return Account(
         title, warning, lines, box_title, box, asides,

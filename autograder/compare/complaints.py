@@ -1,0 +1,48 @@
+"""Sentences that marking and the check that students get both say of an answer, in the same words.
+
+Needs nothing but what the check imports, of which it becomes a part.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from ..sandbox.inside.device_probe import BY_NUMBERS, DIFFERS, ELSEWHERE, MIXED
+from .values import ORDINALS
+
+SAME_WEIGHTS = "The weights are the same under every seed: is one set inside the class?"
+RAISES_NOTHING = "It raises nothing."
+_OF_DEVICES = {
+    MIXED: "It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere.",
+    ELSEWHERE: "The result is not on the inputs' device.",
+    DIFFERS: "On another device it gives another result than on the CPU.",
+}
+
+
+def argument(number: int) -> str:
+    """What an argument is called, by its place."""
+    return f"the {ORDINALS[number]} argument"
+
+
+def detached(where: str) -> str:
+    """A gradient that is None."""
+    return f"No gradient arrives at {where}: is the result detached from it somewhere?"
+
+
+def not_finite(where: str) -> str:
+    """A gradient with NaN or infinity."""
+    return f"The result is right, but the gradient of {where} has NaN or infinite values."
+
+
+def writes_into(arguments: Sequence[int]) -> str:
+    """Arguments that are not as they were, by their places."""
+    which = " and ".join(f"the {ORDINALS[number]}" for number in arguments)
+    return f"It writes into {which} argument. Operations ending in `_` and `+=`, `/=` work in place."
+
+
+def of_devices(verdict: str) -> str | None:
+    """What a probe of devices found; None where it found nothing wrong."""
+    return _OF_DEVICES.get(verdict.removesuffix(BY_NUMBERS))
+
+
+def other_parameters(found: Mapping[str, Sequence[int]]) -> str:
+    """The parameters that there are, and their shapes, where others are expected."""
+    return f"Found: {', '.join(f'{name} {tuple(shape)}' for name, shape in found.items()) or 'none'}."
