@@ -5,8 +5,10 @@ import inspect
 import pytest
 
 from autograder import catalogue, course
+from autograder.compare.complaints import NO_MORE_THAN_HALF
 
 from .graders import listed
+from .test_student_check import Notebook
 from .typed import alone
 
 DOT, SELF, CAUSAL, HEADS = "dot_product_attention", "self_attention", "causal_attention", "multi_head_attention"
@@ -103,7 +105,10 @@ def test_what_is_right_in_one_mode_alone_gets_half_of_its_points(marker, unit, e
         code += "\n\n" + solution(unit, exercise)
     got, report = share(marker, unit, exercise, code)
     assert got <= 0.5
-    assert any("no more than half of its points" in test.message for test in report.tests)
+    assert any(NO_MORE_THAN_HALF in test.message for test in report.tests)
+    printed, score = Notebook(unit, **{exercise: code}).check(exercise)
+    assert NO_MORE_THAN_HALF in printed
+    assert score <= report.max_score / 2
 
 
 ROOTS = {"a half": "{0} / 2", "a logarithm": "math.log2({0})", "a whole root": "math.isqrt({0})"}

@@ -21,7 +21,7 @@ from ..course import Exercise
 from ..notebook import joined
 from .solution_cell import NoSolution, solution_cell, written_answers
 
-CHECK = """# Checks your work on the public examples; the hidden tests that decide the points try more.
+CHECK = """# Checks your work; the hidden tests that decide the points ask the same with other numbers.
 check("{exercise}")"""
 
 _KNOWN = {"exercise", "written", "locked", "points"}

@@ -10,6 +10,7 @@ from .values import ORDINALS
 
 SAME_WEIGHTS = "The weights are the same under every seed: is one set inside the class?"
 RAISES_NOTHING = "It raises nothing."
+NO_MORE_THAN_HALF = "As long as this fails, the exercise gives no more than half of its points."
 _OF_DEVICES = {
     MIXED: "It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere.",
     ELSEWHERE: "The result is not on the inputs' device.",

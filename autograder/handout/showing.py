@@ -3,6 +3,7 @@
 import sys
 from dataclasses import dataclass, field
 
+from ..compare.complaints import NO_MORE_THAN_HALF
 from .called import in_words, to_play_with
 from .matrices import Beside, beside
 from .page import as_page, page_of_summary
@@ -57,6 +58,9 @@ def account(found: Outcome, warning: str) -> Account:
     lines = [
         _line(found.exercise, number, one, with_more=id(one) in more) for number, one in enumerate(found.tried, start=1)
     ]
+    for line, one in zip(lines, found.tried, strict=True) if found.halved else ():
+        if line.problem and one.example.get("essential"):
+            line.problem += f" {NO_MORE_THAN_HALF}"
     box_title, box = "", list(found.mistakes)
     if box:
         which = "A common mistake" if len(box) == 1 else "Each of these common mistakes"

@@ -82,6 +82,15 @@ class Outcome:
         """What a mark would give for these examples, by the rules that it has."""
         if self.missing or self.calls:
             return 0.0
+        return self.points and round(self.points * (0.5 if self.halved else self._share), 2)
+
+    @property
+    def halved(self) -> bool:
+        """Whether it would give more, did not something fail without which it gives no more than half of its points."""
+        return self._share > 0.5 and any(one.example.get("essential") for one in self.failed)
+
+    @property
+    def _share(self) -> float:
         # What passes nothing but released results, or what chance could pass, earns nothing by the rest.
         hidden = [one for one in self.tried if not one.example.get("property") and not one.example.get("public", True)]
         shown = not hidden or any(one.share for one in hidden)
@@ -91,13 +100,7 @@ class Outcome:
             for one, weight in zip(self.tried, weights, strict=True)
             if shown or one.problem or not one.example.get("property")
         )
-        share = float(earned) / sum(weights)
-        return self.points and round(self.points * (min(share, 0.5) if self.halved else share), 2)
-
-    @property
-    def halved(self) -> bool:
-        """Whether something fails without which the exercise gives no more than half of its points."""
-        return any(one.example.get("essential") for one in self.failed)
+        return float(earned / sum(weights))
 
 
 def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistakes: list[Any]) -> Outcome:

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from .. import course
+from ..compare.complaints import NO_MORE_THAN_HALF
 from ..graders.collected import Verdict
 from ..report import CellReport, Diagnosis, ExerciseReport, ExerciseStatus, SubmissionStatus, TestReport
 from ..sandbox.inside.faults import Missing
 from ..sandbox.losses import Crashed, TimedOut
 
 _COUNTS_ONCE = "Counts once a result is right that is not one of the examples in the notebook."
-_NO_MORE_THAN_HALF = "As long as this fails, the exercise gives no more than half of its points."
 
 
 def mark(
@@ -78,7 +78,7 @@ def _share(verdict: Verdict) -> float:
 def _cut(test: TestReport, verdict: Verdict, by: float) -> TestReport:
     """The same where the exercise gives no more than half of its points; what that is for says so."""
     why = verdict.grader.is_essential and verdict.outcome != "passed"
-    message = f"{test.message} {_NO_MORE_THAN_HALF}" if why else test.message
+    message = f"{test.message} {NO_MORE_THAN_HALF}" if why else test.message
     return TestReport(test.name, test.outcome, test.points * by, message)
 
 
