@@ -428,14 +428,14 @@ def marked(marker, where, code):
 def test_the_librarys_attention_is_seen(marker, code):
     exercise = marked(marker, ATTENTION, code)
     assert (exercise.status, exercise.score) == ("forbidden", 0), exercise
-    assert exercise.message == "It calls library attention; this exercise asks you to write that step yourself."
+    assert exercise.message == "It calls a library's attention; this exercise asks you to write that step yourself."
 
 
 @pytest.mark.parametrize("code", SOFTMAX_ROUTES.values(), ids=SOFTMAX_ROUTES)
 def test_the_librarys_softmax_is_seen(marker, code):
     exercise = marked(marker, SOFTMAX, code)
     assert (exercise.status, exercise.score) == ("forbidden", 0), exercise
-    assert "library softmax" in exercise.message
+    assert "a library's softmax" in exercise.message
 
 
 @pytest.mark.parametrize(("where", "code"), RIGHT.values(), ids=RIGHT)

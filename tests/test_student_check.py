@@ -312,4 +312,4 @@ def test_what_may_not_be_called_is_seen_however_it_is_called():
         source = f"def softmax(scores, dim=-1):\n    return {body}"
         printed, score = Notebook("dot_product_attention", softmax=source).check("softmax")
         assert score == 0
-        assert "It calls library softmax" in printed
+        assert "It calls a library's softmax" in printed

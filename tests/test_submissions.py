@@ -244,7 +244,7 @@ def attention_scores(queries, keys):
 """
     exercise = mark_one("attention_scores", code)
     assert (exercise.status, exercise.score) == ("forbidden", 0)
-    assert "library attention" in exercise.message
+    assert "a library's attention" in exercise.message
 
 
 SAMPLE = {

@@ -17,6 +17,7 @@ MODULES = (
     _INSIDE / "library_calls.py",
     _INSIDE / "device_probe.py",
     _PACKAGE / "compare" / "complaints.py",
+    _PACKAGE / "compare" / "of_dropout.py",
     _HANDOUT / "trial.py",
     _HANDOUT / "dropped.py",
     _HANDOUT / "judgement.py",

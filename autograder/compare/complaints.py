@@ -6,11 +6,16 @@ Needs nothing but what the check imports, of which it becomes a part.
 from collections.abc import Mapping, Sequence
 
 from ..sandbox.inside.device_probe import BY_NUMBERS, DIFFERS, ELSEWHERE, MIXED
+from ..sandbox.inside.library_calls import LIBRARY_ATTENTION, LIBRARY_SOFTMAX
 from .values import ORDINALS
 
 SAME_WEIGHTS = "The weights are the same under every seed: is one set inside the class?"
 RAISES_NOTHING = "It raises nothing."
-NO_MORE_THAN_HALF = "As long as this fails, the exercise gives no more than half of its points."
+_NO_MORE_THAN_HALF = "As long as this fails, the exercise gives no more than half of its points."
+_OF_LIBRARIES = {
+    LIBRARY_SOFTMAX: "a library's softmax, or a part of one such as logsumexp",
+    LIBRARY_ATTENTION: "a library's attention",
+}
 _OF_DEVICES = {
     MIXED: "It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere.",
     ELSEWHERE: "The result is not on the inputs' device.",
@@ -37,6 +42,22 @@ def writes_into(arguments: Sequence[int]) -> str:
     """Arguments that are not as they were, by their places."""
     which = " and ".join(f"the {ORDINALS[number]}" for number in arguments)
     return f"It writes into {which} argument. Operations ending in `_` and `+=`, `/=` work in place."
+
+
+def changed_by_the_future(token: int) -> str:
+    """A result that later tokens have a part in."""
+    return f"The result of token {token} changes when only later tokens do: something of the future gets into it."
+
+
+def calls_forbidden(libraries: Sequence[str]) -> str:
+    """Library functions that an exercise forbids."""
+    named = " and ".join(_OF_LIBRARIES.get(one, one) for one in libraries)
+    return f"It calls {named}; this exercise asks you to write that step yourself."
+
+
+def halves_the_points(complaint: str) -> str:
+    """A complaint of what makes a module another one, where the exercise would give more than half of its points."""
+    return f"{complaint}{'' if complaint.endswith(('.', '?', '!')) else '.'} {_NO_MORE_THAN_HALF}"
 
 
 def of_devices(verdict: str) -> str | None:

@@ -2,6 +2,17 @@
 
 import torch
 
+from ..compare.of_dropout import (
+    ALL_DROPPED,
+    ANOTHER_SHARE,
+    CHANGED,
+    DETACHED,
+    NONE_DROPPED,
+    NOT_FINITE,
+    NOT_RESCALED,
+    TURNED_ROUND,
+    always_as_many,
+)
 from .trial import Call, Wrong
 
 _SIGMAS = 6
@@ -22,7 +33,7 @@ def weights_dropped(call: Call) -> None:
     p, shape, names = rule["p"], [size for _, size in rule["view"]], [name for name, _ in rule["view"]]
     result, whole = (one.detach().double().reshape(shape) for one in (call.value, call.whole))
     if not bool(result.isfinite().all() & whole.isfinite().all()):
-        raise Wrong("Some weights are NaN or infinite. Is a whole row hidden, or something divided by 0?")
+        raise Wrong(NOT_FINITE)
     seen, gone = whole != 0, result == 0
     if bool((~seen & ~gone).any()):
         raise Wrong("In training there is weight where in evaluation there is none.")
@@ -32,7 +43,7 @@ def weights_dropped(call: Call) -> None:
             raise Wrong("Numbers of the values or of the result are dropped; it is weights that should be.")
     share = float(gone[seen].double().mean())
     if share in (0.0, 1.0):
-        raise Wrong("Every weight is dropped." if share else "No weight is dropped: none is 0.")
+        raise Wrong(ALL_DROPPED if share else NONE_DROPPED)
     for dim, name in enumerate(names):
         both = seen & seen.roll(1, dim)
         if name != "copy" and bool(both.any()) and bool((gone == gone.roll(1, dim))[both].all()) and shape[dim] > 1:
@@ -40,13 +51,13 @@ def weights_dropped(call: Call) -> None:
     entries = int(seen.sum()) / (2 if "copy" in names else 1)
     if _far(share, p, entries):
         if not _far(share, 1 - p, entries):
-            raise Wrong("A share of 1-p is dropped, and p is kept: it is the other way round.")
-        raise Wrong("Another share of the weights is dropped than p.")
+            raise Wrong(TURNED_ROUND)
+        raise Wrong(ANOTHER_SHARE)
     kept = seen & ~gone
     if not torch.allclose(result[kept], whole[kept] / (1 - p), rtol=1e-4, atol=0):
         if torch.allclose(result[kept], whole[kept], rtol=1e-4, atol=0):
-            raise Wrong("The kept weights are as they were; divide them by 1-p, so that their sum stays as it was.")
-        raise Wrong("The kept weights are neither as they were nor divided by 1-p.")
+            raise Wrong(NOT_RESCALED)
+        raise Wrong(CHANGED)
     if rule.get("freely"):
         _freely(gone, names)
     if call.gradients and not _flows(call):
@@ -82,11 +93,11 @@ def not_counted_out(calls: list[Call]) -> None:
     """Of weights that stand alone not always as many fall: how many do is chance."""
     fallen = {int((call.value == 0).sum()) for call in calls}
     if len(fallen) == 1:
-        raise Wrong(f"Each of {len(calls)} calls drops as many weights; each weight is dropped on its own.")
+        raise Wrong(always_as_many(len(calls)))
 
 
 def _flows(call: Call) -> bool:
     gradient, weights = call.gradients[0], call.args[0]
     if gradient is None:
-        raise Wrong("No gradient arrives at the weights: is the result detached from them somewhere?")
+        raise Wrong(DETACHED)
     return bool(torch.allclose(gradient.double() * weights.double(), call.value.detach().double(), rtol=1e-4))

@@ -9,6 +9,7 @@ from ..compare.complaints import (
     RAISES_NOTHING,
     SAME_WEIGHTS,
     argument,
+    changed_by_the_future,
     detached,
     not_finite,
     of_devices,
@@ -22,6 +23,10 @@ from .written_values import as_value
 
 _USUAL = 1e-4
 """How close a result must come where an example does not say."""
+
+
+_FAR = 1e6
+"""Numbers from here on are written with a power of ten."""
 
 
 def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | None = None) -> Trial:
@@ -108,13 +113,19 @@ def _entries(actual: dict[Any, Any], expected: dict[Any, Any]) -> str | None:
 
 def _first_place(actual: torch.Tensor, expected: torch.Tensor, close: torch.Tensor) -> str:
     place = tuple((~close).nonzero()[0].tolist())
-    got, wanted = (f"{one[place].item():.4f}" for one in (actual, expected))
+    got, wanted = (_number(one[place].item()) for one in (actual, expected))
     if got == wanted:
         got, wanted = (f"{one[place].item():.12g}" for one in (actual, expected))
     said = f"{got} where {wanted} is expected."
     if not place:
         return f"is {said}"
     return f"differs in {int((~close).sum())} of {close.numel()} places; the first, {list(place)}, is {said}"
+
+
+def _number(value: float) -> str:
+    if not abs(value) < _FAR:
+        return f"{value:.5g}"
+    return f"{value:.0f}" if value == int(value) else f"{value:.4f}"
 
 
 def _called(value: Any) -> str:
@@ -210,7 +221,7 @@ def _steady(calls: list[Call]) -> None:
             if bool(stays.all()):
                 raise Wrong("Two calls with the same input differ: is something drawn by chance in it?")
             token = (stays & ~alike).nonzero()[0, -2].item()
-            raise Wrong(f"Token {token} changes when only tokens after it do: it attends to the future.")
+            raise Wrong(changed_by_the_future(int(token)))
 
 
 _OF_A_CALL: dict[str, tuple[str, Callable[[Call], None]]] = {

@@ -3,7 +3,7 @@
 import sys
 from dataclasses import dataclass, field
 
-from ..compare.complaints import NO_MORE_THAN_HALF
+from ..compare.complaints import calls_forbidden, halves_the_points
 from .called import in_words, to_play_with
 from .matrices import Beside, beside
 from .page import as_page, page_of_summary
@@ -60,15 +60,18 @@ def account(found: Outcome, warning: str) -> Account:
     ]
     for line, one in zip(lines, found.tried, strict=True) if found.halved else ():
         if line.problem and one.example.get("essential"):
-            line.problem += f" {NO_MORE_THAN_HALF}"
+            line.problem = halves_the_points(line.problem)
     box_title, box = "", list(found.mistakes)
     if box:
-        which = "A common mistake" if len(box) == 1 else "Each of these common mistakes"
-        box_title = f"{which} does exactly this:" if not found.whole else f"But so does {which.lower()}:"
+        if found.whole:
+            box_title = f"But so does {'a common mistake' if len(box) == 1 else 'each of these common mistakes'}:"
+        elif len(box) == 1:
+            box_title = "A common mistake does exactly this:"
+        else:
+            box_title = "Several common mistakes do exactly this; yours may be one of them:"
     asides = [f"Not tried here: {statement}" for statement in found.not_tried]
     if found.calls:
-        calls = f"It calls {' and '.join(found.calls)}; this exercise asks you to write that step yourself."
-        asides.insert(0, calls)
+        asides.insert(0, calls_forbidden(found.calls))
     if any(line.to_play_with for line in lines):
         asides.append(f"`from {__name__} import example` gives you `example`.")
     asides.append("The hidden tests ask the same with other numbers.")

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from autograder.compare import Expected, Mismatch, assert_close, assert_real, describe
+from autograder.compare import Expected, Mismatch, assert_close, assert_real, complaints, describe
 from autograder.student.face import Callee
 
 
@@ -36,4 +36,4 @@ def assert_blind_to_the_future(student: Callee, *args: torch.Tensor, width: int)
     same = torch.isclose(one[:, :now].double(), other[:, :now].double(), rtol=1e-5, atol=1e-5, equal_nan=True)
     if not bool(same.all()):
         token = int((~same).nonzero()[0, 1])
-        raise Mismatch(f"Token {token} changes when only tokens from {now} on do: it attends to the future.")
+        raise Mismatch(complaints.changed_by_the_future(token))

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from autograder.compare import Mismatch, assert_real, describe, identical
+from autograder.compare import Mismatch, assert_real, describe, identical, of_dropout
 from autograder.student.face import Instance, Student
 
 S = TypeVar("S")
@@ -80,7 +80,7 @@ def noted(student: Student, look: Callable[[], S]) -> S:
 def complain(
     student: Student, own: Instance, x: torch.Tensor, right: Callable[[Any], None], complaint: Callable[[], None]
 ) -> None:
-    """Raises the complaint of dropout, but where the result is wrong without dropout already: then it says that.
+    """Raises the complaint of dropout, unless the result is wrong without dropout already: then it says that.
 
     right: raises Mismatch unless its argument is the result in evaluation. Two calls that give the same drop nothing.
     """
@@ -93,7 +93,7 @@ def complain(
             wrong = identical(one, other) and not _holds(right, one)
             note(wrong)
         if wrong:
-            raise Mismatch("The result is wrong without dropout already; mend that first.") from None
+            raise Mismatch(of_dropout.WRONG_ALREADY) from None
         raise
 
 
@@ -108,24 +108,24 @@ def _holds(right: Callable[[Any], None], result: Any) -> bool:
 def assert_finite(seen: Dropped) -> None:
     """There is no NaN: it would be taken for a weight that is changed, and zeros beside it for dropped ones."""
     if "not finite" in seen.outcomes:
-        raise Mismatch("Some weights are NaN or infinite. Is a whole row hidden, or something divided by 0?")
+        raise Mismatch(of_dropout.NOT_FINITE)
 
 
 def assert_dropped(seen: Dropped) -> None:
     """Each weight is dropped with probability p, and what is kept is divided by 1-p."""
     assert_finite(seen)
     if seen.share == "none":
-        raise Mismatch("No weight is dropped: none is 0.")
+        raise Mismatch(of_dropout.NONE_DROPPED)
     if seen.share == "all":
-        raise Mismatch("Every weight is dropped.")
+        raise Mismatch(of_dropout.ALL_DROPPED)
     if seen.share == "1-p":
-        raise Mismatch("A share of 1-p is dropped, and p is kept: it is the other way round.")
+        raise Mismatch(of_dropout.TURNED_ROUND)
     if seen.share != "p":
-        raise Mismatch("Another share of the weights is dropped than p.")
+        raise Mismatch(of_dropout.ANOTHER_SHARE)
     if "kept" in seen.outcomes:
-        raise Mismatch("The kept weights are as they were; divide them by 1-p, so that their sum stays as it was.")
+        raise Mismatch(of_dropout.NOT_RESCALED)
     if "changed" in seen.outcomes:
-        raise Mismatch("The kept weights are neither as they were nor divided by 1-p.")
+        raise Mismatch(of_dropout.CHANGED)
 
 
 def assert_not_dropped(seen: Dropped) -> None:
@@ -156,10 +156,7 @@ def assert_lone_weights_fall(
         counted = len({*fallen}) == 1
         note((fall, counted))
     if fall and counted:
-        raise Mismatch(
-            f"In each of {_CALLS} calls exactly as many weights fall. Each weight is dropped with probability p, "
-            "whatever the others are; how many fall is chance."
-        )
+        raise Mismatch(of_dropout.always_as_many(_CALLS))
     if not fall:
         raise Mismatch(
             f"Of {LONE} tokens that see nothing but themselves, none loses its weight, or all do. Is a place spared, "

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from .. import course
-from ..compare.complaints import NO_MORE_THAN_HALF
+from ..compare import complaints
 from ..graders.collected import Verdict
 from ..report import CellReport, Diagnosis, ExerciseReport, ExerciseStatus, SubmissionStatus, TestReport
 from ..sandbox.inside.faults import Missing
@@ -78,7 +78,7 @@ def _share(verdict: Verdict) -> float:
 def _cut(test: TestReport, verdict: Verdict, by: float) -> TestReport:
     """The same where the exercise gives no more than half of its points; what that is for says so."""
     why = verdict.grader.is_essential and verdict.outcome != "passed"
-    message = f"{test.message} {NO_MORE_THAN_HALF}" if why else test.message
+    message = complaints.halves_the_points(test.message) if why else test.message
     return TestReport(test.name, test.outcome, test.points * by, message)
 
 
@@ -138,7 +138,7 @@ def _message(name: str, status: ExerciseStatus, forbidden: Sequence[str], cell: 
     """loss: why the worker was lost, where that is known."""
     match status:
         case "forbidden":
-            return f"It calls {' and '.join(forbidden)}; this exercise asks you to write that step yourself."
+            return complaints.calls_forbidden(forbidden)
         case "missing":
             return str(Missing(name)) + " Was its cell deleted or the name changed?"
         case "error" | "timeout" | "crashed" if cell is not None and cell.troubled:

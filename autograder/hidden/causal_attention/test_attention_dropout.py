@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.compare import Mismatch, any_identical, assert_close, describe, golden
+from autograder.compare import Mismatch, any_identical, assert_close, complaints, describe, golden, of_dropout
 from autograder.graders import contracts
 from autograder.graders.statements import assert_dtype, assert_follows_device
 
@@ -70,7 +70,7 @@ class TestAttentionDropout(contracts.Graders):
             arrives_outside = isinstance(outside, torch.Tensor)
             note((result, arrives, fits, arrives_outside))
         if not arrives:
-            raise Mismatch("No gradient arrives at the weights: is the result detached from them somewhere?")
+            raise Mismatch(of_dropout.DETACHED)
         if not arrives_outside:
             raise Mismatch("With training=False no gradient arrives at the weights: is the result detached from them?")
         dropout.assert_dropped(result)
@@ -112,7 +112,7 @@ class TestAttentionDropout(contracts.Graders):
                 changed = student.attention_dropout.observe(given.clone(), 0.5, training).changed
                 note(changed)
             if changed:
-                raise Mismatch("It writes into the first argument. Operations ending in `_` and `*=` work in place.")
+                raise Mismatch(complaints.writes_into(changed))
 
     @contracts.points(0.5, property=True, device=True)
     def test_follows_device(self, student, rng):

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.compare import TOLERANCE, Expected, Mismatch, any_identical, assert_close, assert_real, golden
+from autograder.compare import TOLERANCE, Expected, Mismatch, any_identical, assert_close, assert_real, describe, golden
 from autograder.graders import contracts
 from autograder.graders.statements import assert_gradients_arrive
 from solutions.six_words import SIX_WORDS, twice
@@ -10,7 +10,7 @@ from solutions.six_words import SIX_WORDS, twice
 from .. import dropped_attention
 from ..causality import assert_blind_to_the_future
 from ..dropout import LONE, assert_lone_weights_fall, complain, noted
-from ..dropped_attention import LAYERS, TOKENS, X, structure, weights_of_one_head
+from ..dropped_attention import BATCH, LAYERS, TOKENS, X, structure, weights_of_one_head
 from .worked_examples import ROOM, TWO_HEADS, P
 
 
@@ -211,15 +211,29 @@ class TestMultiHeadAttentionWrapper(contracts.Graders):
         named = {f"heads.{i}.{name}": layer for i, head in enumerate(heads) for name, layer in head.items()}
         attention.load_parameters(named)
         with student.by_chance() as note:
-            result = attention(X)
-            halves = result.chunk(2, dim=-1) if isinstance(result, torch.Tensor) and result.dim() else [result] * 2
+            halves = self.halves(attention(X))
             seen = [structure(half, head, P) for half, head in zip(halves, heads, strict=False)]
             same = torch.equal(*((half == 0) for half in halves))
             note((tuple(seen), same))
-        for one in seen:
-            dropped_attention.assert_weights_dropped(one)
-        if same:
-            raise Mismatch("Both heads drop exactly the same; each head draws on its own.")
+
+        def right(result):
+            for half, head in zip(self.halves(result), heads, strict=False):
+                dropped_attention.assert_weights_whole(structure(half, head, P))
+
+        def complaint():
+            for one in seen:
+                dropped_attention.assert_weights_dropped(one)
+            if same:
+                raise Mismatch("Both heads drop exactly the same; each head draws on its own.")
+
+        complain(student, attention, X, right, complaint)
+
+    def halves(self, result):
+        """What each of two heads made; raises Mismatch where the result is not as wide as both."""
+        shape = (BATCH, TOKENS, 2 * 2 * TOKENS)
+        if not isinstance(result, torch.Tensor) or result.shape != shape:
+            raise Mismatch(f"The result is {describe(result)}; the shape {shape} is expected.")
+        return result.chunk(2, dim=-1)
 
     @contracts.points(1, essential=True)
     def test_after_eval(self, student, rng):
