@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from autograder import catalogue, course
+from autograder.compare import of_dropout
 from autograder.marking.known_mistakes import MOST_SENTENCES
 from autograder.proof.first_word import released_check, word
 from autograder.proof.matrix import entries
@@ -89,6 +90,7 @@ def test_every_listed_mistake_is_named(unit, exercise):
             assert "But so does" in printed
 
 
+GRADERS = {f"{one.exercise.partition('.')[2]}/{one.name}" for one in listed_graders()}
 WEIGHTS = {(*one.exercise.split("."), one.name): float(one.weight) for one in listed_graders()}
 
 
@@ -106,6 +108,20 @@ def test_what_the_check_is_silent_about_is_said_to_be_not_tried(unit, exercise):
     assert [one.name for one in known if said_of(unit, one).full and not (not_tried or costs_nothing(unit, one))] == []
     assert len(silent) <= 0.1 * len(known)
     assert [one.name for one in silent if one.kind in ("value", "mask")] == []
+
+
+WITH_DROPOUT = [(unit, name) for unit, name in EXERCISES if f"{name}/test_dropout_in_training" in GRADERS]
+
+
+@pytest.mark.parametrize(("unit", "exercise"), WITH_DROPOUT)
+def test_dropout_is_not_blamed_for_what_is_wrong_without_it(unit, exercise):
+    known = [one for one in catalogue.misconceptions(unit).values() if one.exercise == exercise]
+    others = [said_of(unit, one).printed for one in known if one.kind in ("value", "mask")]
+    assert any(of_dropout.WRONG_ALREADY in printed for printed in others)
+    for printed in others:
+        for line in printed.splitlines():
+            assert line.strip() not in (of_dropout.ANOTHER_SHARE, of_dropout.NOT_RESCALED, of_dropout.CHANGED), printed
+            assert not line.endswith("; each weight is dropped on its own."), printed
 
 
 @pytest.mark.parametrize("unit", course.unit_names())

@@ -614,7 +614,11 @@ def _alike(some: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
 
 SAME_WEIGHTS = "The weights are the same under every seed: is one set inside the class?"
 RAISES_NOTHING = "It raises nothing."
-NO_MORE_THAN_HALF = "As long as this fails, the exercise gives no more than half of its points."
+_NO_MORE_THAN_HALF = "As long as this fails, the exercise gives no more than half of its points."
+_OF_LIBRARIES = {
+    LIBRARY_SOFTMAX: "a library's softmax, or a part of one such as logsumexp",
+    LIBRARY_ATTENTION: "a library's attention",
+}
 _OF_DEVICES = {
     MIXED: "It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere.",
     ELSEWHERE: "The result is not on the inputs' device.",
@@ -643,6 +647,22 @@ def writes_into(arguments: Sequence[int]) -> str:
     return f"It writes into {which} argument. Operations ending in `_` and `+=`, `/=` work in place."
 
 
+def changed_by_the_future(token: int) -> str:
+    """A result that later tokens have a part in."""
+    return f"The result of token {token} changes when only later tokens do: something of the future gets into it."
+
+
+def calls_forbidden(libraries: Sequence[str]) -> str:
+    """Library functions that an exercise forbids."""
+    named = " and ".join(_OF_LIBRARIES.get(one, one) for one in libraries)
+    return f"It calls {named}; this exercise asks you to write that step yourself."
+
+
+def halves_the_points(complaint: str) -> str:
+    """A complaint of what makes a module another one, where the exercise would give more than half of its points."""
+    return f"{complaint}{'' if complaint.endswith(('.', '?', '!')) else '.'} {_NO_MORE_THAN_HALF}"
+
+
 def of_devices(verdict: str) -> str | None:
     """What a probe of devices found; None where it found nothing wrong."""
     return _OF_DEVICES.get(verdict.removesuffix(BY_NUMBERS))
@@ -651,6 +671,25 @@ def of_devices(verdict: str) -> str | None:
 def other_parameters(found: Mapping[str, Sequence[int]]) -> str:
     """The parameters that there are, and their shapes, where others are expected."""
     return f"Found: {', '.join(f'{name} {tuple(shape)}' for name, shape in found.items()) or 'none'}."
+
+
+NOT_FINITE = "Some weights are NaN or infinite. Is a whole row hidden, or something divided by 0?"
+NONE_DROPPED = "No weight is dropped: none is 0."
+ALL_DROPPED = "Every weight is dropped."
+TURNED_ROUND = "A share of 1-p is dropped, and p is kept: it is the other way round."
+ANOTHER_SHARE = "The share of the weights that is dropped is not p."
+NOT_RESCALED = "The kept weights are as they were; divide them by 1-p, so that their sum stays as it was."
+CHANGED = "The kept weights are neither as they were nor divided by 1-p."
+WRONG_ALREADY = "The result is wrong already where nothing should be dropped; mend that first."
+DETACHED = "No gradient arrives at the weights: is the result detached from them somewhere?"
+
+
+def always_as_many(calls: int) -> str:
+    """The number of weights that fall is no chance."""
+    return (
+        f"In {calls} calls the same number of weights is dropped each time. Each weight is dropped with probability p, "
+        "whatever becomes of the others: how many fall is chance."
+    )
 
 
 Step = Mapping[str, Any]
@@ -842,7 +881,7 @@ def weights_dropped(call: Call) -> None:
     p, shape, names = rule["p"], [size for _, size in rule["view"]], [name for name, _ in rule["view"]]
     result, whole = (one.detach().double().reshape(shape) for one in (call.value, call.whole))
     if not bool(result.isfinite().all() & whole.isfinite().all()):
-        raise Wrong("Some weights are NaN or infinite. Is a whole row hidden, or something divided by 0?")
+        raise Wrong(NOT_FINITE)
     seen, gone = whole != 0, result == 0
     if bool((~seen & ~gone).any()):
         raise Wrong("In training there is weight where in evaluation there is none.")
@@ -852,7 +891,7 @@ def weights_dropped(call: Call) -> None:
             raise Wrong("Numbers of the values or of the result are dropped; it is weights that should be.")
     share = float(gone[seen].double().mean())
     if share in (0.0, 1.0):
-        raise Wrong("Every weight is dropped." if share else "No weight is dropped: none is 0.")
+        raise Wrong(ALL_DROPPED if share else NONE_DROPPED)
     for dim, name in enumerate(names):
         both = seen & seen.roll(1, dim)
         if name != "copy" and bool(both.any()) and bool((gone == gone.roll(1, dim))[both].all()) and shape[dim] > 1:
@@ -860,13 +899,13 @@ def weights_dropped(call: Call) -> None:
     entries = int(seen.sum()) / (2 if "copy" in names else 1)
     if _far(share, p, entries):
         if not _far(share, 1 - p, entries):
-            raise Wrong("A share of 1-p is dropped, and p is kept: it is the other way round.")
-        raise Wrong("Another share of the weights is dropped than p.")
+            raise Wrong(TURNED_ROUND)
+        raise Wrong(ANOTHER_SHARE)
     kept = seen & ~gone
     if not torch.allclose(result[kept], whole[kept] / (1 - p), rtol=1e-4, atol=0):
         if torch.allclose(result[kept], whole[kept], rtol=1e-4, atol=0):
-            raise Wrong("The kept weights are as they were; divide them by 1-p, so that their sum stays as it was.")
-        raise Wrong("The kept weights are neither as they were nor divided by 1-p.")
+            raise Wrong(NOT_RESCALED)
+        raise Wrong(CHANGED)
     if rule.get("freely"):
         _freely(gone, names)
     if call.gradients and not _flows(call):
@@ -902,18 +941,22 @@ def not_counted_out(calls: list[Call]) -> None:
     """Of weights that stand alone not always as many fall: how many do is chance."""
     fallen = {int((call.value == 0).sum()) for call in calls}
     if len(fallen) == 1:
-        raise Wrong(f"Each of {len(calls)} calls drops as many weights; each weight is dropped on its own.")
+        raise Wrong(always_as_many(len(calls)))
 
 
 def _flows(call: Call) -> bool:
     gradient, weights = call.gradients[0], call.args[0]
     if gradient is None:
-        raise Wrong("No gradient arrives at the weights: is the result detached from them somewhere?")
+        raise Wrong(DETACHED)
     return bool(torch.allclose(gradient.double() * weights.double(), call.value.detach().double(), rtol=1e-4))
 
 
 _USUAL = 1e-4
 """How close a result must come where an example does not say."""
+
+
+_FAR = 1e6
+"""Numbers from here on are written with a power of ten."""
 
 
 def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | None = None) -> Trial:
@@ -1000,13 +1043,19 @@ def _entries(actual: dict[Any, Any], expected: dict[Any, Any]) -> str | None:
 
 def _first_place(actual: torch.Tensor, expected: torch.Tensor, close: torch.Tensor) -> str:
     place = tuple((~close).nonzero()[0].tolist())
-    got, wanted = (f"{one[place].item():.4f}" for one in (actual, expected))
+    got, wanted = (_number(one[place].item()) for one in (actual, expected))
     if got == wanted:
         got, wanted = (f"{one[place].item():.12g}" for one in (actual, expected))
     said = f"{got} where {wanted} is expected."
     if not place:
         return f"is {said}"
     return f"differs in {int((~close).sum())} of {close.numel()} places; the first, {list(place)}, is {said}"
+
+
+def _number(value: float) -> str:
+    if not abs(value) < _FAR:
+        return f"{value:.5g}"
+    return f"{value:.0f}" if value == int(value) else f"{value:.4f}"
 
 
 def _called(value: Any) -> str:
@@ -1102,7 +1151,7 @@ def _steady(calls: list[Call]) -> None:
             if bool(stays.all()):
                 raise Wrong("Two calls with the same input differ: is something drawn by chance in it?")
             token = (stays & ~alike).nonzero()[0, -2].item()
-            raise Wrong(f"Token {token} changes when only tokens after it do: it attends to the future.")
+            raise Wrong(changed_by_the_future(int(token)))
 
 
 _OF_A_CALL: dict[str, tuple[str, Callable[[Call], None]]] = {
@@ -1420,12 +1469,22 @@ def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistake
                 found.missing = NOT_WRITTEN
                 return found
             late = late or one.problem == _TOO_LONG
+    _withhold_what_follows(found.tried)
     found.calls = sorted(libraries & set(of.get("forbids", ())))
     if mistakes and not late and not found.calls:
         with limited():
             passed = [not one.problem for one in found.tried]
             found.mistakes = mistakes_alike(names, of["examples"], passed, mistakes)
     return found
+
+
+def _withhold_what_follows(tried: list[Tried]) -> None:
+    """Of weights that are wrong before any is dropped, what dropout made of them tells nothing about dropout."""
+    wrong_already = any(one.problem and "value" in one.example.get("looks_at", ["value"]) for one in tried)
+    for one in tried if wrong_already else ():
+        steps = one.example["steps"]
+        if one.problem and any(step.get("dropped") and step.get("whole") == "evaluation" for step in steps):
+            one.problem = WRONG_ALREADY
 
 
 _TOO_LONG = f"It did not come back within {SECONDS:g} seconds. Does a loop in it never end?"
@@ -1789,15 +1848,18 @@ def account(found: Outcome, warning: str) -> Account:
     ]
     for line, one in zip(lines, found.tried, strict=True) if found.halved else ():
         if line.problem and one.example.get("essential"):
-            line.problem += f" {NO_MORE_THAN_HALF}"
+            line.problem = halves_the_points(line.problem)
     box_title, box = "", list(found.mistakes)
     if box:
-        which = "A common mistake" if len(box) == 1 else "Each of these common mistakes"
-        box_title = f"{which} does exactly this:" if not found.whole else f"But so does {which.lower()}:"
+        if found.whole:
+            box_title = f"But so does {'a common mistake' if len(box) == 1 else 'each of these common mistakes'}:"
+        elif len(box) == 1:
+            box_title = "A common mistake does exactly this:"
+        else:
+            box_title = "Several common mistakes do exactly this; yours may be one of them:"
     asides = [f"Not tried here: {statement}" for statement in found.not_tried]
     if found.calls:
-        calls = f"It calls {' and '.join(found.calls)}; this exercise asks you to write that step yourself."
-        asides.insert(0, calls)
+        asides.insert(0, calls_forbidden(found.calls))
     if any(line.to_play_with for line in lines):
         asides.append(f"`from {__name__} import example` gives you `example`.")
     asides.append("The hidden tests ask the same with other numbers.")
