@@ -11,6 +11,7 @@ from .written_values import as_value
 
 _MOST = 8
 """Rows and columns that are shown."""
+_LARGE = 1e4
 
 
 @dataclass
@@ -59,4 +60,8 @@ def _first(own: torch.Tensor, right: torch.Tensor, tolerance: float) -> Beside |
 
 
 def _numbers(matrix: torch.Tensor) -> list[list[str]]:
-    return [[f"{number:.4g}" for number in row] for row in matrix.tolist()]
+    """With as many digits everywhere, so that they can be compared from row to row."""
+    finite = matrix[matrix.isfinite()]
+    whole = bool((finite == finite.round()).all())
+    digits = ".4g" if bool((finite.abs() >= _LARGE).any()) else ".0f" if whole else ".4f"
+    return [[f"{number:{digits}}" for number in row] for row in matrix.tolist()]

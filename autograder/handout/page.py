@@ -1,5 +1,6 @@
 """What the check says, as HTML that is read in light and in dark and wraps in a narrow window."""
 
+import re
 from html import escape
 from typing import Any
 
@@ -35,11 +36,11 @@ def as_page(said: Any) -> str:
     parts = [f'<p class="w">{escape(said.warning)}</p>'] if said.warning else []
     parts.append(f'<p class="t">{escape(said.title)}</p>')
     if said.box:
-        sentences = "".join(f"<div>{escape(sentence)}</div>" for sentence in said.box)
+        sentences = "".join(f"<div>{_prose(sentence)}</div>" for sentence in said.box)
         parts.append(f'<div class="b"><b>{escape(said.box_title)}</b>{sentences}</div>')
     if said.lines:
         parts.append(f"<ul>{''.join(map(_item, said.lines))}</ul>")
-    parts += [f"<p>{escape(one)}</p>" for one in [*said.asides, said.sum.rstrip(":") + "." if said.sum else ""] if one]
+    parts += [f"<p>{_prose(one)}</p>" for one in [*said.asides, said.sum.rstrip(":") + "." if said.sum else ""] if one]
     return f'{_STYLE}<div class="acheck">{"".join(parts)}</div>'
 
 
@@ -59,9 +60,9 @@ def _mark(said: str) -> str:
 
 def _item(line: Any) -> str:
     kind, mark = _MARKS[line.mark]
-    inside = f'<span class="m">{mark}</span>{escape(line.statement)}'
+    inside = f'<span class="m">{mark}</span>{_prose(line.statement)}'
     if line.problem:
-        below = escape(line.problem)
+        below = _prose(line.problem)
         below += f"<div>In the call <code>{escape(line.call)}</code></div>" if line.call else ""
         below += f"<div>To play with it: <code>{escape(line.to_play_with)}</code></div>" if line.to_play_with else ""
         below += "".join(f"<div><code>{escape(frame)}</code></div>" for frame in line.frames)
@@ -73,22 +74,22 @@ def _item(line: Any) -> str:
     return f'<li class="{kind}">{inside}</li>'
 
 
+def _prose(text: str) -> str:
+    """Plain text, with what stands between backticks as code."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text))
+
+
 def _two(beside: Any) -> str:
     where = f" {escape(beside.where)}" if beside.where else ""
-    yours, right = (
-        _table(f"yours{where}", beside.own, beside.wrong),
-        _table(f"expected{where}", beside.right, beside.wrong),
-    )
-    return f'<div class="two">{yours}{right}</div>'
+    own = [[_cell(*one) for one in zip(*row, strict=True)] for row in zip(beside.own, beside.wrong, strict=True)]
+    right = [[_cell(number) for number in row] for row in beside.right]
+    return f'<div class="two">{_table(f"yours{where}", own)}{_table(f"expected{where}", right)}</div>'
 
 
-def _table(title: str, numbers: list[list[str]], wrong: list[list[bool]]) -> str:
-    rows = "".join(
-        "<tr>" + "".join(_cell(n, w) for n, w in zip(ns, ws, strict=True)) + "</tr>"
-        for ns, ws in zip(numbers, wrong, strict=True)
-    )
+def _table(title: str, cells: list[list[str]]) -> str:
+    rows = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
     return f"<div>{title}<table>{rows}</table></div>"
 
 
-def _cell(number: str, wrong: bool) -> str:
+def _cell(number: str, wrong: bool = False) -> str:
     return f'<td class="x">{escape(number)} ≠</td>' if wrong else f"<td>{escape(number)}</td>"
