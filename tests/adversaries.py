@@ -14,6 +14,8 @@ import torch
 
 from autograder import catalogue, course
 from autograder.graders.collected import Grader, Graders, collected
+from autograder.handout.data_file import read_data
+from autograder.handout.names import EXAMPLES
 from autograder.marking import scoring
 from autograder.marking.examiner import Examiner, candidate_bench
 from tests import RELEASE
@@ -105,7 +107,7 @@ def _by_heart(unit: str, exercise: str) -> Callable[[tuple[Any, ...], dict[str, 
     """Looks a call up among the public examples; LookupError where it is none of them."""
     sys.path.insert(0, str(RELEASE / unit))
     check = importlib.import_module("attention_check")
-    examples = json.loads((RELEASE / unit / "public_examples.json").read_text())[exercise]["examples"]
+    examples = read_data(RELEASE / unit / EXAMPLES)[exercise]["examples"]
     calls = [step for example in examples for step in example["steps"] if "result" in step]
 
     def look_up(args: tuple[Any, ...], named: dict[str, Any]) -> Any:

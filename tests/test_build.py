@@ -6,14 +6,17 @@ import math
 import re
 
 import pytest
+import torch
 
 from autograder import catalogue, course
 from autograder.build import released_check
 from autograder.build.solution_cell import solution_cell, written_answers
 from autograder.build.source_notebook import BuildError, digest, source_notebook
 from autograder.build.up_to_date import is_up_to_date
-from autograder.handout.names import EXAMPLES, MISTAKES, WRITTEN
+from autograder.handout.data_file import data_of, read_data
+from autograder.handout.names import EXAMPLES, MISTAKES, STEPS, WRITTEN
 from autograder.handout.written_values import packed
+from autograder.marking.right_steps import packed_numbers
 from tests import RELEASE, REPOSITORY, SOURCE
 
 from .graders import listed
@@ -102,11 +105,12 @@ def test_release_holds_no_answer_no_mistake_and_no_grader(unit):
     assert {path.name for path in (RELEASE / unit).iterdir()} == {
         f"{unit}.ipynb",
         "attention_check.py",  # the same for every unit
-        "known_mistakes.json",
-        "public_examples.json",
+        EXAMPLES,
+        MISTAKES,
+        STEPS,
     }
     assert (RELEASE / unit / "attention_check.py").read_text() == released_check.released_check()
-    data = "\n".join(path.read_text() for path in sorted((RELEASE / unit).glob("*.json")))
+    data = "\n".join(json.dumps(read_data(RELEASE / unit / name)) for name in (EXAMPLES, MISTAKES, STEPS))
     cells = json.loads((RELEASE / unit / f"{unit}.ipynb").read_text())["cells"]
     released = data + "\n".join(course.joined(cell["source"]) for cell in cells)
     solutions = catalogue.solutions(unit)
@@ -125,7 +129,7 @@ def test_release_holds_no_answer_no_mistake_and_no_grader(unit):
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_release_asks_what_every_grader_asks_or_says_that_it_does_not(unit):
-    exercises = json.loads((RELEASE / unit / "public_examples.json").read_text())
+    exercises = read_data(RELEASE / unit / EXAMPLES)
     exercises.pop(WRITTEN)
     tried = [example for exercise in exercises.values() for example in exercise["examples"]]
     said = [example["statement"] for example in tried]
@@ -138,18 +142,37 @@ def test_release_asks_what_every_grader_asks_or_says_that_it_does_not(unit):
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_the_points_of_written_questions_are_released(unit):
-    released = json.loads((RELEASE / unit / "public_examples.json").read_text())[WRITTEN]
+    released = read_data(RELEASE / unit / EXAMPLES)[WRITTEN]
     solutions = (REPOSITORY / "solutions" / f"{unit}.py").read_text()
     assert released.keys() == written_answers(solutions).keys()
     assert all(points > 0 for points in released.values())
 
 
+def joined(monkeypatch, tmp_path, first, again):
+    """The check, if it were made of two modules: one that begins, and one that this imports."""
+    (tmp_path / "again.py").write_text(f'"""Again."""\n\nimport json\n\n\n{again}\n')
+    (tmp_path / "first.py").write_text(f'"""First."""\n\n{first}\n')
+    monkeypatch.setattr(released_check, "FIRST", tmp_path / "first.py")
+    scope = {}
+    exec(released_check.released_check(), scope)
+    return scope
+
+
 def test_two_modules_of_the_check_may_not_define_the_same_name(monkeypatch, tmp_path):
-    again = tmp_path / "again.py"
-    again.write_text('"""Again."""\n\nimport json\n\n\ndef example():\n    return json\n')
-    monkeypatch.setattr(released_check, "MODULES", (*released_check.MODULES, again))
+    first = "from .again import example as other\n\n\ndef example():\n    return other()"
     with pytest.raises(AssertionError, match="define example"):
-        released_check.released_check()
+        joined(monkeypatch, tmp_path, first, "def example():\n    return json")
+
+
+def test_what_two_modules_of_the_check_keep_to_themselves_stays_apart(monkeypatch, tmp_path):
+    first = "from .again import other\n\n\ndef _own():\n    return 1\n\n\ndef both():\n    return f'{_own()} {other()}'"
+    again = "def _own():\n    return 2\n\n\ndef other():\n    return f'{_own()}'"
+    assert joined(monkeypatch, tmp_path, first, again)["both"]() == "1 2"
+
+
+def test_the_check_joins_modules_that_are_imported_whole(monkeypatch, tmp_path):
+    first = "from . import again\n\n\ndef both():\n    other = again.other()\n    return other"
+    assert joined(monkeypatch, tmp_path, first, "def other():\n    return 2")["both"]() == 2
 
 
 def _body_lines(source):
@@ -170,8 +193,8 @@ def judged(tmp_path):
 
     def judge(name, built, present):
         (tmp_path / "built").mkdir(exist_ok=True)
-        (tmp_path / "built" / name).write_text(json.dumps(built))
-        (tmp_path / name).write_text(json.dumps(present))
+        (tmp_path / "built" / name).write_bytes(data_of(built))
+        (tmp_path / name).write_bytes(data_of(present))
         return is_up_to_date(tmp_path / "built" / name, tmp_path / name)
 
     return judge
@@ -205,3 +228,13 @@ def test_results_that_another_processor_rounds_differently_are_no_change(judged,
     assert judged(EXAMPLES, short(1.25), short(1.25 * (1 + last)))
     assert not judged(EXAMPLES, short(1.25), short(1.25 * (1 + more)))
     assert not judged(EXAMPLES, {"points": 1.0}, {"points": 1.0001})
+
+
+def test_right_steps_that_another_processor_rounds_differently_are_no_change(judged):
+    def rights(values):
+        return {"rights": [{**packed_numbers(values), "shape": list(values.shape)}]}
+
+    numbers = torch.tensor([[0.1, -2.5, torch.nan]], dtype=torch.float64)
+    assert judged(STEPS, rights(numbers), rights(numbers + 1e-7))
+    assert not judged(STEPS, rights(numbers), rights(numbers + 1e-3))
+    assert not judged(STEPS, rights(numbers), rights(numbers[:, :2]))

@@ -13,9 +13,9 @@ FLOORS = [
     {"cli"},
     {"classroom", "build", "proof", "nbgrader_plugin"},
     {"marking", "gradebook"},
-    {"client", "catalogue", "graders", "diagnosis", "feedback", "tracing"},
+    {"client", "catalogue", "graders", "diagnosis", "feedback"},
     {"course", "student", "handout"},
-    {"formatting", "compare", "handed_in"},
+    {"formatting", "compare", "handed_in", "tracing"},
     {"sandbox", "report", "notebook"},
 ]
 HEIGHT = {room: -floor for floor, rooms in enumerate(FLOORS) for room in rooms}

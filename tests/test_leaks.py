@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from autograder import catalogue, course
 from autograder.course.cells import filled_in
 from autograder.graders.collected import collected
+from autograder.handout.data_file import read_data
+from autograder.handout.names import EXAMPLES, MISTAKES, STEPS
 from autograder.handout.written_values import as_value
 from autograder.marking.examiner import candidate_bench
 from autograder.marking.redaction import without_folders
@@ -137,7 +139,9 @@ def test_it_takes_time_in_proportion(part):
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_the_release_holds_no_hidden_grader_no_answer_and_no_mistake(unit):
-    released = "".join(path.read_text() for path in (RELEASE / unit).rglob("*") if path.is_file())
+    data = {EXAMPLES, MISTAKES, STEPS}
+    files = [path for path in (RELEASE / unit).rglob("*") if path.is_file() and path.name not in data]
+    released = "".join([*(path.read_text() for path in files), *(str(read_data(RELEASE / unit / one)) for one in data)])
     released = msgspec.json.encode(released).decode() + released
     public = (REPOSITORY / "exercises" / f"{unit}.py").read_text()
     secret = lines_of("autograder/hidden", "solutions", "autograder/misconceptions", "autograder/right_answers")
@@ -198,7 +202,7 @@ def test_no_released_example_has_a_hidden_case_s_numbers(graders, unit):
         for grader in its_graders:
             grader.ask(Student(public if grader.is_public else hidden))
     released = Kept(unit)
-    examples = json.loads((RELEASE / unit / "public_examples.json").read_text())
+    examples = read_data(RELEASE / unit / EXAMPLES)
     released.keep(list(released_values(examples)))
     shapes = {}
     for one in filter(tells, released.tensors):

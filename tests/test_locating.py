@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from autograder.marking import finding
-from autograder.sandbox.inside.tracing import MAX_MADE, Made, Run, Watch, packed, watched
+from autograder.marking.telling_cases import telling_cases
+from autograder.sandbox.inside.packed_run import packed
+from autograder.sandbox.inside.tracing import MAX_MADE, Made, Run, Watch, watched
 from autograder.student.watched_run import Unreadable, read
 from autograder.tracing.locating import locate
-from autograder.tracing.telling_cases import telling_cases
 
 from .located.edits import right_sources
 from .located.measure import FILE, defined, run_of

@@ -1,12 +1,13 @@
 """The proof of the graders: every known mistake is caught where it should be and named, no right answer is refused."""
 
-import json
 from functools import cache
 
 import pytest
 
 from autograder import catalogue, course
 from autograder.client.marker import Marker
+from autograder.handout.data_file import read_data
+from autograder.handout.names import EXAMPLES
 from autograder.proof.matrix import Outcome, entries, outcome
 from autograder.proof.page import part_of_marking
 from tests import RELEASE, REPOSITORY
@@ -145,7 +146,7 @@ def test_solutions_reproduce_every_published_value(marker: Marker, unit):
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_every_exercise_has_mistakes_right_answers_and_a_public_example(unit):
-    released = json.loads((RELEASE / unit / "public_examples.json").read_text())  # what the build makes
+    released = read_data(RELEASE / unit / EXAMPLES)  # what the build makes
     for exercise in course.unit(unit).exercises:
         assert sum(e.exercise == exercise.name for e in catalogue.misconceptions(unit).values()) >= 3
         assert sum(e.exercise == exercise.name for e in catalogue.right_answers(unit).values()) >= 2

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder.handout.names import EXAMPLES, MISTAKES, STEPS
 from tests import REPOSITORY
 
 COURSE = Path(__file__).with_name("own_course")
@@ -106,7 +107,7 @@ def test_a_wheel_holds_no_answer_and_no_hidden_grader(wheel):
 
 def test_students_get_the_check_under_the_course_s_own_name(built):
     names = {path.name for path in (built / "release" / UNIT).iterdir()}
-    assert names == {f"{UNIT}.ipynb", "layers_check.py", "public_examples.json", "known_mistakes.json"}
+    assert names == {f"{UNIT}.ipynb", "layers_check.py", EXAMPLES, MISTAKES, STEPS}
 
 
 def test_its_mistakes_are_caught_and_named(built, run):

@@ -6,6 +6,7 @@ import io
 import json
 import linecache
 import shutil
+import sys
 from functools import cache
 
 import pytest
@@ -13,10 +14,15 @@ import torch
 
 from autograder import catalogue, course
 from autograder.compare import of_dropout
+from autograder.handout.data_file import read_data
+from autograder.handout.names import EXAMPLES, MISTAKES, STEPS
+from autograder.marking import finding
 from autograder.marking.known_mistakes import MOST_SENTENCES
+from autograder.marking.telling_cases import telling_cases
 from autograder.proof.first_word import released_check, word
 from autograder.proof.matrix import entries
 from autograder.proof.page import part_of_the_check
+from autograder.sandbox.inside.tracing import Run
 from solutions.six_words import SIX_WORDS
 from tests import RELEASE, REPOSITORY
 
@@ -67,7 +73,7 @@ def named(unit, exercise, printed):
 
 def listed(unit, exercise):
     """The misconceptions that the released table knows."""
-    table = json.loads((RELEASE / unit / "known_mistakes.json").read_text())
+    table = read_data(RELEASE / unit / MISTAKES)
     sentences = {sentence for mistake in table.get(exercise, ()) for sentence in mistake["sentences"]}
     known = catalogue.misconceptions(unit).values()
     return {one.name for one in known if one.exercise == exercise and one.sentence in sentences}
@@ -104,7 +110,7 @@ def test_what_the_check_is_silent_about_is_said_to_be_not_tried(unit, exercise):
     """Full points here are full points in the mark, but for what the check says that it does not try."""
     known = [one for one in catalogue.misconceptions(unit).values() if one.exercise == exercise]
     silent = [one for one in known if said_of(unit, one).silent]
-    not_tried = json.loads((RELEASE / unit / "public_examples.json").read_text())[exercise]["not_tried"]
+    not_tried = read_data(RELEASE / unit / EXAMPLES)[exercise]["not_tried"]
     assert [one.name for one in known if said_of(unit, one).full and not (not_tried or costs_nothing(unit, one))] == []
     assert len(silent) <= 0.1 * len(known)
     assert [one.name for one in silent if one.kind in ("value", "mask")] == []
@@ -281,7 +287,7 @@ def test_a_missing_file_is_a_sentence(tmp_path, monkeypatch):
     shutil.copy(RELEASE / "self_attention" / "attention_check.py", tmp_path)
     monkeypatch.setattr(released_check("self_attention"), "__file__", str(tmp_path / "attention_check.py"))
     printed, _ = Notebook("self_attention").check("scaled_softmax")
-    assert "public_examples.json is missing beside attention_check.py" in printed
+    assert "public_examples.json.gz is missing beside attention_check.py" in printed
 
 
 def test_an_example_is_the_call_and_the_right_result():
@@ -329,3 +335,111 @@ def test_what_may_not_be_called_is_seen_however_it_is_called():
         printed, score = Notebook("dot_product_attention", softmax=source).check("softmax")
         assert score == 0
         assert "It calls a library's softmax" in printed
+
+
+TOO_EVEN = """\
+def scaled_dot_product_attention(queries, keys, values):
+    print("noise")
+    scores = queries @ keys.transpose(-2, -1)
+    weights = torch.softmax(scores / keys.shape[-1] ** 2, dim=-1)
+
+    return weights @ values
+"""
+
+
+def test_the_line_that_goes_wrong_is_told_as_in_the_feedback(mark):
+    notebook = Notebook("self_attention")
+    exec(cell(TOO_EVEN, 11), notebook.names)
+    printed, _ = notebook.check("scaled_dot_product_attention")
+    marked = mark(scaled_dot_product_attention=TOO_EVEN).exercise("scaled_dot_product_attention").whereabouts
+    assert marked.lines == [4]
+    assert marked.told in printed
+
+
+@pytest.mark.parametrize("unit", course.unit_names())
+def test_of_a_right_answer_no_line_is_told(unit):
+    """Even where it is looked for, as it would be if an example refused the answer."""
+    check, steps = released_check(unit), RELEASE / unit / STEPS
+    exercises = read_data(steps).keys()
+    answers = [*catalogue.solutions(unit).values(), *catalogue.right_answers(unit).values()]
+    answers += [one.answer for one in unseen(unit) if not one.wrong]
+    assert exercises
+    for one in answers:
+        if one.exercise in exercises:
+            names = {**vars(importlib.import_module(f"solutions.{unit}")), one.exercise: one.answer}
+            with check.as_in_a_new_notebook():
+                assert check.line_told(names, one.exercise, steps) == "", one.name
+
+
+@pytest.mark.parametrize("unit", course.unit_names())
+def test_what_is_released_of_the_right_steps_is_what_marking_knows(unit):
+    check, steps = released_check(unit), RELEASE / unit / STEPS
+    for exercise in read_data(steps):
+        cases = telling_cases(unit, exercise)
+        released = check.known_right(steps, 0, exercise)
+        assert len(released) == len(cases)
+        for one, case in zip(released, cases, strict=True):
+            known = finding.known(unit, case)
+            assert [step.step for step in one.rights if step.step] == [step.step for step in known.rights if step.step]
+            for right in known.rights:
+                near = one.known(right.values)
+                assert near, (exercise, right)
+                assert not right.step or right.step in {one.rights[n].step for n in near}
+            assert (one.before, one.inputs) == (known.before, known.inputs)
+            assert all(map(one.is_scaled, known.scaled))
+            assert one.is_right(Run(result=tuple(known.result)))
+
+
+def test_a_line_in_another_cell_is_not_told():
+    """Lines are told by their numbers, which count from the top of the exercise's own cell."""
+    own, helper = (
+        TOO_EVEN.replace("torch.softmax(scores / keys.shape[-1] ** 2, dim=-1)", "made_of(scores)"),
+        """\
+def made_of(scores):
+    return torch.softmax(scores / 36, dim=-1)
+""",
+    )
+    for cells, is_told in (([helper, own], False), ([f"{helper}\n\n{own}"], True)):
+        notebook = Notebook("self_attention")
+        for number, text in enumerate(cells, start=21):
+            exec(cell(text, number), notebook.names)
+        printed, score = notebook.check("scaled_dot_product_attention")
+        assert score < course.unit("self_attention").exercise("scaled_dot_product_attention").points
+        assert ("not as it should be  (line 2)" in printed) == is_told
+        assert ("not as it should be" in printed) == is_told
+
+
+TRACES = """\
+calls = []
+def scaled_dot_product_attention(queries, keys, values):
+    calls.append(torch.is_grad_enabled())
+    torch.rand(3)
+    weights = torch.softmax(queries @ keys.transpose(-2, -1), dim=-1)
+    return weights @ values
+"""
+
+
+def test_looking_for_the_line_leaves_no_trace():
+    notebook = Notebook("self_attention")
+    exec(cell(TRACES, 31), notebook.names)
+    drawn = notebook.run("(torch.manual_seed(7), torch.rand(3))")[1][1]
+    notebook.run("torch.manual_seed(7)")
+    printed, _ = notebook.check("scaled_dot_product_attention")
+    assert "(line 5)" in printed
+    assert not all(notebook.names["calls"])  # it was watched, without gradients
+    assert torch.is_grad_enabled()
+    assert sys.getprofile() is None
+    assert sys.gettrace() is None
+    assert notebook.run("torch.rand(3)")[1].equal(drawn)
+
+
+def test_looking_for_the_line_ends(monkeypatch):
+    """Where a loop ends with gradients and never ends without: in no example, and each time that it is watched."""
+    monkeypatch.setattr(released_check("self_attention"), "SECONDS_TO_LOOK", 0.3)
+    body = "    while not torch.is_grad_enabled():\n        pass\n"
+    notebook = Notebook("self_attention")
+    exec(cell(TOO_EVEN.replace('    print("noise")\n', body), 41), notebook.names)
+    printed, _ = notebook.check("scaled_dot_product_attention")
+    assert "FAILED" in printed
+    assert "not as it should be" not in printed
+    assert "Does a loop in it never end?" not in printed

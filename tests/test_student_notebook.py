@@ -147,3 +147,20 @@ def test_what_a_student_does_not_have_is_hidden_from_these_kernels(run_all):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("import msgspec")])
     with pytest.raises(CellExecutionError, match="No module named 'msgspec'"):
         run_all("self_attention", nbformat.writes(notebook).encode())
+
+
+def test_the_page_tells_the_line_that_goes_wrong(run_all):
+    unit = "multi_head_attention"
+    right = catalogue.solutions(unit)["MultiHeadAttention"].source()
+    old = "keys = self.W_key(x).view(pieces).transpose(1, 2)"
+    new = "keys = self.W_key(x).view(b, self.num_heads, num_tokens, self.head_dim)"
+    wrong = right.replace(old, f'print("noise"); {new}')
+    (line,) = (number for number, one in enumerate(wrong.splitlines(), start=1) if new in one)
+    (outputs,) = run_all(unit, filled_in(unit, {"MultiHeadAttention": wrong}))
+    page = shown(outputs["test_MultiHeadAttention"])
+    assert re.search(rf"queries +as it should be +\(line {line - 1}\)", page)
+    assert re.search(rf"keys +not as it should be +\(line {line}\)", page)
+    assert f'line {line}: print("noise"); {new}' in page
+    assert not [one for one in outputs["test_MultiHeadAttention"] if one.output_type == "stream"]
+    others = [exercise.check for exercise in course.unit(unit).exercises if exercise.name != "MultiHeadAttention"]
+    assert not [one for one in others if one in outputs and "not as it should be" in shown(outputs[one])]

@@ -7,7 +7,7 @@ from autograder import catalogue, course
 from autograder.course.cells import filled_in
 from autograder.feedback import grade_cell
 from autograder.graders.cases import Cases
-from autograder.tracing.telling_cases import telling_cases
+from autograder.marking.telling_cases import telling_cases
 from tests import REPOSITORY
 
 TOO_EVEN = """\

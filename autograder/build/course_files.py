@@ -1,7 +1,6 @@
 """Builds every unit's files in a temporary folder, then compares them with the repository's or replaces those."""
 
 import json
-import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +15,8 @@ from ..course import content
 from ..course.folder import folder
 from ..course.settings import load
 from ..gradebook.course_directory import nbgrader_api
-from ..handout.names import EXAMPLES, MISTAKES, WRITTEN
+from ..handout.data_file import data_of
+from ..handout.names import EXAMPLES, MISTAKES, STEPS, WRITTEN
 from ..handout.written_values import shortened
 from ..sandbox import temporary
 from .released_check import released_check
@@ -79,8 +79,9 @@ def _build(stage: Path) -> None:
             made = stage / "source" / text.stem
             points, written = _points(made / f"{text.stem}.ipynb")
             handout = marker.handout(text.stem)
-            (made / EXAMPLES).write_text(_json({**_examples(text.stem, points, handout.examples), WRITTEN: written}))
-            (made / MISTAKES).write_text(_json(handout.mistakes))
+            examples = {**_examples(text.stem, points, handout.examples), WRITTEN: written}
+            for name, held in ((EXAMPLES, examples), (MISTAKES, handout.mistakes), (STEPS, handout.steps)):
+                (made / name).write_bytes(data_of(held))
             api = nbgrader_api(stage)
             result = api.generate_assignment(text.stem, force=True, create=True)
             if not result["success"]:
@@ -102,12 +103,6 @@ def _examples(unit: str, points: dict[str, float], examples: dict[str, Any]) -> 
 
 def _in_short(of: dict[str, Any]) -> dict[str, Any]:
     return {**of, "examples": [{**one, "steps": shortened(one["steps"])} for one in of["examples"]]}
-
-
-def _json(value: Any) -> str:
-    """JSON with each list of numbers on one line, as short as it can be."""
-    text = json.dumps(value, indent=0, separators=(",", ":"))
-    return re.sub(r"\[\s+([-\d][^\[\]{}\"]*)\s+\]", lambda found: f"[{''.join(found[1].split())}]", text) + "\n"
 
 
 def _points(notebook: Path) -> tuple[dict[str, float], dict[str, float]]:

@@ -1,83 +1,102 @@
 """The check as students get it: one file, of the modules that it consists of."""
 
 import ast
+import re
+from dataclasses import dataclass
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[1]
-_HANDOUT, _INSIDE = _PACKAGE / "handout", _PACKAGE / "sandbox" / "inside"
-
-MODULES = (
-    _HANDOUT / "check.py",  # which the others are for; it needs nothing of theirs until it is called
-    _HANDOUT / "names.py",
-    _PACKAGE / "compare" / "values.py",
-    _HANDOUT / "written_values.py",
-    _INSIDE / "nesting.py",
-    _INSIDE / "arguments.py",
-    _INSIDE / "operators.py",
-    _INSIDE / "library_calls.py",
-    _INSIDE / "device_probe.py",
-    _PACKAGE / "compare" / "complaints.py",
-    _PACKAGE / "compare" / "of_dropout.py",
-    _HANDOUT / "trial.py",
-    _HANDOUT / "dropped.py",
-    _HANDOUT / "judgement.py",
-    _HANDOUT / "forbidden.py",
-    _HANDOUT / "known.py",
-    _HANDOUT / "tried.py",
-    _HANDOUT / "freshness.py",
-    _HANDOUT / "called.py",
-    _HANDOUT / "matrices.py",
-    _HANDOUT / "page.py",
-    _HANDOUT / "showing.py",
-)
+FIRST = _PACKAGE / "handout" / "check.py"
 
 
 def released_check() -> str:
     """The modules one below the other, under the imports of all of them; what they import of each other is there."""
-    texts = [path.read_text() for path in MODULES]
-    docstring = ast.get_docstring(ast.parse(texts[0]), clean=False)
-    imports = sorted({line for text in texts for line in _imports(text)}, key=_order)
-    bodies = [_body(text) for text in texts]
-    _refuse_shared_names(bodies)
+    *others, first = _in_order(FIRST, [])
+    paths = [first, *others]  # it needs nothing of theirs until it is called
+    modules = [_Module(path, path.read_text()) for path in paths]
+    docstring = ast.get_docstring(ast.parse(modules[0].text), clean=False)
+    imports = sorted({line for module in modules for line in module.imports()}, key=_order)
+    bodies = _apart(modules)
     return f'"""{docstring}"""\n\n' + "\n".join(imports) + "\n\n\n" + "\n\n\n".join(bodies) + "\n"
 
 
-def _imports(text: str) -> list[str]:
-    nodes = [node for node in ast.parse(text).body if isinstance(node, ast.Import | ast.ImportFrom)]
-    whole = [ast.unparse(node) for node in nodes if isinstance(node, ast.Import)]
-    each = [
-        f"from {node.module} import {ast.unparse(name)}"
-        for node in nodes
-        if isinstance(node, ast.ImportFrom) and not node.level
-        for name in node.names
-    ]
-    return whole + each
+def _in_order(path: Path, found: list[Path]) -> list[Path]:
+    """What a module imports of this package, and that of, each after what it imports itself."""
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            place = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+            whole = [place / f"{one.name}.py" for one in node.names if place.is_dir()]
+            for other in whole or [place.with_suffix(".py")]:
+                if other not in found:
+                    _in_order(other, found)
+    found.append(path)
+    return found
+
+
+@dataclass(frozen=True)
+class _Module:
+    path: Path
+    text: str
+
+    def imports(self) -> list[str]:
+        """Those from outside."""
+        nodes = [node for node in ast.parse(self.text).body if isinstance(node, ast.Import | ast.ImportFrom)]
+        whole = [ast.unparse(node) for node in nodes if isinstance(node, ast.Import)]
+        each = [
+            f"from {node.module} import {ast.unparse(name)}"
+            for node in nodes
+            if isinstance(node, ast.ImportFrom) and not node.level
+            for name in node.names
+        ]
+        return whole + each + ["import types"] * bool(self.whole())
+
+    def body(self) -> str:
+        """What stands below the docstring and the imports."""
+        docstring, *others = ast.parse(self.text).body
+        imports = [node for node in others if isinstance(node, ast.Import | ast.ImportFrom)]
+        last = max(node.end_lineno or 0 for node in [docstring, *imports])
+        return "\n".join(self.text.splitlines()[last:]).strip("\n")
+
+    def whole(self) -> set[str]:
+        """The modules that it imports whole."""
+        nodes = [node for node in ast.parse(self.text).body if isinstance(node, ast.ImportFrom) and node.level]
+        return {name.name for node in nodes for name in node.names if not node.module}
 
 
 def _order(line: str) -> tuple[bool, str]:
     return line.startswith("from"), line
 
 
-def _body(text: str) -> str:
-    """What stands below the docstring and the imports."""
-    docstring, *others = ast.parse(text).body
-    imports = [node for node in others if isinstance(node, ast.Import | ast.ImportFrom)]
-    last = max(node.end_lineno or 0 for node in [docstring, *imports])
-    return "\n".join(text.splitlines()[last:]).strip("\n")
+def _apart(modules: list[_Module]) -> list[str]:
+    """The bodies. A name that a module keeps to itself gets the module's own beside it where another has it too.
 
-
-def _refuse_shared_names(bodies: list[str]) -> None:
-    seen = set[str]()
-    for body in bodies:
-        own = set[str]()
-        for node in ast.parse(body).body:
-            match node:
-                case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                    own.add(name)
-                case ast.Assign(targets=targets):
-                    own |= {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
-                case ast.AnnAssign(target=ast.Name(id=name)):
-                    own.add(name)
-        if shared := own & seen:
-            raise AssertionError(f"Two modules of the released check define {', '.join(sorted(shared))}.")
+    A module that another imports whole is followed by what stands for it.
+    """
+    seen, bodies = set[str](), list[str]()
+    whole = {name for module in modules for name in module.whole()}
+    for module in modules:
+        body = module.body()
+        own = _defined(body)
+        for name in sorted(own & seen):
+            if not name.startswith("_"):
+                raise AssertionError(f"Two modules of the released check define {name}.")
+            body = re.sub(rf"(?<![\w.]){name}\b", f"{name}_in_{module.path.stem}", body)
+        if module.path.stem in whole:
+            names = ", ".join(f"{name}={name}" for name in sorted(own) if not name.startswith("_"))
+            body += f"\n\n\n{module.path.stem} = types.SimpleNamespace({names})"
         seen |= own
+        bodies.append(body)
+    return bodies
+
+
+def _defined(body: str) -> set[str]:
+    own = set[str]()
+    for node in ast.parse(body).body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                own.add(name)
+            case ast.Assign(targets=targets):
+                own |= {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                own.add(name)
+    return own

@@ -1,14 +1,16 @@
 """Whether a file that was built before says what is built now: processors round differently in the last digit."""
 
 import filecmp
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..handout.names import EXAMPLES, MISTAKES
+from ..handout.data_file import read_data
+from ..handout.names import EXAMPLES, MISTAKES, STEPS
 from ..handout.written_values import USUAL, unpacked
+from ..tracing.reference import TOLERANCE
+from ..tracing.written_reference import numbers_in
 
 
 def is_up_to_date(built: Path, present: Path) -> bool:
@@ -18,7 +20,7 @@ def is_up_to_date(built: Path, present: Path) -> bool:
     if built.name not in _CLOSE:
         return False
     try:
-        return _alike(json.loads(built.read_text()), json.loads(present.read_text()), _CLOSE[built.name])
+        return _alike(read_data(built), read_data(present), _CLOSE[built.name])
     except ValueError:
         return False
 
@@ -31,11 +33,12 @@ class _Close:
     at_all: float
 
     def holds(self, one: float, other: float) -> bool:
-        return one == other or math.isclose(one, other, rel_tol=self.to_its_size, abs_tol=self.at_all)
+        close = math.isclose(one, other, rel_tol=self.to_its_size, abs_tol=self.at_all)
+        return close or one == other or (math.isnan(one) and math.isnan(other))
 
 
 _EXACTLY = _Close(0.0, 0.0)
-_CLOSE = {EXAMPLES: _EXACTLY, MISTAKES: _Close(1e-5, 2e-4)}
+_CLOSE = {EXAMPLES: _EXACTLY, MISTAKES: _Close(1e-5, 2e-4), STEPS: _Close(TOLERANCE, TOLERANCE)}
 """Of what is written in these files. Mistakes' sums have four digits after the point."""
 _OF_TENSORS = {"float32": _Close(1e-6, 2e-6), "float64": _Close(1e-12, 2e-12)}
 """Of the tensors in them: short ones have six or twelve digits after the point."""
@@ -46,16 +49,17 @@ def _alike(one: Any, other: Any, close: _Close) -> bool:
         case float(), float():
             return close.holds(one, other)
         case dict(), dict():
-            if "shape" in one:
+            is_step = close is _CLOSE[STEPS] and "dtype" not in one
+            if "shape" in one and not is_step:
                 close = _OF_TENSORS.get(one.get("dtype", USUAL), _EXACTLY)
-                one, other = _with_numbers(one), _with_numbers(other)
+            if "packed" in one and "packed" in other:
+                one, other = _with_numbers(one, is_step=is_step), _with_numbers(other, is_step=is_step)
             return one.keys() == other.keys() and all(_alike(one[key], other[key], close) for key in one)
         case list(), list():
             return len(one) == len(other) and all(_alike(*pair, close) for pair in zip(one, other, strict=True))
     return type(one) is type(other) and bool(one == other)
 
 
-def _with_numbers(tensor: dict[str, Any]) -> dict[str, Any]:
-    if "packed" not in tensor:
-        return tensor
-    return {**tensor, "packed": unpacked(tensor["packed"], tensor.get("dtype", USUAL))}
+def _with_numbers(tensor: dict[str, Any], *, is_step: bool) -> dict[str, Any]:
+    numbers = numbers_in(tensor).tolist() if is_step else unpacked(tensor["packed"], tensor.get("dtype", USUAL))
+    return {**tensor, "packed": numbers}

@@ -76,9 +76,11 @@ class Handout(msgspec.Struct, tag="handout"):
     """By exercise, what `build` writes into the release."""
 
     examples: dict[str, Any]
-    """See `grading.public_examples`."""
+    """See `marking.public_examples`."""
     mistakes: dict[str, list[Any]]
-    """See `grading.known_mistakes`."""
+    """See `marking.known_mistakes`."""
+    steps: dict[str, Any]
+    """See `marking.right_steps`."""
 
 
 Answer = Ready | Refused | Marked | Handout

@@ -2,18 +2,19 @@
 
 `example("attention_scores", 2)` gives you the arguments of the second example and the right result, to play with.
 It needs nothing but torch. The hidden tests that decide the points ask the same with other numbers.
-`known_mistakes.json` holds, as numbers, what common mistakes show on the same examples.
+The files beside it hold the examples and, as numbers, what common mistakes show on them and what is right on the way.
 """
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from .called import calls_with_results
+from .data_file import read_data
 from .freshness import not_what_was_run
-from .names import EXAMPLES, MISTAKES, WRITTEN
-from .showing import summed, told
+from .line_told import line_told
+from .names import EXAMPLES, MISTAKES, STEPS, WRITTEN
+from .showing import summed, tell
 from .tried import as_in_a_new_notebook, outcome
 from .written_values import as_value, in_full
 
@@ -36,11 +37,13 @@ def check(exercise: str | None = None) -> float | None:
     try:
         with as_in_a_new_notebook():
             outcomes = [outcome(names, name, of, mistakes.get(name, [])) for name, of in wanted.items()]
+            if exercise is not None and outcomes[0].goes_wrong:
+                outcomes[0].whereabouts = line_told(names, exercise, Path(__file__).with_name(STEPS))
     except KeyboardInterrupt:
         print("The check was interrupted, so it says nothing. Run its cell again when you like.")
         return None if exercise is None else 0.0
     if exercise is not None:
-        return told(outcomes[0], not_what_was_run(names, exercise))
+        return tell(outcomes[0], not_what_was_run(names, exercise))
     summed(outcomes, written)
     return None
 
@@ -70,7 +73,7 @@ def example(exercise: str, number: int = 1, call: int = 1) -> Any:
 
 def _read(name: str) -> dict[str, Any] | None:
     try:
-        found: dict[str, Any] = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+        found: dict[str, Any] = read_data(Path(__file__).with_name(name))
     except (OSError, ValueError):
         print(f"{name} is missing beside {Path(__file__).name}, or damaged: fetch the assignment's files again.")
         return None

@@ -45,7 +45,7 @@ class _FunctionsWatched(TorchFunctionMode):
 
 
 @contextmanager
-def watched(found: set[str]) -> Iterator[None]:
+def libraries_watched(found: set[str]) -> Iterator[None]:
     """Adds to `found` the libraries that run meanwhile."""
     taken()
     with _FunctionsWatched(), _OperatorsWatched():

@@ -37,9 +37,15 @@ def not_what_was_run(names: dict[str, Any], exercise: str) -> str:
 
 def _cell_of(thing: Any) -> str:
     """The text of the cell that defined it."""
+    file = file_of(thing)
+    return "".join(linecache.getlines(file)).strip() if file else ""
+
+
+def file_of(thing: Any) -> str:
+    """What the kernel calls the code of a function or class: the cell's name in the place of a file's."""
     functions = list(vars(thing).values()) if inspect.isclass(thing) else [thing]
     codes = [code for one in functions if inspect.iscode(code := getattr(one, "__code__", None))]
-    return "".join(linecache.getlines(codes[0].co_filename)).strip() if codes else ""
+    return codes[0].co_filename if codes else ""
 
 
 def _saved(names: dict[str, Any], exercise: str, since: float) -> str:

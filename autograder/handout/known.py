@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from .trial import load, same
+from .trial import is_unwritten, load
 from .written_values import as_value
 
 
@@ -100,7 +100,7 @@ def _observed(function: Callable[..., Any], args: list[Any], named: dict[str, An
     held = copy.deepcopy(args)
     unused = copy.deepcopy(function)  # afterwards it may hold tensors that cannot be copied
     exact, sums = _described(function(*args, **named))
-    changed = [not same(before, after) for before, after in zip(held, args, strict=True)]
+    changed = [not is_unwritten(before, after) for before, after in zip(held, args, strict=True)]
     wide = [_in(arg, torch.float64) for arg in copy.deepcopy(held)]
     wider = _attempt(lambda: _described(_widened(unused)(*wide, **named))[0])
     gradients = _attempt(lambda: _gradient_sums(function, held, named))

@@ -1,5 +1,5 @@
 """What the released files are called, and what stands in them beside the exercises."""
 
-EXAMPLES, MISTAKES = "public_examples.json", "known_mistakes.json"
+EXAMPLES, MISTAKES, STEPS = "public_examples.json.gz", "known_mistakes.json.gz", "right_steps.json.gz"
 WRITTEN = "written questions"
 """Among the exercises: the points of the questions that a person marks."""

@@ -44,6 +44,7 @@ class Account:
     lines: list[Line]
     box_title: str
     box: list[str]
+    whereabouts: str
     asides: list[str]
     sum: str
 
@@ -52,7 +53,7 @@ def account(found: Outcome, warning: str) -> Account:
     """What is said of what was found. warning: what stands above all."""
     if found.missing:
         title = f"{found.exercise} is {found.missing}: {_WHAT_TO_DO[found.missing]}."
-        return Account(title, warning, [], "", [], [], "")
+        return Account(title, warning, [], "", [], "", [], "")
     title = f"{found.exercise} passes on the public examples." if found.whole else f"{found.exercise} is not right yet."
     more = [id(one) for one in found.tried if one.problem][:MOST_SHOWN]
     lines = [
@@ -76,7 +77,7 @@ def account(found: Outcome, warning: str) -> Account:
         asides.append(f"`from {__name__} import example` gives you `example`.")
     asides.append("The hidden tests ask the same with other numbers.")
     return Account(
-        title, warning, lines, box_title, box, asides,
+        title, warning, lines, box_title, box, found.whereabouts, asides,
         f"On the public examples that is {found.score:g} of {found.points:g} points:",
     )  # fmt: skip
 
@@ -112,6 +113,8 @@ def as_text(said: Account) -> str:
     text.append(said.title)
     if said.box:
         text += [said.box_title, *(f"        {sentence}" for sentence in said.box)]
+    if said.whereabouts:
+        text += [said.whereabouts]
     return "\n".join([*text, *said.asides, said.sum])
 
 
@@ -124,7 +127,7 @@ class Shown(float):
         return self.page
 
 
-def told(found: Outcome, warning: str) -> float:
+def tell(found: Outcome, warning: str) -> float:
     """Tells what was found: in Jupyter by how the score is shown, elsewhere in print."""
     said = account(found, warning)
     if not in_jupyter():

@@ -104,7 +104,7 @@ class Trial:
                      if isinstance(arg, torch.Tensor) else copy.deepcopy(arg) for arg in call.args]  # fmt: skip
             before = copy.deepcopy(call.args)
             call.value = own(*given, **call.named)
-        call.changed = [number for number, held in enumerate(before) if not same(held, given[number])]
+        call.changed = [number for number, held in enumerate(before) if not is_unwritten(held, given[number])]
         if "cotangents" in step:
             self._flow_back(call, given)
         return call
@@ -175,7 +175,7 @@ def _whole(call: Call) -> Any:
         call.function.train(was)  # type: ignore[attr-defined]
 
 
-def same(one: Any, other: Any) -> bool:
+def is_unwritten(one: Any, other: Any) -> bool:
     """Whether nothing was written into a value."""
     if not isinstance(one, torch.Tensor):
         return bool(one == other)

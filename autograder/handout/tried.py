@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from ..compare.of_dropout import WRONG_ALREADY
-from .forbidden import watched
+from .forbidden import libraries_watched
 from .judgement import is_stub, judged
 from .known import mistakes_alike
 from .trial import Call, Trial, Wrong
@@ -67,6 +67,8 @@ class Outcome:
     """The libraries that it calls and may not."""
     mistakes: list[str] = field(default_factory=list)
     """The sentences on the common mistakes that do exactly the same."""
+    whereabouts: str = ""
+    """Where it goes wrong, in lines, if that is known."""
 
     @property
     def failed(self) -> list[Tried]:
@@ -103,6 +105,13 @@ class Outcome:
         )
         return float(earned / sum(weights))
 
+    @property
+    def goes_wrong(self) -> bool:
+        """Whether a result is not right, and how it comes about can be looked at."""
+        late = any(one.skipped or one.problem == _TOO_LONG for one in self.tried)
+        wrong = any(one.problem and not one.example.get("property") for one in self.tried)
+        return wrong and not (self.missing or self.calls or late)
+
 
 def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistakes: list[Any]) -> Outcome:
     """What the notebook's answer to an exercise shows on its examples."""
@@ -111,7 +120,7 @@ def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistake
         found.missing = NOT_DEFINED
         return found
     libraries: set[str] = set()
-    with warnings.catch_warnings(), watched(libraries):
+    with warnings.catch_warnings(), libraries_watched(libraries):
         warnings.simplefilter("ignore")  # PyTorch's own, of which the student has read already
         late = False
         for example in of["examples"]:
@@ -171,15 +180,16 @@ def _said(error: BaseException) -> str:
 def _frames(error: BaseException) -> list[tuple[str, int, str]]:
     """Those in cells, which come before anything that a library does with what it was given."""
     found = traceback.extract_tb(error.__traceback__)
-    return [(one.name, one.lineno or 0, (one.line or "").strip()) for one in found if _is_cell(one.filename)][-3:]
+    return [(one.name, one.lineno or 0, (one.line or "").strip()) for one in found if is_cell(one.filename)][-3:]
 
 
-def _is_cell(file: str) -> bool:
+def is_cell(file: str) -> bool:
+    """Whether the kernel calls a cell's code by this name."""
     return "ipykernel_" in file or file.startswith("<ipython-input")
 
 
 @contextlib.contextmanager
-def limited() -> Iterator[None]:
+def limited(seconds: float | None = None) -> Iterator[None]:
     """Ends what takes too long by TimeUp, where the system can interrupt it."""
     possible = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
     if not possible:
@@ -190,7 +200,7 @@ def limited() -> Iterator[None]:
         raise TimeUp
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, seconds or SECONDS)
     try:
         yield
     finally:

@@ -1,11 +1,11 @@
-"""The sizes of the cases on which answers are watched: see `autograder.tracing.telling_cases`.
+"""The sizes of the cases on which answers are watched: see `autograder.marking.telling_cases`.
 
 `causal_mask` has none: all that it makes are masks, and either way round a mask may be right on the way.
 """
 
 from typing import Any
 
-from autograder.tracing.telling_cases import Large, Mask, Shape, Weights
+from autograder.marking.telling_cases import Large, Mask, Shape, Weights
 
 
 def _s(*sizes: int) -> Shape:

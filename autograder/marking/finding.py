@@ -12,10 +12,12 @@ from ..sandbox.inside.operations import WatchRun
 from ..sandbox.inside.tracing import Run
 from ..student.backend import Backend
 from ..student.watched_run import read
+from ..tracing.case import TellingCase
 from ..tracing.locating import Located, locate
-from ..tracing.reference import Reference, reference
-from ..tracing.telling_cases import TellingCase, telling_cases
+from ..tracing.reference import Reference
+from ..tracing.right_runs import reference
 from ..tracing.told import Source, told
+from .telling_cases import telling_cases
 
 _cases = cache(telling_cases)
 _reference = cache(lambda unit, exercise, number: known(unit, _cases(unit, exercise)[number]))

@@ -178,7 +178,7 @@ class _Runs:
             return False
         again = self.recorded(other_seeds=1)
         pairs = zip(asked, again, strict=True)
-        return any(_plain(one.given.value) != _plain(other.given.value)
+        return any(as_json(one.given.value) != as_json(other.given.value)
                    for one, other in pairs if isinstance(one.operation, Call) and not one.fault)  # fmt: skip
 
     def shows_a_hidden_case(self, asked: list[_Asked]) -> bool:
@@ -259,7 +259,7 @@ class _Writing:
     def _plain(self, value: Any, decimals: int | None = None) -> Any:
         if decimals is None and isinstance(value, torch.Tensor) and (short := self._by_a_rule(value)):
             return short
-        return _plain(value, decimals)
+        return as_json(value, decimals)
 
     def _by_a_rule(self, value: torch.Tensor) -> dict[str, Any] | None:
         about = {"shape": list(value.shape), "dtype": _name(value.dtype)}
@@ -293,10 +293,10 @@ def _name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def _plain(value: Any, decimals: int | None = None) -> Any:
+def as_json(value: Any, decimals: int | None = None) -> Any:
     """As JSON; `written_values.as_value` reads it again."""
     if isinstance(value, tuple | list):
-        return {"tuple": [_plain(item, decimals) for item in value]}
+        return {"tuple": [as_json(item, decimals) for item in value]}
     if isinstance(value, dict):
         return {"plain": value}
     if not isinstance(value, torch.Tensor):

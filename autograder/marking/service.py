@@ -16,7 +16,7 @@ from ..sandbox.isolation import NotIsolated
 from ..sandbox.launch import Launched
 from ..sandbox.self_test import NotDenied
 from ..sandbox.server import WarmParent
-from . import known_mistakes, public_examples
+from . import known_mistakes, public_examples, right_steps
 from .examiner import Examiner
 from .submission import Desk
 
@@ -74,7 +74,7 @@ def _answer(desk: Desk, graders: Graders, request: Request) -> Answer:
                 return Marked(desk.mark_candidate(course.unit(unit_name), entries(unit_name)[name]))
             case MakeHandout(unit=unit_name):
                 examples = public_examples.of_unit(graders, unit_name)
-                return Handout(examples, known_mistakes.of_unit(unit_name, examples))
+                return Handout(examples, known_mistakes.of_unit(unit_name, examples), right_steps.of_unit(unit_name))
     except (course.UnknownUnit, public_examples.NotReleasable, catalogue.EditError) as reason:
         return Refused(str(reason))
 

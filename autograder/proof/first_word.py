@@ -3,7 +3,6 @@
 import contextlib
 import importlib.util
 import io
-import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +14,7 @@ import torch
 from .. import catalogue, course
 from ..course import content
 from ..course.settings import load
+from ..handout.data_file import read_data
 from ..handout.names import EXAMPLES, WRITTEN
 from .matrix import entries
 
@@ -111,6 +111,6 @@ def not_tried() -> list[tuple[str, str]]:
     """The exercises with what the check says that it does not try of them."""
     found = []
     for unit in course.unit_names():
-        exercises = json.loads(course.released(unit).with_name(EXAMPLES).read_text())
+        exercises = read_data(course.released(unit).with_name(EXAMPLES))
         found += [(name, one) for name, of in exercises.items() if name != WRITTEN for one in of["not_tried"]]
     return found

@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
+from .case import TellingCase
 from .locating import Located
-from .telling_cases import TellingCase
 
 MAX_LINE = 100
 """Characters of a line that is quoted."""

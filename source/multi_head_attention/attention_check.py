@@ -2,12 +2,13 @@
 
 `example("attention_scores", 2)` gives you the arguments of the second example and the right result, to play with.
 It needs nothing but torch. The hidden tests that decide the points ask the same with other numbers.
-`known_mistakes.json` holds, as numbers, what common mistakes show on the same examples.
+The files beside it hold the examples and, as numbers, what common mistakes show on them and what is right on the way.
 """
 
 import base64
 import contextlib
 import copy
+import gzip
 import inspect
 import io
 import json
@@ -34,6 +35,9 @@ from dataclasses import dataclass
 from dataclasses import field
 from functools import cache
 from html import escape
+from itertools import chain
+from itertools import combinations
+from itertools import permutations
 from pathlib import Path
 from statistics import NormalDist
 from torch.overrides import TorchFunctionMode
@@ -62,11 +66,13 @@ def check(exercise: str | None = None) -> float | None:
     try:
         with as_in_a_new_notebook():
             outcomes = [outcome(names, name, of, mistakes.get(name, [])) for name, of in wanted.items()]
+            if exercise is not None and outcomes[0].goes_wrong:
+                outcomes[0].whereabouts = line_told(names, exercise, Path(__file__).with_name(STEPS))
     except KeyboardInterrupt:
         print("The check was interrupted, so it says nothing. Run its cell again when you like.")
         return None if exercise is None else 0.0
     if exercise is not None:
-        return told(outcomes[0], not_what_was_run(names, exercise))
+        return tell(outcomes[0], not_what_was_run(names, exercise))
     summed(outcomes, written)
     return None
 
@@ -96,203 +102,14 @@ def example(exercise: str, number: int = 1, call: int = 1) -> Any:
 
 def _read(name: str) -> dict[str, Any] | None:
     try:
-        found: dict[str, Any] = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+        found: dict[str, Any] = read_data(Path(__file__).with_name(name))
     except (OSError, ValueError):
-        print(f"{name} is missing beside {Path(__file__).name}, or damaged: fetch the assignment's files again.")
+        print(f"{name} is missing beside attention_check.py, or damaged: fetch the assignment's files again.")
         return None
     for of in found.values() if name == EXAMPLES else ():
         for one in of.get("examples", ()):
             one["steps"] = in_full(one["steps"])
     return found
-
-
-EXAMPLES, MISTAKES = "public_examples.json", "known_mistakes.json"
-WRITTEN = "written questions"
-"""Among the exercises: the points of the questions that a person marks."""
-
-
-class Expected:
-    """A reference value, and how close to it a right answer comes."""
-
-    def __init__(self, value: Any, tolerance: float) -> None:
-        self.value = value
-        self.tolerance = tolerance
-
-    def __getitem__(self, index: Any) -> "Expected":
-        return Expected(self.value[index], self.tolerance)
-
-
-ORDINALS = ("first", "second", "third", "fourth")
-
-
-def expecting(value: Any, tolerance: float) -> Any:
-    """The value with every tensor in it as one that is expected."""
-    if isinstance(value, tuple | list):
-        items = [expecting(item, tolerance) for item in value]
-        return tuple(items) if isinstance(value, tuple) else items
-    if isinstance(value, dict):
-        return {key: expecting(item, tolerance) for key, item in value.items()}
-    return Expected(value.detach(), tolerance) if isinstance(value, torch.Tensor) else value
-
-
-def close(one: torch.Tensor, other: torch.Tensor, tolerance: float) -> torch.Tensor:
-    """Where two tensors of one shape have the same numbers, or the same infinity, or none."""
-    return torch.isclose(one, other, rtol=tolerance, atol=tolerance, equal_nan=True)
-
-
-def difference(
-    actual: Any,
-    expected: Any,
-    named: Callable[[Any], str],
-    told: Callable[[torch.Tensor, torch.Tensor, torch.Tensor], str],
-    *,
-    tolerance: float | None = None,
-    what: str = "The result",
-) -> str | None:
-    """How a value differs from what is expected, one tensor or a tuple of them; None where it does not.
-
-    named: what a value is. told: how two tensors differ, given where they are close. tolerance: in the place of the
-    expected values' own.
-    """
-    if isinstance(expected, tuple):
-        if not isinstance(actual, tuple | list) or len(actual) != len(expected):
-            return f"{what} is {named(actual)}; {len(expected)} tensors are expected."
-        each = (
-            difference(one, other, named, told, tolerance=tolerance, what=f"The {nth} result")
-            for nth, one, other in zip(ORDINALS, actual, expected, strict=False)
-        )
-        return next(filter(None, each), None)
-    shape = tuple(expected.value.shape)
-    if not isinstance(actual, torch.Tensor):
-        return f"{what} is {named(actual)}; a tensor of shape {shape} is expected."
-    if actual.shape != shape:
-        return f"{what} has shape {tuple(actual.shape)}; {shape} is expected."
-    if actual.is_complex():
-        return f"{what} is complex; real numbers are expected."
-    tolerance = expected.tolerance if tolerance is None else tolerance
-    actual, right = actual.detach().to("cpu", torch.float64), expected.value.double()
-    if bool(((actual - right).abs() < tolerance * (1 + right.abs())).all()):
-        return None  # as mostly; what follows takes ten times as long, and knows infinity and NaN
-    alike = close(actual, right, tolerance)
-    return None if bool(alike.all()) else f"{what} {told(actual, right, alike)}"
-
-
-def oddly_shaped(actual: Any, expected: Any, tolerance: float | None = None) -> bool:
-    """Whether the numbers are right, and stand in a shape with a dimension of size 1 too many or too few."""
-    if isinstance(expected, tuple):
-        several = isinstance(actual, tuple | list) and len(actual) == len(expected)
-        return several and all(
-            _same(one, other, tolerance) or oddly_shaped(one, other, tolerance)
-            for one, other in zip(actual, expected, strict=True)
-        )
-    if not isinstance(actual, torch.Tensor) or actual.shape == expected.value.shape:
-        return False
-    return _same(actual.squeeze(), Expected(expected.value.squeeze(), expected.tolerance), tolerance)
-
-
-def _same(actual: Any, expected: Any, tolerance: float | None) -> bool:
-    return difference(actual, expected, str, lambda *_: "differs", tolerance=tolerance) is None
-
-
-DRAWN_DIGITS = 3
-USUAL = "float32"
-"""The dtype of values that do not say theirs."""
-
-
-def drawn(rule: Sequence[float], shape: Sequence[int]) -> torch.Tensor:
-    """Numbers in float64 that are the same on every machine: [seed, mean, spread], or [seed] for 0.1 to 1.1."""
-    return _drawn(tuple(rule), tuple(shape)).clone()
-
-
-@cache
-def _drawn(rule: tuple[float, ...], shape: tuple[int, ...]) -> torch.Tensor:
-    seed, *bell = rule
-    numbers, count = random.Random(int(seed)), torch.Size(shape).numel()
-    if bell:
-        normal = NormalDist(*bell)
-        made = [normal.inv_cdf(numbers.random() or 0.5) for _ in range(count)]
-    else:
-        made = [0.1 + numbers.random() for _ in range(count)]
-    rounded = [round(number, DRAWN_DIGITS) for number in made]
-    return torch.tensor(rounded, dtype=torch.float64).reshape(shape)
-
-
-def identity(size: int, shape: Sequence[int]) -> torch.Tensor:
-    """Identity matrices of this size, as often side by side as there is room for."""
-    *_, rows, columns = shape
-    distance = torch.arange(rows)[:, None] - torch.arange(columns)[None, :]
-    return (distance % size == 0).double().expand(*shape)
-
-
-_PACKED = {"float32": "f", "float64": "d"}
-
-
-def packed(numbers: Sequence[float], dtype: str = "float32") -> str:
-    """Numbers as text, in less than half of the room."""
-    return base64.b85encode(struct.pack(f"<{len(numbers)}{_PACKED[dtype]}", *numbers)).decode()
-
-
-def unpacked(text: str, dtype: str = "float32") -> list[float]:
-    """The numbers again."""
-    held = base64.b85decode(text)
-    code = _PACKED[dtype]
-    return list(struct.unpack(f"<{len(held) // struct.calcsize(code)}{code}", held))
-
-
-def shortened(steps: Sequence[Any]) -> list[Any]:
-    """Steps, with the number of an earlier one in the place of one that is the same, and without the usual dtype."""
-    first = [steps.index(step) for step in steps]
-    return [_usual(step) if at == first[at] else {"again": first[at]} for at, step in enumerate(steps)]
-
-
-def _usual(plain: Any) -> Any:
-    if isinstance(plain, list | tuple):
-        return [_usual(one) for one in plain]
-    if not isinstance(plain, dict):
-        return plain
-    left_out = "shape" in plain and plain.get("dtype") == USUAL
-    return {name: _usual(one) for name, one in plain.items() if not (left_out and name == "dtype")}
-
-
-def in_full(steps: Sequence[Any]) -> list[Any]:
-    """The steps again."""
-    return [steps[step["again"]] if "again" in step else step for step in steps]
-
-
-def as_value(plain: Any) -> Any:
-    """A value as it was before it was written down as JSON."""
-    if not isinstance(plain, dict):
-        return plain
-    if "tuple" in plain:
-        return tuple(as_value(item) for item in plain["tuple"])
-    if "plain" in plain:
-        return plain["plain"]
-    shape, kind = plain["shape"], plain.get("dtype", USUAL)
-    dtype = getattr(torch, kind)
-    if "drawn" in plain:
-        made = drawn(plain["drawn"], shape).to(dtype)
-    elif "identity" in plain:
-        made = identity(plain["identity"], shape).to(dtype)
-    elif "packed" in plain:
-        made = torch.tensor(unpacked(plain["packed"], kind), dtype=dtype).reshape(shape)
-    else:
-        values = [float(value) if isinstance(value, str) else value for value in plain["values"]]  # "-inf" is a word
-        made = torch.tensor(values, dtype=dtype).reshape(shape)
-    return made.to(getattr(torch, plain["then"])) if "then" in plain else made.clone()
-
-
-MAX_DEPTH = 8
-MAX_TENSORS = 500
-"""Of so many in one value notice is taken."""
-
-
-def tensors_in(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
-    """The tensors in lists, tuples and dicts, down to MAX_DEPTH."""
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif depth < MAX_DEPTH and isinstance(value, list | tuple | dict):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from tensors_in(item, depth + 1)
 
 
 class Arguments(NamedTuple):
@@ -313,6 +130,20 @@ class Arguments(NamedTuple):
         return function(*self.positional, **self.named)
 
 
+MAX_DEPTH = 8
+MAX_TENSORS = 500
+"""Of so many in one value notice is taken."""
+
+
+def tensors_in(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
+    """The tensors in lists, tuples and dicts, down to MAX_DEPTH."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif depth < MAX_DEPTH and isinstance(value, list | tuple | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from tensors_in(item, depth + 1)
+
+
 class OperatorMode(TorchDispatchMode):
     """A dispatch mode that takes every operator and costs little."""
 
@@ -328,52 +159,6 @@ def name_of(operator: Any) -> str:
     """The operator's name without its overload; those of higher order have none."""
     name: str = getattr(operator, "overloadpacket", operator).__name__
     return name
-
-
-LIBRARY_SOFTMAX = "library softmax"
-LIBRARY_ATTENTION = "library attention"
-
-_PATTERNS = {
-    LIBRARY_SOFTMAX: re.compile(r"\w*(soft(max|min)|log(cum)?sumexp)\w*", re.I),
-    LIBRARY_ATTENTION: re.compile(
-        r"\w*(attention|attn|sdpa_dense|_sfdp_pattern)\w*|_transformer_encoder_layer_fwd", re.I
-    ),
-}
-_CLASSES = {
-    LIBRARY_SOFTMAX: re.compile(r"soft(max|min)|stickbreaking", re.I),
-    LIBRARY_ATTENTION: re.compile(r"attention|attn", re.I),
-}
-LIBRARIES = _PATTERNS.keys()
-"""What an exercise may forbid."""
-_NOT_ATTENTION = re.compile(r"(register|activate|restore|list|current)_\w*")
-"""These choose a kernel, and run none."""
-
-_seen: set[str] = set()
-
-
-@cache
-def library_of(name: str) -> str | None:
-    """The library that an operator or a function of this name belongs to, if it is one of those that are noted."""
-    if _NOT_ATTENTION.fullmatch(name):
-        return None
-    return next((library for library, pattern in _PATTERNS.items() if pattern.fullmatch(name)), None)
-
-
-def library_of_class(name: str) -> str | None:
-    """The library that a class of this name computes what belongs to, as a `SoftmaxTransform` and its kin do."""
-    return next((library for library, pattern in _CLASSES.items() if pattern.search(name)), None)
-
-
-def note(library: str) -> None:
-    """One of the library's functions begins to run."""
-    _seen.add(library)
-
-
-def taken() -> list[str]:
-    """The libraries that ran since this was last asked."""
-    found = sorted(_seen)
-    _seen.clear()
-    return found
 
 
 FOLLOWS = "follows"
@@ -612,84 +397,91 @@ def _alike(some: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
     )
 
 
-SAME_WEIGHTS = "The weights are the same under every seed: is one set inside the class?"
-RAISES_NOTHING = "It raises nothing."
-_NO_MORE_THAN_HALF = "As long as this fails, the exercise gives no more than half of its points."
-_OF_LIBRARIES = {
-    LIBRARY_SOFTMAX: "a library's softmax, or a part of one such as logsumexp",
-    LIBRARY_ATTENTION: "a library's attention",
-}
-_OF_DEVICES = {
-    MIXED: "It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere.",
-    ELSEWHERE: "The result is not on the inputs' device.",
-    DIFFERS: "On another device it gives another result than on the CPU.",
-}
+DRAWN_DIGITS = 3
+USUAL = "float32"
+"""The dtype of values that do not say theirs."""
 
 
-def argument(number: int) -> str:
-    """What an argument is called, by its place."""
-    return f"the {ORDINALS[number]} argument"
+def drawn(rule: Sequence[float], shape: Sequence[int]) -> torch.Tensor:
+    """Numbers in float64 that are the same on every machine: [seed, mean, spread], or [seed] for 0.1 to 1.1."""
+    return _drawn(tuple(rule), tuple(shape)).clone()
 
 
-def detached(where: str) -> str:
-    """A gradient that is None."""
-    return f"No gradient arrives at {where}: is the result detached from it somewhere?"
+@cache
+def _drawn(rule: tuple[float, ...], shape: tuple[int, ...]) -> torch.Tensor:
+    seed, *bell = rule
+    numbers, count = random.Random(int(seed)), torch.Size(shape).numel()
+    if bell:
+        normal = NormalDist(*bell)
+        made = [normal.inv_cdf(numbers.random() or 0.5) for _ in range(count)]
+    else:
+        made = [0.1 + numbers.random() for _ in range(count)]
+    rounded = [round(number, DRAWN_DIGITS) for number in made]
+    return torch.tensor(rounded, dtype=torch.float64).reshape(shape)
 
 
-def not_finite(where: str) -> str:
-    """A gradient with NaN or infinity."""
-    return f"The result is right, but the gradient of {where} has NaN or infinite values."
+def identity(size: int, shape: Sequence[int]) -> torch.Tensor:
+    """Identity matrices of this size, as often side by side as there is room for."""
+    *_, rows, columns = shape
+    distance = torch.arange(rows)[:, None] - torch.arange(columns)[None, :]
+    return (distance % size == 0).double().expand(*shape)
 
 
-def writes_into(arguments: Sequence[int]) -> str:
-    """Arguments that are not as they were, by their places."""
-    which = " and ".join(f"the {ORDINALS[number]}" for number in arguments)
-    return f"It writes into {which} argument. Operations ending in `_` and `+=`, `/=` work in place."
+_PACKED = {"float32": "f", "float64": "d"}
 
 
-def changed_by_the_future(token: int) -> str:
-    """A result that later tokens have a part in."""
-    return f"The result of token {token} changes when only later tokens do: something of the future gets into it."
+def packed(numbers: Sequence[float], dtype: str = "float32") -> str:
+    """Numbers as text, in less than half of the room."""
+    return base64.b85encode(struct.pack(f"<{len(numbers)}{_PACKED[dtype]}", *numbers)).decode()
 
 
-def calls_forbidden(libraries: Sequence[str]) -> str:
-    """Library functions that an exercise forbids."""
-    named = " and ".join(_OF_LIBRARIES.get(one, one) for one in libraries)
-    return f"It calls {named}; this exercise asks you to write that step yourself."
+def unpacked(text: str, dtype: str = "float32") -> list[float]:
+    """The numbers again."""
+    held = base64.b85decode(text)
+    code = _PACKED[dtype]
+    return list(struct.unpack(f"<{len(held) // struct.calcsize(code)}{code}", held))
 
 
-def halves_the_points(complaint: str) -> str:
-    """A complaint of what makes a module another one, where the exercise would give more than half of its points."""
-    return f"{complaint}{'' if complaint.endswith(('.', '?', '!')) else '.'} {_NO_MORE_THAN_HALF}"
+def shortened(steps: Sequence[Any]) -> list[Any]:
+    """Steps, with the number of an earlier one in the place of one that is the same, and without the usual dtype."""
+    first = [steps.index(step) for step in steps]
+    return [_usual(step) if at == first[at] else {"again": first[at]} for at, step in enumerate(steps)]
 
 
-def of_devices(verdict: str) -> str | None:
-    """What a probe of devices found; None where it found nothing wrong."""
-    return _OF_DEVICES.get(verdict.removesuffix(BY_NUMBERS))
+def _usual(plain: Any) -> Any:
+    if isinstance(plain, list | tuple):
+        return [_usual(one) for one in plain]
+    if not isinstance(plain, dict):
+        return plain
+    left_out = "shape" in plain and plain.get("dtype") == USUAL
+    return {name: _usual(one) for name, one in plain.items() if not (left_out and name == "dtype")}
 
 
-def other_parameters(found: Mapping[str, Sequence[int]]) -> str:
-    """The parameters that there are, and their shapes, where others are expected."""
-    return f"Found: {', '.join(f'{name} {tuple(shape)}' for name, shape in found.items()) or 'none'}."
+def in_full(steps: Sequence[Any]) -> list[Any]:
+    """The steps again."""
+    return [steps[step["again"]] if "again" in step else step for step in steps]
 
 
-NOT_FINITE = "Some weights are NaN or infinite. Is a whole row hidden, or something divided by 0?"
-NONE_DROPPED = "No weight is dropped: none is 0."
-ALL_DROPPED = "Every weight is dropped."
-TURNED_ROUND = "A share of 1-p is dropped, and p is kept: it is the other way round."
-ANOTHER_SHARE = "The share of the weights that is dropped is not p."
-NOT_RESCALED = "The kept weights are as they were; divide them by 1-p, so that their sum stays as it was."
-CHANGED = "The kept weights are neither as they were nor divided by 1-p."
-WRONG_ALREADY = "The result is wrong already where nothing should be dropped; mend that first."
-DETACHED = "No gradient arrives at the weights: is the result detached from them somewhere?"
-
-
-def always_as_many(calls: int) -> str:
-    """The number of weights that fall is no chance."""
-    return (
-        f"In {calls} calls the same number of weights is dropped each time. Each weight is dropped with probability p, "
-        "whatever becomes of the others: how many fall is chance."
-    )
+def as_value(plain: Any) -> Any:
+    """A value as it was before it was written down as JSON."""
+    if not isinstance(plain, dict):
+        return plain
+    if "tuple" in plain:
+        return tuple(as_value(item) for item in plain["tuple"])
+    if "plain" in plain:
+        return plain["plain"]
+    shape, kind = plain["shape"], plain.get("dtype", USUAL)
+    dtype = getattr(torch, kind)
+    if "drawn" in plain:
+        made = drawn(plain["drawn"], shape).to(dtype)
+    elif "identity" in plain:
+        made = identity(plain["identity"], shape).to(dtype)
+    elif "packed" in plain:
+        made = torch.tensor(unpacked(plain["packed"], kind), dtype=dtype).reshape(shape)
+    else:
+        values = [float(value) if isinstance(value, str) else value for value in plain["values"]]  # "-inf" is a word
+        made = torch.tensor(values, dtype=dtype).reshape(shape)
+    return made.to(getattr(torch, plain["then"])) if "then" in plain else made.clone()
 
 
 Step = Mapping[str, Any]
@@ -783,7 +575,7 @@ class Trial:
                      if isinstance(arg, torch.Tensor) else copy.deepcopy(arg) for arg in call.args]  # fmt: skip
             before = copy.deepcopy(call.args)
             call.value = own(*given, **call.named)
-        call.changed = [number for number, held in enumerate(before) if not same(held, given[number])]
+        call.changed = [number for number, held in enumerate(before) if not is_unwritten(held, given[number])]
         if "cotangents" in step:
             self._flow_back(call, given)
         return call
@@ -854,13 +646,1196 @@ def _whole(call: Call) -> Any:
         call.function.train(was)  # type: ignore[attr-defined]
 
 
-def same(one: Any, other: Any) -> bool:
+def is_unwritten(one: Any, other: Any) -> bool:
     """Whether nothing was written into a value."""
     if not isinstance(one, torch.Tensor):
         return bool(one == other)
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
     return torch.equal(one.detach().nan_to_num(), other.detach().nan_to_num())
+
+
+_LONGEST_ARGUMENT = 60
+
+
+def calls_with_results(steps: list[Any]) -> list[Any]:
+    """Those of a function: a module would need its parameters."""
+    return [step for step in steps if "name" in step and "result" in step]
+
+
+def to_play_with(call: Call, exercise: str, number: int, example: Mapping[str, Any]) -> str:
+    """How to get at the call's arguments and the right result; nothing where that cannot be."""
+    calls = calls_with_results(example["steps"])
+    at = next((at for at, step in enumerate(calls, start=1) if step is call.step), 0)
+    which = f", call={at}" if at > 1 else ""
+    return f'args, right = example("{exercise}", {number}{which})' if at else ""
+
+
+def in_words(call: Call, example: Mapping[str, Any]) -> str:
+    """What was called, with what."""
+    step = call.step
+    if "name" in step:
+        return f"{step['name']}({_arguments(call.function, call.args, call.named)})"
+    builds = [one for one in example["steps"] if one["operation"] == "build"]
+    build = builds[step["instance"]]
+    made = _arguments(None, [as_value(arg) for arg in build.get("args", ())], build.get("named", {}))
+    mode = "in training" if call.function.training else "after eval()"  # type: ignore[attr-defined]
+    forward = getattr(call.function, "forward", None)
+    return f"{build['name']}({made})({_arguments(forward, call.args, call.named)}), {mode}"
+
+
+def _arguments(function: Any, args: list[Any], named: Mapping[str, Any]) -> str:
+    try:
+        names = list(inspect.signature(function).parameters) if function is not None else []
+    except (TypeError, ValueError):
+        names = []
+    words = [_argument(names[number] if number < len(names) else "", arg) for number, arg in enumerate(args)]
+    return ", ".join([*words, *(_argument(name, arg) for name, arg in named.items())])
+
+
+def _argument(name: str, arg: Any) -> str:
+    if isinstance(arg, torch.Tensor):
+        dtype = "" if arg.dtype == torch.float32 else f" and {arg.dtype}"
+        return f"{name or 'a tensor'} of shape {tuple(arg.shape)}{dtype}"
+    said = repr(arg)
+    said = said if len(said) <= _LONGEST_ARGUMENT else f"{said[:_LONGEST_ARGUMENT]}…"
+    return f"{name}={said}" if name else said
+
+
+def read_data(path: Path) -> Any:
+    """What the file says; raises OSError or ValueError where it is missing or damaged."""
+    if not path.exists() and path.with_suffix("").exists():
+        return json.loads(path.with_suffix("").read_text(encoding="utf-8"))  # unpacked by a browser that fetched it
+    try:
+        return json.loads(gzip.decompress(path.read_bytes()))
+    except EOFError as error:
+        raise ValueError(str(error)) from error
+
+
+def data_of(value: Any) -> bytes:
+    """The file's content."""
+    return gzip.compress(json.dumps(value, separators=(",", ":")).encode(), mtime=0)
+
+
+_first_tried: dict[str, tuple[str, float]] = {}
+"""By exercise the text of the cell that was tried last, and when it was tried first."""
+
+
+def not_what_was_run(names: dict[str, Any], exercise: str) -> str:
+    """A sentence where it is not; nothing where it is, or where that cannot be told."""
+    tried = _cell_of(names.get(exercise))
+    if not tried:
+        return ""
+    definition = re.compile(rf"^\s*(?:async\s+)?(?:def|class)\s+{re.escape(exercise)}\b", re.M)
+    run = [text for text in names.get("In", ()) if isinstance(text, str) and definition.search(text)]
+    if run and run[-1].strip() != tried and tried in [text.strip() for text in run]:
+        return (
+            f"When its cell was run last, it ended in an error before `{exercise}` was defined: "
+            "what is tried here is the version before."
+        )
+    text, since = _first_tried.get(exercise, ("", 0.0))
+    if text != tried:
+        _first_tried[exercise] = tried, time.time()
+        return ""
+    saved = _saved(names, exercise, since)
+    if saved and saved != tried:
+        return "Its cell has changed since it was run: run it again, then this check."
+    return ""
+
+
+def _cell_of(thing: Any) -> str:
+    """The text of the cell that defined it."""
+    file = file_of(thing)
+    return "".join(linecache.getlines(file)).strip() if file else ""
+
+
+def file_of(thing: Any) -> str:
+    """What the kernel calls the code of a function or class: the cell's name in the place of a file's."""
+    functions = list(vars(thing).values()) if inspect.isclass(thing) else [thing]
+    codes = [code for one in functions if inspect.iscode(code := getattr(one, "__code__", None))]
+    return codes[0].co_filename if codes else ""
+
+
+def _saved(names: dict[str, Any], exercise: str, since: float) -> str:
+    """The cell's text in the notebook's file, if that was saved since then."""
+    path = names.get("__vsc_ipynb_file__") or os.environ.get("JPY_SESSION_NAME")
+    try:
+        file = Path(str(path))
+        if not path or file.stat().st_mtime <= since:
+            return ""
+        cells = json.loads(file.read_text())["cells"]
+        found = [one for one in cells if one["metadata"].get("nbgrader", {}).get("grade_id") == exercise]
+        return "".join(found[0]["source"]).strip() if found else ""
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return ""
+
+
+MAX_MADE = 300
+"""Tensors of one run that are kept."""
+MAX_NUMBERS = 4_000
+"""In one tensor: the telling cases are small."""
+MAX_ALL_NUMBERS = 60_000
+MAX_INPUTS = 16
+MAX_RESULTS = 8
+
+Own = Callable[[str], bool]
+"""Whether code of this file is that whose lines are looked for."""
+_WITHOUT_NUMBERS = {
+    "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "uniform_", "normal_", "rand", "randn",
+    "random_", "detach", "alias", "lift_fresh", "resize_", "set_",
+}  # fmt: skip
+"""What these give holds no numbers yet, or numbers of chance, or the tensor that was there before."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """One tensor that a run made, as it was then."""
+
+    file: str
+    line: int
+    operator: str
+    values: torch.Tensor
+    """In float64, and no part of what the run goes on with."""
+    inputs: tuple[int, ...] = ()
+    """The numbers of the tensors that it was made of."""
+    place: int = 0
+    """Tells one call from another in a line; in a loop it is the same each time."""
+
+
+@dataclass
+class Run:
+    """What one run showed."""
+
+    made: list[Made] = field(default_factory=list)
+    result: Any = None
+    error: BaseException | None = None
+    """What ended it."""
+    returned: tuple[str, int] | None = None
+    """File and line of the last `return` of the code that is looked at."""
+
+
+class _Call(NamedTuple):
+    file: str
+    line: int
+    place: int
+    operator: str
+    inputs: tuple[int, ...]
+
+
+class Watch(TorchDispatchMode):
+    """Notes what each operator gives; puts what is to be replaced in its place, and then only counts what it gives."""
+
+    supports_higher_order_operators = True
+
+    def __init__(self, own: Own, replaced: Mapping[int, torch.Tensor]) -> None:
+        super().__init__()
+        self.made: list[Made] = []
+        self.of: dict[int, int] = {}
+        """The number of the tensor that was made last with this id; the tensors are kept, so no id is used twice."""
+        self.own = own
+        self._replaced = replaced
+        self._kept: list[torch.Tensor] = []
+        self._sharing: dict[int, list[int]] = {}
+        """What was made in the same memory: views, and what was written in place."""
+        self._written: dict[int, list[int]] = {}
+        self._room = MAX_ALL_NUMBERS
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        name = getattr(func, "overloadpacket", func).__name__
+        inputs = set() if self._replaced else {n for one in _tensors((args, kwargs or {})) for n in self._behind(one)}
+        given = func(*args, **(kwargs or {}))
+        if name in _WITHOUT_NUMBERS:
+            if "empty" in name:
+                given.zero_()  # what stood in that memory differs from run to run
+            return given
+        noted = _Call(*self._place(), name, tuple(sorted(inputs)[:MAX_INPUTS]))
+        if isinstance(given, torch.Tensor):
+            return self._noted(given, noted)
+        if isinstance(given, tuple | list):
+            each = [self._noted(one, noted) if isinstance(one, torch.Tensor) else one for one in given]
+            return type(given)(each) if type(given) in (tuple, list) else given
+        return given
+
+    def _behind(self, tensor: torch.Tensor) -> list[int]:
+        memory = _memory(tensor)
+        number = self.of.get(id(tensor))
+        if number is None:
+            return self._sharing.get(memory, [])
+        return [number, *(one for one in self._written.get(memory, ()) if one > number)]
+
+    def _noted(self, tensor: torch.Tensor, call: "_Call") -> torch.Tensor:
+        number = len(self.made)
+        if number >= MAX_MADE or not call.line:
+            return tensor
+        new = self._replaced.get(number)
+        if new is not None:
+            new = new.to(tensor.dtype)
+            if not call.operator.endswith("_"):
+                tensor = new.clone()
+            elif tensor.shape == new.shape:
+                tensor.copy_(new)
+        numbers = tensor.numel()
+        too_many = numbers > MAX_NUMBERS or numbers > self._room
+        if self._replaced or too_many or tensor.is_complex() or tensor.layout != torch.strided:
+            values = torch.empty(0, dtype=torch.float64)
+        else:
+            self._room -= numbers
+            values = tensor.detach().to("cpu", torch.float64, copy=True).contiguous()
+        self.made.append(Made(call.file, call.line, call.operator, values, call.inputs, call.place))
+        self._kept.append(tensor)
+        self._sharing.setdefault(_memory(tensor), []).append(number)
+        if call.operator.endswith("_"):
+            self._written.setdefault(_memory(tensor), []).append(number)
+        self.of[id(tensor)] = number
+        return tensor
+
+    def _place(self) -> tuple[str, int, int]:
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None:
+            if self.own(frame.f_code.co_filename):
+                return frame.f_code.co_filename, frame.f_lineno, frame.f_lasti
+            frame = frame.f_back
+        return "", 0, 0
+
+
+def watched(call: Callable[[], Any], watch: Watch) -> Run:
+    """Runs the call, which gives what is compared; an error of the code is part of what it shows."""
+    run = Run(watch.made)
+
+    def returning(frame: FrameType, event: str, _: Any) -> None:
+        if event == "return" and watch.own(frame.f_code.co_filename):
+            run.returned = frame.f_code.co_filename, frame.f_lineno
+
+    before = sys.getprofile()
+    try:
+        with torch.no_grad(), watch:
+            sys.setprofile(returning)
+            try:
+                run.result = call()
+            finally:
+                sys.setprofile(before)
+    except Exception as error:
+        run.error = error
+    return run
+
+
+def made_ready(
+    thing: Callable[..., Any],
+    built: tuple[Any, ...] | None,
+    parameters: Mapping[str, torch.Tensor] | None,
+    arguments: tuple[Any, ...],
+) -> Callable[[], Any]:
+    """The call that is watched: of a function; or of an instance, which is built and gets its numbers within it."""
+
+    def call() -> Any:
+        target = thing
+        if built is not None:
+            target = thing(*built)
+            _load(target, parameters or {})
+        return target(*(arg.clone() if isinstance(arg, torch.Tensor) else copy.deepcopy(arg) for arg in arguments))
+
+    return call
+
+
+def _load(instance: Any, values: Mapping[str, torch.Tensor]) -> None:
+    own = dict(instance.named_parameters())
+    if own.keys() != values.keys():
+        raise TypeError("it has other parameters")
+    for name, parameter in own.items():
+        parameter.data = values[name].clone().view(parameter.shape)
+
+
+def _memory(tensor: torch.Tensor) -> int:
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except (NotImplementedError, RuntimeError):
+        return id(tensor)
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [one for item in value for one in _tensors(item)] if isinstance(value, tuple | list) else []
+
+
+@dataclass(frozen=True)
+class TellingCase:
+    """What is called, and with what."""
+
+    exercise: str
+    arguments: tuple[Any, ...]
+    built: tuple[Any, ...] | None = None
+    """What an instance is built with, where a class is asked for."""
+    parameters: Mapping[str, torch.Tensor] | None = None
+    """The numbers that it gets then."""
+
+
+TOLERANCE = 2e-5
+_INFINITE = 1e6
+"""Numbers further out are all as one: some hide a score by minus infinity, others by -1e9."""
+_NAN = 12345678.0
+
+
+@dataclass(frozen=True)
+class Right:
+    """One tensor of a right run."""
+
+    values: torch.Tensor
+    operator: str
+    number: int | None = None
+    """Its number in the solution's run; None in that of another right answer."""
+    step: str = ""
+    """What the solution calls it."""
+    is_part: bool = False
+    """Whether it is a slice of one that was made whole: of one head, or of one sequence."""
+
+
+@dataclass
+class Reference:
+    """What is known to be right of one telling case."""
+
+    case: TellingCase
+    result: list[torch.Tensor]
+    rights: list[Right]
+    before: dict[int, frozenset[int]]
+    """What each tensor of the solution's run was made of, and that of, to the beginning."""
+    inputs: dict[int, list[int]]
+    """What each tensor of the solution's run was made of, as far as it tells anything."""
+    scaled: list[torch.Tensor]
+    """What the solution scales later, scaled already."""
+    _by_shape: dict[tuple[int, ...], tuple[torch.Tensor, list[int]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        shapes: dict[tuple[int, ...], list[int]] = {}
+        for number, right in enumerate(self.rights):
+            shapes.setdefault(_squeezed(right.values.shape), []).append(number)
+        for shape, numbers in shapes.items():
+            self._by_shape[shape] = torch.stack([comparable(self.rights[n].values).flatten() for n in numbers]), numbers
+
+    def known(self, values: torch.Tensor) -> list[int]:
+        """Which of the right ones have exactly these numbers in these places."""
+        stacked, numbers = self._by_shape.get(_squeezed(values.shape), (None, []))
+        if stacked is None:
+            return []
+        one = comparable(values).flatten()
+        close = ((stacked - one).abs() <= TOLERANCE * (1 + one.abs())).all(dim=1)
+        return [number for number, is_close in zip(numbers, close.tolist(), strict=True) if is_close]
+
+    def is_scaled(self, values: torch.Tensor) -> bool:
+        """Whether it is something right times a number that the solution multiplies with later."""
+        squeezed = values.squeeze()
+        return any(one.shape == squeezed.shape and same(one, squeezed) for one in self.scaled)
+
+    def is_right(self, run: Run) -> bool:
+        """Whether a run ended with the right result."""
+        if run.error is not None:
+            return False
+        found = list(tensors_in(run.result))
+        return len(found) == len(self.result) and all(
+            one.shape == other.shape and not one.is_complex() and same(one, other)
+            for one, other in zip(found, self.result, strict=True)
+        )
+
+
+def comparable(values: torch.Tensor) -> torch.Tensor:
+    """The numbers as they are compared: whatever stands for infinity is one number."""
+    return values.double().clamp(-_INFINITE, _INFINITE).nan_to_num(_NAN)
+
+
+def same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors of as many numbers have the same ones."""
+    first, second = comparable(one.detach()).flatten(), comparable(other.detach()).flatten()
+    return bool(((first - second).abs() <= TOLERANCE * (1 + second.abs())).all())
+
+
+def distinct(rights: Iterable[Right]) -> list[Right]:
+    """Each tensor once, of the solution's run where it is there, and with a name where it has one.
+
+    Two that differ in the last of the digits compared may both stay.
+    """
+    found: dict[tuple[tuple[int, ...], bytes], Right] = {}
+    for right in rights:
+        if right.values.numel():
+            digits = comparable(right.values).round(decimals=4) + 0.0  # of minus zero: zero
+            key = tuple(right.values.shape), digits.numpy().tobytes()
+            if key not in found or (right.step and not found[key].step):
+                found[key] = right
+    return list(found.values())
+
+
+def parts_of(rights: list[Right]) -> list[Right]:
+    """One head's, one sequence's and one token's share of what is right."""
+    parts: list[Right] = []
+    for right in rights:
+        for values in _slices(right.values):
+            parts.append(Right(values, right.operator, is_part=True))
+    return parts
+
+
+def _slices(values: torch.Tensor, first: int = 0, depth: int = 2) -> Iterable[torch.Tensor]:
+    for dim in range(first, values.dim() - 1) if depth else ():
+        for index in range(values.shape[dim] if values.shape[dim] > 1 else 0):
+            one = values.select(dim, index)
+            yield one
+            yield from _slices(one, dim, depth - 1)
+
+
+def all_before(made: Sequence[Made]) -> dict[int, frozenset[int]]:
+    before: dict[int, frozenset[int]] = {}
+    for number, one in enumerate(made):
+        before[number] = frozenset(one.inputs).union(*(before[other] for other in one.inputs if other < number))
+    return before
+
+
+def is_mask(values: torch.Tensor) -> bool:
+    """Whether there are but two numbers in it, one of them nothing."""
+    if values.numel() < 2 or values.dim() < 2:
+        return False
+    found = comparable(values).unique()
+    return len(found) == 2 and bool((found == 0).any())
+
+
+def sorted_sizes(values: torch.Tensor) -> tuple[int, ...]:
+    """The sizes other than 1, in order."""
+    return tuple(sorted(size for size in values.shape if size != 1))
+
+
+def _squeezed(shape: Iterable[int]) -> tuple[int, ...]:
+    return tuple(size for size in shape if size != 1)
+
+
+MAX_RUNS = 120
+"""Of one answer, all attempts together."""
+
+_FINITE = 1e6
+MOST_TURNS, MOST_STEPS = 4, 6
+"""Of a loop whose turns each make another step."""
+
+Again = Callable[[Mapping[int, torch.Tensor]], Run]
+"""Runs the answer once more, with some of the tensors that it makes replaced."""
+
+_MAKE_NEW = ("_like", "zeros", "ones", "full", "arange", "eye", "scalar_tensor", "fill_", "zero_")
+"""How the operators are called that take only a shape of what they are given."""
+_SHAPING = {
+    "view", "_unsafe_view", "reshape", "transpose", "permute", "t", "expand", "unsqueeze", "squeeze", "clone", "slice",
+    "select", "split", "unbind", "_to_copy", "as_strided", "_reshape_alias", "split_with_sizes", "movedim", "chunk",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Located:
+    """Where an answer goes wrong."""
+
+    file: str
+    lines: tuple[int, ...]
+    """One; or two that do not fit each other, as where a mask is made and where it is used the other way round."""
+    made: torch.Tensor
+    """What is there."""
+    step: str
+    """What the solution calls it, or what it makes of it next; empty where that is not known."""
+    expected: torch.Tensor | None
+    """What should be there, as it would stand in the place of what is."""
+    right_so_far: dict[str, int]
+    """The solution's steps that were made as they should be by then, with their lines."""
+    how: str
+
+
+def locate(reference: Reference, again: Again) -> Located | None:
+    """The line where the answer goes wrong on the reference's case; None where it does not, or no line can be told."""
+    run = again({})
+    return None if reference.is_right(run) else _Search(reference, run, again).found()
+
+
+@dataclass(frozen=True)
+class _Mended:
+    number: int
+    right: Right
+    values: torch.Tensor
+
+
+class _Search:
+    def __init__(self, reference: Reference, run: Run, again: Again) -> None:
+        self._reference = reference
+        self._run = run
+        self._made = run.made
+        self._again = again
+        self._left = MAX_RUNS
+        self._before = all_before(run.made)
+        self._known = [reference.known(made.values) for made in run.made]
+        self._present = {right for known in self._known for right in known}
+        self._scaled = [
+            not known and reference.is_scaled(made.values) for known, made in zip(self._known, run.made, strict=True)
+        ]
+        self._neutral = list[bool]()
+        for made in run.made:
+            self._neutral.append(self._is_neutral(made))
+        self._call_of = _calls(run.made)
+        self._calls: dict[tuple[int | str, ...], list[int]] = {}
+        for number, call in enumerate(self._call_of):
+            self._calls.setdefault(call, []).append(number)
+        self._mask = [is_mask(made.values) for made in run.made]
+        self._comes_right = {
+            earlier
+            for number, known in enumerate(self._known)
+            if known and not self._neutral[number] and not self._mask[number]
+            for earlier in self._before[number]
+        }
+        """What something right was made of: it is right, whether known or not."""
+
+    def found(self) -> Located | None:
+        mended: _Mended | None = None
+        for number in range(len(self._made)):
+            if mended and mended.number in self._before[number]:
+                continue
+            mended = self._mend(number, only_masks=mended is not None) or mended
+        if self._left <= 0:
+            return None
+        if mended is None:
+            return self._all_in_one_line() or self._returned_too_early()
+        return self._located(mended)
+
+    def _is_neutral(self, made: Made) -> bool:
+        """Whether it tells nothing: a number alone, or the same one everywhere that was made of nothing that tells."""
+        values = made.values
+        if not values.numel():
+            return True
+        if values.numel() == 1:
+            return bool(values == values.round()) and all(self._neutral[one] for one in made.inputs)
+        if bool((values != values.flatten()[0]).any()):
+            return False
+        return any(part in made.operator for part in _MAKE_NEW) or all(self._neutral[one] for one in made.inputs)
+
+    def _mend(self, number: int, *, only_masks: bool) -> _Mended | None:
+        """What makes the run right in the place of this tensor; of one made in a loop, in that of all of them."""
+        turns = self._turns(number)
+        shaping = self._made[number].operator in _SHAPING
+        ways: Iterator[tuple[Right, torch.Tensor, dict[int, torch.Tensor]]] = iter(())
+        if len(turns) > 1 and number == turns[0] and self._is_unknown(number):
+            ways = self._in_their_places(turns)
+        if len(turns) == 1 or shaping:
+            alone = ((right, values, {number: values}) for right, values in self._in_its_place(number, only_masks))
+            ways = chain(ways, alone)
+        for right, values, replaced in ways:
+            if self._left <= 0:
+                return None
+            self._left -= 1
+            if self._reference.is_right(self._again(replaced)):
+                return _Mended(number, right, values)
+        return None
+
+    def _turns(self, number: int) -> list[int]:
+        """The tensors that the same call made, in a loop or in a function that is called more than once."""
+        return self._calls[self._call_of[number]]
+
+    def _in_their_places(self, turns: list[int]) -> Iterator[tuple[Right, torch.Tensor, dict[int, torch.Tensor]]]:
+        """What could be right in the places of all that a loop made: something right, cut up."""
+        shapes = {self._made[one].values.shape for one in turns}
+        if len(shapes) != 1:
+            return
+        (shape,) = shapes
+        yield from self._steps_in_turn(turns, shape)
+        if len(turns) == len(self._reference.result) and all(one.shape == shape for one in self._reference.result):
+            results = self._reference.result
+            yield Right(results[0], ""), results[0], dict(zip(turns, results, strict=True))
+        for right in self._reference.rights:
+            if right.is_part or is_mask(right.values) or right.values.numel() != len(turns) * shape.numel():
+                continue
+            squeezed = right.values.squeeze()
+            for order in permutations(range(squeezed.dim())):
+                turned = squeezed.permute(order)
+                if turned.shape[turned.dim() - len(_squeezed_in_locating(shape)) :] == _squeezed_in_locating(shape):
+                    pieces = turned.reshape(len(turns), *shape)
+                    yield right, pieces[0], dict(zip(turns, pieces, strict=True))
+
+    def _steps_in_turn(
+        self, turns: list[int], shape: torch.Size
+    ) -> Iterator[tuple[Right, torch.Tensor, dict[int, torch.Tensor]]]:
+        """Steps of the solution, one for each turn, as queries, keys and values are often made."""
+        steps = [right for right in self._reference.rights if right.step and right.values.numel() == shape.numel()]
+        if not 1 < len(turns) <= MOST_TURNS or len(steps) > MOST_STEPS:
+            return
+        for some in combinations(sorted(steps, key=lambda one: one.number or 0), len(turns)):
+            if len({right.values.shape for right in some}) != 1:
+                continue
+            for order in permutations(range(some[0].values.dim())):
+                turned = [right.values.permute(order) for right in some]
+                if _squeezed_in_locating(turned[0].shape) == _squeezed_in_locating(shape):
+                    pieces = [one.reshape(shape) for one in turned]
+                    yield some[0], pieces[0], dict(zip(turns, pieces, strict=True))
+            if some[0].values.shape != shape:
+                pieces = [right.values for right in some]
+                yield some[0], pieces[0], dict(zip(turns, pieces, strict=True))
+
+    def _in_its_place(self, number: int, only_masks: bool) -> Iterator[tuple[Right, torch.Tensor]]:
+        """What could be right in the place of a tensor, likely ones first."""
+        made = self._made[number]
+        rights = self._reference.rights
+        if self._mask[number] or self._is_last_constant(number):
+            yield from self._masks(made)
+            return
+        if self._neutral[number] or self._scaled[number]:
+            return
+        if number in self._comes_right and not self._known[number]:
+            return
+        if known := self._known[number]:
+            for right in rights if not only_masks else ():
+                if right.number is not None and self._beside(known, right) and right.values.shape == made.values.shape:
+                    yield right, right.values
+            return
+        wanted = [(n, right) for n, right in enumerate(rights) if not right.is_part and not is_mask(right.values)]
+        wanted.sort(key=lambda one: (one[1].number is None, one[0] in self._present, one[1].operator != made.operator))
+        scaled = [Right(one, "mul") for one in self._reference.scaled if one.numel() == made.values.numel()]
+        seen = [made.values]
+        own = [right for _, right in wanted if right.number is not None]
+        others = [right for _, right in wanted if right.number is None]
+        for right in (*own, *scaled, *others):
+            for values in _arrangements(right, made):
+                if not any(one.shape == values.shape and same(one, values) for one in seen):
+                    seen.append(values)
+                    yield right, values
+
+    def _is_last_constant(self, number: int) -> bool:
+        """Whether it is the same everywhere, as a mask never is, and no mask was made of it."""
+        made = self._made[number]
+        if made.values.dim() < 2 or made.values.numel() < 2 or not self._neutral[number]:
+            return False
+        return not any(
+            number in self._before[later] and self._mask[later] for later in range(number + 1, len(self._made))
+        )
+
+    def _masks(self, made: Made) -> Iterator[tuple[Right, torch.Tensor]]:
+        seen = [made.values]
+        shape = _squeezed_in_locating(made.values.shape)
+        for right in self._reference.rights:
+            size = right.values.squeeze()
+            if right.is_part or not is_mask(size) or tuple(size.shape) != shape[max(len(shape) - size.dim(), 0) :]:
+                continue
+            hidden = size != 0
+            filled = made.values[made.values != 0].flatten()[:1].item() if bool((made.values != 0).any()) else 1.0
+            for one in (hidden, ~hidden):
+                values = torch.where(one, filled, 0.0).to(made.values.dtype).expand(shape).reshape(made.values.shape)
+                if not any(torch.equal(other, values) for other in seen):
+                    seen.append(values)
+                    yield right, values
+
+    def _beside(self, known: list[int], right: Right) -> bool:
+        """Whether this one neither comes of what is known of the tensor nor is what it comes of."""
+        if right.is_part or right.number is None or is_mask(right.values):
+            return False
+        before = self._reference.before
+        numbers = [n for one in known if (n := self._reference.rights[one].number) is not None]
+        return bool(numbers) and all(
+            n != right.number and n not in before[right.number] and right.number not in before[n] for n in numbers
+        )
+
+    def _located(self, mended: _Mended) -> Located | None:
+        number, made = mended.number, self._made[mended.number]
+        for one in self._before[number]:
+            # What came before may be where it went wrong, if it is not known to be right.
+            if self._may_be_wrong(one) and self._made[one].line != made.line:
+                return None
+        lines = {made.line}
+        if self._mask[number] and self._known[number]:
+            # It is right for those who use it the other way round: the two do not fit, and either may be meant.
+            lines |= {self._made[one].line for one in self._before[number] if self._mask[one]}
+            lines |= {self._made[one].line for one in self._users(number)}
+            if len(lines) > 2:
+                return None
+        turns = self._turns(number)
+        inputs = {one for turn in turns for one in self._made[turn].inputs if self._made[one].line != made.line}
+        if len(turns) > 1 and any(self._is_only_a_part(one) for one in inputs):
+            return None  # one of another may stand in its place
+        is_missing = len(turns) == 1 and len(lines) == 1 and self._is_missing_before(mended.right)
+        elsewhere = {one for one in self._before[number] if self._made[one].line != made.line}
+        known = [one for one in elsewhere if self._known[one] and not self._mask[one] and not self._neutral[one]]
+        if is_missing and known:
+            lines.add(self._made[max(known)].line)
+        there, needed = made.values, mended.values
+        named = self._next_step(mended.right)
+        if named is not None:
+            # Better than what is on the way to it: what the line makes in the end, if it is that.
+            same_line = [n for n in range(number, len(self._made)) if self._made[n].line == made.line]
+            for last in reversed(same_line):
+                if self._made[last].values.shape == named.values.shape and not self._mask[last]:
+                    there, needed = self._made[last].values, named.values
+                    break
+        step = named.step if named else ""
+        return Located(
+            made.file,
+            tuple(sorted(lines)),
+            there,
+            step,
+            needed,
+            self._steps(number),
+            "missing" if is_missing else "mended",
+        )
+
+    def _is_only_a_part(self, number: int) -> bool:
+        known = self._known[number]
+        return bool(known) and all(self._reference.rights[one].is_part for one in known)
+
+    def _is_missing_before(self, right: Right) -> bool:
+        """Whether what the solution makes it of was not made either: then a step is missing, in whichever line."""
+        if right.number is None:
+            return False
+        there = {self._reference.rights[one].number for one in self._present}
+        return any(one not in there for one in self._reference.inputs[right.number])
+
+    def _next_step(self, right: Right) -> Right | None:
+        """The first of the solution's steps that this is, or that is made of it."""
+        if right.number is None:
+            return None
+        before = self._reference.before
+        steps = [one for one in self._reference.rights if one.step and one.number is not None]
+        later = [one for one in steps if one.number == right.number or right.number in before[one.number or 0]]
+        return min(later, key=lambda one: one.number or 0, default=None)
+
+    def _is_in_a_loop(self, number: int) -> bool:
+        return len(self._turns(number)) > 1 and self._made[number].operator not in _SHAPING
+
+    def _users(self, number: int) -> set[int]:
+        """What comes of a mask, up to what is none itself."""
+        masks, users = {number}, set[int]()
+        for later in range(number + 1, len(self._made)):
+            if masks.intersection(self._made[later].inputs):
+                users.add(later)
+                if self._mask[later]:
+                    masks.add(later)
+        return users
+
+    def _unknown(self) -> list[int]:
+        return [number for number in range(len(self._made)) if self._is_unknown(number)]
+
+    def _may_be_wrong(self, number: int) -> bool:
+        """Whether it is not known for right: what is only like something right, or overflows, may be what is wrong."""
+        if self._known[number] or self._neutral[number] or self._mask[number]:
+            return False
+        is_finite = bool(self._made[number].values.abs().le(_FINITE).all())
+        return number not in self._comes_right or not is_finite
+
+    def _is_unknown(self, number: int) -> bool:
+        fine = self._known[number] or self._neutral[number] or self._scaled[number]
+        return not fine and number not in self._comes_right
+
+    def _all_in_one_line(self) -> Located | None:
+        """Where all but what one line makes is known to be right."""
+        unknown = self._unknown()
+        if self._run.error is not None or len({self._made[one].line for one in unknown}) != 1:
+            return None
+        if any(self._mask):
+            return None
+        made = self._made[unknown[-1]]
+        if self._run.returned != (made.file, made.line):
+            return None
+        if any(self._is_in_a_loop(one) for number in unknown for one in (number, *self._before[number])):
+            return None
+        return Located(made.file, (made.line,), made.values, "", None, self._steps(unknown[0]), "one line")
+
+    def _returned_too_early(self) -> Located | None:
+        """Where all that was made is right, and what is returned is not the last of it."""
+        results = list(tensors_in(self._run.result))
+        if self._run.error is not None or self._run.returned is None or len(results) != len(self._reference.result):
+            return None
+        if self._unknown() or any(self._reference.rights[one].is_part for known in self._known for one in known[:1]):
+            return None
+        for one, right in zip(results, self._reference.result, strict=True):
+            if one.shape == right.shape and same(one, right):
+                continue
+            if not self._reference.known(one) or is_mask(one):
+                return None
+            file, line = self._run.returned
+            return Located(file, (line,), one, "", right, self._steps(len(self._made)), "returned")
+        return None
+
+    def _steps(self, until: int) -> dict[str, int]:
+        steps: dict[str, int] = {}
+        for number, known in enumerate(self._known[:until]):
+            for one in known:
+                if step := self._reference.rights[one].step:
+                    steps.setdefault(step, self._made[number].line)
+        return steps
+
+
+def _calls(made: Sequence[Made]) -> list[tuple[int | str, ...]]:
+    """For each tensor, the call that made it, the same in each turn of a loop, and its number among what that gave."""
+    calls: list[tuple[int | str, ...]] = []
+    for number, one in enumerate(made):
+        before = made[number - 1] if number else None
+        same_call = before is not None and (one.line, one.place, one.operator, one.inputs) == (
+            before.line, before.place, before.operator, before.inputs
+        )  # fmt: skip
+        place = int(calls[-1][-1]) + 1 if same_call and one.inputs else 0
+        calls.append((one.line, one.place, one.operator, place))
+    return calls
+
+
+def _arrangements(right: Right, made: Made) -> Iterator[torch.Tensor]:
+    """What is right, as it would stand in the place of what was made."""
+    values = right.values
+    if sorted(_squeezed_in_locating(values.shape)) == sorted(_squeezed_in_locating(made.values.shape)):
+        squeezed = values.squeeze()
+        for order in permutations(range(squeezed.dim())):
+            turned = squeezed.permute(order)
+            if _squeezed_in_locating(turned.shape) == _squeezed_in_locating(made.values.shape):
+                yield turned.reshape(made.values.shape)
+        if values.shape != made.values.shape:
+            yield values
+    elif values.numel() == made.values.numel() or right.operator == made.operator:
+        yield values
+
+
+def _squeezed_in_locating(shape: torch.Size) -> tuple[int, ...]:
+    return tuple(size for size in shape if size != 1)
+
+
+MAX_LINE = 100
+"""Characters of a line that is quoted."""
+_SHOWN = 4
+
+Source = Callable[[str, int], str]
+"""The text of a line of a file; empty where it is not known."""
+
+
+def told(located: Located, case: TellingCase, source: Source) -> str:
+    """Lines of plain text, as wide as they must be; no number in them is of a hidden case."""
+    right = [(step, f"as it should be      (line {line})") for step, line in located.right_so_far.items()]
+    step = located.step or ("the result" if located.how == "returned" else _lines(located.lines))
+    steps = [
+        said
+        for (name, line), said in zip(located.right_so_far.items(), right, strict=True)
+        if name != step and line not in located.lines
+    ]
+    width = max(len(name) for name, _ in [*steps, (step, "")])
+    rows = [f"{name:{width}}  {said}" for name, said in steps]
+    where = "" if step == _lines(located.lines) else f"  ({_lines(located.lines)})"
+    rows.append(f"{step:{width}}  not as it should be{where}")
+    rows += [f"  line {line}: {quoted}" for line in located.lines if (quoted := _quoted(source(located.file, line)))]
+    rows += ["", f"Tried on {_case(case)}"]
+    if located.how == "missing" and len(located.lines) > 1:
+        rows.append("What the first line makes is right. A step is missing before the other has made what is needed.")
+    elif len(located.lines) > 1:
+        rows.append("These lines do not fit each other: what the first makes, the other uses the other way round.")
+    elif located.how == "returned":
+        rows.append("What is made is right as far as it goes; what is returned is not the last of it.")
+    rows.append(f"  made:   {_tensor(located.made)}")
+    if located.expected is not None:
+        rows.append(f"  needed: {_tensor(located.expected)}")
+    rows += [f"  {one}" for one in _seen(located)]
+    return "\n".join(rows)
+
+
+def _lines(lines: Sequence[int]) -> str:
+    return f"line {lines[0]}" if len(lines) == 1 else f"lines {' and '.join(map(str, lines))}"
+
+
+def _quoted(line: str) -> str:
+    line = line.strip()
+    return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…"
+
+
+def _case(case: TellingCase) -> str:
+    args = ", ".join(map(_argument_in_told, case.arguments))
+    built = "" if case.built is None else f"({', '.join(map(str, case.built))})"
+    return f"`{case.exercise}{built}` with {args}." if built else f"`{case.exercise}({args})`."
+
+
+def _argument_in_told(arg: Any) -> str:
+    return f"a tensor of shape {tuple(arg.shape)}" if isinstance(arg, torch.Tensor) else repr(arg)[:MAX_LINE]
+
+
+def _tensor(values: torch.Tensor) -> str:
+    if values.dim() == 0:
+        return f"the number {float(values):.4g}"
+    first = ", ".join(f"{number:.4g}" for number in values.flatten()[:_SHOWN].tolist())
+    more = ", …" if values.numel() > _SHOWN else ""
+    return f"shape {tuple(values.shape)}, beginning with {first}{more}" if first else f"shape {tuple(values.shape)}"
+
+
+def _seen(located: Located) -> list[str]:
+    """What can be said of the numbers without knowing the code."""
+    made, needed = located.made, located.expected
+    if needed is None or made.shape != needed.shape or made.dim() == 0 or not made.numel():
+        return []
+    if bool(made.isnan().any()) and not bool(needed.isnan().any()):
+        return ["There are NaN in it, which come of infinity minus infinity, or of 0 / 0."]
+    return [*_of_rows(made, needed), *_of_a_factor(made, needed)]
+
+
+def _of_rows(made: torch.Tensor, needed: torch.Tensor) -> list[str]:
+    sums, right = made.sum(dim=-1), needed.sum(dim=-1)
+    ones = torch.ones_like(right)
+    if not torch.allclose(right, ones, atol=1e-4):
+        return []
+    if not torch.allclose(sums, ones, atol=1e-4):
+        return ["Its rows do not sum to 1; they should."]
+    largest, should = float(made.amax(dim=-1).mean()), float(needed.amax(dim=-1).mean())
+    if abs(largest - should) < 0.02:
+        return []
+    how = "too even" if largest < should else "too uneven"
+    return [f"Each row sums to 1, but they are {how}: the largest of a row is {largest:.2f}, and should be {should:.2f}"
+            ", on average."]  # fmt: skip
+
+
+def _of_a_factor(made: torch.Tensor, needed: torch.Tensor) -> list[str]:
+    there = needed.isfinite() & made.isfinite() & (needed.abs() > 1e-6)
+    if int(there.sum()) < 2 or not torch.equal(needed.isfinite(), made.isfinite()):
+        return []
+    ratio = made[there] / needed[there]
+    if not torch.allclose(ratio, ratio[0].expand_as(ratio), rtol=1e-3):
+        return []
+    return [f"It is {float(ratio[0]):.4g} times what is needed."]
+
+
+BY_HAND: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "shifted": lambda values: values - values.amax(dim=-1, keepdim=True),
+    "exponentials": torch.exp,
+    "sums": lambda values: values.sum(dim=-1, keepdim=True),
+}
+"""What a softmax by hand makes of scores."""
+OUT_OF_SCALE = {-(2**23): -torch.inf, 2**23 - 1: torch.inf, 1 - 2**23: torch.nan}
+"""What no number of 24 bits can say."""
+LARGEST = 2**23 - 2
+
+
+def read_reference(written: Mapping[str, Any], operators: Sequence[str], case: TellingCase) -> Reference:
+    """The reference again. operators: their names, which stand in what is written as numbers."""
+    given = given_in(case)
+    rights: list[Right] = []
+    for one in written["rights"]:
+        operator = operators[one["operator"]]
+        rights.append(Right(read_tensor(one, given, rights), operator, one.get("number"), one.get("step", "")))
+    return Reference(
+        case,
+        [read_tensor(one, given, rights) for one in written["result"]],
+        distinct([*rights, *parts_of(rights)]),
+        {number: frozenset(numbers) for number, numbers in enumerate(written["before"])},
+        dict(enumerate(written["inputs"])),
+        [rights[of].values.squeeze() * by for of, by in written["scaled"]],
+    )
+
+
+def given_in(case: TellingCase) -> list[torch.Tensor]:
+    """The tensors that an answer is given: arguments and parameters."""
+    found = [arg for arg in case.arguments if isinstance(arg, torch.Tensor)] + list((case.parameters or {}).values())
+    return [one.double() for one in found]
+
+
+def read_tensor(written: Mapping[str, Any], given: Sequence[torch.Tensor], earlier: Sequence[Right]) -> torch.Tensor:
+    """One tensor, in float64."""
+    if "given" in written or "of" in written:
+        values = given[written["given"]] if "given" in written else earlier[written["of"]].values
+        return _made_of(values, written)
+    if "whole" in written:
+        return torch.tensor(written["whole"], dtype=torch.float64).reshape(written["shape"])
+    return numbers_in(written).reshape(written["shape"])
+
+
+def _made_of(values: torch.Tensor, written: Mapping[str, Any]) -> torch.Tensor:
+    """What is said to be another tensor: a part of it, filled in, turned, scaled, or made of it by hand."""
+    if "by hand" in written:
+        return BY_HAND[written["by hand"]](values)
+    if "part" in written:
+        values = values.narrow(*written["part"])
+    if "order" in written:
+        values = values.squeeze().permute(written["order"])
+    values = values.reshape(written.get("shape", values.shape)) * written.get("times", 1.0)
+    if "filled" in written:
+        hidden = torch.tensor([digit == "1" for digit in f"{int(written['hidden'], 16):0{values.numel()}b}"])
+        values = torch.where(hidden.reshape(values.shape), float(written["filled"]), values)
+    return values
+
+
+def numbers_in(written: Mapping[str, Any]) -> torch.Tensor:
+    """Numbers that are written out: 24 bits each, as so many of a unit; or as float32, where there is none."""
+    held = torch.frombuffer(bytearray(base64.b85decode(written["packed"])), dtype=torch.uint8)
+    if "unit" not in written:
+        return held.view(torch.float32).double()
+    first, second, third = held.reshape(-1, 3).long().unbind(1)
+    counts = first + (second << 8) + (third << 16) - 2**23
+    values: torch.Tensor = counts.double() * float(written["unit"])
+    for count, said in OUT_OF_SCALE.items():
+        values[counts == count] = said
+    return values
+
+
+LIBRARY_SOFTMAX = "library softmax"
+LIBRARY_ATTENTION = "library attention"
+
+_PATTERNS = {
+    LIBRARY_SOFTMAX: re.compile(r"\w*(soft(max|min)|log(cum)?sumexp)\w*", re.I),
+    LIBRARY_ATTENTION: re.compile(
+        r"\w*(attention|attn|sdpa_dense|_sfdp_pattern)\w*|_transformer_encoder_layer_fwd", re.I
+    ),
+}
+_CLASSES = {
+    LIBRARY_SOFTMAX: re.compile(r"soft(max|min)|stickbreaking", re.I),
+    LIBRARY_ATTENTION: re.compile(r"attention|attn", re.I),
+}
+LIBRARIES = _PATTERNS.keys()
+"""What an exercise may forbid."""
+_NOT_ATTENTION = re.compile(r"(register|activate|restore|list|current)_\w*")
+"""These choose a kernel, and run none."""
+
+_seen_in_library_calls: set[str] = set()
+
+
+@cache
+def library_of(name: str) -> str | None:
+    """The library that an operator or a function of this name belongs to, if it is one of those that are noted."""
+    if _NOT_ATTENTION.fullmatch(name):
+        return None
+    return next((library for library, pattern in _PATTERNS.items() if pattern.fullmatch(name)), None)
+
+
+def library_of_class(name: str) -> str | None:
+    """The library that a class of this name computes what belongs to, as a `SoftmaxTransform` and its kin do."""
+    return next((library for library, pattern in _CLASSES.items() if pattern.search(name)), None)
+
+
+def note(library: str) -> None:
+    """One of the library's functions begins to run."""
+    _seen_in_library_calls.add(library)
+
+
+def taken() -> list[str]:
+    """The libraries that ran since this was last asked."""
+    found = sorted(_seen_in_library_calls)
+    _seen_in_library_calls.clear()
+    return found
+
+
+def _noted(name: str) -> None:
+    library = library_of(name)
+    if library:
+        note(library)
+
+
+class _OperatorsWatched(OperatorMode):
+    """Operators, whoever calls them: autograd and methods of tensors too."""
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        _noted(name_of(func))
+        return func(*args, **(kwargs or {}))
+
+
+class _FunctionsWatched(TorchFunctionMode):
+    """Functions of torch's that end in operators of other names."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        _noted(getattr(func, "__name__", ""))
+        return func(*args, **(kwargs or {}))
+
+
+@contextmanager
+def libraries_watched(found: set[str]) -> Iterator[None]:
+    """Adds to `found` the libraries that run meanwhile."""
+    taken()
+    with _FunctionsWatched(), _OperatorsWatched():
+        yield
+    found.update(taken())
+
+
+class Expected:
+    """A reference value, and how close to it a right answer comes."""
+
+    def __init__(self, value: Any, tolerance: float) -> None:
+        self.value = value
+        self.tolerance = tolerance
+
+    def __getitem__(self, index: Any) -> "Expected":
+        return Expected(self.value[index], self.tolerance)
+
+
+ORDINALS = ("first", "second", "third", "fourth")
+
+
+def expecting(value: Any, tolerance: float) -> Any:
+    """The value with every tensor in it as one that is expected."""
+    if isinstance(value, tuple | list):
+        items = [expecting(item, tolerance) for item in value]
+        return tuple(items) if isinstance(value, tuple) else items
+    if isinstance(value, dict):
+        return {key: expecting(item, tolerance) for key, item in value.items()}
+    return Expected(value.detach(), tolerance) if isinstance(value, torch.Tensor) else value
+
+
+def close(one: torch.Tensor, other: torch.Tensor, tolerance: float) -> torch.Tensor:
+    """Where two tensors of one shape have the same numbers, or the same infinity, or none."""
+    return torch.isclose(one, other, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+def difference(
+    actual: Any,
+    expected: Any,
+    named: Callable[[Any], str],
+    told: Callable[[torch.Tensor, torch.Tensor, torch.Tensor], str],
+    *,
+    tolerance: float | None = None,
+    what: str = "The result",
+) -> str | None:
+    """How a value differs from what is expected, one tensor or a tuple of them; None where it does not.
+
+    named: what a value is. told: how two tensors differ, given where they are close. tolerance: in the place of the
+    expected values' own.
+    """
+    if isinstance(expected, tuple):
+        if not isinstance(actual, tuple | list) or len(actual) != len(expected):
+            return f"{what} is {named(actual)}; {len(expected)} tensors are expected."
+        each = (
+            difference(one, other, named, told, tolerance=tolerance, what=f"The {nth} result")
+            for nth, one, other in zip(ORDINALS, actual, expected, strict=False)
+        )
+        return next(filter(None, each), None)
+    shape = tuple(expected.value.shape)
+    if not isinstance(actual, torch.Tensor):
+        return f"{what} is {named(actual)}; a tensor of shape {shape} is expected."
+    if actual.shape != shape:
+        return f"{what} has shape {tuple(actual.shape)}; {shape} is expected."
+    if actual.is_complex():
+        return f"{what} is complex; real numbers are expected."
+    tolerance = expected.tolerance if tolerance is None else tolerance
+    actual, right = actual.detach().to("cpu", torch.float64), expected.value.double()
+    if bool(((actual - right).abs() < tolerance * (1 + right.abs())).all()):
+        return None  # as mostly; what follows takes ten times as long, and knows infinity and NaN
+    alike = close(actual, right, tolerance)
+    return None if bool(alike.all()) else f"{what} {told(actual, right, alike)}"
+
+
+def oddly_shaped(actual: Any, expected: Any, tolerance: float | None = None) -> bool:
+    """Whether the numbers are right, and stand in a shape with a dimension of size 1 too many or too few."""
+    if isinstance(expected, tuple):
+        several = isinstance(actual, tuple | list) and len(actual) == len(expected)
+        return several and all(
+            _same(one, other, tolerance) or oddly_shaped(one, other, tolerance)
+            for one, other in zip(actual, expected, strict=True)
+        )
+    if not isinstance(actual, torch.Tensor) or actual.shape == expected.value.shape:
+        return False
+    return _same(actual.squeeze(), Expected(expected.value.squeeze(), expected.tolerance), tolerance)
+
+
+def _same(actual: Any, expected: Any, tolerance: float | None) -> bool:
+    return difference(actual, expected, str, lambda *_: "differs", tolerance=tolerance) is None
 
 
 _SIGMAS = 6
@@ -881,7 +1856,7 @@ def weights_dropped(call: Call) -> None:
     p, shape, names = rule["p"], [size for _, size in rule["view"]], [name for name, _ in rule["view"]]
     result, whole = (one.detach().double().reshape(shape) for one in (call.value, call.whole))
     if not bool(result.isfinite().all() & whole.isfinite().all()):
-        raise Wrong(NOT_FINITE)
+        raise Wrong("Some weights are NaN or infinite. Is a whole row hidden, or something divided by 0?")
     seen, gone = whole != 0, result == 0
     if bool((~seen & ~gone).any()):
         raise Wrong("In training there is weight where in evaluation there is none.")
@@ -891,7 +1866,7 @@ def weights_dropped(call: Call) -> None:
             raise Wrong("Numbers of the values or of the result are dropped; it is weights that should be.")
     share = float(gone[seen].double().mean())
     if share in (0.0, 1.0):
-        raise Wrong(ALL_DROPPED if share else NONE_DROPPED)
+        raise Wrong("Every weight is dropped." if share else "No weight is dropped: none is 0.")
     for dim, name in enumerate(names):
         both = seen & seen.roll(1, dim)
         if name != "copy" and bool(both.any()) and bool((gone == gone.roll(1, dim))[both].all()) and shape[dim] > 1:
@@ -899,13 +1874,13 @@ def weights_dropped(call: Call) -> None:
     entries = int(seen.sum()) / (2 if "copy" in names else 1)
     if _far(share, p, entries):
         if not _far(share, 1 - p, entries):
-            raise Wrong(TURNED_ROUND)
-        raise Wrong(ANOTHER_SHARE)
+            raise Wrong("A share of 1-p is dropped, and p is kept: it is the other way round.")
+        raise Wrong("Another share of the weights is dropped than p.")
     kept = seen & ~gone
     if not torch.allclose(result[kept], whole[kept] / (1 - p), rtol=1e-4, atol=0):
         if torch.allclose(result[kept], whole[kept], rtol=1e-4, atol=0):
-            raise Wrong(NOT_RESCALED)
-        raise Wrong(CHANGED)
+            raise Wrong("The kept weights are as they were; divide them by 1-p, so that their sum stays as it was.")
+        raise Wrong("The kept weights are neither as they were nor divided by 1-p.")
     if rule.get("freely"):
         _freely(gone, names)
     if call.gradients and not _flows(call):
@@ -941,22 +1916,18 @@ def not_counted_out(calls: list[Call]) -> None:
     """Of weights that stand alone not always as many fall: how many do is chance."""
     fallen = {int((call.value == 0).sum()) for call in calls}
     if len(fallen) == 1:
-        raise Wrong(always_as_many(len(calls)))
+        raise Wrong(f"Each of {len(calls)} calls drops as many weights; each weight is dropped on its own.")
 
 
 def _flows(call: Call) -> bool:
     gradient, weights = call.gradients[0], call.args[0]
     if gradient is None:
-        raise Wrong(DETACHED)
+        raise Wrong("No gradient arrives at the weights: is the result detached from them somewhere?")
     return bool(torch.allclose(gradient.double() * weights.double(), call.value.detach().double(), rtol=1e-4))
 
 
 _USUAL = 1e-4
 """How close a result must come where an example does not say."""
-
-
-_FAR = 1e6
-"""Numbers from here on are written with a power of ten."""
 
 
 def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | None = None) -> Trial:
@@ -978,7 +1949,7 @@ def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | 
             if "parameters" in looks_at:
                 _parameters(found, step["right"])
     if "other parameters" in looks_at and _all_alike(parameters):
-        raise Wrong(SAME_WEIGHTS)
+        raise Wrong("The weights are the same under every seed: is one set inside the class?")
     if "steady" in looks_at:
         _steady(calls)
     if "counted" in looks_at:
@@ -999,7 +1970,7 @@ def _taken(trial: Trial, step: Step) -> Any:
         if not kinds & set(step["refuses"]) or is_stub(error):
             raise
         return None
-    raise Wrong(RAISES_NOTHING)
+    raise Wrong("It raises nothing.")
 
 
 def is_stub(error: BaseException) -> bool:
@@ -1043,19 +2014,13 @@ def _entries(actual: dict[Any, Any], expected: dict[Any, Any]) -> str | None:
 
 def _first_place(actual: torch.Tensor, expected: torch.Tensor, close: torch.Tensor) -> str:
     place = tuple((~close).nonzero()[0].tolist())
-    got, wanted = (_number(one[place].item()) for one in (actual, expected))
+    got, wanted = (f"{one[place].item():.4f}" for one in (actual, expected))
     if got == wanted:
         got, wanted = (f"{one[place].item():.12g}" for one in (actual, expected))
     said = f"{got} where {wanted} is expected."
     if not place:
         return f"is {said}"
     return f"differs in {int((~close).sum())} of {close.numel()} places; the first, {list(place)}, is {said}"
-
-
-def _number(value: float) -> str:
-    if not abs(value) < _FAR:
-        return f"{value:.5g}"
-    return f"{value:.0f}" if value == int(value) else f"{value:.4f}"
 
 
 def _called(value: Any) -> str:
@@ -1066,36 +2031,37 @@ def _gradients(call: Call) -> None:
     close = call.step.get("close", _USUAL)
     right = [as_value(one) for one in call.step["gradients"]]
     named = {name: as_value(one) for name, one in call.step.get("parameter_gradients", {}).items()}
-    pairs = [(argument(n), call.gradients[n], one) for n, one in enumerate(right)]
+    pairs = [(f"the {ORDINALS[n]} argument", call.gradients[n], one) for n, one in enumerate(right)]
     pairs += [(f"`{name}`", call.parameter_gradients.get(name), one) for name, one in named.items()]
     for where, gradient, expected in pairs:
         if expected is None:
             continue
         if gradient is None:
-            raise Wrong(detached(where))
+            raise Wrong(f"No gradient arrives at {where}: is the result detached from it somewhere?")
         if problem := difference_of(gradient, expected, close, f"The gradient of {where}"):
             raise Wrong(problem)
 
 
 def _arrives(call: Call) -> None:
-    arrived = {argument(n): call.gradients[n] for n in call.step["arrives_at"]}
+    arrived = {f"the {ORDINALS[n]} argument": call.gradients[n] for n in call.step["arrives_at"]}
     arrived |= {f"`{name}`": gradient for name, gradient in call.parameter_gradients.items()}
     for where, gradient in arrived.items():
         if gradient is None:
-            raise Wrong(detached(where))
+            raise Wrong(f"No gradient arrives at {where}: is the result detached from it somewhere?")
 
 
 def _finite(call: Call) -> None:
-    found = {argument(number): gradient for number, gradient in enumerate(call.gradients)}
+    found = {f"the {ORDINALS[number]} argument": gradient for number, gradient in enumerate(call.gradients)}
     found |= {f"`{name}`": gradient for name, gradient in call.parameter_gradients.items()}
     for where, gradient in found.items():
         if gradient is not None and not bool(gradient.isfinite().all()):
-            raise Wrong(not_finite(where))
+            raise Wrong(f"The result is right, but the gradient of {where} has NaN or infinite values.")
 
 
 def _changed(call: Call) -> None:
     if call.changed:
-        raise Wrong(writes_into(call.changed))
+        which = " and ".join(f"the {ORDINALS[number]}" for number in call.changed)
+        raise Wrong(f"It writes into {which} argument. Operations ending in `_` and `+=`, `/=` work in place.")
 
 
 def _dtype(call: Call) -> None:
@@ -1109,14 +2075,19 @@ def _dtype(call: Call) -> None:
 
 
 def _device(call: Call) -> None:
-    if complaint := of_devices(call.verdict):
-        raise Wrong(complaint)
+    match call.verdict.removesuffix(BY_NUMBERS):
+        case verdict if verdict == MIXED:
+            raise Wrong("It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere.")
+        case verdict if verdict == ELSEWHERE:
+            raise Wrong("The result is not on the inputs' device.")
+        case verdict if verdict == DIFFERS:
+            raise Wrong("On another device it gives another result than on the CPU.")
 
 
 def _parameters(found: Mapping[str, torch.Tensor], right: Mapping[str, list[int]]) -> None:
-    shapes = {name: list(parameter.shape) for name, parameter in found.items()}
-    if shapes != dict(right):
-        raise Wrong(other_parameters(shapes))
+    if {name: list(parameter.shape) for name, parameter in found.items()} != dict(right):
+        has = ", ".join(f"{name} {tuple(parameter.shape)}" for name, parameter in found.items()) or "none"
+        raise Wrong(f"Found: {has}.")
 
 
 def _all_alike(parameters: list[Any]) -> bool:
@@ -1151,7 +2122,7 @@ def _steady(calls: list[Call]) -> None:
             if bool(stays.all()):
                 raise Wrong("Two calls with the same input differ: is something drawn by chance in it?")
             token = (stays & ~alike).nonzero()[0, -2].item()
-            raise Wrong(changed_by_the_future(int(token)))
+            raise Wrong(f"Token {token} changes when only tokens after it do: it attends to the future.")
 
 
 _OF_A_CALL: dict[str, tuple[str, Callable[[Call], None]]] = {
@@ -1165,49 +2136,6 @@ _OF_A_CALL: dict[str, tuple[str, Callable[[Call], None]]] = {
     "dropped": ("dropped", weights_dropped),
 }
 """By aspect, the part of a step without which it is not asked of that call, and who judges it."""
-
-
-def _noted(name: str) -> None:
-    library = library_of(name)
-    if library:
-        note(library)
-
-
-class _OperatorsWatched(OperatorMode):
-    """Operators, whoever calls them: autograd and methods of tensors too."""
-
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Iterable[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        _noted(name_of(func))
-        return func(*args, **(kwargs or {}))
-
-
-class _FunctionsWatched(TorchFunctionMode):
-    """Functions of torch's that end in operators of other names."""
-
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Iterable[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        _noted(getattr(func, "__name__", ""))
-        return func(*args, **(kwargs or {}))
-
-
-@contextmanager
-def watched(found: set[str]) -> Iterator[None]:
-    """Adds to `found` the libraries that run meanwhile."""
-    taken()
-    with _FunctionsWatched(), _OperatorsWatched():
-        yield
-    found.update(taken())
 
 
 def mistakes_alike(
@@ -1245,7 +2173,7 @@ def numbers(names: dict[str, Any], examples: list[Any], dtype: torch.dtype | Non
         try:
             with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # PyTorch's own, of which the student has read already
-                for step, function, args in _calls(names, example["steps"], dtype):
+                for step, function, args in _calls_in_known(names, example["steps"], dtype):
                     row += _observed(function, args, step.get("named", {}))
         except KeyboardInterrupt:
             raise
@@ -1269,7 +2197,7 @@ def _near(one: float, other: float) -> bool:
     return abs(one - other) <= 1e-3 * (1 + min(abs(one), abs(other)))
 
 
-def _calls(
+def _calls_in_known(
     names: dict[str, Any], steps: list[Any], dtype: torch.dtype | None = None
 ) -> Iterator[tuple[Any, Callable[..., Any], list[Any]]]:
     """The calls that an example makes, each with what is called and its arguments (floats in another dtype, if given).
@@ -1296,7 +2224,7 @@ def _observed(function: Callable[..., Any], args: list[Any], named: dict[str, An
     held = copy.deepcopy(args)
     unused = copy.deepcopy(function)  # afterwards it may hold tensors that cannot be copied
     exact, sums = _described(function(*args, **named))
-    changed = [not same(before, after) for before, after in zip(held, args, strict=True)]
+    changed = [not is_unwritten(before, after) for before, after in zip(held, args, strict=True)]
     wide = [_in(arg, torch.float64) for arg in copy.deepcopy(held)]
     wider = _attempt(lambda: _described(_widened(unused)(*wide, **named))[0])
     gradients = _attempt(lambda: _gradient_sums(function, held, named))
@@ -1415,6 +2343,8 @@ class Outcome:
     """The libraries that it calls and may not."""
     mistakes: list[str] = field(default_factory=list)
     """The sentences on the common mistakes that do exactly the same."""
+    whereabouts: str = ""
+    """Where it goes wrong, in lines, if that is known."""
 
     @property
     def failed(self) -> list[Tried]:
@@ -1431,15 +2361,6 @@ class Outcome:
         """What a mark would give for these examples, by the rules that it has."""
         if self.missing or self.calls:
             return 0.0
-        return self.points and round(self.points * (0.5 if self.halved else self._share), 2)
-
-    @property
-    def halved(self) -> bool:
-        """Whether it would give more, did not something fail without which it gives no more than half of its points."""
-        return self._share > 0.5 and any(one.example.get("essential") for one in self.failed)
-
-    @property
-    def _share(self) -> float:
         # What passes nothing but released results, or what chance could pass, earns nothing by the rest.
         hidden = [one for one in self.tried if not one.example.get("property") and not one.example.get("public", True)]
         shown = not hidden or any(one.share for one in hidden)
@@ -1449,7 +2370,20 @@ class Outcome:
             for one, weight in zip(self.tried, weights, strict=True)
             if shown or one.problem or not one.example.get("property")
         )
-        return float(earned / sum(weights))
+        share = float(earned) / sum(weights)
+        return self.points and round(self.points * (min(share, 0.5) if self.halved else share), 2)
+
+    @property
+    def goes_wrong(self) -> bool:
+        """Whether a result is not right, and how it comes about can be looked at."""
+        late = any(one.skipped or one.problem == _TOO_LONG for one in self.tried)
+        wrong = any(one.problem and not one.example.get("property") for one in self.tried)
+        return wrong and not (self.missing or self.calls or late)
+
+    @property
+    def halved(self) -> bool:
+        """Whether something fails without which the exercise gives no more than half of its points."""
+        return any(one.example.get("essential") for one in self.failed)
 
 
 def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistakes: list[Any]) -> Outcome:
@@ -1459,7 +2393,7 @@ def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistake
         found.missing = NOT_DEFINED
         return found
     libraries: set[str] = set()
-    with warnings.catch_warnings(), watched(libraries):
+    with warnings.catch_warnings(), libraries_watched(libraries):
         warnings.simplefilter("ignore")  # PyTorch's own, of which the student has read already
         late = False
         for example in of["examples"]:
@@ -1469,22 +2403,12 @@ def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistake
                 found.missing = NOT_WRITTEN
                 return found
             late = late or one.problem == _TOO_LONG
-    _withhold_what_follows(found.tried)
     found.calls = sorted(libraries & set(of.get("forbids", ())))
     if mistakes and not late and not found.calls:
         with limited():
             passed = [not one.problem for one in found.tried]
             found.mistakes = mistakes_alike(names, of["examples"], passed, mistakes)
     return found
-
-
-def _withhold_what_follows(tried: list[Tried]) -> None:
-    """Of weights that are wrong before any is dropped, what dropout made of them tells nothing about dropout."""
-    wrong_already = any(one.problem and "value" in one.example.get("looks_at", ["value"]) for one in tried)
-    for one in tried if wrong_already else ():
-        steps = one.example["steps"]
-        if one.problem and any(step.get("dropped") and step.get("whole") == "evaluation" for step in steps):
-            one.problem = WRONG_ALREADY
 
 
 _TOO_LONG = f"It did not come back within {SECONDS:g} seconds. Does a loop in it never end?"
@@ -1519,15 +2443,16 @@ def _said(error: BaseException) -> str:
 def _frames(error: BaseException) -> list[tuple[str, int, str]]:
     """Those in cells, which come before anything that a library does with what it was given."""
     found = traceback.extract_tb(error.__traceback__)
-    return [(one.name, one.lineno or 0, (one.line or "").strip()) for one in found if _is_cell(one.filename)][-3:]
+    return [(one.name, one.lineno or 0, (one.line or "").strip()) for one in found if is_cell(one.filename)][-3:]
 
 
-def _is_cell(file: str) -> bool:
+def is_cell(file: str) -> bool:
+    """Whether the kernel calls a cell's code by this name."""
     return "ipykernel_" in file or file.startswith("<ipython-input")
 
 
 @contextlib.contextmanager
-def limited() -> Iterator[None]:
+def limited(seconds: float | None = None) -> Iterator[None]:
     """Ends what takes too long by TimeUp, where the system can interrupt it."""
     possible = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
     if not possible:
@@ -1538,7 +2463,7 @@ def limited() -> Iterator[None]:
         raise TimeUp
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, seconds or SECONDS)
     try:
         yield
     finally:
@@ -1559,98 +2484,83 @@ def as_in_a_new_notebook() -> Iterator[None]:
         torch.set_rng_state(state)
 
 
-_first_tried: dict[str, tuple[str, float]] = {}
-"""By exercise the text of the cell that was tried last, and when it was tried first."""
+SECONDS_TO_LOOK = 5.0
+"""For all runs of one answer; most take a tenth of a second together."""
 
 
-def not_what_was_run(names: dict[str, Any], exercise: str) -> str:
-    """A sentence where it is not; nothing where it is, or where that cannot be told."""
-    tried = _cell_of(names.get(exercise))
-    if not tried:
+def line_told(names: Mapping[str, Any], exercise: str, steps: Path) -> str:
+    """What `told` says of the answer; nothing where no line can be told, or where it is in another cell.
+
+    steps: the file that says what is right. What the code prints meanwhile is not shown.
+    """
+    quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
+    try:
+        with quiet[0], quiet[1], warnings.catch_warnings(), limited(SECONDS_TO_LOOK):
+            warnings.simplefilter("ignore")
+            return _told(names[exercise], known_right(steps, steps.stat().st_mtime_ns, exercise))
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # SystemExit and TimeUp too
         return ""
-    definition = re.compile(rf"^\s*(?:async\s+)?(?:def|class)\s+{re.escape(exercise)}\b", re.M)
-    run = [text for text in names.get("In", ()) if isinstance(text, str) and definition.search(text)]
-    if run and run[-1].strip() != tried and tried in [text.strip() for text in run]:
-        return (
-            f"When its cell was run last, it ended in an error before `{exercise}` was defined: "
-            "what is tried here is the version before."
-        )
-    text, since = _first_tried.get(exercise, ("", 0.0))
-    if text != tried:
-        _first_tried[exercise] = tried, time.time()
+
+
+@cache
+def known_right(steps: Path, _changed: int, exercise: str) -> list[Reference]:
+    """What the file says of an exercise, read again only when the file has changed; nothing where it has no case."""
+    of = read_data(steps).get(exercise, {"cases": []})
+    return [read_reference(one, of["operators"], _case_in_line_told(exercise, one)) for one in of["cases"]]
+
+
+def _told(answer: Any, known: Sequence[Reference]) -> str:
+    file = file_of(answer)
+    if not linecache.getlines(file):
         return ""
-    saved = _saved(names, exercise, since)
-    if saved and saved != tried:
-        return "Its cell has changed since it was run: run it again, then this check."
+    for right in known:
+        looking = _Looking(answer, file, right)
+        if right.is_right(looking.first):
+            continue
+        located = locate(right, looking.again)
+        return told(located, right.case, linecache.getline) if located and looking.is_own(located) else ""
     return ""
 
 
-def _cell_of(thing: Any) -> str:
-    """The text of the cell that defined it."""
-    functions = list(vars(thing).values()) if inspect.isclass(thing) else [thing]
-    codes = [code for one in functions if inspect.iscode(code := getattr(one, "__code__", None))]
-    return "".join(linecache.getlines(codes[0].co_filename)).strip() if codes else ""
+def _case_in_line_told(exercise: str, written: Mapping[str, Any]) -> TellingCase:
+    arguments = tuple(as_value(arg) for arg in written["args"])
+    if "built" not in written:
+        return TellingCase(exercise, arguments)
+    parameters = {name: as_value(one) for name, one in written["parameters"].items()}
+    return TellingCase(exercise, arguments, tuple(written["built"]), parameters)
 
 
-def _saved(names: dict[str, Any], exercise: str, since: float) -> str:
-    """The cell's text in the notebook's file, if that was saved since then."""
-    path = names.get("__vsc_ipynb_file__") or os.environ.get("JPY_SESSION_NAME")
-    try:
-        file = Path(str(path))
-        if not path or file.stat().st_mtime <= since:
-            return ""
-        cells = json.loads(file.read_text())["cells"]
-        found = [one for one in cells if one["metadata"].get("nbgrader", {}).get("grade_id") == exercise]
-        return "".join(found[0]["source"]).strip() if found else ""
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return ""
+class _Looking:
+    """Runs of one answer on one case."""
+
+    def __init__(self, answer: Any, file: str, right: Reference) -> None:
+        self._answer = answer
+        self._file = file
+        self._case = right.case
+        self.first = self._run({})
+
+    def again(self, replaced: Mapping[int, torch.Tensor]) -> Run:
+        return self._run(replaced) if replaced else self.first
+
+    def is_own(self, located: Located) -> bool:
+        """Whether the lines are the answer's own, and their text is known."""
+        lines = {one.line for one in self.first.made if one.file == self._file}
+        lines |= {self.first.returned[1]} if self.first.returned else set()
+        texts = [linecache.getline(self._file, line) for line in located.lines]
+        return located.file == self._file and lines.issuperset(located.lines) and all(map(str.strip, texts))
+
+    def _run(self, replaced: Mapping[int, torch.Tensor]) -> Run:
+        torch.default_generator.manual_seed(0)
+        case = self._case
+        call = made_ready(self._answer, case.built, case.parameters, case.arguments)
+        return watched(call, Watch(lambda file: file == self._file or is_cell(file), replaced))
 
 
-_LONGEST_ARGUMENT = 60
-
-
-def calls_with_results(steps: list[Any]) -> list[Any]:
-    """Those of a function: a module would need its parameters."""
-    return [step for step in steps if "name" in step and "result" in step]
-
-
-def to_play_with(call: Call, exercise: str, number: int, example: Mapping[str, Any]) -> str:
-    """How to get at the call's arguments and the right result; nothing where that cannot be."""
-    calls = calls_with_results(example["steps"])
-    at = next((at for at, step in enumerate(calls, start=1) if step is call.step), 0)
-    which = f", call={at}" if at > 1 else ""
-    return f'args, right = example("{exercise}", {number}{which})' if at else ""
-
-
-def in_words(call: Call, example: Mapping[str, Any]) -> str:
-    """What was called, with what."""
-    step = call.step
-    if "name" in step:
-        return f"{step['name']}({_arguments(call.function, call.args, call.named)})"
-    builds = [one for one in example["steps"] if one["operation"] == "build"]
-    build = builds[step["instance"]]
-    made = _arguments(None, [as_value(arg) for arg in build.get("args", ())], build.get("named", {}))
-    mode = "in training" if call.function.training else "after eval()"  # type: ignore[attr-defined]
-    forward = getattr(call.function, "forward", None)
-    return f"{build['name']}({made})({_arguments(forward, call.args, call.named)}), {mode}"
-
-
-def _arguments(function: Any, args: list[Any], named: Mapping[str, Any]) -> str:
-    try:
-        names = list(inspect.signature(function).parameters) if function is not None else []
-    except (TypeError, ValueError):
-        names = []
-    words = [_argument(names[number] if number < len(names) else "", arg) for number, arg in enumerate(args)]
-    return ", ".join([*words, *(_argument(name, arg) for name, arg in named.items())])
-
-
-def _argument(name: str, arg: Any) -> str:
-    if isinstance(arg, torch.Tensor):
-        dtype = "" if arg.dtype == torch.float32 else f" and {arg.dtype}"
-        return f"{name or 'a tensor'} of shape {tuple(arg.shape)}{dtype}"
-    said = repr(arg)
-    said = said if len(said) <= _LONGEST_ARGUMENT else f"{said[:_LONGEST_ARGUMENT]}…"
-    return f"{name}={said}" if name else said
+EXAMPLES, MISTAKES, STEPS = "public_examples.json.gz", "known_mistakes.json.gz", "right_steps.json.gz"
+WRITTEN = "written questions"
+"""Among the exercises: the points of the questions that a person marks."""
 
 
 _MOST = 8
@@ -1719,6 +2629,7 @@ _STYLE = """<style>
 .acheck .w{border:2px dashed #bf8700;border-radius:4px;padding:.4em .7em;margin:.3em 0}
 .acheck pre,.acheck code{white-space:pre-wrap;overflow-wrap:anywhere;background:rgba(127,127,127,.12);color:inherit}
 .acheck pre{margin:.15em 0;padding:.3em .6em;max-height:12em;overflow:auto}
+.acheck pre.b{max-height:none;margin:.6em 0}
 .acheck .two{display:flex;flex-wrap:wrap;gap:.4em 1.6em;margin:.3em 0}
 .acheck .two>div{max-width:100%;overflow-x:auto}
 .acheck .two table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9em;color:inherit}
@@ -1740,6 +2651,8 @@ def as_page(said: Any) -> str:
     if said.box:
         sentences = "".join(f"<div>{escape(sentence)}</div>" for sentence in said.box)
         parts.append(f'<div class="b"><b>{escape(said.box_title)}</b>{sentences}</div>')
+    if said.whereabouts:
+        parts.append(f'<pre class="b">{escape(said.whereabouts)}</pre>')
     if said.lines:
         parts.append(f"<ul>{''.join(map(_item, said.lines))}</ul>")
     parts += [f"<p>{escape(one)}</p>" for one in [*said.asides, said.sum.rstrip(":") + "." if said.sum else ""] if one]
@@ -1832,6 +2745,7 @@ class Account:
     lines: list[Line]
     box_title: str
     box: list[str]
+    whereabouts: str
     asides: list[str]
     sum: str
 
@@ -1840,31 +2754,25 @@ def account(found: Outcome, warning: str) -> Account:
     """What is said of what was found. warning: what stands above all."""
     if found.missing:
         title = f"{found.exercise} is {found.missing}: {_WHAT_TO_DO[found.missing]}."
-        return Account(title, warning, [], "", [], [], "")
+        return Account(title, warning, [], "", [], "", [], "")
     title = f"{found.exercise} passes on the public examples." if found.whole else f"{found.exercise} is not right yet."
     more = [id(one) for one in found.tried if one.problem][:MOST_SHOWN]
     lines = [
         _line(found.exercise, number, one, with_more=id(one) in more) for number, one in enumerate(found.tried, start=1)
     ]
-    for line, one in zip(lines, found.tried, strict=True) if found.halved else ():
-        if line.problem and one.example.get("essential"):
-            line.problem = halves_the_points(line.problem)
     box_title, box = "", list(found.mistakes)
     if box:
-        if found.whole:
-            box_title = f"But so does {'a common mistake' if len(box) == 1 else 'each of these common mistakes'}:"
-        elif len(box) == 1:
-            box_title = "A common mistake does exactly this:"
-        else:
-            box_title = "Several common mistakes do exactly this; yours may be one of them:"
+        which = "A common mistake" if len(box) == 1 else "Each of these common mistakes"
+        box_title = f"{which} does exactly this:" if not found.whole else f"But so does {which.lower()}:"
     asides = [f"Not tried here: {statement}" for statement in found.not_tried]
     if found.calls:
-        asides.insert(0, calls_forbidden(found.calls))
+        calls = f"It calls {' and '.join(found.calls)}; this exercise asks you to write that step yourself."
+        asides.insert(0, calls)
     if any(line.to_play_with for line in lines):
-        asides.append(f"`from {__name__} import example` gives you `example`.")
+        asides.append("`from attention_check import example` gives you `example`.")
     asides.append("The hidden tests ask the same with other numbers.")
     return Account(
-        title, warning, lines, box_title, box, asides,
+        title, warning, lines, box_title, box, found.whereabouts, asides,
         f"On the public examples that is {found.score:g} of {found.points:g} points:",
     )  # fmt: skip
 
@@ -1900,6 +2808,8 @@ def as_text(said: Account) -> str:
     text.append(said.title)
     if said.box:
         text += [said.box_title, *(f"        {sentence}" for sentence in said.box)]
+    if said.whereabouts:
+        text += [said.whereabouts]
     return "\n".join([*text, *said.asides, said.sum])
 
 
@@ -1912,7 +2822,7 @@ class Shown(float):
         return self.page
 
 
-def told(found: Outcome, warning: str) -> float:
+def tell(found: Outcome, warning: str) -> float:
     """Tells what was found: in Jupyter by how the score is shown, elsewhere in print."""
     said = account(found, warning)
     if not in_jupyter():

@@ -15,10 +15,11 @@ import torch
 
 from autograder.course import content
 from autograder.marking import finding
+from autograder.marking.telling_cases import telling_cases
 from autograder.sandbox.inside.tracing import Run, Watch, made_ready, watched
+from autograder.tracing.case import TellingCase
 from autograder.tracing.locating import Located, locate
 from autograder.tracing.reference import Reference, same
-from autograder.tracing.telling_cases import TellingCase, telling_cases
 
 from .edits import EditedAnswer, is_held_out
 from .kept import kept

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 import msgspec
 import torch
 
-from . import device_probe, tracing
+from . import device_probe, packed_run, tracing
 from .arguments import Arguments
 from .bench import Bench, Target
 from .faults import Unusable
@@ -207,7 +207,7 @@ class ProbeDevice(Operation[str], tag="probe_device", frozen=True):
             return device_probe.probe(away, self.arguments, on_cpu)
 
 
-class WatchRun(Operation[tracing.Packed], tag="watch_run", frozen=True):
+class WatchRun(Operation[packed_run.Packed], tag="watch_run", frozen=True):
     """Runs a function, or an instance built for it, and gives every tensor that it makes, with its line: `tracing`.
 
     replaced: what is put in the place of the tensors of these numbers; then only what comes of it is given.
@@ -220,7 +220,7 @@ class WatchRun(Operation[tracing.Packed], tag="watch_run", frozen=True):
     numbers: tuple[int, ...] = ()
     replaced: tuple[torch.Tensor, ...] = ()
 
-    def on(self, bench: Bench) -> tracing.Packed:
+    def on(self, bench: Bench) -> packed_run.Packed:
         bench.seed(0)
         new = dict(zip(self.numbers, self.replaced, strict=True))
         watch = tracing.Watch(lambda file: file.startswith(CELL_PREFIX), new)
@@ -228,7 +228,7 @@ class WatchRun(Operation[tracing.Packed], tag="watch_run", frozen=True):
         run = tracing.watched(call, watch)
         if new:
             run.made = []
-        return tracing.packed(run)
+        return packed_run.packed(run)
 
 
 def _rebuilt(bench: Bench, number: int) -> Any:

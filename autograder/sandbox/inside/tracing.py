@@ -67,7 +67,7 @@ class _Call(NamedTuple):
 
 
 class Watch(TorchDispatchMode):
-    """Notes what each operator gives; puts what is to be replaced in its place."""
+    """Notes what each operator gives; puts what is to be replaced in its place, and then only counts what it gives."""
 
     supports_higher_order_operators = True
 
@@ -92,11 +92,13 @@ class Watch(TorchDispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         name = getattr(func, "overloadpacket", func).__name__
-        inputs = sorted({number for one in _tensors((args, kwargs or {})) for number in self._behind(one)})[:MAX_INPUTS]
+        inputs = set() if self._replaced else {n for one in _tensors((args, kwargs or {})) for n in self._behind(one)}
         given = func(*args, **(kwargs or {}))
         if name in _WITHOUT_NUMBERS:
+            if "empty" in name:
+                given.zero_()  # what stood in that memory differs from run to run
             return given
-        noted = _Call(*self._place(), name, tuple(inputs))
+        noted = _Call(*self._place(), name, tuple(sorted(inputs)[:MAX_INPUTS]))
         if isinstance(given, torch.Tensor):
             return self._noted(given, noted)
         if isinstance(given, tuple | list):
@@ -123,7 +125,8 @@ class Watch(TorchDispatchMode):
             elif tensor.shape == new.shape:
                 tensor.copy_(new)
         numbers = tensor.numel()
-        if numbers > MAX_NUMBERS or numbers > self._room or tensor.is_complex() or tensor.layout != torch.strided:
+        too_many = numbers > MAX_NUMBERS or numbers > self._room
+        if self._replaced or too_many or tensor.is_complex() or tensor.layout != torch.strided:
             values = torch.empty(0, dtype=torch.float64)
         else:
             self._room -= numbers
@@ -190,33 +193,6 @@ def _load(instance: Any, values: Mapping[str, torch.Tensor]) -> None:
         raise TypeError("it has other parameters")
     for name, parameter in own.items():
         parameter.data = values[name].clone().view(parameter.shape)
-
-
-Packed = tuple[str, str, torch.Tensor, torch.Tensor, list[torch.Tensor], bool, list[int]]
-"""A run as a worker sends it: see `packed`."""
-
-
-def packed(run: Run) -> Packed:
-    """A run as what can be sent: files and operators, a line each; places; numbers; what came of it; whether it failed.
-
-    Places are whole numbers, for each tensor: its file, line, place, sizes and inputs, the last two with their number
-    before them.
-    """
-    files = list(dict.fromkeys([*(one.file for one in run.made), *([run.returned[0]] if run.returned else [])]))
-    places: list[int] = []
-    for one in run.made:
-        shape = one.values.shape
-        places += [files.index(one.file), one.line, one.place, len(shape), *shape, len(one.inputs), *one.inputs]
-    numbers = torch.cat([one.values.flatten() for one in run.made]) if run.made else torch.empty(0)
-    returned = [files.index(run.returned[0]), run.returned[1]] if run.returned else []
-    operators = "\n".join(one.operator for one in run.made)
-    marks = torch.tensor(places, dtype=torch.int64)
-    return "\n".join(files), operators, marks, numbers.float(), result_of(run), run.error is not None, returned
-
-
-def result_of(run: Run) -> list[torch.Tensor]:
-    """The tensors that came of a run."""
-    return [one.detach() for one in _tensors(run.result)][:MAX_RESULTS]
 
 
 def _memory(tensor: torch.Tensor) -> int:

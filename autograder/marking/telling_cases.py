@@ -6,28 +6,15 @@ may have several: the first on which an answer goes wrong is the one that is tol
 """
 
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from ..course import content
+from ..tracing.case import TellingCase
 
 DECIMALS = 3
 TABLE = "telling_sizes"
-
-
-@dataclass(frozen=True)
-class TellingCase:
-    """What is called, and with what."""
-
-    exercise: str
-    arguments: tuple[Any, ...]
-    built: tuple[Any, ...] | None = None
-    """What an instance is built with, where a class is asked for."""
-    parameters: Mapping[str, torch.Tensor] | None = None
-    """The numbers that it gets then."""
 
 
 class Shape(tuple[int, ...]):

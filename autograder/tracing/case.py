@@ -1,0 +1,19 @@
+"""What is called when an answer is watched."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True)
+class TellingCase:
+    """What is called, and with what."""
+
+    exercise: str
+    arguments: tuple[Any, ...]
+    built: tuple[Any, ...] | None = None
+    """What an instance is built with, where a class is asked for."""
+    parameters: Mapping[str, torch.Tensor] | None = None
+    """The numbers that it gets then."""
