@@ -32,11 +32,23 @@ class TestReport(msgspec.Struct, frozen=True):
     message: str
 
 
-class Diagnosis(msgspec.Struct, frozen=True):
-    """The known misconception that behaves exactly like the submission."""
+class Mistake(msgspec.Struct, frozen=True):
+    """A known misconception: its name, for instructors, and the sentence that a student reads."""
 
     name: str
     sentence: str
+
+
+class Diagnosis(Mistake, frozen=True):
+    """The known misconception that behaves exactly like the submission, or one of two that do so together."""
+
+    beside: Mistake | None = None
+    """The other one, where there are two at once."""
+
+    @property
+    def names(self) -> str:
+        """The name, or both."""
+        return f"{self.name} + {self.beside.name}" if self.beside else self.name
 
 
 class Whereabouts(msgspec.Struct, frozen=True):

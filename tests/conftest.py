@@ -41,7 +41,8 @@ settings.load_profile("repeat")
 
 DEAREST = (
     "test_student_check", "test_misbehaving", "browser", "test_sandbox", "test_nbgrader", "test_interruption",
-    "test_class_of_60", "test_matrix", "test_formatting", "test_endings", "test_collect", "test_fuzz", "test_reading",
+    "test_class_of_60", "test_matrix", "test_two_at_once", "test_formatting", "test_endings", "test_collect",
+    "test_fuzz", "test_reading",
 )  # fmt: skip
 """What takes longest, in the order in which it is begun: so no processor is left alone at the end."""
 

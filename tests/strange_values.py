@@ -20,6 +20,7 @@ from torch._subclasses import FakeTensorMode
 
 from autograder import course
 from autograder.diagnosis.fingerprint import Known
+from autograder.diagnosis.shown import shown
 from autograder.graders.collected import Graders, collected
 from autograder.marking import scoring
 from autograder.marking.examiner import Examiner, Finding, candidate_bench
@@ -232,6 +233,7 @@ def _faults(graders: Graders, unit: course.Unit, every: int) -> Iterator[str]:
         begun = time.thread_time()
         finding = examined(examiner, unit.name, exercise.name, twist, where)
         Known(iter(right[exercise.name])).is_that_of(finding.fingerprint)  # as with each misconception's
+        shown(finding.fingerprint)  # as where pairs of them are looked for
         report = scoring.mark(exercise, finding.verdicts, library_calls=set())
         label = f"{exercise.name}, {where}: {name}"
         if report.status not in ("passed", "failed"):

@@ -7,7 +7,9 @@ import linecache
 import sys
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import Any, Literal, get_args
+from weakref import finalize
 
 from ..course import content
 from .edit import Edit, EditError, edited
@@ -36,31 +38,56 @@ class Code:
     origin: str = ""
     """Where it is written, for whoever must mend it."""
 
-    @cached_property
+    @property
     def text(self) -> str:
         """The code; raises EditError where an edit cannot be made, or what it makes is no answer to the exercise."""
         try:
-            return self._definition(edited(self.base, self.edits))
-        except EditError as reason:
-            raise EditError(f"{self.origin}: {reason}." if self.origin else str(reason)) from None
-
-    def _definition(self, text: str) -> str:
-        try:
-            (definition,) = ast.parse(text).body
+            (definition,) = ast.parse(self.written).body
         except (SyntaxError, ValueError) as reason:
-            raise EditError(f"the code is not one definition ({reason}):\n{text}") from None
+            raise self._no_definition(reason) from None
         if getattr(definition, "name", None) != self.exercise:
-            raise EditError(f"the code does not define `{self.exercise}`")
+            raise self._does_not_define()
         return ast.unparse(definition)
 
     @cached_property
+    def places(self) -> list[tuple[int, int]]:
+        """Begin and end of what the edits change in the base; raises EditError."""
+        return sorted(place for edit in self.edits for place in edit.places(self.base))
+
+    @cached_property
+    def written(self) -> str:
+        """The base with all edits made; raises EditError."""
+        try:
+            return edited(self.base, self.edits)
+        except EditError as reason:
+            raise self._wrong(str(reason)) from None
+
+    @cached_property
     def answer(self) -> Any:
-        """The function or class, next to the unit's solutions and what the notebooks define."""
+        """The function or class, next to the unit's solutions and what the notebooks define; raises EditError."""
         file = f"<{self.exercise} {id(self):x}>"
-        linecache.cache[file] = (len(self.text), None, self.text.splitlines(keepends=True), file)  # for TorchScript
+        try:
+            code = compile(self.written, file, "exec")
+        except (SyntaxError, ValueError) as reason:
+            raise self._no_definition(reason) from None
+        linecache.cache[file] = (len(self.written), None, self.written.splitlines(keepends=True), file)  # TorchScript
+        finalize(self, linecache.cache.pop, file, None)
         scope = {**content.notebook(), **content.solutions(self.unit), "__name__": self.exercise}
-        exec(compile(self.text, file, "exec"), scope)
+        scope.pop(self.exercise, None)
+        exec(code, scope)
+        if self.exercise not in scope:
+            raise self._does_not_define()
         return scope[self.exercise]
+
+    def _no_definition(self, reason: Exception) -> EditError:
+        return self._wrong(f"the code is not one definition ({reason}):\n{self.written}")
+
+    def _does_not_define(self) -> EditError:
+        return self._wrong(f"the code does not define `{self.exercise}`")
+
+    def _wrong(self, reason: str) -> EditError:
+        """What is wrong with it, and where it is written."""
+        return EditError(f"{self.origin}: {reason}." if self.origin else reason)
 
 
 @dataclass(frozen=True)
@@ -88,12 +115,23 @@ class Candidate:
         return self.code.text if isinstance(self.code, Code) else _typed(self.code, self.exercise)
 
 
+def can_be_combined(one: Candidate, other: Candidate) -> bool:
+    """Whether the two are made in different places of the same code."""
+    if not (isinstance(one.code, Code) and isinstance(other.code, Code)) or one.code.base != other.code.base:
+        return False
+    places = sorted(one.code.places + other.code.places)
+    return bool(one.code.edits and other.code.edits) and all(a[1] <= b[0] for a, b in pairwise(places))
+
+
 def combined(one: Candidate, other: Candidate) -> Candidate:
-    """Both mistakes in one answer; raises EditError where they are in the same place or not made in the same code."""
+    """Both mistakes in one answer; raises EditError where they are in the same place or not made in the same code.
+
+    What the edits make together may still be no code, which its `answer` raises.
+    """
     if not (isinstance(one.code, Code) and isinstance(other.code, Code)) or one.code.base != other.code.base:
         raise EditError("they are not edits of the same code")
     code = Code(one.code.unit, one.exercise, one.code.base, (*one.code.edits, *other.code.edits))
-    _ = code.text
+    _ = code.written
     return Candidate(
         one.exercise, f"{one.name} and {other.name}", f"{one.sentence} {other.sentence}", code, one.kind, one.caught_by
     )

@@ -7,6 +7,7 @@ do not count. `{}` in the new text stands for what was found.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 _WORDS = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'|\w+|\S')
@@ -33,16 +34,9 @@ class Edit:
             raise EditError(f"an edit is written `old -> new`, not `{written.strip()}`")
         return cls(parts[0], parts[1], everywhere)
 
-    def places(self, text: str) -> list[tuple[int, int]]:
+    def places(self, text: str) -> Sequence[tuple[int, int]]:
         """Begin and end of each place; raises EditError unless there is one, or with `everywhere` more than one."""
-        wanted = [_plain(word) for word in _WORDS.findall(self.old)]
-        there = list(_WORDS.finditer(text))
-        words = [_plain(match[0]) for match in there]
-        found = [
-            (there[i].start(), there[i + len(wanted) - 1].end())
-            for i in range(len(words) - len(wanted) + 1)
-            if wanted and words[i : i + len(wanted)] == wanted
-        ]
+        found = _places(self.old, text)
         if self.everywhere and len(found) < 2:
             raise EditError(f"`{self.old}` should be there more than once, and is {len(found)} times")
         if not self.everywhere and len(found) != 1:
@@ -63,6 +57,24 @@ def edited(text: str, edits: Sequence[Edit]) -> str:
         new = edit.new.replace("{}", text[begin:end]).replace("\n", f"\n{indent}")
         text = text[:begin] + new + text[end:]
     return text
+
+
+@cache  # two edits are made together thousands of times, in the same few texts
+def _places(old: str, text: str) -> Sequence[tuple[int, int]]:
+    wanted = [_plain(word) for word in _WORDS.findall(old)]
+    words, there = _words(text)
+    return [
+        (there[i][0], there[i + len(wanted) - 1][1])
+        for i in range(len(words) - len(wanted) + 1)
+        if wanted and words[i : i + len(wanted)] == wanted
+    ]
+
+
+@cache
+def _words(text: str) -> tuple[list[str], list[tuple[int, int]]]:
+    """The words and signs of a text, and where each stands."""
+    there = list(_WORDS.finditer(text))
+    return [_plain(match[0]) for match in there], [match.span() for match in there]
 
 
 def _plain(word: str) -> str:

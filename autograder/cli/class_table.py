@@ -80,5 +80,5 @@ def _rounded(delay: timedelta) -> str:
 
 def _note(exercise: ExerciseReport) -> str:
     unwritten = exercise.message.startswith(NOT_WRITTEN)
-    mistake = exercise.diagnosis.name if exercise.diagnosis else "not written" if unwritten else exercise.status
+    mistake = exercise.diagnosis.names if exercise.diagnosis else "not written" if unwritten else exercise.status
     return f"{exercise.name} {exercise.score:g}/{exercise.max_score:g}: {mistake}"

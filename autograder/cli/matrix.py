@@ -53,7 +53,7 @@ def matrix(
         console.print(table)
         for one in outcomes:
             if one.refused or one.wrongly_named or (one.wrong and not ((one.caught or one.told) and one.named)):
-                said = one.report.diagnosis.name if one.report.diagnosis else "no name"
+                said = one.report.diagnosis.names if one.report.diagnosis else "no name"
                 console.print(f"{one.entry.exercise}: {one.entry.name}: {one.report.status}, {said}", markup=False)
         if write:
             console.print(f"{PAGE} written.")

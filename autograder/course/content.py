@@ -6,6 +6,7 @@ They are never looked for on Python's path: a course's `autograder/` folder is n
 import importlib
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,7 +23,12 @@ NOTEBOOK = "notebook"
 
 def place(kind: str) -> Path:
     """The folder of one kind of content."""
-    return folder() / kind if kind == SOLUTIONS else folder() / "autograder" / kind
+    return _place(folder(), kind)
+
+
+@cache  # asked for with every answer that is tried
+def _place(course: Path, kind: str) -> Path:
+    return course / kind if kind == SOLUTIONS else course / "autograder" / kind
 
 
 def solutions(unit: str) -> dict[str, Any]:

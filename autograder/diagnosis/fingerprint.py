@@ -43,11 +43,28 @@ class Known:
         pairs = zip_longest(self, other)
         return all(_same_trace(one, two) for one, two in pairs if one is None or one.grader not in but_for)
 
+    def first_difference(self, other: Fingerprint) -> tuple[int, int | None] | None:
+        """Where the two differ before all else: a grader's number, and an event's, None for all that it sees."""
+        return next(self.differences(other), None)
+
+    def differences(self, other: Fingerprint) -> Iterator[tuple[int, int | None]]:
+        """Where the two differ first in each grader."""
+        for number, (one, two) in enumerate(zip(self, other, strict=False)):
+            if not _same_trace(one, two):
+                yield number, _first_other_event(one, two)
+
     def __iter__(self) -> Iterator[Trace]:
         yield from self._taken
         for trace in self._rest:
             self._taken.append(trace)
             yield trace
+
+
+def _first_other_event(one: Trace, two: Trace) -> int | None:
+    for number, (a, b) in enumerate(zip(one.events, two.events, strict=False)):
+        if not _same_events((a,), (b,)):
+            return number
+    return None
 
 
 def _same_trace(one: Trace | None, other: Trace | None) -> bool:
@@ -69,7 +86,7 @@ def _same_value(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     if isinstance(one, Observation):
-        return all(_same_value(getattr(one, name), getattr(other, name)) for name in _SHOWN)
+        return all(_same_value(getattr(one, name), getattr(other, name)) for name in SHOWN)
     if isinstance(one, list | tuple):
         return len(one) == len(other) and all(map(_same_value, one, other))
     if isinstance(one, dict):
@@ -77,7 +94,7 @@ def _same_value(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-_SHOWN = ("changed", "devices", "value", "gradients", "parameter_gradients")
+SHOWN = ("changed", "devices", "value", "gradients", "parameter_gradients")
 """Of an observation; what libraries ran decides whether it may, not which mistake it is."""
 
 

@@ -15,6 +15,8 @@ _COLOURS = {
     "not_run": "#57606a",
     "grader_error": "#9a6700",
 }
+_BOX = "margin:.4em 0;padding:.4em .7em;border-left:4px solid #9a6700;background:#fff8c5;color:#24292f"
+_TWO = "Two mistakes at once:"
 
 
 def outputs(exercise: ExerciseReport) -> list[Any]:
@@ -28,28 +30,26 @@ def outputs(exercise: ExerciseReport) -> list[Any]:
 def as_text(exercise: ExerciseReport) -> str:
     """The feedback as plain lines."""
     where = [exercise.whereabouts.told] if exercise.whereabouts else []
-    return "\n".join([_headline(exercise), *_notes(exercise), *where, *map(_line, exercise.tests)])
+    listed = [f"  {number}. {sentence}" for number, sentence in enumerate(_at_once(exercise), start=1)]
+    return "\n".join([_headline(exercise), *_notes(exercise), *listed, *where, *map(_line, exercise.tests)])
 
 
 def as_html(exercise: ExerciseReport) -> str:
     """The feedback as HTML that needs no style sheet; everything in it is escaped."""
-    notes = "".join(
-        f'<p style="margin:.4em 0;padding:.4em .7em;border-left:4px solid #9a6700;background:#fff8c5;color:#24292f">'
-        f"{_prose(note)}</p>"
-        for note in _notes(exercise)
-    )
+    notes = [_prose(note) for note in _notes(exercise)]
+    if at_once := _at_once(exercise):
+        items = "".join(f"<li>{_prose(sentence)}</li>" for sentence in at_once)
+        notes[-1] += f'<ol style="margin:.2em 0;padding-left:1.6em">{items}</ol>'
+    boxes = "".join(f'<div style="{_BOX}">{note}</div>' for note in notes)
     if exercise.whereabouts:
-        notes += (
-            '<pre style="margin:.4em 0;padding:.4em .7em;border-left:4px solid #9a6700;color:#24292f;'
-            f'background:#fff8c5;white-space:pre-wrap">{escape(exercise.whereabouts.told)}</pre>'
-        )
+        boxes += f'<pre style="{_BOX};white-space:pre-wrap">{escape(exercise.whereabouts.told)}</pre>'
     tests = "".join(
         f'<li style="list-style:none;margin:.15em 0"><b style="color:{_COLOURS[test.outcome]}">'
         f"{_SIGNS[test.outcome]}</b> {escape(test.message)}</li>"
         for test in exercise.tests
         if test.outcome != "not_run"
     )
-    return f'<p><b>{escape(_headline(exercise))}</b></p>{notes}<ul style="padding-left:.3em">{tests}</ul>'
+    return f'<p><b>{escape(_headline(exercise))}</b></p>{boxes}<ul style="padding-left:.3em">{tests}</ul>'
 
 
 def _prose(sentence: str) -> str:
@@ -63,7 +63,13 @@ def _headline(exercise: ExerciseReport) -> str:
 
 def _notes(exercise: ExerciseReport) -> list[str]:
     named = exercise.diagnosis.sentence if exercise.diagnosis else ""
-    return [note for note in (exercise.message, named) if note]
+    return [note for note in (exercise.message, _TWO if _at_once(exercise) else named) if note]
+
+
+def _at_once(exercise: ExerciseReport) -> list[str]:
+    """The sentences on two mistakes that are made at once."""
+    named = exercise.diagnosis
+    return [named.sentence, named.beside.sentence] if named and named.beside else []
 
 
 def _line(test: TestReport) -> str:

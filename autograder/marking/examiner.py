@@ -1,17 +1,24 @@
 """Examines one answer to one exercise: runs its graders, keeps what they saw, and names the misconception."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from .. import catalogue
 from ..course import content
-from ..diagnosis.fingerprint import Fingerprint, Known, Trace
-from ..diagnosis.naming import Suspect, named
-from ..graders.collected import Graders, Verdict, run
+from ..diagnosis.behaviour import Behaviour
+from ..diagnosis.fingerprint import Fingerprint, Trace
+from ..diagnosis.naming import named
+from ..diagnosis.pairs import Pairs
+from ..diagnosis.question import Question
+from ..diagnosis.suspect import Suspect
+from ..graders.collected import Grader, Graders, Verdict, run
 from ..report import Diagnosis
 from ..sandbox.inside import library_calls
 from ..sandbox.inside.bench import Bench
+from ..sandbox.inside.faults import StudentFault
 from ..sandbox.inside.observation import Observation
 from ..sandbox.inside.observed_functions import observe_functions
 from ..sandbox.inside.observed_operators import observe_operators
@@ -38,47 +45,82 @@ class Examiner:
 
     def __init__(self, graders: Graders) -> None:
         self._graders = graders
-        self._known: dict[tuple[str, str], list[Suspect]] = {}
+        self._known: dict[tuple[str, str], tuple[list[Suspect], Pairs]] = {}
 
     def examine(self, unit: str, exercise: str, backend: Backend, entry: catalogue.Candidate | None = None) -> Finding:
         """What the exercise's graders find in the code behind this backend; `entry` says which of ours it is."""
         recording = _recording(backend, entry)
-        verdicts, traces = zip(*self._seen(unit, exercise, recording), strict=True)
+        verdicts, traces = zip(*self._seen(unit, exercise, recording, self._graders[unit][exercise]), strict=True)
         return Finding(list(verdicts), traces, recording.library_calls)
 
     def diagnose(self, unit: str, exercise: str, finding: Finding) -> Diagnosis | None:
         """The misconception that shows exactly this; None where none does: a wrong name is worse than no name."""
         if all(verdict.outcome == "passed" or verdict.missing for verdict in finding.verdicts):
             return None  # what is not there makes no mistake, and to compare it with each takes seconds
+        if any(verdict.lost for verdict in finding.verdicts):
+            return None  # no known mistake hangs or crashes
         probes = {verdict.grader.name for verdict in finding.verdicts if verdict.grader.probes_device}
-        return named(finding.fingerprint, self._suspects(unit, exercise), probes)
+        if (unit, exercise) not in self._known:
+            self._known[unit, exercise] = self._known_of(unit, exercise)
+        suspects, pairs = self._known[unit, exercise]
+        return named(finding.fingerprint, suspects, pairs, probes)
 
     def is_value(self, unit: str, exercise: str, test: str) -> bool:
         """Whether the grader of this name is one of values, and not of a property alone."""
         return any(grader.name == test and not grader.is_property for grader in self._graders[unit][exercise])
 
-    def _suspects(self, unit: str, exercise: str) -> list[Suspect]:
-        if (unit, exercise) not in self._known:
-            self._known[unit, exercise] = [
-                self._suspect(unit, entry)
-                for entry in catalogue.misconceptions(unit).values()
-                if entry.exercise == exercise
-            ]
-        return self._known[unit, exercise]
+    def _known_of(self, unit: str, exercise: str) -> tuple[list[Suspect], Pairs]:
+        """The exercise's known mistakes, and what finds two of them at once."""
+        entries = {name: one for name, one in catalogue.misconceptions(unit).items() if one.exercise == exercise}
 
-    def _suspect(self, unit: str, entry: catalogue.Candidate) -> Suspect:
-        shown = Known(self._traces(unit, entry))
-        return Suspect(entry.name, entry.sentence, entry.caught_by, entry.kind == "device", shown)
+        def behaviour(made: Callable[[], catalogue.Candidate]) -> Behaviour:
+            # Made anew where something is asked: the code of thousands of pairs is not kept.
+            return Behaviour(
+                lambda: self._traces(unit, exercise, made), lambda question: self._answered(unit, made(), question)
+            )
 
-    def _traces(self, unit: str, entry: catalogue.Candidate) -> Iterator[Trace]:
-        bench = candidate_bench(unit, entry)
-        for _, trace in self._seen(unit, entry.exercise, _recording(bench, entry)):
+        def combined(one: Suspect, other: Suspect) -> Behaviour | None:
+            pair = entries[one.name], entries[other.name]
+            return behaviour(partial(catalogue.combined, *pair)) if catalogue.can_be_combined(*pair) else None
+
+        suspects = [
+            Suspect(
+                name,
+                entry.sentence,
+                entry.caught_by,
+                entry.kind == "device",
+                behaviour(partial(entries.__getitem__, name)),
+            )
+            for name, entry in entries.items()
+        ]
+        right = behaviour(lambda: catalogue.solutions(unit)[exercise])
+        return suspects, Pairs(right, suspects, combined)
+
+    def _traces(self, unit: str, exercise: str, made: Callable[[], catalogue.Candidate]) -> Iterator[Trace]:
+        """What the graders see in an entry, which is made when the first of them is run."""
+        entry = made()
+        recording = _recording(candidate_bench(unit, entry), entry)
+        for _, trace in self._seen(unit, exercise, recording, self._graders[unit][exercise]):
             yield trace
 
-    def _seen(self, unit: str, exercise: str, recording: Recording) -> Iterator[tuple[Verdict, Trace]]:
+    def _answered(self, unit: str, entry: catalogue.Candidate, question: Question) -> Any:
+        """What an entry shows at a question."""
+        recording = _recording(candidate_bench(unit, entry), entry)
+        if question.event is None:
+            graders = [one for one in self._graders[unit][entry.exercise] if one.name == question.grader]
+            ((_, trace),) = self._seen(unit, entry.exercise, recording, graders)
+            return trace
+        with suppress(StudentFault):
+            for operation in question.operations:
+                recording.ask(operation)
+        return recording.events[-1].shown
+
+    def _seen(
+        self, unit: str, exercise: str, recording: Recording, graders: Sequence[Grader]
+    ) -> Iterator[tuple[Verdict, Trace]]:
         """What one grader after another finds, and what was shown to it."""
         student = Student(recording, {exercise: candidate_bench(unit, None).ask(KindOf(exercise))})
-        for verdict in run(student, self._graders[unit][exercise]):
+        for verdict in run(student, graders):
             yield verdict, Trace(verdict.grader.name, verdict.outcome, tuple(recording.events))
             recording.events.clear()
 

@@ -97,7 +97,7 @@ class Desk:
         uses_wrong: Sequence[str] = (),
     ) -> ExerciseReport:
         finding = self.examiner.examine(unit, exercise.name, backend, entry)
-        diagnosis = self._diagnosed(unit, exercise.name, finding)
+        diagnosis = None if uses_wrong else self._diagnosed(unit, exercise.name, finding)
         try:
             return scoring.mark(
                 exercise,

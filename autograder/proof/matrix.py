@@ -46,7 +46,7 @@ class Outcome:
         """A misconception whose student reads its own sentence, or which library must not be called."""
         if self.entry.caught_by == catalogue.FORBIDDEN:
             return self.caught and self.report.diagnosis is None
-        return self.report.diagnosis is not None and self.report.diagnosis.name == self.entry.name
+        return self.report.diagnosis is not None and self.report.diagnosis.names == self.entry.name
 
     @property
     def wrongly_named(self) -> bool:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from autograder import course
 from autograder.diagnosis.fingerprint import Fingerprint, Known
+from autograder.diagnosis.shown import shown
 from autograder.graders.collected import Graders, collected
 from autograder.marking import redaction, scoring
 from autograder.marking.examiner import Examiner, candidate_bench
@@ -73,6 +74,7 @@ def check(data: bytes) -> None:
     with contextlib.closing(SandboxedNotebook(parent, [], "cpu", exercises=[spec["exercise"]])) as code:
         finding = examiner.examine(unit.name, spec["exercise"], code)
     Known(iter(_right(unit.name, spec["exercise"]))).is_that_of(finding.fingerprint)  # as with each misconception's
+    shown(finding.fingerprint)  # as where pairs of them are looked for
     exercise = scoring.mark(
         unit.exercise(spec["exercise"]), finding.verdicts, library_calls=finding.library_calls, cell=None
     )

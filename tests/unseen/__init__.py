@@ -22,8 +22,10 @@ class Unseen:
     unit: str
     answer: catalogue.Candidate
     names: tuple[str, ...]
+    """One of these is told; where there are two at once, both."""
     must_be_named: bool
     wrong: bool = True
+    two_at_once: bool = False
 
 
 _found: dict[str, list[Unseen]] = {}
@@ -34,8 +36,13 @@ def rewritten(misconception: str) -> Callable[[T], T]:
     return lambda answer: _keep(answer, misconception, (misconception,), must_be_named=True)
 
 
+def both(one: str, other: str) -> Callable[[T], T]:
+    """Marks two misconceptions of the catalogue at once, as someone else would write them: each has its name told."""
+    return lambda answer: _keep(answer, one, (one, other), must_be_named=True, two_at_once=True)
+
+
 def unlisted(exercise: str, *may_be: str) -> Callable[[T], T]:
-    """Marks a wrong answer that no entry stands for, or two mistakes at once: no name, or one of these."""
+    """Marks a wrong answer that no entry stands for, nor two whose edits fit together: no name, or one of these."""
     return lambda answer: _keep(answer, exercise, may_be, must_be_named=False)
 
 
@@ -50,7 +57,9 @@ def unseen(unit: str) -> list[Unseen]:
     return _found.get(unit, [])
 
 
-def _keep(answer: Any, of: str, names: tuple[str, ...], *, must_be_named: bool, wrong: bool = True) -> Any:
+def _keep(
+    answer: Any, of: str, names: tuple[str, ...], *, must_be_named: bool, wrong: bool = True, two_at_once: bool = False
+) -> Any:
     unit = answer.__module__.rpartition(".")[2]
     known = catalogue.misconceptions(unit)
     for name in names:
@@ -60,5 +69,5 @@ def _keep(answer: Any, of: str, names: tuple[str, ...], *, must_be_named: bool, 
     assert exercise in [one.name for one in course.unit(unit).exercises], f"{answer.__module__}: no exercise `{of}`"
     number = len(_found.setdefault(unit, []))
     candidate = catalogue.Candidate(exercise, f"{exercise}-{number}", "", answer)
-    _found[unit].append(Unseen(unit, candidate, names, must_be_named, wrong))
+    _found[unit].append(Unseen(unit, candidate, names, must_be_named, wrong, two_at_once))
     return answer

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from . import rewritten, right, unlisted
+from . import both, rewritten, right, unlisted
 
 
 @rewritten("stacked_not_scaled")
@@ -248,7 +248,7 @@ class AlwaysTwoHeads(nn.Module):
         return self.out_proj(y.transpose(1, 2).reshape(b, t, -1))
 
 
-@unlisted("MultiHeadAttention", "HeadsNotScaled")
+@both("MaskIsNoBuffer", "HeadsNotScaled")
 class UnscaledWithAPlainMask(nn.Module):
     """Two mistakes: no scaling, and the mask is no buffer."""
 

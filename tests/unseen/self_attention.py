@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from . import rewritten, right, unlisted
+from . import both, rewritten, right, unlisted
 
 # build_vocab and encode
 
@@ -25,7 +25,7 @@ def _(sentence):
     return dict(map(reversed, enumerate(sorted(set(bare.split())))))
 
 
-@unlisted("build_vocab")
+@both("numbered_from_one", "words_lowered")
 def _(sentence):
     """Two mistakes: in lower case, and numbered from 1."""
     return {word: number for number, word in enumerate(sorted(set(sentence.lower().replace(",", "").split())), 1)}
@@ -78,7 +78,7 @@ def _(inputs, W_query, W_key, W_value):
     return tuple(inputs @ nn.Parameter(W) for W in (W_query, W_key, W_value))
 
 
-@unlisted("project_qkv")
+@both("queries_and_keys_exchanged", "value_projection_detached")
 def _(inputs, W_query, W_key, W_value):
     """Two mistakes: queries and keys exchanged, and the values detached."""
     return inputs @ W_key, inputs @ W_query, (inputs @ W_value).detach()
@@ -181,7 +181,7 @@ def _(scores, d_k):
     return torch.softmax(torch.where(kept, scores, -torch.inf) / d_k**0.5, dim=-1)
 
 
-@unlisted("scaled_softmax")
+@both("divided_by_d_k", "softmax_over_the_queries")
 def _(scores, d_k):
     """Two mistakes: divided by d_k, and a softmax over the queries."""
     return torch.softmax(scores / d_k, dim=-2)
@@ -233,7 +233,7 @@ def _(query, keys, values):
     return torch.mm(scores.softmax(1), values)
 
 
-@unlisted("single_query_attention")
+@both("single_query_not_scaled", "keys_blended")
 def _(query, keys, values):
     """Two mistakes: not scaled, and the keys are blended."""
     return torch.softmax(keys @ query, dim=-1) @ keys
@@ -324,7 +324,7 @@ class _AnotherOrder(nn.Module):
         return weights.mm(values)
 
 
-@unlisted("SelfAttention_v1")
+@both("NormalWeights", "ScoresNotScaled")
 class _RandnAndNotScaled(nn.Module):
     def __init__(self, d_in, d_out):
         super().__init__()

@@ -1,0 +1,17 @@
+"""A known mistake, as diagnosis looks at it."""
+
+from dataclasses import dataclass
+
+from .behaviour import Behaviour
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A known mistake, and what it shows."""
+
+    name: str
+    sentence: str
+    caught_by: str | None
+    is_of_device: bool
+    """Whether a tensor in the wrong place is what is wrong with it."""
+    behaviour: Behaviour

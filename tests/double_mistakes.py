@@ -1,0 +1,94 @@
+"""What two known mistakes in one answer are told: `python -m tests.double_mistakes PAIRS [SEED]`, one JSON object.
+
+The pairs are drawn from every exercise in turn, as long as it has any.
+"""
+
+import contextlib
+import io
+import itertools
+import json
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+import torch
+
+from autograder import catalogue, course
+from autograder.catalogue import Candidate, can_be_combined, combined
+from autograder.graders.collected import collected
+from autograder.marking.examiner import Examiner, Finding, candidate_bench
+from autograder.report import Diagnosis
+
+Pair = tuple[Candidate, Candidate]
+
+
+def drawn(seed: int) -> Iterator[tuple[str, Pair]]:
+    """Pairs that are code together, each with its unit: one of each exercise, then another of each."""
+    draw = random.Random(seed)
+    of_each: list[list[tuple[str, Pair]]] = []
+    for unit in course.unit_names():
+        known = [one for one in catalogue.misconceptions(unit).values() if one.caught_by != catalogue.FORBIDDEN]
+        for exercise in course.unit(unit).exercises:
+            own = [one for one in known if one.exercise == exercise.name]
+            pairs = [pair for pair in itertools.combinations(own, 2) if can_be_combined(*pair)]
+            of_each.append([(unit, pair) for pair in draw.sample(pairs, len(pairs))])
+    for row in itertools.zip_longest(*of_each):
+        yield from (one for one in row if one is not None and _is_code(one[1]))
+
+
+def told(diagnosis: Diagnosis | None, pair: Pair, same_as_one: bool) -> str:
+    """What is told of both, in a word.
+
+    same_as_one: the two show together what a single mistake does, which is told then.
+    """
+    names = {one.name for one in pair}
+    if diagnosis is None:
+        return "none"
+    if diagnosis.beside is None:
+        return "one" if diagnosis.name in names else "the same as one" if same_as_one else "wrong"
+    return "both" if {diagnosis.name, diagnosis.beside.name} == names else "wrong"
+
+
+def outcomes(number: int, seed: int) -> tuple[Counter[str], list[str], float]:
+    """How many were told what, which were told something wrong, and the CPU seconds that looking for names took."""
+    examiner, counts, wrong, seconds = Examiner(collected()), Counter[str](), list[str](), 0.0
+    for unit, pair in itertools.islice(drawn(seed), number):
+        finding = _finding(examiner, unit, combined(*pair))
+        if all(verdict.outcome == "passed" for verdict in finding.verdicts):
+            counts["right"] += 1
+            continue
+        begun = time.process_time()
+        diagnosis = examiner.diagnose(unit, pair[0].exercise, finding)
+        seconds += time.process_time() - begun
+        outcome = told(diagnosis, pair, diagnosis is not None and _shows(examiner, unit, diagnosis.name, finding))
+        counts[outcome] += 1
+        if outcome == "wrong" and diagnosis is not None:
+            wrong.append(f"{pair[0].name}, {pair[1].name}: {diagnosis.names}")
+    return counts, wrong, seconds
+
+
+def _finding(examiner: Examiner, unit: str, entry: Candidate) -> Finding:
+    return examiner.examine(unit, entry.exercise, candidate_bench(unit, entry), entry)
+
+
+def _shows(examiner: Examiner, unit: str, name: str, finding: Finding) -> bool:
+    """Whether the mistake of this name has the same outcome at every grader."""
+    other = _finding(examiner, unit, catalogue.misconceptions(unit)[name])
+    return [one.outcome for one in other.verdicts] == [one.outcome for one in finding.verdicts]
+
+
+def _is_code(pair: Pair) -> bool:
+    try:
+        _ = combined(*pair).answer
+    except Exception:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    with contextlib.redirect_stdout(io.StringIO()):
+        found, mistaken, took = outcomes(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    print(json.dumps({"told": found, "wrong": mistaken, "seconds": round(took, 1)}))
