@@ -71,7 +71,8 @@ def test_the_line_is_found(mistake):
 
 
 def test_a_dropped_mask_is_missed_where_it_is_needed():
-    wrong = CAUSAL.replace("scores = scores.masked_fill(", "masked = scores.masked_fill(")
+    masking = next(line.strip() for line in CAUSAL.splitlines() if "scores = scores.masked_fill(" in line)
+    wrong = CAUSAL.replace(masking, "pass")
     found = located("causal_attention", "CausalAttention", wrong)
     assert found.step == "weights"
     assert found.how == "missing"
@@ -79,6 +80,58 @@ def test_a_dropped_mask_is_missed_where_it_is_needed():
     assert "scores = queries @ keys" in begins
     assert "softmax" in ends
     assert list(found.right_so_far)[:3] == ["mask", "queries", "keys"]
+
+
+def test_what_is_made_and_not_used_is_told_with_the_line_that_should_use_it():
+    wrong = CAUSAL.replace("scores = scores.masked_fill(", "scores.masked_fill(")
+    found = located("causal_attention", "CausalAttention", wrong)
+    assert found.how == "unused"
+    made, user = (wrong.splitlines()[line - 1].strip() for line in found.lines)
+    assert made.startswith("scores.masked_fill(")
+    assert "softmax" in user
+
+
+DOUBTFUL = {
+    "two lines that use one number": ("dot_product_attention", "softmax", 2, """\
+def softmax(scores, dim=-2):
+    shifted = scores - scores.amax(dim, keepdim=True)
+    powers = shifted.exp()
+    return powers / powers.sum(dim, keepdim=True)
+"""),
+    "a loop over rows": ("causal_attention", "causal_softmax", 5, """\
+def causal_softmax(scores, d_k):
+    rows = torch.zeros_like(scores)
+    for i in range(scores.shape[-1]):
+        seen = scores[..., i, : i + 1]
+        share = torch.softmax(seen / d_k, dim=-1)
+        rows[..., i, : i + 1] = share
+    return rows
+"""),
+    "all in one line": ("dot_product_attention", "softmax", 2, """\
+def softmax(scores, dim=-1):
+    return torch.exp(scores) / torch.exp(scores).sum()
+"""),
+    "a list of rows": ("dot_product_attention", "simple_self_attention", 5, """\
+def simple_self_attention(inputs):
+    rows = []
+    for query in inputs:
+        rows.append(torch.softmax(inputs @ query, dim=0) @ inputs)
+    return rows
+"""),
+    "no tensor": ("self_attention", "attention_scores", 3, """\
+def attention_scores(queries, keys):
+    scores = queries @ keys.mT
+    return "scores"
+"""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", DOUBTFUL)
+def test_the_line_is_found_where_no_single_tensor_mends_it(mistake):
+    unit, exercise, line, source = DOUBTFUL[mistake]
+    found = located(unit, exercise, source)
+    assert found is not None
+    assert found.lines == (line,)
 
 
 def test_masks_the_other_way_round_are_told_with_both_lines():
@@ -91,6 +144,40 @@ def causal_head(queries, keys, values):
     return torch.softmax(scores, dim=-1) @ values
 """
     assert located("causal_attention", "causal_head", wrong).lines == (3, 5)
+
+
+def test_two_that_are_swapped_are_told_with_the_line_that_uses_them():
+    wrong = """\
+def causal_head(queries, keys, values):
+    future = torch.ones(queries.shape[1], queries.shape[1], dtype=torch.bool).triu(1)
+    results = []
+    for q, k, v in zip(keys, queries, values, strict=True):
+        scores = (q @ k.T).masked_fill(future, -torch.inf)
+        results.append(torch.softmax(scores / q.shape[-1] ** 0.5, dim=1) @ v)
+    return torch.stack(results)
+"""
+    assert located("causal_attention", "causal_head", wrong).lines == (4, 5)
+
+
+def test_another_argument_that_is_copied_is_found_where_it_is_copied():
+    wrong = """\
+def scaled_dot_product_attention(queries, keys, values):
+    q, k, v = keys.double(), keys.double(), values.double()
+    return (torch.softmax(q @ k.mT / k.shape[-1] ** 0.5, dim=-1) @ v).float()
+"""
+    assert located("self_attention", "scaled_dot_product_attention", wrong).lines == (2,)
+
+
+def test_two_slices_of_an_argument_are_not_made_of_each_other():
+    source = "def f(x):\n    first, second = x[0], x[1]\n    x[0] = 0\n    return x + 1"
+    scope = {}
+    exec(compile(source, FILE, "exec"), scope)
+    run = watched(lambda: scope["f"](torch.ones(2, 3)), Watch(FILE.__eq__, {}))
+    operators = [one.operator for one in run.made]
+    assert operators[:2] == ["select", "select"]
+    assert [run.made[0].inputs, run.made[1].inputs] == [(), ()]
+    written = next(number for number, one in enumerate(operators) if one in ("fill_", "copy_"))
+    assert written in run.made[operators.index("add")].inputs
 
 
 def test_two_wrong_lines_are_not_called_right():

@@ -75,12 +75,19 @@ def test_the_students_line_is_shown_as_text(mark):
         "return queries @ keys.transpose(-2, -1)",
         "raise ValueError('no')",
         "import os\n    os._exit(0)",
-        "return __import__('json').dumps(len(__import__('inspect').stack()))",
     ],
-    ids=["right", "raises", "ends", "words"],
+    ids=["right", "raises", "ends"],
 )
 def test_where_nothing_can_be_told_nothing_is_said(told, body):
     assert told(attention_scores=f"def attention_scores(queries, keys):\n    {body}\n") is None
+
+
+def test_of_words_it_is_said_that_they_are_no_tensor(told):
+    found = told(
+        attention_scores="def attention_scores(queries, keys):\n    scores = queries @ keys.mT\n    return 'x'\n"
+    )
+    assert found.lines == [3]
+    assert "not of the kind" in found.told
 
 
 def test_a_mistake_in_what_it_uses_is_told_there_alone(marker):

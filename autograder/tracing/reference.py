@@ -120,6 +120,7 @@ def _slices(values: torch.Tensor, first: int = 0, depth: int = 2) -> Iterable[to
 
 
 def all_before(made: Sequence[Made]) -> dict[int, frozenset[int]]:
+    """What each tensor of a run was made of, and that of, to the beginning."""
     before: dict[int, frozenset[int]] = {}
     for number, one in enumerate(made):
         before[number] = frozenset(one.inputs).union(*(before[other] for other in one.inputs if other < number))
@@ -132,11 +133,6 @@ def is_mask(values: torch.Tensor) -> bool:
         return False
     found = comparable(values).unique()
     return len(found) == 2 and bool((found == 0).any())
-
-
-def sorted_sizes(values: torch.Tensor) -> tuple[int, ...]:
-    """The sizes other than 1, in order."""
-    return tuple(sorted(size for size in values.shape if size != 1))
 
 
 def _squeezed(shape: Iterable[int]) -> tuple[int, ...]:

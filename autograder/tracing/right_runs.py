@@ -24,9 +24,10 @@ def reference(case: TellingCase, solution: Any, others: Iterable[Any]) -> Refere
     rights = [*own]
     for answer in others:
         rights += [Right(made.values, made.operator) for made in _made_by(answer, case)]
-    rights = distinct([*rights, *_by_hand(run.made)])
+    rights = distinct([*rights, *_by_hand(run.made), *_joined(result)])
     given = [arg for arg in case.arguments if isinstance(arg, torch.Tensor)] + list((case.parameters or {}).values())
-    rights += [Right(one.double(), "given") for one in given]
+    # First, so that what only copies them does not stand for them.
+    rights = [*(Right(one.double(), "given") for one in given), *rights]
     before = all_before(run.made)
     everything = distinct([*rights, *parts_of(rights)])
     return Reference(case, result, everything, before, _inputs(own, run.made, everything), _scaled(own, given, before))
@@ -99,6 +100,12 @@ def _by_hand(made: Sequence[Made]) -> list[Right]:
                 Right(exponentials.sum(dim=-1, keepdim=True), "sum"),
             ]
     return found
+
+
+def _joined(result: list[torch.Tensor]) -> list[Right]:
+    """Several results as one, to be split: queries, keys and values often come of one product."""
+    leading = {one.shape[:-1] for one in result}
+    return [Right(torch.cat(result, dim=-1), "cat")] if len(result) > 1 and len(leading) == 1 and all(leading) else []
 
 
 def _scaled(own: list[Right], given: list[torch.Tensor], before: dict[int, frozenset[int]]) -> list[torch.Tensor]:

@@ -33,11 +33,18 @@ def told(located: Located, case: TellingCase, source: Source) -> str:
     rows += ["", f"Tried on {_case(case)}"]
     if located.how == "missing" and len(located.lines) > 1:
         rows.append("What the first line makes is right. A step is missing before the other has made what is needed.")
+    elif located.how == "unused" and len(located.lines) > 1:
+        rows.append("What the first line makes is right, but the other does not use it.")
     elif len(located.lines) > 1:
         rows.append("These lines do not fit each other: what the first makes, the other uses the other way round.")
     elif located.how == "returned":
         rows.append("What is made is right as far as it goes; what is returned is not the last of it.")
-    rows.append(f"  made:   {_tensor(located.made)}")
+    elif located.how == "of another kind":
+        rows.append("What is returned is not of the kind, or not as many tensors, as is asked for.")
+    elif located.how == "first of two":
+        rows.append("This is the first line that is not right; a later one is not right either.")
+    if located.made is not None:
+        rows.append(f"  made:   {_tensor(located.made)}")
     if located.expected is not None:
         rows.append(f"  needed: {_tensor(located.expected)}")
     rows += [f"  {one}" for one in _seen(located)]
@@ -74,7 +81,7 @@ def _tensor(values: torch.Tensor) -> str:
 def _seen(located: Located) -> list[str]:
     """What can be said of the numbers without knowing the code."""
     made, needed = located.made, located.expected
-    if needed is None or made.shape != needed.shape or made.dim() == 0 or not made.numel():
+    if made is None or needed is None or made.shape != needed.shape or made.dim() == 0 or not made.numel():
         return []
     if bool(made.isnan().any()) and not bool(needed.isnan().any()):
         return ["There are NaN in it, which come of infinity minus infinity, or of 0 / 0."]

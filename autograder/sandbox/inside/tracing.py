@@ -79,9 +79,8 @@ class Watch(TorchDispatchMode):
         self.own = own
         self._replaced = replaced
         self._kept: list[torch.Tensor] = []
-        self._sharing: dict[int, list[int]] = {}
-        """What was made in the same memory: views, and what was written in place."""
         self._written: dict[int, list[int]] = {}
+        """What was written into the same memory, in place or into a view of it."""
         self._room = MAX_ALL_NUMBERS
 
     @classmethod
@@ -109,9 +108,8 @@ class Watch(TorchDispatchMode):
     def _behind(self, tensor: torch.Tensor) -> list[int]:
         memory = _memory(tensor)
         number = self.of.get(id(tensor))
-        if number is None:
-            return self._sharing.get(memory, [])
-        return [number, *(one for one in self._written.get(memory, ()) if one > number)]
+        written = self._written.get(memory, [])
+        return written if number is None else [number, *(one for one in written if one > number)]
 
     def _noted(self, tensor: torch.Tensor, call: "_Call") -> torch.Tensor:
         number = len(self.made)
@@ -133,7 +131,6 @@ class Watch(TorchDispatchMode):
             values = tensor.detach().to("cpu", torch.float64, copy=True).contiguous()
         self.made.append(Made(call.file, call.line, call.operator, values, call.inputs, call.place))
         self._kept.append(tensor)
-        self._sharing.setdefault(_memory(tensor), []).append(number)
         if call.operator.endswith("_"):
             self._written.setdefault(_memory(tensor), []).append(number)
         self.of[id(tensor)] = number
