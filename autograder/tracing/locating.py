@@ -6,6 +6,7 @@ where all the others are known to be right.
 """
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import torch
 
@@ -80,38 +81,62 @@ class _Search:
         standing, right = self._standing, mended.by.right
         number, made = mended.by.number, self._made[mended.by.number]
         before = frozenset().union(*(standing.before[one] for one in mended.by.replaced))
-        elsewhere = {one for one in before if self._made[one].line != made.line}
+        elsewhere = {one for one in before if self._place(one) != self._place(number)}
         if any(self._stays_doubtful(one, mended) for one in elsewhere):
             return None
-        lines = {made.line}
+        places = {self._place(number)}
         if standing.is_known_mask(number):
             # It is right for those who use it the other way round: the two do not fit, and either may be meant.
             chain = [one for one in standing.before[number] if standing.mask[one]] + sorted(self._users(number))
-            lines |= {self._made[one].line for one in chain if not (standing.mask[one] and standing.is_shaping(one))}
-            if len(lines) > 2:
+            places |= {self._place(one) for one in chain if not (standing.mask[one] and standing.is_shaping(one))}
+            if len(places) > 2:
                 return None
         turns = standing.turns(number)
         if mended.by.is_swap:
-            lines |= {self._made[user].line for one in mended.by.replaced for user in self._first_users(one)}
-            if len(lines) > 2:
+            places |= {self._place(user) for one in mended.by.replaced for user in self._first_users(one)}
+            if len(places) > 2:
                 return None
         is_another = bool(standing.known[number])
-        is_missing = len(turns) == 1 == len(lines) and not is_another and self._is_missing_before(right)
-        known = [n for n in elsewhere if standing.known[n] and not standing.mask[n] and not standing.neutral[n]]
+        if any(file != made.file for file, _ in places):
+            return None  # it may be in another cell
+        is_missing = len(turns) == 1 == len(places) and not is_another and self._is_missing_before(right)
+        known = [
+            n
+            for n in elsewhere
+            if standing.known[n]
+            and not standing.mask[n]
+            and not standing.neutral[n]
+            and self._made[n].file == made.file
+        ]
         if is_missing and known:
-            lines.add(self._made[max(known)].line)
-        there, needed = made.values, mended.by.values
-        named = self._next_step(right)
-        if named is not None:
-            # Better than what is on the way to it: what the line makes in the end, if it is that.
-            same_line = [n for n in range(number, len(self._made)) if self._made[n].line == made.line]
-            for last in reversed(same_line):
-                if self._made[last].values.shape == named.values.shape and not standing.mask[last]:
-                    there, needed = self._made[last].values, named.values
-                    break
-        step = named.step if named else ""
+            places.add(self._place(max(known)))
+        there, needed, step = self._in_the_end(number, mended)
+        lines = tuple(sorted(line for _, line in places))
         how = "missing" if is_missing else "mended"
-        return Located(made.file, tuple(sorted(lines)), there, step, needed, self._steps(number), how)
+        return Located(made.file, lines, there, step, needed, self._steps(number, made.file), how)
+
+    def _place(self, number: int) -> tuple[str, int]:
+        """The file and the line that it was made in."""
+        return self._made[number].file, self._made[number].line
+
+    def _in_the_end(self, number: int, mended: Mended) -> tuple[torch.Tensor, torch.Tensor, str]:
+        """What the line makes, what it should, and the solution's step that this is, if it is one."""
+        made, needed = self._made[number], mended.by.values
+        named = self._next_step(mended.by.right)
+        same_line = [n for n in range(number, len(self._made)) if self._place(n) == self._place(number)]
+        for last in reversed(same_line):
+            one = self._made[last]
+            # Better than what is on the way to it: the step itself, if the line makes that.
+            if named and one.values.shape == named.values.shape and one.operator == named.operator:
+                return one.values, named.values, named.step
+        for last in reversed(same_line):
+            one = self._made[last]
+            if one.values.numel() == needed.numel() == made.values.numel() and same(one.values, made.values):
+                # A library's function works in a shape that the student never sees.
+                made, needed = one, needed.reshape(one.values.shape)
+                break
+        is_step = named is not None and named.number == mended.by.right.number
+        return made.values, needed, named.step if named and is_step else ""
 
     def _stays_doubtful(self, number: int, mended: Mended) -> bool:
         """Whether what came before may be where it went wrong."""
@@ -165,13 +190,12 @@ class _Search:
         )
         if not doubtful and all(standing.neutral[number] for number in behind):
             doubtful = sorted(number for number in behind if not standing.is_new(number))
-        lines = {self._made[number].line for number in doubtful}
-        if not doubtful or len(lines) > 1:
+        if not doubtful or len({self._place(number) for number in doubtful}) > 1:
             return None
         if any(self._goes_through_parts(number) for number in doubtful):
             return None  # another may have been taken apart
         made = self._made[doubtful[-1]]
-        return Located(made.file, (made.line,), made.values, "", None, self._steps(doubtful[0]), "one line")
+        return Located(made.file, (made.line,), made.values, "", None, self._steps(doubtful[0], made.file), "one line")
 
     def _goes_through_parts(self, number: int) -> bool:
         """Whether it is made in a loop, of slices that another line made."""
@@ -197,7 +221,7 @@ class _Search:
         if first is None:
             return None
         made = self._made[first.number]
-        steps = self._steps(first.number)
+        steps = self._steps(first.number, made.file)
         return Located(made.file, (made.line,), made.values, "", first.values, steps, "first of two")
 
     def _unused(self) -> Located | None:
@@ -216,8 +240,10 @@ class _Search:
                 left -= 1
                 if self._mending.comes_right({one: made.values}):
                     there, user = self._made[one].values, self._made[min(later)]
+                    if user.file != made.file:
+                        return None
                     lines = tuple(sorted({made.line, user.line}))
-                    return Located(made.file, lines, there, "", made.values, self._steps(number), "unused")
+                    return Located(made.file, lines, there, "", made.values, self._steps(number, made.file), "unused")
         return None
 
     def _of_another_kind(self) -> Located | None:
@@ -230,7 +256,7 @@ class _Search:
         if results and doubtful - {line}:
             return None
         first = results[0].detach() if results else None
-        return Located(file, (line,), first, "", None, self._steps(len(self._made)), "of another kind")
+        return Located(file, (line,), first, "", None, self._steps(len(self._made), file), "of another kind")
 
     def _returned_too_early(self) -> Located | None:
         """Where what is returned is right as far as it goes, or has nothing of the arguments in it."""
@@ -243,6 +269,8 @@ class _Search:
             return None
         if any(standing.is_only_a_part(number) for number in behind.difference(last)):
             return None
+        if any(map(self._adds_up, behind)) or self._is_one_result_twice(results):
+            return None
         for one, right in zip(results, self._reference.result, strict=True):
             if one.shape == right.shape and same(one, right):
                 continue
@@ -253,18 +281,28 @@ class _Search:
             ):
                 return None
             file, line = self._run.returned
-            return Located(file, (line,), one, "", right, self._steps(len(self._made)), "returned")
+            return Located(file, (line,), one, "", right, self._steps(len(self._made), file), "returned")
         return None
+
+    def _adds_up(self, number: int) -> bool:
+        """Whether it is made in a loop, of what an earlier turn made: then a turn may be missing."""
+        standing = self._standing
+        return not standing.is_shaping(number) and any(one in standing.before[number] for one in standing.turns(number))
+
+    def _is_one_result_twice(self, results: list[torch.Tensor]) -> bool:
+        """Whether two results are alike that should not be: then one was made wrong, before it is returned."""
+        found = [set(self._reference.known(one)) for one in results]
+        return any(one & other for one, other in combinations(found, 2))
 
     def _is_an_argument(self, one: torch.Tensor, behind: set[int]) -> bool:
         """Whether it is what went in, though more than one line worked on it."""
         is_given = any(self._reference.rights[n].operator == "given" for n in self._reference.known(one))
         return is_given and len({self._made[number].line for number in behind}) > 1
 
-    def _steps(self, until: int) -> dict[str, int]:
+    def _steps(self, until: int, file: str) -> dict[str, int]:
         steps: dict[str, int] = {}
         for number, known in enumerate(self._standing.known[:until]):
-            for one in known:
+            for one in known if self._made[number].file == file else ():
                 if step := self._reference.rights[one].step:
                     steps.setdefault(step, self._made[number].line)
         return steps

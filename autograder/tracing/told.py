@@ -7,10 +7,12 @@ import torch
 
 from .case import TellingCase
 from .locating import Located
+from .reference import TOLERANCE, comparable, is_mask
 
 MAX_LINE = 100
 """Characters of a line that is quoted."""
 _SHOWN = 4
+_SMALL = 1e-3
 
 Source = Callable[[str, int], str]
 """The text of a line of a file; empty where it is not known."""
@@ -19,7 +21,9 @@ Source = Callable[[str, int], str]
 def told(located: Located, case: TellingCase, source: Source) -> str:
     """Lines of plain text, as wide as they must be; no number in them is of a hidden case."""
     right = [(step, f"as it should be      (line {line})") for step, line in located.right_so_far.items()]
-    step = located.step or ("the result" if located.how == "returned" else _lines(located.lines))
+    is_missing = located.how == "missing" and len(located.lines) > 1
+    wrong = located.lines[-1:] if is_missing else located.lines
+    step = located.step or ("the result" if located.how == "returned" else _lines(wrong))
     steps = [
         said
         for (name, line), said in zip(located.right_so_far.items(), right, strict=True)
@@ -27,26 +31,26 @@ def told(located: Located, case: TellingCase, source: Source) -> str:
     ]
     width = max(len(name) for name, _ in [*steps, (step, "")])
     rows = [f"{name:{width}}  {said}" for name, said in steps]
-    where = "" if step == _lines(located.lines) else f"  ({_lines(located.lines)})"
+    where = "" if step == _lines(wrong) else f"  ({_lines(wrong)})"
     rows.append(f"{step:{width}}  not as it should be{where}")
     rows += [f"  line {line}: {quoted}" for line in located.lines if (quoted := _quoted(source(located.file, line)))]
     rows += ["", f"Tried on {_case(case)}"]
-    if located.how == "missing" and len(located.lines) > 1:
-        rows.append("What the first line makes is right. A step is missing before the other has made what is needed.")
+    if is_missing:
+        first, second = located.lines
+        rows.append(
+            f"What line {first} makes is right; on the way to what line {second} makes, a step is wrong or missing."
+        )
     elif located.how == "unused" and len(located.lines) > 1:
         rows.append("What the first line makes is right, but the other does not use it.")
     elif len(located.lines) > 1:
         rows.append("These lines do not fit each other: what the first makes, the other uses the other way round.")
     elif located.how == "returned":
-        rows.append("What is made is right as far as it goes; what is returned is not the last of it.")
+        rows.append("All that is made is right, but this is not what should be returned.")
     elif located.how == "of another kind":
         rows.append("What is returned is not of the kind, or not as many tensors, as is asked for.")
     elif located.how == "first of two":
         rows.append("This is the first line that is not right; a later one is not right either.")
-    if located.made is not None:
-        rows.append(f"  made:   {_tensor(located.made)}")
-    if located.expected is not None:
-        rows.append(f"  needed: {_tensor(located.expected)}")
+    rows += _beside(located.made, located.expected)
     rows += [f"  {one}" for one in _seen(located)]
     return "\n".join(rows)
 
@@ -70,12 +74,26 @@ def _argument(arg: Any) -> str:
     return f"a tensor of shape {tuple(arg.shape)}" if isinstance(arg, torch.Tensor) else repr(arg)[:MAX_LINE]
 
 
-def _tensor(values: torch.Tensor) -> str:
+def _beside(made: torch.Tensor | None, needed: torch.Tensor | None) -> list[str]:
+    """What was made above what is needed; a few of the numbers, from where they begin to differ."""
+    start = 0
+    if made is not None and needed is not None and made.shape == needed.shape and made.numel():
+        apart = (comparable(made) - comparable(needed)).abs().flatten() > TOLERANCE * (
+            1 + comparable(needed).abs().flatten()
+        )
+        start = int(apart.long().argmax())
+    rows = [] if made is None else [f"  made:   {_tensor(made, start)}"]
+    return rows if needed is None else [*rows, f"  needed: {_tensor(needed, start)}"]
+
+
+def _tensor(values: torch.Tensor, start: int) -> str:
     if values.dim() == 0:
         return f"the number {float(values):.4g}"
-    first = ", ".join(f"{number:.4g}" for number in values.flatten()[:_SHOWN].tolist())
-    more = ", …" if values.numel() > _SHOWN else ""
-    return f"shape {tuple(values.shape)}, beginning with {first}{more}" if first else f"shape {tuple(values.shape)}"
+    numbers = ", ".join(f"{number:.4g}" for number in values.flatten()[start : start + _SHOWN].tolist())
+    more = ", …" if values.numel() > start + _SHOWN else ""
+    place = [int(at) for at in torch.unravel_index(torch.tensor(start), values.shape)] if start else []
+    where = f"from {place} on" if start else "beginning with"
+    return f"shape {tuple(values.shape)}, {where} {numbers}{more}" if numbers else f"shape {tuple(values.shape)}"
 
 
 def _seen(located: Located) -> list[str]:
@@ -83,8 +101,11 @@ def _seen(located: Located) -> list[str]:
     made, needed = located.made, located.expected
     if made is None or needed is None or made.shape != needed.shape or made.dim() == 0 or not made.numel():
         return []
+    made, needed = made.double(), needed.double()
     if bool(made.isnan().any()) and not bool(needed.isnan().any()):
-        return ["There are NaN in it, which come of infinity minus infinity, or of 0 / 0."]
+        return ["There are NaN in it, as infinity minus infinity and 0 / 0 give them."]
+    if is_mask(made) or is_mask(needed):
+        return []
     return [*_of_rows(made, needed), *_of_a_factor(made, needed)]
 
 
@@ -94,11 +115,13 @@ def _of_rows(made: torch.Tensor, needed: torch.Tensor) -> list[str]:
     if not torch.allclose(right, ones, atol=1e-4):
         return []
     if not torch.allclose(sums, ones, atol=1e-4):
-        return ["Its rows do not sum to 1; they should."]
+        return ["Its rows do not sum to 1; they should." if made.dim() > 1 else "It does not sum to 1; it should."]
     largest, should = float(made.amax(dim=-1).mean()), float(needed.amax(dim=-1).mean())
-    if abs(largest - should) < 0.02:
+    if abs(largest - should) < 0.02 or not torch.equal(made == 0, needed == 0):
         return []
     how = "too even" if largest < should else "too uneven"
+    if made.dim() == 1:
+        return [f"They sum to 1, but are {how}: the largest is {largest:.2f}, and should be {should:.2f}."]
     return [f"Each row sums to 1, but they are {how}: the largest of a row is {largest:.2f}, and should be {should:.2f}"
             ", on average."]  # fmt: skip
 
@@ -108,6 +131,11 @@ def _of_a_factor(made: torch.Tensor, needed: torch.Tensor) -> list[str]:
     if int(there.sum()) < 2 or not torch.equal(needed.isfinite(), made.isfinite()):
         return []
     ratio = made[there] / needed[there]
-    if not torch.allclose(ratio, ratio[0].expand_as(ratio), rtol=1e-3):
+    factor = float(ratio[0])
+    if (
+        not torch.allclose(ratio, ratio[0].expand_as(ratio), rtol=1e-3)
+        or abs(factor) < _SMALL
+        or abs(factor - 1) < _SMALL
+    ):
         return []
-    return [f"It is {float(ratio[0]):.4g} times what is needed."]
+    return [f"It is {factor:.4g} times what is needed."]

@@ -67,7 +67,7 @@ class _Call(NamedTuple):
 
 
 class Watch(TorchDispatchMode):
-    """Notes what each operator gives; puts what is to be replaced in its place, and then only counts what it gives."""
+    """Notes what each operator gives; puts what is to be replaced in its place."""
 
     supports_higher_order_operators = True
 
@@ -91,7 +91,7 @@ class Watch(TorchDispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         name = getattr(func, "overloadpacket", func).__name__
-        inputs = set() if self._replaced else {n for one in _tensors((args, kwargs or {})) for n in self._behind(one)}
+        inputs = {number for one in _tensors((args, kwargs or {})) for number in self._behind(one)}
         given = func(*args, **(kwargs or {}))
         if name in _WITHOUT_NUMBERS:
             if "empty" in name:
@@ -123,8 +123,7 @@ class Watch(TorchDispatchMode):
             elif tensor.shape == new.shape:
                 tensor.copy_(new)
         numbers = tensor.numel()
-        too_many = numbers > MAX_NUMBERS or numbers > self._room
-        if self._replaced or too_many or tensor.is_complex() or tensor.layout != torch.strided:
+        if numbers > MAX_NUMBERS or numbers > self._room or tensor.is_complex() or tensor.layout != torch.strided:
             values = torch.empty(0, dtype=torch.float64)
         else:
             self._room -= numbers
