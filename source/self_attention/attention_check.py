@@ -23,6 +23,7 @@ import threading
 import time
 import torch
 import traceback
+import types
 import warnings
 import zlib
 from collections.abc import Callable
@@ -37,6 +38,7 @@ from functools import cache
 from html import escape
 from itertools import chain
 from itertools import combinations
+from itertools import islice
 from itertools import permutations
 from pathlib import Path
 from statistics import NormalDist
@@ -104,7 +106,7 @@ def _read(name: str) -> dict[str, Any] | None:
     try:
         found: dict[str, Any] = read_data(Path(__file__).with_name(name))
     except (OSError, ValueError):
-        print(f"{name} is missing beside attention_check.py, or damaged: fetch the assignment's files again.")
+        print(f"{name} is missing beside {Path(__file__).name}, or damaged: fetch the assignment's files again.")
         return None
     for of in found.values() if name == EXAMPLES else ():
         for one in of.get("examples", ()):
@@ -823,7 +825,7 @@ class _Call(NamedTuple):
 
 
 class Watch(TorchDispatchMode):
-    """Notes what each operator gives; puts what is to be replaced in its place, and then only counts what it gives."""
+    """Notes what each operator gives; puts what is to be replaced in its place."""
 
     supports_higher_order_operators = True
 
@@ -835,9 +837,8 @@ class Watch(TorchDispatchMode):
         self.own = own
         self._replaced = replaced
         self._kept: list[torch.Tensor] = []
-        self._sharing: dict[int, list[int]] = {}
-        """What was made in the same memory: views, and what was written in place."""
         self._written: dict[int, list[int]] = {}
+        """What was written into the same memory, in place or into a view of it."""
         self._room = MAX_ALL_NUMBERS
 
     @classmethod
@@ -848,7 +849,7 @@ class Watch(TorchDispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         name = getattr(func, "overloadpacket", func).__name__
-        inputs = set() if self._replaced else {n for one in _tensors((args, kwargs or {})) for n in self._behind(one)}
+        inputs = {number for one in _tensors((args, kwargs or {})) for number in self._behind(one)}
         given = func(*args, **(kwargs or {}))
         if name in _WITHOUT_NUMBERS:
             if "empty" in name:
@@ -865,9 +866,8 @@ class Watch(TorchDispatchMode):
     def _behind(self, tensor: torch.Tensor) -> list[int]:
         memory = _memory(tensor)
         number = self.of.get(id(tensor))
-        if number is None:
-            return self._sharing.get(memory, [])
-        return [number, *(one for one in self._written.get(memory, ()) if one > number)]
+        written = self._written.get(memory, [])
+        return written if number is None else [number, *(one for one in written if one > number)]
 
     def _noted(self, tensor: torch.Tensor, call: "_Call") -> torch.Tensor:
         number = len(self.made)
@@ -881,15 +881,13 @@ class Watch(TorchDispatchMode):
             elif tensor.shape == new.shape:
                 tensor.copy_(new)
         numbers = tensor.numel()
-        too_many = numbers > MAX_NUMBERS or numbers > self._room
-        if self._replaced or too_many or tensor.is_complex() or tensor.layout != torch.strided:
+        if numbers > MAX_NUMBERS or numbers > self._room or tensor.is_complex() or tensor.layout != torch.strided:
             values = torch.empty(0, dtype=torch.float64)
         else:
             self._room -= numbers
             values = tensor.detach().to("cpu", torch.float64, copy=True).contiguous()
         self.made.append(Made(call.file, call.line, call.operator, values, call.inputs, call.place))
         self._kept.append(tensor)
-        self._sharing.setdefault(_memory(tensor), []).append(number)
         if call.operator.endswith("_"):
             self._written.setdefault(_memory(tensor), []).append(number)
         self.of[id(tensor)] = number
@@ -1089,6 +1087,7 @@ def _slices(values: torch.Tensor, first: int = 0, depth: int = 2) -> Iterable[to
 
 
 def all_before(made: Sequence[Made]) -> dict[int, frozenset[int]]:
+    """What each tensor of a run was made of, and that of, to the beginning."""
     before: dict[int, frozenset[int]] = {}
     for number, one in enumerate(made):
         before[number] = frozenset(one.inputs).union(*(before[other] for other in one.inputs if other < number))
@@ -1103,104 +1102,163 @@ def is_mask(values: torch.Tensor) -> bool:
     return len(found) == 2 and bool((found == 0).any())
 
 
-def sorted_sizes(values: torch.Tensor) -> tuple[int, ...]:
-    """The sizes other than 1, in order."""
-    return tuple(sorted(size for size in values.shape if size != 1))
-
-
 def _squeezed(shape: Iterable[int]) -> tuple[int, ...]:
     return tuple(size for size in shape if size != 1)
 
 
-MAX_RUNS = 120
-"""Of one answer, all attempts together."""
-
 _FINITE = 1e6
-MOST_TURNS, MOST_STEPS = 4, 6
-"""Of a loop whose turns each make another step."""
-
-Again = Callable[[Mapping[int, torch.Tensor]], Run]
-"""Runs the answer once more, with some of the tensors that it makes replaced."""
-
 _MAKE_NEW = ("_like", "zeros", "ones", "full", "arange", "eye", "scalar_tensor", "fill_", "zero_")
 """How the operators are called that take only a shape of what they are given."""
-_SHAPING = {
+SHAPING = {
     "view", "_unsafe_view", "reshape", "transpose", "permute", "t", "expand", "unsqueeze", "squeeze", "clone", "slice",
     "select", "split", "unbind", "_to_copy", "as_strided", "_reshape_alias", "split_with_sizes", "movedim", "chunk",
 }  # fmt: skip
+_CUTTING = {"slice", "select", "split", "split_with_sizes", "unbind", "chunk", "max", "min"}
+_ALIKE = 1e-6
+_MOST_DIMS, _MOST_PLACES = 4, 3
+
+Place = tuple[slice, ...]
+"""Where in a tensor a block of it stands."""
 
 
-@dataclass(frozen=True)
-class Located:
-    """Where an answer goes wrong."""
+class Standing:
+    """What is known of the tensors of one run, by their numbers in it."""
 
-    file: str
-    lines: tuple[int, ...]
-    """One; or two that do not fit each other, as where a mask is made and where it is used the other way round."""
-    made: torch.Tensor
-    """What is there."""
-    step: str
-    """What the solution calls it, or what it makes of it next; empty where that is not known."""
-    expected: torch.Tensor | None
-    """What should be there, as it would stand in the place of what is."""
-    right_so_far: dict[str, int]
-    """The solution's steps that were made as they should be by then, with their lines."""
-    how: str
-
-
-def locate(reference: Reference, again: Again) -> Located | None:
-    """The line where the answer goes wrong on the reference's case; None where it does not, or no line can be told."""
-    run = again({})
-    return None if reference.is_right(run) else _Search(reference, run, again).found()
-
-
-@dataclass(frozen=True)
-class _Mended:
-    number: int
-    right: Right
-    values: torch.Tensor
-
-
-class _Search:
-    def __init__(self, reference: Reference, run: Run, again: Again) -> None:
+    def __init__(self, reference: Reference, made: Sequence[Made]) -> None:
         self._reference = reference
-        self._run = run
-        self._made = run.made
-        self._again = again
-        self._left = MAX_RUNS
-        self._before = all_before(run.made)
-        self._known = [reference.known(made.values) for made in run.made]
-        self._present = {right for known in self._known for right in known}
-        self._scaled = [
-            not known and reference.is_scaled(made.values) for known, made in zip(self._known, run.made, strict=True)
+        self.made = made
+        self.before = all_before(made)
+        self.known = [[] if _tells_nothing(one.values) else reference.known(one.values) for one in made]
+        """Which of the right ones each is."""
+        self.neutral = list[bool]()
+        self.mask = list[bool]()
+        for one in made:
+            self.neutral.append(self._is_neutral(one))
+            self.mask.append(self._is_mask(one))
+        self.scaled = [
+            not known and reference.is_scaled(one.values) for known, one in zip(self.known, made, strict=True)
         ]
-        self._neutral = list[bool]()
-        for made in run.made:
-            self._neutral.append(self._is_neutral(made))
-        self._call_of = _calls(run.made)
+        self.comes_right = self._vouched()
+        """What something right was made of: it is right, whether known or not."""
+        self.well_used = self._well_used()
+        """Whether all that was made of it is right."""
+        self._call_of = _calls(made)
         self._calls: dict[tuple[int | str, ...], list[int]] = {}
         for number, call in enumerate(self._call_of):
             self._calls.setdefault(call, []).append(number)
-        self._mask = [is_mask(made.values) for made in run.made]
-        self._comes_right = {
-            earlier
-            for number, known in enumerate(self._known)
-            if known and not self._neutral[number] and not self._mask[number]
-            for earlier in self._before[number]
-        }
-        """What something right was made of: it is right, whether known or not."""
+        self._plausible = dict[int, bool]()
 
-    def found(self) -> Located | None:
-        mended: _Mended | None = None
-        for number in range(len(self._made)):
-            if mended and mended.number in self._before[number]:
+    def turns(self, number: int) -> list[int]:
+        """The tensors that the same call made, in a loop or in a function that is called more than once."""
+        return self._calls[self._call_of[number]]
+
+    def taken_from(self, numbers: Sequence[int]) -> list[tuple[int, list[Place]]]:
+        """Which of the right ones all of these were taken out of, and from which places."""
+        found: list[tuple[int, list[Place]]] = []
+        blocks = [self.made[number].values.squeeze() for number in numbers]
+        for which, right in enumerate(self._reference.rights):
+            if right.is_part or is_mask(right.values):
                 continue
-            mended = self._mend(number, only_masks=mended is not None) or mended
-        if self._left <= 0:
-            return None
-        if mended is None:
-            return self._all_in_one_line() or self._returned_too_early()
-        return self._located(mended)
+            places = list[Place]()
+            for block in blocks:
+                place = _place_of(right.values, block)
+                if place is None:
+                    break
+                places.append(place)
+            else:
+                found.append((which, places))
+        return found
+
+    def apart(self, number: int) -> list[int]:
+        """Those that one call took apart from here on, as where a loop goes through the rows of an argument.
+
+        Where several are taken apart in turn by the same call, as by zip, only one's.
+        """
+        alike = self._taken_apart(number)
+        for length in sorted({size for right in self._reference.rights for size in right.values.shape[:1]}):
+            whole = alike[:length]
+            if len(whole) == length > 1 and self._reference.known(torch.stack([self.made[n].values for n in whole])):
+                return whole
+        return []
+
+    def is_shaping(self, number: int) -> bool:
+        """Whether it has the numbers of what it was made of, in other places."""
+        return self.made[number].operator in SHAPING
+
+    def is_new(self, number: int) -> bool:
+        """Whether it takes but a shape of what it was made of."""
+        return _makes_new(self.made[number])
+
+    def is_unknown(self, number: int) -> bool:
+        """Whether nothing speaks for it."""
+        fine = self.known[number] or self.neutral[number] or self.scaled[number]
+        return not fine and number not in self.comes_right
+
+    def may_be_wrong(self, number: int) -> bool:
+        """Whether it is not known for right: what is only like something right, or overflows, may be what is wrong."""
+        if self.known[number] or self.neutral[number] or self.mask[number]:
+            return False
+        is_finite = bool(self.made[number].values.abs().le(_FINITE).all())
+        return number not in self.comes_right or not is_finite
+
+    def is_plausible(self, number: int) -> bool:
+        """Whether it is like something right: scaled early, cut out of it, or with its dimensions in another order."""
+        if number not in self._plausible:
+            values = self.made[number].values
+            self._plausible[number] = self.scaled[number] or self._is_rearranged(values) or self._is_cut(values)
+        return self._plausible[number]
+
+    def is_known_mask(self, number: int) -> bool:
+        """Whether it is a mask that is right, or is so the other way round, for all that it is made for alike."""
+        values = self.made[number].values
+        if not self.mask[number]:
+            return False
+        one = values.reshape(-1, *values.shape[-2:])[0]
+        hidden = (one != 0).double()
+        is_alike = bool((values == one).all())
+        return is_alike and any(self._reference.known(way) for way in (one, hidden, 1 - hidden))
+
+    def is_only_a_part(self, number: int) -> bool:
+        """Whether it is a slice of what is right, and nothing that is right as a whole."""
+        known = self.known[number]
+        return bool(known) and all(self._reference.rights[one].is_part for one in known)
+
+    def _vouched(self) -> set[int]:
+        found = set[int]()
+        for number in reversed(range(len(self.made))):
+            is_right = self.known[number] and not self.neutral[number] and not self.mask[number]
+            # A piece that is right says nothing of the other pieces.
+            if (is_right or number in found) and self.made[number].operator not in _CUTTING:
+                found.update(self.made[number].inputs)
+        return found
+
+    def _well_used(self) -> list[bool]:
+        users = [list[int]() for _ in self.made]
+        for number, one in enumerate(self.made):
+            for other in one.inputs:
+                users[other].append(number)
+        found = [False] * len(self.made)
+        for number in reversed(range(len(self.made))):
+            found[number] = bool(users[number]) and all(
+                found[one] if self.is_shaping(one) else bool(self.known[one]) or one in self.comes_right
+                for one in users[number]
+            )
+        return found
+
+    def _taken_apart(self, number: int) -> list[int]:
+        """Those that the same call gave from here on."""
+        first = self.made[number]
+        found = list[int]()
+        if first.operator not in ("unbind", "select"):
+            return found
+        for one in range(number, len(self.made)):
+            other = self.made[one]
+            if (other.line, other.place, other.operator, other.inputs) != (
+                first.line, first.place, first.operator, first.inputs
+            ) or other.values.shape != first.values.shape:  # fmt: skip
+                break
+            found.append(one)
+        return found
 
     def _is_neutral(self, made: Made) -> bool:
         """Whether it tells nothing: a number alone, or the same one everywhere that was made of nothing that tells."""
@@ -1208,260 +1266,88 @@ class _Search:
         if not values.numel():
             return True
         if values.numel() == 1:
-            return bool(values == values.round()) and all(self._neutral[one] for one in made.inputs)
+            return bool(values == values.round()) and all(self.neutral[one] for one in made.inputs)
         if bool((values != values.flatten()[0]).any()):
-            return False
-        return any(part in made.operator for part in _MAKE_NEW) or all(self._neutral[one] for one in made.inputs)
+            return max(values.shape) == values.numel() and _counts(values)
+        return _makes_new(made) or all(self.neutral[one] for one in made.inputs)
 
-    def _mend(self, number: int, *, only_masks: bool) -> _Mended | None:
-        """What makes the run right in the place of this tensor; of one made in a loop, in that of all of them."""
-        turns = self._turns(number)
-        shaping = self._made[number].operator in _SHAPING
-        ways: Iterator[tuple[Right, torch.Tensor, dict[int, torch.Tensor]]] = iter(())
-        if len(turns) > 1 and number == turns[0] and self._is_unknown(number):
-            ways = self._in_their_places(turns)
-        if len(turns) == 1 or shaping:
-            alone = ((right, values, {number: values}) for right, values in self._in_its_place(number, only_masks))
-            ways = chain(ways, alone)
-        for right, values, replaced in ways:
-            if self._left <= 0:
-                return None
-            self._left -= 1
-            if self._reference.is_right(self._again(replaced)):
-                return _Mended(number, right, values)
+    def _is_mask(self, made: Made) -> bool:
+        """Whether it is a mask, and none that only looks like one because numbers made of the arguments overflow."""
+        if not is_mask(made.values):
+            return False
+        if not bool((made.values > _FINITE).any()) or _makes_new(made):
+            return True
+        return bool(made.inputs) and all(self.neutral[one] or self.mask[one] for one in made.inputs)
+
+    def _is_rearranged(self, values: torch.Tensor) -> bool:
+        numbers = values.flatten().sort().values
+        return any(
+            right.values.numel() == values.numel()
+            and values.numel() > 1
+            and not right.is_part
+            and not is_mask(right.values)
+            and same(numbers, right.values.flatten().sort().values)
+            and any(same(one, values) for one in rearranged(right.values, values.shape))
+            for right in self._reference.rights
+        )
+
+    def _is_cut(self, values: torch.Tensor) -> bool:
+        rights = (right.values for right in self._reference.rights if not right.is_part and not is_mask(right.values))
+        return any(_place_of(one, values.squeeze()) is not None for one in rights)
+
+
+def rearranged(values: torch.Tensor, shape: torch.Size) -> Iterator[torch.Tensor]:
+    """The tensor with its dimensions in other orders, neighbours merged where the shape asks for that."""
+    squeezed = values.squeeze()
+    if squeezed.dim() > _MOST_DIMS or values.numel() != shape.numel():
+        return
+    for order in permutations(range(squeezed.dim())):
+        turned = squeezed.permute(order)
+        if _merges(tuple(turned.shape), tuple(size for size in shape if size != 1)):
+            yield turned.reshape(shape)
+
+
+def _merges(sizes: tuple[int, ...], into: tuple[int, ...]) -> bool:
+    left = list(sizes)
+    for size in into:
+        product = 1
+        while product < size and left:
+            product *= left.pop(0)
+        if product != size:
+            return False
+    return not left
+
+
+def _place_of(values: torch.Tensor, block: torch.Tensor) -> Place | None:
+    """Where the block stands in the tensor, each of its dimensions along one of the tensor's, in their order."""
+    if not block.numel() or block.dim() > min(values.dim(), _MOST_DIMS):
         return None
+    first = block.flatten()[0]
+    starts = torch.nonzero((values - first).abs() <= TOLERANCE * (1 + first.abs()))
+    for start in starts.tolist() if len(starts) <= _MOST_PLACES else ():
+        for dims in combinations(range(values.dim()), block.dim()):
+            sizes = dict(zip(dims, block.shape, strict=True))
+            place = tuple(slice(at, at + sizes.get(dim, 1)) for dim, at in enumerate(start))
+            cut = values[place]
+            if cut.numel() == block.numel() and same(cut, block):
+                return place
+    return None
 
-    def _turns(self, number: int) -> list[int]:
-        """The tensors that the same call made, in a loop or in a function that is called more than once."""
-        return self._calls[self._call_of[number]]
 
-    def _in_their_places(self, turns: list[int]) -> Iterator[tuple[Right, torch.Tensor, dict[int, torch.Tensor]]]:
-        """What could be right in the places of all that a loop made: something right, cut up."""
-        shapes = {self._made[one].values.shape for one in turns}
-        if len(shapes) != 1:
-            return
-        (shape,) = shapes
-        yield from self._steps_in_turn(turns, shape)
-        if len(turns) == len(self._reference.result) and all(one.shape == shape for one in self._reference.result):
-            results = self._reference.result
-            yield Right(results[0], ""), results[0], dict(zip(turns, results, strict=True))
-        for right in self._reference.rights:
-            if right.is_part or is_mask(right.values) or right.values.numel() != len(turns) * shape.numel():
-                continue
-            squeezed = right.values.squeeze()
-            for order in permutations(range(squeezed.dim())):
-                turned = squeezed.permute(order)
-                if turned.shape[turned.dim() - len(_squeezed_in_locating(shape)) :] == _squeezed_in_locating(shape):
-                    pieces = turned.reshape(len(turns), *shape)
-                    yield right, pieces[0], dict(zip(turns, pieces, strict=True))
+def _tells_nothing(values: torch.Tensor) -> bool:
+    """Whether it is alike to others by chance: the same number everywhere, or overflown."""
+    if bool(values.isposinf().any()) or bool(values.isnan().any()):
+        return True
+    first = values.flatten()[:1]
+    return values.numel() > 1 and bool(((values == first) | ((values - first).abs() <= _ALIKE)).all())
 
-    def _steps_in_turn(
-        self, turns: list[int], shape: torch.Size
-    ) -> Iterator[tuple[Right, torch.Tensor, dict[int, torch.Tensor]]]:
-        """Steps of the solution, one for each turn, as queries, keys and values are often made."""
-        steps = [right for right in self._reference.rights if right.step and right.values.numel() == shape.numel()]
-        if not 1 < len(turns) <= MOST_TURNS or len(steps) > MOST_STEPS:
-            return
-        for some in combinations(sorted(steps, key=lambda one: one.number or 0), len(turns)):
-            if len({right.values.shape for right in some}) != 1:
-                continue
-            for order in permutations(range(some[0].values.dim())):
-                turned = [right.values.permute(order) for right in some]
-                if _squeezed_in_locating(turned[0].shape) == _squeezed_in_locating(shape):
-                    pieces = [one.reshape(shape) for one in turned]
-                    yield some[0], pieces[0], dict(zip(turns, pieces, strict=True))
-            if some[0].values.shape != shape:
-                pieces = [right.values for right in some]
-                yield some[0], pieces[0], dict(zip(turns, pieces, strict=True))
 
-    def _in_its_place(self, number: int, only_masks: bool) -> Iterator[tuple[Right, torch.Tensor]]:
-        """What could be right in the place of a tensor, likely ones first."""
-        made = self._made[number]
-        rights = self._reference.rights
-        if self._mask[number] or self._is_last_constant(number):
-            yield from self._masks(made)
-            return
-        if self._neutral[number] or self._scaled[number]:
-            return
-        if number in self._comes_right and not self._known[number]:
-            return
-        if known := self._known[number]:
-            for right in rights if not only_masks else ():
-                if right.number is not None and self._beside(known, right) and right.values.shape == made.values.shape:
-                    yield right, right.values
-            return
-        wanted = [(n, right) for n, right in enumerate(rights) if not right.is_part and not is_mask(right.values)]
-        wanted.sort(key=lambda one: (one[1].number is None, one[0] in self._present, one[1].operator != made.operator))
-        scaled = [Right(one, "mul") for one in self._reference.scaled if one.numel() == made.values.numel()]
-        seen = [made.values]
-        own = [right for _, right in wanted if right.number is not None]
-        others = [right for _, right in wanted if right.number is None]
-        for right in (*own, *scaled, *others):
-            for values in _arrangements(right, made):
-                if not any(one.shape == values.shape and same(one, values) for one in seen):
-                    seen.append(values)
-                    yield right, values
+def _makes_new(made: Made) -> bool:
+    return any(part in made.operator for part in _MAKE_NEW)
 
-    def _is_last_constant(self, number: int) -> bool:
-        """Whether it is the same everywhere, as a mask never is, and no mask was made of it."""
-        made = self._made[number]
-        if made.values.dim() < 2 or made.values.numel() < 2 or not self._neutral[number]:
-            return False
-        return not any(
-            number in self._before[later] and self._mask[later] for later in range(number + 1, len(self._made))
-        )
 
-    def _masks(self, made: Made) -> Iterator[tuple[Right, torch.Tensor]]:
-        seen = [made.values]
-        shape = _squeezed_in_locating(made.values.shape)
-        for right in self._reference.rights:
-            size = right.values.squeeze()
-            if right.is_part or not is_mask(size) or tuple(size.shape) != shape[max(len(shape) - size.dim(), 0) :]:
-                continue
-            hidden = size != 0
-            filled = made.values[made.values != 0].flatten()[:1].item() if bool((made.values != 0).any()) else 1.0
-            for one in (hidden, ~hidden):
-                values = torch.where(one, filled, 0.0).to(made.values.dtype).expand(shape).reshape(made.values.shape)
-                if not any(torch.equal(other, values) for other in seen):
-                    seen.append(values)
-                    yield right, values
-
-    def _beside(self, known: list[int], right: Right) -> bool:
-        """Whether this one neither comes of what is known of the tensor nor is what it comes of."""
-        if right.is_part or right.number is None or is_mask(right.values):
-            return False
-        before = self._reference.before
-        numbers = [n for one in known if (n := self._reference.rights[one].number) is not None]
-        return bool(numbers) and all(
-            n != right.number and n not in before[right.number] and right.number not in before[n] for n in numbers
-        )
-
-    def _located(self, mended: _Mended) -> Located | None:
-        number, made = mended.number, self._made[mended.number]
-        for one in self._before[number]:
-            # What came before may be where it went wrong, if it is not known to be right.
-            if self._may_be_wrong(one) and self._made[one].line != made.line:
-                return None
-        lines = {made.line}
-        if self._mask[number] and self._known[number]:
-            # It is right for those who use it the other way round: the two do not fit, and either may be meant.
-            lines |= {self._made[one].line for one in self._before[number] if self._mask[one]}
-            lines |= {self._made[one].line for one in self._users(number)}
-            if len(lines) > 2:
-                return None
-        turns = self._turns(number)
-        inputs = {one for turn in turns for one in self._made[turn].inputs if self._made[one].line != made.line}
-        if len(turns) > 1 and any(self._is_only_a_part(one) for one in inputs):
-            return None  # one of another may stand in its place
-        is_missing = len(turns) == 1 and len(lines) == 1 and self._is_missing_before(mended.right)
-        elsewhere = {one for one in self._before[number] if self._made[one].line != made.line}
-        known = [one for one in elsewhere if self._known[one] and not self._mask[one] and not self._neutral[one]]
-        if is_missing and known:
-            lines.add(self._made[max(known)].line)
-        there, needed = made.values, mended.values
-        named = self._next_step(mended.right)
-        if named is not None:
-            # Better than what is on the way to it: what the line makes in the end, if it is that.
-            same_line = [n for n in range(number, len(self._made)) if self._made[n].line == made.line]
-            for last in reversed(same_line):
-                if self._made[last].values.shape == named.values.shape and not self._mask[last]:
-                    there, needed = self._made[last].values, named.values
-                    break
-        step = named.step if named else ""
-        return Located(
-            made.file,
-            tuple(sorted(lines)),
-            there,
-            step,
-            needed,
-            self._steps(number),
-            "missing" if is_missing else "mended",
-        )
-
-    def _is_only_a_part(self, number: int) -> bool:
-        known = self._known[number]
-        return bool(known) and all(self._reference.rights[one].is_part for one in known)
-
-    def _is_missing_before(self, right: Right) -> bool:
-        """Whether what the solution makes it of was not made either: then a step is missing, in whichever line."""
-        if right.number is None:
-            return False
-        there = {self._reference.rights[one].number for one in self._present}
-        return any(one not in there for one in self._reference.inputs[right.number])
-
-    def _next_step(self, right: Right) -> Right | None:
-        """The first of the solution's steps that this is, or that is made of it."""
-        if right.number is None:
-            return None
-        before = self._reference.before
-        steps = [one for one in self._reference.rights if one.step and one.number is not None]
-        later = [one for one in steps if one.number == right.number or right.number in before[one.number or 0]]
-        return min(later, key=lambda one: one.number or 0, default=None)
-
-    def _is_in_a_loop(self, number: int) -> bool:
-        return len(self._turns(number)) > 1 and self._made[number].operator not in _SHAPING
-
-    def _users(self, number: int) -> set[int]:
-        """What comes of a mask, up to what is none itself."""
-        masks, users = {number}, set[int]()
-        for later in range(number + 1, len(self._made)):
-            if masks.intersection(self._made[later].inputs):
-                users.add(later)
-                if self._mask[later]:
-                    masks.add(later)
-        return users
-
-    def _unknown(self) -> list[int]:
-        return [number for number in range(len(self._made)) if self._is_unknown(number)]
-
-    def _may_be_wrong(self, number: int) -> bool:
-        """Whether it is not known for right: what is only like something right, or overflows, may be what is wrong."""
-        if self._known[number] or self._neutral[number] or self._mask[number]:
-            return False
-        is_finite = bool(self._made[number].values.abs().le(_FINITE).all())
-        return number not in self._comes_right or not is_finite
-
-    def _is_unknown(self, number: int) -> bool:
-        fine = self._known[number] or self._neutral[number] or self._scaled[number]
-        return not fine and number not in self._comes_right
-
-    def _all_in_one_line(self) -> Located | None:
-        """Where all but what one line makes is known to be right."""
-        unknown = self._unknown()
-        if self._run.error is not None or len({self._made[one].line for one in unknown}) != 1:
-            return None
-        if any(self._mask):
-            return None
-        made = self._made[unknown[-1]]
-        if self._run.returned != (made.file, made.line):
-            return None
-        if any(self._is_in_a_loop(one) for number in unknown for one in (number, *self._before[number])):
-            return None
-        return Located(made.file, (made.line,), made.values, "", None, self._steps(unknown[0]), "one line")
-
-    def _returned_too_early(self) -> Located | None:
-        """Where all that was made is right, and what is returned is not the last of it."""
-        results = list(tensors_in(self._run.result))
-        if self._run.error is not None or self._run.returned is None or len(results) != len(self._reference.result):
-            return None
-        if self._unknown() or any(self._reference.rights[one].is_part for known in self._known for one in known[:1]):
-            return None
-        for one, right in zip(results, self._reference.result, strict=True):
-            if one.shape == right.shape and same(one, right):
-                continue
-            if not self._reference.known(one) or is_mask(one):
-                return None
-            file, line = self._run.returned
-            return Located(file, (line,), one, "", right, self._steps(len(self._made)), "returned")
-        return None
-
-    def _steps(self, until: int) -> dict[str, int]:
-        steps: dict[str, int] = {}
-        for number, known in enumerate(self._known[:until]):
-            for one in known:
-                if step := self._reference.rights[one].step:
-                    steps.setdefault(step, self._made[number].line)
-        return steps
+def _counts(values: torch.Tensor) -> bool:
+    return bool((values.flatten() == torch.arange(values.numel(), dtype=values.dtype)).all())
 
 
 def _calls(made: Sequence[Made]) -> list[tuple[int | str, ...]]:
@@ -1477,28 +1363,710 @@ def _calls(made: Sequence[Made]) -> list[tuple[int | str, ...]]:
     return calls
 
 
-def _arrangements(right: Right, made: Made) -> Iterator[torch.Tensor]:
-    """What is right, as it would stand in the place of what was made."""
-    values = right.values
-    if sorted(_squeezed_in_locating(values.shape)) == sorted(_squeezed_in_locating(made.values.shape)):
-        squeezed = values.squeeze()
+def instead_of(reference: Reference, standing: Standing, number: int) -> Iterator[tuple[Right, torch.Tensor]]:
+    """What could be meant in the place of a tensor that is known, of which nothing right was made."""
+    if standing.well_used[number]:
+        return
+    made = standing.made[number]
+    for right in _unrelated(reference, standing.known[number]):
+        yield from ((right, values) for values in rearranged(right.values, made.values.shape))
+        # Another argument may have other sizes.
+        if made.operator in SHAPING and right.operator == "given" and right.values.dim() == made.values.dim():
+            yield right, right.values
+
+
+def pieces_of(reference: Reference, standing: Standing, group: list[int]) -> Iterator[tuple[Right, list[torch.Tensor]]]:
+    """Where a loop goes through something known: the same pieces of what could be meant in its place."""
+    if any(not standing.known[one] for one in group) and not standing.is_shaping(group[0]):
+        return
+    if all(standing.well_used[one] for one in group):
+        return
+    for which, places in standing.taken_from(group):
+        of = reference.rights[which].values
+        for right in _unrelated(reference, [which]):
+            if right.values.shape == of.shape:
+                shapes = [standing.made[one].values.shape for one in group]
+                yield right, [right.values[at].reshape(to) for at, to in zip(places, shapes, strict=True)]
+            elif right.operator == "given" and right.values.shape[:1] == of.shape[:1] == (len(group),):
+                yield right, list(right.values)
+
+
+def swapped(
+    reference: Reference, standing: Standing, group: list[int]
+) -> Iterator[tuple[Right, dict[int, torch.Tensor]]]:
+    """Known ones, of which nothing right was made, in the places of others of the same line, and these in theirs."""
+    if any(not standing.known[one] or standing.well_used[one] for one in group):
+        return
+    made, first = standing.made, group[0]
+    for later in range(group[-1] + 1, len(made)):
+        others = standing.apart(later) or [later]
+        if made[later].line != made[first].line:
+            return
+        if len(others) != len(group) or any(not standing.known[n] or standing.well_used[n] for n in others):
+            continue
+        if first in standing.before[later] or made[later].values.shape != made[first].values.shape:
+            continue
+        pairs = list(zip(group, others, strict=True))
+        if not all(same(made[one].values, made[other].values) for one, other in pairs):
+            new = {one: made[other].values for one, other in pairs} | {other: made[one].values for one, other in pairs}
+            yield reference.rights[standing.known[later][0]], new
+
+
+def _unrelated(reference: Reference, known: list[int]) -> list[Right]:
+    """What neither comes of what is known nor is what it comes of."""
+    numbers = [n for one in known if (n := reference.rights[one].number) is not None]
+    is_given = any(_is_given(reference, reference.rights[one]) for one in known)
+    found = list[Right]()
+    for right in reference.rights:
+        if right.is_part or is_mask(right.values):
+            continue
+        if is_given and _is_given(reference, right):
+            found.append(right)
+        elif right.number is not None and numbers:
+            before = reference.before[right.number]
+            if all(n != right.number and n not in before and right.number not in reference.before[n] for n in numbers):
+                found.append(right)
+    return found
+
+
+def _is_given(reference: Reference, right: Right) -> bool:
+    """Whether it is an argument or a parameter, or one in another shape."""
+    if right.operator == "given":
+        return True
+    if right.number is not None:
+        return right.operator in SHAPING and not reference.before[right.number]
+    given = (one.values for one in reference.rights if one.operator == "given" and not one.is_part)
+    return any(one.shape == right.values.shape and same(one, right.values) for one in given)
+
+
+another = types.SimpleNamespace(instead_of=instead_of, pieces_of=pieces_of, swapped=swapped)
+
+
+MOST_ATTEMPTS, MOST_OF_A_SHAPE = 24, 6
+"""In one place."""
+MOST_TURNS, MOST_STEPS = 4, 6
+"""Of a loop whose turns each make another step."""
+
+
+_LARGE = 1e5
+"""Further out than any number that is computed: it stands for infinity."""
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """One attempt."""
+
+    number: int
+    """Of the tensor that is tried."""
+    right: Right
+    values: torch.Tensor
+    """What is put in its place."""
+    replaced: dict[int, torch.Tensor]
+    """All that is put in some place."""
+    is_swap: bool = False
+    """Whether two that are right change places."""
+
+
+def replacements(reference: Reference, standing: Standing, number: int) -> Iterator[Replacement]:
+    """What could be right in the place of this tensor, likely ones first; of one made in a loop, in that of all."""
+    turns = standing.turns(number)
+    found: Iterator[Replacement] = iter(())
+    group = standing.apart(number) or (turns if len(turns) > 1 and number == turns[0] else [])
+    if group:
+        pieces = another.pieces_of(reference, standing, group)
+        if any(map(standing.is_unknown, group)):
+            pieces = chain(_in_their_places(reference, standing, group), pieces)
+        found = (Replacement(number, right, some[0], dict(zip(group, some, strict=True))) for right, some in pieces)
+    if len(turns) == 1 or standing.is_shaping(number):
+        alone = (
+            Replacement(number, right, values, {number: values})
+            for right, values in _in_its_place(reference, standing, number)
+        )
+        found = chain(found, alone)
+    swapped = (
+        Replacement(number, right, new[number], new, is_swap=True)
+        for right, new in another.swapped(reference, standing, group or [number])
+    )
+    return islice(chain(found, swapped), MOST_OF_A_SHAPE if _only_reshapes(standing, number) else MOST_ATTEMPTS)
+
+
+def _only_reshapes(standing: Standing, number: int) -> bool:
+    """Whether it has the numbers of what is unknown too: what could be right there was tried already."""
+    return standing.is_shaping(number) and any(map(standing.is_unknown, standing.made[number].inputs))
+
+
+Pieces = tuple[Right, list[torch.Tensor]]
+
+
+def _in_their_places(reference: Reference, standing: Standing, turns: list[int]) -> Iterator[Pieces]:
+    """What could be right in the places of all that a loop made: something right, cut up."""
+    made = [standing.made[one].values for one in turns]
+    shape = made[0].shape
+    is_even = all(one.shape == shape for one in made)
+    if is_even:
+        yield from _steps_in_turn(reference, shape, len(turns))
+        if len(turns) == len(reference.result) and all(one.shape == shape for one in reference.result):
+            yield Right(reference.result[0], ""), reference.result
+    wholes = [right for right in reference.rights if not right.is_part and not is_mask(right.values)]
+    for right in wholes if is_even else ():
+        if right.values.numel() != len(turns) * shape.numel():
+            continue
+        squeezed = right.values.squeeze()
         for order in permutations(range(squeezed.dim())):
             turned = squeezed.permute(order)
-            if _squeezed_in_locating(turned.shape) == _squeezed_in_locating(made.values.shape):
-                yield turned.reshape(made.values.shape)
-        if values.shape != made.values.shape:
-            yield values
-    elif values.numel() == made.values.numel() or right.operator == made.operator:
+            if turned.shape[turned.dim() - len(_squeezed_in_replacing(shape)) :] == _squeezed_in_replacing(shape):
+                yield right, list(turned.reshape(len(turns), *shape))
+    for right in wholes:
+        for dim, size in enumerate(right.values.shape):
+            if size == len(turns) and (pieces := _cut_to(right.values.split(1, dim), dim, made)):
+                yield right, pieces
+
+
+def _cut_to(slices: Sequence[torch.Tensor], dim: int, made: list[torch.Tensor]) -> list[torch.Tensor]:
+    """The beginning of each slice, as large as what was made there; nothing where one is too small."""
+    found = list[torch.Tensor]()
+    for piece, there in zip(slices, made, strict=True):
+        whole = piece if piece.dim() == there.dim() else piece.squeeze(dim)
+        sizes = there.shape
+        if whole.dim() != len(sizes) or any(size > of for size, of in zip(sizes, whole.shape, strict=True)):
+            return []
+        found.append(whole[tuple(slice(size) for size in sizes)])
+    return found
+
+
+def _steps_in_turn(reference: Reference, shape: torch.Size, turns: int) -> Iterator[Pieces]:
+    """Steps of the solution, one for each turn, as queries, keys and values are often made."""
+    steps = [right for right in reference.rights if right.step and right.values.numel() == shape.numel()]
+    if not 1 < turns <= MOST_TURNS or len(steps) > MOST_STEPS:
+        return
+    for some in combinations(sorted(steps, key=lambda one: one.number or 0), turns):
+        if len({right.values.shape for right in some}) != 1:
+            continue
+        for order in permutations(range(some[0].values.dim())):
+            turned = [right.values.permute(order) for right in some]
+            if _squeezed_in_replacing(turned[0].shape) == _squeezed_in_replacing(shape):
+                yield some[0], [one.reshape(shape) for one in turned]
+        if some[0].values.shape != shape:
+            yield some[0], [right.values for right in some]
+
+
+def _in_its_place(reference: Reference, standing: Standing, number: int) -> Iterator[tuple[Right, torch.Tensor]]:
+    """What could be right in the place of a tensor, likely ones first."""
+    made = standing.made[number]
+    if standing.mask[number] or _is_last_constant(standing, number):
+        yield from _masks(reference, made)
+        return
+    if standing.neutral[number]:
+        if standing.is_new(number) and made.values.numel() > 1:  # what a sum begins with
+            filled = (torch.full_like(made.values, one) for one in (0.0, 1.0))
+            yield from ((Right(one, ""), one) for one in filled if not torch.equal(one, made.values))
+        return
+    if standing.scaled[number]:
+        yield from ((Right(one, "mul"), one.reshape(made.values.shape)) for one in _scaled_alike(reference, made))
+        return
+    if number in standing.comes_right and not standing.known[number]:
+        return
+    seen = [made.values]
+    if standing.known[number]:
+        ways = another.instead_of(reference, standing, number)
+    else:
+        ways = ((right, one) for right in _likely(reference, standing, made) for one in _arrangements(right, made))
+    for right, values in ways:
+        if not any(one.shape == values.shape and same(one, values) for one in seen):
+            seen.append(values)
+            yield right, values
+
+
+def _likely(reference: Reference, standing: Standing, made: Made) -> list[Right]:
+    """The solution's own first, and of them those that are not there and that the same operator makes."""
+    present = {right for known in standing.known for right in known}
+    wanted = [(n, right) for n, right in enumerate(reference.rights) if not right.is_part and not is_mask(right.values)]
+    wanted.sort(key=lambda one: (one[1].number is None, one[0] in present, one[1].operator != made.operator))
+    scaled = [Right(one, "mul") for one in reference.scaled if one.numel() == made.values.numel()]
+    own = [right for _, right in wanted if right.number is not None]
+    return [*own, *scaled, *(right for _, right in wanted if right.number is None)]
+
+
+def _scaled_alike(reference: Reference, made: Made) -> list[torch.Tensor]:
+    """What is scaled too, and has nothing to do with this one: with a mask in it, it would still have most of it."""
+    squeezed = made.values.squeeze()
+    alike = [one for one in reference.scaled if one.shape == squeezed.shape]
+    return [one for one in alike if not bool(torch.isclose(one, squeezed, rtol=1e-4, atol=1e-6).any())]
+
+
+def _is_last_constant(standing: Standing, number: int) -> bool:
+    """Whether it is the same everywhere, as a mask never is, and no mask was made of it."""
+    made = standing.made[number]
+    if made.values.dim() < 2 or made.values.numel() < 2 or not standing.neutral[number]:
+        return False
+    return not any(
+        number in standing.before[later] and standing.mask[later] for later in range(number + 1, len(standing.made))
+    )
+
+
+def _masks(reference: Reference, made: Made) -> Iterator[tuple[Right, torch.Tensor]]:
+    seen = [made.values]
+    shape = _squeezed_in_replacing(made.values.shape)
+    there = made.values[made.values != 0].flatten()[:1].tolist() or [1.0]
+    # Of one that is added, infinity with the wrong sign is as likely as the wrong places.
+    fills = [there[0], -there[0]] if abs(there[0]) > _LARGE else there
+    for hidden in _hidden(reference):
+        if tuple(hidden.shape) != shape[max(len(shape) - hidden.dim(), 0) :]:
+            continue
+        for filled in fills:
+            for one in (hidden, ~hidden):
+                values = torch.where(one, filled, 0.0).to(made.values.dtype).expand(shape).reshape(made.values.shape)
+                if not any(torch.equal(other, values) for other in seen):
+                    seen.append(values)
+                    yield Right(hidden, ""), values
+
+
+def _hidden(reference: Reference) -> list[torch.Tensor]:
+    """The places that a mask hides: of masks, and of what has nothing, or minus infinity, in some places."""
+    found = list[torch.Tensor]()
+    for right in reference.rights:
+        if right.is_part or right.values.dim() < 2:
+            continue
+        values = right.values.squeeze()
+        for hidden in (values != 0,) if is_mask(values) else (values == 0, values <= -_LARGE):
+            is_new = not any(torch.equal(one, hidden) for one in found)
+            if is_new and bool(hidden.any()) and not bool(hidden.all()):
+                found.append(hidden)
+    return found
+
+
+def _arrangements(right: Right, made: Made) -> Iterator[torch.Tensor]:
+    """What is right, as it would stand in the place of what was made."""
+    values, shape = right.values, made.values.shape
+    turned = list(rearranged(values, shape))
+    yield from turned
+    if values.shape != shape and (turned or values.numel() == shape.numel() or right.operator == made.operator):
         yield values
 
 
-def _squeezed_in_locating(shape: torch.Size) -> tuple[int, ...]:
+def _squeezed_in_replacing(shape: torch.Size) -> tuple[int, ...]:
     return tuple(size for size in shape if size != 1)
+
+
+MAX_RUNS = 120
+"""Of one answer, all attempts together."""
+_MAX_FIRST = 16
+"""Attempts at what is replaced first, where one alone does not do."""
+
+Again = Callable[[Mapping[int, torch.Tensor]], Run]
+"""Runs the answer once more, with some of the tensors that it makes replaced."""
+
+
+@dataclass(frozen=True)
+class Mended:
+    """A replacement with which the run came right."""
+
+    by: Replacement
+    proven: frozenset[int]
+    """What is right because it went into the right result."""
+    is_last: bool
+    """Whether it was the result itself that was put in: that proves nothing of what came before."""
+
+
+class Mending:
+    """The attempts on one answer."""
+
+    def __init__(self, reference: Reference, run: Run, standing: Standing, again: Again) -> None:
+        self._reference = reference
+        self._run = run
+        self._standing = standing
+        self._again = again
+        self._left = MAX_RUNS
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there were too many attempts to say what the others would have come to."""
+        return self._left <= 0
+
+    def at(self, number: int) -> Mended | None:
+        """What makes the run right in the place of this tensor; of one made in a loop, in that of all of them."""
+        for one in replacements(self._reference, self._standing, number):
+            run = self._attempt(one.replaced)
+            if run is None:
+                return None
+            if self._reference.is_right(run):
+                return Mended(one, *self._flow(run, one))
+        return None
+
+    def comes_right(self, replaced: Mapping[int, torch.Tensor]) -> bool:
+        """Whether the run does, with these in their places."""
+        run = self._attempt(replaced)
+        return run is not None and self._reference.is_right(run)
+
+    def at_first(self, numbers: Iterable[int]) -> Replacement | None:
+        """What has to be replaced at one of these before something later is, for the run to come right.
+
+        The lines between the two must make something right of it.
+        """
+        attempts = 0
+        for number in numbers:
+            for one in replacements(self._reference, self._standing, number):
+                attempts += 1
+                run = self._attempt(one.replaced)
+                if run is None or attempts > _MAX_FIRST:
+                    return None
+                if run.error is None and self._comes_right_later(run, one):
+                    return one
+        return None
+
+    def _comes_right_later(self, run: Run, first: Replacement) -> bool:
+        standing = Standing(self._reference, run.made)
+        if not any(self._is_newly_right(number, standing, first) for number in range(first.number + 1, len(run.made))):
+            return False
+        for number in range(first.number + 1, len(run.made)):
+            if not standing.is_unknown(number) or first.number not in standing.before[number]:
+                continue
+            for one in replacements(self._reference, standing, number):
+                again = self._attempt({**first.replaced, **one.replaced})
+                if again is None:
+                    return False
+                if self._reference.is_right(again):
+                    return True
+        return False
+
+    def _is_newly_right(self, number: int, standing: Standing, first: Replacement) -> bool:
+        made = standing.made[number]
+        if not standing.known[number] or standing.neutral[number] or standing.mask[number]:
+            return False
+        if standing.is_shaping(number) or first.number not in standing.before[number]:
+            return False
+        is_new = number >= len(self._run.made) or not self._standing.known[number]
+        return is_new and made.line != self._run.made[first.number].line
+
+    def _attempt(self, replaced: Mapping[int, torch.Tensor]) -> Run | None:
+        if self._left <= 0:
+            return None
+        self._left -= 1
+        return self._again(replaced)
+
+    def _flow(self, run: Run, by: Replacement) -> tuple[frozenset[int], bool]:
+        """What the right result of a run was made of, beside what was put in; and whether that alone is the result."""
+        pending = made_last(run)
+        is_last = any(number in by.replaced for number in pending)
+        proven = set[int]()
+        while pending:
+            number = pending.pop()
+            if number not in by.replaced and number not in proven:
+                proven.add(number)
+                pending += run.made[number].inputs
+        before = self._run.made
+        is_same = [
+            (one.line, one.place) == (other.line, other.place) for one, other in zip(run.made, before, strict=False)
+        ]
+        return frozenset(one for one in proven if one < len(is_same) and is_same[one]), is_last
+
+
+def made_last(run: Run) -> list[int]:
+    """The tensors that have the numbers of the result."""
+    results = list(tensors_in(run.result))
+    return [
+        number
+        for number, made in enumerate(run.made)
+        if any(one.shape == made.values.shape and same(one, made.values) for one in results)
+    ]
+
+
+_MAX_UNUSED = 4
+
+
+@dataclass(frozen=True)
+class Located:
+    """Where an answer goes wrong."""
+
+    file: str
+    lines: tuple[int, ...]
+    """One; or two that do not fit each other, as where a mask is made and where it is used the other way round, or
+    where what is right is made and where it should be used."""
+    made: torch.Tensor | None
+    """What is there; None where that is no tensor."""
+    step: str
+    """What the solution calls it, or what it makes of it next; empty where that is not known."""
+    expected: torch.Tensor | None
+    """What should be there, as it would stand in the place of what is."""
+    right_so_far: dict[str, int]
+    """The solution's steps that were made as they should be by then, with their lines."""
+    how: str
+
+
+def locate(reference: Reference, again: Again) -> Located | None:
+    """The line where the answer goes wrong on the reference's case; None where it does not, or no line can be told."""
+    run = again({})
+    return None if reference.is_right(run) else _Search(reference, run, again).found()
+
+
+class _Search:
+    def __init__(self, reference: Reference, run: Run, again: Again) -> None:
+        self._reference = reference
+        self._run = run
+        self._made = run.made
+        self._standing = Standing(reference, run.made)
+        self._mending = Mending(reference, run, self._standing, again)
+
+    def found(self) -> Located | None:
+        return self._of_another_kind() or self._unused() or self._by_mending()
+
+    def _by_mending(self) -> Located | None:
+        mended: Mended | None = None
+        before = self._standing.before
+        for number in range(len(self._made)):
+            if mended and (before[number].intersection(mended.by.replaced) or not self._is_apart(number, mended)):
+                continue
+            mended = self._mending.at(number) or mended
+            if mended and len(mended.by.replaced) == 1:
+                break  # of a loop, what goes into a later turn is still to be tried
+        if self._mending.is_over:
+            return self._in_the_only_line() if mended is None else None
+        located = (mended and self._located(mended)) or self._in_the_only_line() or self._returned_too_early()
+        if located is None and (mended is None or mended.is_last):
+            return self._first_of_two()
+        return located
+
+    def _is_apart(self, number: int, mended: Mended) -> bool:
+        """Whether it may be wrong beside what was mended, or instead of it: it is not known and in no loop with it."""
+        standing = self._standing
+        went_in = any(number in standing.before[one] for one in mended.by.replaced)
+        return not standing.known[number] and not (went_in and len(standing.turns(number)) > 1)
+
+    def _located(self, mended: Mended) -> Located | None:
+        standing, right = self._standing, mended.by.right
+        number, made = mended.by.number, self._made[mended.by.number]
+        before = frozenset().union(*(standing.before[one] for one in mended.by.replaced))
+        elsewhere = {one for one in before if self._place(one) != self._place(number)}
+        if any(self._stays_doubtful(one, mended) for one in elsewhere):
+            return None
+        places = {self._place(number)}
+        if standing.is_known_mask(number):
+            # It is right for those who use it the other way round: the two do not fit, and either may be meant.
+            chain = [one for one in standing.before[number] if standing.mask[one]] + sorted(self._users(number))
+            places |= {self._place(one) for one in chain if not (standing.mask[one] and standing.is_shaping(one))}
+            if len(places) > 2:
+                return None
+        turns = standing.turns(number)
+        if mended.by.is_swap:
+            places |= {self._place(user) for one in mended.by.replaced for user in self._first_users(one)}
+            if len(places) > 2:
+                return None
+        is_another = bool(standing.known[number])
+        if any(file != made.file for file, _ in places):
+            return None  # it may be in another cell
+        is_missing = len(turns) == 1 == len(places) and not is_another and self._is_missing_before(right)
+        known = [
+            n
+            for n in elsewhere
+            if standing.known[n]
+            and not standing.mask[n]
+            and not standing.neutral[n]
+            and self._made[n].file == made.file
+        ]
+        if is_missing and known:
+            places.add(self._place(max(known)))
+        there, needed, step = self._in_the_end(number, mended)
+        lines = tuple(sorted(line for _, line in places))
+        how = "missing" if is_missing else "mended"
+        return Located(made.file, lines, there, step, needed, self._steps(number, made.file), how)
+
+    def _place(self, number: int) -> tuple[str, int]:
+        """The file and the line that it was made in."""
+        return self._made[number].file, self._made[number].line
+
+    def _in_the_end(self, number: int, mended: Mended) -> tuple[torch.Tensor, torch.Tensor, str]:
+        """What the line makes, what it should, and the solution's step that this is, if it is one."""
+        made, needed = self._made[number], mended.by.values
+        named = self._next_step(mended.by.right)
+        same_line = [n for n in range(number, len(self._made)) if self._place(n) == self._place(number)]
+        for last in reversed(same_line):
+            one = self._made[last]
+            # Better than what is on the way to it: the step itself, if the line makes that.
+            if named and one.values.shape == named.values.shape and one.operator == named.operator:
+                return one.values, named.values, named.step
+        for last in reversed(same_line):
+            one = self._made[last]
+            if one.values.numel() == needed.numel() == made.values.numel() and same(one.values, made.values):
+                # A library's function works in a shape that the student never sees.
+                made, needed = one, needed.reshape(one.values.shape)
+                break
+        is_step = named is not None and named.number == mended.by.right.number
+        return made.values, needed, named.step if named and is_step else ""
+
+    def _stays_doubtful(self, number: int, mended: Mended) -> bool:
+        """Whether what came before may be where it went wrong."""
+        if not self._standing.may_be_wrong(number) or number in mended.proven:
+            return False
+        # What the mended line was computed with has the sizes that are needed. A line that reshapes proves less.
+        is_computed = not self._standing.is_shaping(mended.by.number)
+        return mended.is_last or not is_computed or not self._standing.is_plausible(number)
+
+    def _is_missing_before(self, right: Right) -> bool:
+        """Whether what the solution makes it of was not made either: then a step is missing, in whichever line."""
+        if right.number is None:
+            return False
+        there = {self._reference.rights[one].number for known in self._standing.known for one in known}
+        return any(one not in there for one in self._reference.inputs[right.number])
+
+    def _next_step(self, right: Right) -> Right | None:
+        """The first of the solution's steps that this is, or that is made of it."""
+        if right.number is None:
+            return None
+        before = self._reference.before
+        steps = [one for one in self._reference.rights if one.step and one.number is not None]
+        later = [one for one in steps if one.number == right.number or right.number in before[one.number or 0]]
+        return min(later, key=lambda one: one.number or 0, default=None)
+
+    def _first_users(self, number: int) -> list[int]:
+        """What is computed with it, be it in another shape."""
+        users = [n for n, made in enumerate(self._made) if number in made.inputs]
+        return [last for one in users for last in (self._first_users(one) if self._standing.is_shaping(one) else [one])]
+
+    def _users(self, number: int) -> set[int]:
+        """What comes of a mask, up to what is none itself."""
+        masks, users = {number}, set[int]()
+        for later in range(number + 1, len(self._made)):
+            if masks.intersection(self._made[later].inputs):
+                users.add(later)
+                if self._standing.mask[later]:
+                    masks.add(later)
+        return users
+
+    def _in_the_only_line(self) -> Located | None:
+        """Where all that the result is made of is known to be right, but for what one line makes."""
+        if self._run.error is not None:
+            return None
+        standing, last = self._standing, made_last(self._run)
+        behind = set(last).union(*(standing.before[number] for number in last)) if last else set(range(len(self._made)))
+        doubtful = sorted(
+            number
+            for number in behind
+            if standing.may_be_wrong(number) or (standing.mask[number] and number not in standing.comes_right)
+        )
+        if not doubtful and all(standing.neutral[number] for number in behind):
+            doubtful = sorted(number for number in behind if not standing.is_new(number))
+        if not doubtful or len({self._place(number) for number in doubtful}) > 1:
+            return None
+        if any(self._goes_through_parts(number) for number in doubtful):
+            return None  # another may have been taken apart
+        made = self._made[doubtful[-1]]
+        return Located(made.file, (made.line,), made.values, "", None, self._steps(doubtful[0], made.file), "one line")
+
+    def _goes_through_parts(self, number: int) -> bool:
+        """Whether it is made in a loop, of slices that another line made."""
+        standing, made = self._standing, self._made[number]
+        if standing.is_shaping(number) or len(standing.turns(number)) == 1:
+            return False
+        return any(standing.is_only_a_part(one) and self._made[one].line != made.line for one in made.inputs)
+
+    def _first_of_two(self) -> Located | None:
+        """Where the run comes right once this line and a later one are mended."""
+        if self._run.error is not None:
+            return None
+        standing = self._standing
+        frontier = [
+            number
+            for number in range(len(self._made))
+            if standing.is_unknown(number) and not any(map(standing.may_be_wrong, standing.before[number]))
+        ]
+        if not frontier:
+            return None
+        line = self._made[frontier[0]].line
+        first = self._mending.at_first(number for number in frontier if self._made[number].line == line)
+        if first is None:
+            return None
+        made = self._made[first.number]
+        steps = self._steps(first.number, made.file)
+        return Located(made.file, (made.line,), made.values, "", first.values, steps, "first of two")
+
+    def _unused(self) -> Located | None:
+        """Where something right is made, and what follows uses that of which it was made."""
+        standing = self._standing
+        last = set(made_last(self._run))
+        used = last.union(*(standing.before[number] for number in last)) if last else set(range(len(self._made)))
+        left = _MAX_UNUSED
+        for number, made in enumerate(self._made):
+            if number in used or not standing.known[number] or standing.neutral[number] or standing.mask[number]:
+                continue
+            for one in made.inputs:
+                later = [n for n in used if n > number and one in self._made[n].inputs]
+                if not later or standing.neutral[one] or standing.mask[one] or left <= 0:
+                    continue
+                left -= 1
+                if self._mending.comes_right({one: made.values}):
+                    there, user = self._made[one].values, self._made[min(later)]
+                    if user.file != made.file:
+                        return None
+                    lines = tuple(sorted({made.line, user.line}))
+                    return Located(made.file, lines, there, "", made.values, self._steps(number, made.file), "unused")
+        return None
+
+    def _of_another_kind(self) -> Located | None:
+        """Where what is returned is not as many tensors as it should be, and nothing speaks against what was made."""
+        results = list(tensors_in(self._run.result))
+        if self._run.error is not None or self._run.returned is None or len(results) == len(self._reference.result):
+            return None
+        file, line = self._run.returned
+        doubtful = {one.line for number, one in enumerate(self._made) if self._standing.may_be_wrong(number)}
+        if results and doubtful - {line}:
+            return None
+        first = results[0].detach() if results else None
+        return Located(file, (line,), first, "", None, self._steps(len(self._made), file), "of another kind")
+
+    def _returned_too_early(self) -> Located | None:
+        """Where what is returned is right as far as it goes, or has nothing of the arguments in it."""
+        results = list(tensors_in(self._run.result))
+        if self._run.error is not None or self._run.returned is None or len(results) != len(self._reference.result):
+            return None
+        standing, last = self._standing, made_last(self._run)
+        behind = set(last).union(*(standing.before[number] for number in last))
+        if any(standing.may_be_wrong(number) for number in behind):
+            return None
+        if any(standing.is_only_a_part(number) for number in behind.difference(last)):
+            return None
+        if any(map(self._adds_up, behind)) or self._is_one_result_twice(results):
+            return None
+        for one, right in zip(results, self._reference.result, strict=True):
+            if one.shape == right.shape and same(one, right):
+                continue
+            if (
+                is_mask(one)
+                or self._is_an_argument(one, behind)
+                or not (self._reference.known(one) or (behind and all(map(standing.is_new, behind))))
+            ):
+                return None
+            file, line = self._run.returned
+            return Located(file, (line,), one, "", right, self._steps(len(self._made), file), "returned")
+        return None
+
+    def _adds_up(self, number: int) -> bool:
+        """Whether it is made in a loop, of what an earlier turn made: then a turn may be missing."""
+        standing = self._standing
+        return not standing.is_shaping(number) and any(one in standing.before[number] for one in standing.turns(number))
+
+    def _is_one_result_twice(self, results: list[torch.Tensor]) -> bool:
+        """Whether two results are alike that should not be: then one was made wrong, before it is returned."""
+        found = [set(self._reference.known(one)) for one in results]
+        return any(one & other for one, other in combinations(found, 2))
+
+    def _is_an_argument(self, one: torch.Tensor, behind: set[int]) -> bool:
+        """Whether it is what went in, though more than one line worked on it."""
+        is_given = any(self._reference.rights[n].operator == "given" for n in self._reference.known(one))
+        return is_given and len({self._made[number].line for number in behind}) > 1
+
+    def _steps(self, until: int, file: str) -> dict[str, int]:
+        steps: dict[str, int] = {}
+        for number, known in enumerate(self._standing.known[:until]):
+            for one in known if self._made[number].file == file else ():
+                if step := self._reference.rights[one].step:
+                    steps.setdefault(step, self._made[number].line)
+        return steps
 
 
 MAX_LINE = 100
 """Characters of a line that is quoted."""
 _SHOWN = 4
+_SMALL = 1e-3
 
 Source = Callable[[str, int], str]
 """The text of a line of a file; empty where it is not known."""
@@ -1507,7 +2075,9 @@ Source = Callable[[str, int], str]
 def told(located: Located, case: TellingCase, source: Source) -> str:
     """Lines of plain text, as wide as they must be; no number in them is of a hidden case."""
     right = [(step, f"as it should be      (line {line})") for step, line in located.right_so_far.items()]
-    step = located.step or ("the result" if located.how == "returned" else _lines(located.lines))
+    is_missing = located.how == "missing" and len(located.lines) > 1
+    wrong = located.lines[-1:] if is_missing else located.lines
+    step = located.step or ("the result" if located.how == "returned" else _lines(wrong))
     steps = [
         said
         for (name, line), said in zip(located.right_so_far.items(), right, strict=True)
@@ -1515,19 +2085,26 @@ def told(located: Located, case: TellingCase, source: Source) -> str:
     ]
     width = max(len(name) for name, _ in [*steps, (step, "")])
     rows = [f"{name:{width}}  {said}" for name, said in steps]
-    where = "" if step == _lines(located.lines) else f"  ({_lines(located.lines)})"
+    where = "" if step == _lines(wrong) else f"  ({_lines(wrong)})"
     rows.append(f"{step:{width}}  not as it should be{where}")
     rows += [f"  line {line}: {quoted}" for line in located.lines if (quoted := _quoted(source(located.file, line)))]
     rows += ["", f"Tried on {_case(case)}"]
-    if located.how == "missing" and len(located.lines) > 1:
-        rows.append("What the first line makes is right. A step is missing before the other has made what is needed.")
+    if is_missing:
+        first, second = located.lines
+        rows.append(
+            f"What line {first} makes is right; on the way to what line {second} makes, a step is wrong or missing."
+        )
+    elif located.how == "unused" and len(located.lines) > 1:
+        rows.append("What the first line makes is right, but the other does not use it.")
     elif len(located.lines) > 1:
         rows.append("These lines do not fit each other: what the first makes, the other uses the other way round.")
     elif located.how == "returned":
-        rows.append("What is made is right as far as it goes; what is returned is not the last of it.")
-    rows.append(f"  made:   {_tensor(located.made)}")
-    if located.expected is not None:
-        rows.append(f"  needed: {_tensor(located.expected)}")
+        rows.append("All that is made is right, but this is not what should be returned.")
+    elif located.how == "of another kind":
+        rows.append("What is returned is not of the kind, or not as many tensors, as is asked for.")
+    elif located.how == "first of two":
+        rows.append("This is the first line that is not right; a later one is not right either.")
+    rows += _beside(located.made, located.expected)
     rows += [f"  {one}" for one in _seen(located)]
     return "\n".join(rows)
 
@@ -1551,21 +2128,38 @@ def _argument_in_told(arg: Any) -> str:
     return f"a tensor of shape {tuple(arg.shape)}" if isinstance(arg, torch.Tensor) else repr(arg)[:MAX_LINE]
 
 
-def _tensor(values: torch.Tensor) -> str:
+def _beside(made: torch.Tensor | None, needed: torch.Tensor | None) -> list[str]:
+    """What was made above what is needed; a few of the numbers, from where they begin to differ."""
+    start = 0
+    if made is not None and needed is not None and made.shape == needed.shape and made.numel():
+        apart = (comparable(made) - comparable(needed)).abs().flatten() > TOLERANCE * (
+            1 + comparable(needed).abs().flatten()
+        )
+        start = int(apart.long().argmax())
+    rows = [] if made is None else [f"  made:   {_tensor(made, start)}"]
+    return rows if needed is None else [*rows, f"  needed: {_tensor(needed, start)}"]
+
+
+def _tensor(values: torch.Tensor, start: int) -> str:
     if values.dim() == 0:
         return f"the number {float(values):.4g}"
-    first = ", ".join(f"{number:.4g}" for number in values.flatten()[:_SHOWN].tolist())
-    more = ", …" if values.numel() > _SHOWN else ""
-    return f"shape {tuple(values.shape)}, beginning with {first}{more}" if first else f"shape {tuple(values.shape)}"
+    numbers = ", ".join(f"{number:.4g}" for number in values.flatten()[start : start + _SHOWN].tolist())
+    more = ", …" if values.numel() > start + _SHOWN else ""
+    place = [int(at) for at in torch.unravel_index(torch.tensor(start), values.shape)] if start else []
+    where = f"from {place} on" if start else "beginning with"
+    return f"shape {tuple(values.shape)}, {where} {numbers}{more}" if numbers else f"shape {tuple(values.shape)}"
 
 
 def _seen(located: Located) -> list[str]:
     """What can be said of the numbers without knowing the code."""
     made, needed = located.made, located.expected
-    if needed is None or made.shape != needed.shape or made.dim() == 0 or not made.numel():
+    if made is None or needed is None or made.shape != needed.shape or made.dim() == 0 or not made.numel():
         return []
+    made, needed = made.double(), needed.double()
     if bool(made.isnan().any()) and not bool(needed.isnan().any()):
-        return ["There are NaN in it, which come of infinity minus infinity, or of 0 / 0."]
+        return ["There are NaN in it, as infinity minus infinity and 0 / 0 give them."]
+    if is_mask(made) or is_mask(needed):
+        return []
     return [*_of_rows(made, needed), *_of_a_factor(made, needed)]
 
 
@@ -1575,11 +2169,13 @@ def _of_rows(made: torch.Tensor, needed: torch.Tensor) -> list[str]:
     if not torch.allclose(right, ones, atol=1e-4):
         return []
     if not torch.allclose(sums, ones, atol=1e-4):
-        return ["Its rows do not sum to 1; they should."]
+        return ["Its rows do not sum to 1; they should." if made.dim() > 1 else "It does not sum to 1; it should."]
     largest, should = float(made.amax(dim=-1).mean()), float(needed.amax(dim=-1).mean())
-    if abs(largest - should) < 0.02:
+    if abs(largest - should) < 0.02 or not torch.equal(made == 0, needed == 0):
         return []
     how = "too even" if largest < should else "too uneven"
+    if made.dim() == 1:
+        return [f"They sum to 1, but are {how}: the largest is {largest:.2f}, and should be {should:.2f}."]
     return [f"Each row sums to 1, but they are {how}: the largest of a row is {largest:.2f}, and should be {should:.2f}"
             ", on average."]  # fmt: skip
 
@@ -1589,9 +2185,14 @@ def _of_a_factor(made: torch.Tensor, needed: torch.Tensor) -> list[str]:
     if int(there.sum()) < 2 or not torch.equal(needed.isfinite(), made.isfinite()):
         return []
     ratio = made[there] / needed[there]
-    if not torch.allclose(ratio, ratio[0].expand_as(ratio), rtol=1e-3):
+    factor = float(ratio[0])
+    if (
+        not torch.allclose(ratio, ratio[0].expand_as(ratio), rtol=1e-3)
+        or abs(factor) < _SMALL
+        or abs(factor - 1) < _SMALL
+    ):
         return []
-    return [f"It is {float(ratio[0]):.4g} times what is needed."]
+    return [f"It is {factor:.4g} times what is needed."]
 
 
 BY_HAND: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
@@ -1664,6 +2265,25 @@ def numbers_in(written: Mapping[str, Any]) -> torch.Tensor:
     for count, said in OUT_OF_SCALE.items():
         values[counts == count] = said
     return values
+
+
+NOT_FINITE = "Some weights are NaN or infinite. Is a whole row hidden, or something divided by 0?"
+NONE_DROPPED = "No weight is dropped: none is 0."
+ALL_DROPPED = "Every weight is dropped."
+TURNED_ROUND = "A share of 1-p is dropped, and p is kept: it is the other way round."
+ANOTHER_SHARE = "The share of the weights that is dropped is not p."
+NOT_RESCALED = "The kept weights are as they were; divide them by 1-p, so that their sum stays as it was."
+CHANGED = "The kept weights are neither as they were nor divided by 1-p."
+WRONG_ALREADY = "The result is wrong already where nothing should be dropped; mend that first."
+DETACHED = "No gradient arrives at the weights: is the result detached from them somewhere?"
+
+
+def always_as_many(calls: int) -> str:
+    """The number of weights that fall is no chance."""
+    return (
+        f"In {calls} calls the same number of weights is dropped each time. Each weight is dropped with probability p, "
+        "whatever becomes of the others: how many fall is chance."
+    )
 
 
 LIBRARY_SOFTMAX = "library softmax"
@@ -1838,6 +2458,67 @@ def _same(actual: Any, expected: Any, tolerance: float | None) -> bool:
     return difference(actual, expected, str, lambda *_: "differs", tolerance=tolerance) is None
 
 
+SAME_WEIGHTS = "The weights are the same under every seed: is one set inside the class?"
+RAISES_NOTHING = "It raises nothing."
+_NO_MORE_THAN_HALF = "As long as this fails, the exercise gives no more than half of its points."
+_OF_LIBRARIES = {
+    LIBRARY_SOFTMAX: "a library's softmax, or a part of one such as logsumexp",
+    LIBRARY_ATTENTION: "a library's attention",
+}
+_OF_DEVICES = {
+    MIXED: "It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere.",
+    ELSEWHERE: "The result is not on the inputs' device.",
+    DIFFERS: "On another device it gives another result than on the CPU.",
+}
+
+
+def argument(number: int) -> str:
+    """What an argument is called, by its place."""
+    return f"the {ORDINALS[number]} argument"
+
+
+def detached(where: str) -> str:
+    """A gradient that is None."""
+    return f"No gradient arrives at {where}: is the result detached from it somewhere?"
+
+
+def not_finite(where: str) -> str:
+    """A gradient with NaN or infinity."""
+    return f"The result is right, but the gradient of {where} has NaN or infinite values."
+
+
+def writes_into(arguments: Sequence[int]) -> str:
+    """Arguments that are not as they were, by their places."""
+    which = " and ".join(f"the {ORDINALS[number]}" for number in arguments)
+    return f"It writes into {which} argument. Operations ending in `_` and `+=`, `/=` work in place."
+
+
+def changed_by_the_future(token: int) -> str:
+    """A result that later tokens have a part in."""
+    return f"The result of token {token} changes when only later tokens do: something of the future gets into it."
+
+
+def calls_forbidden(libraries: Sequence[str]) -> str:
+    """Library functions that an exercise forbids."""
+    named = " and ".join(_OF_LIBRARIES.get(one, one) for one in libraries)
+    return f"It calls {named}; this exercise asks you to write that step yourself."
+
+
+def halves_the_points(complaint: str) -> str:
+    """A complaint of what makes a module another one, where the exercise would give more than half of its points."""
+    return f"{complaint}{'' if complaint.endswith(('.', '?', '!')) else '.'} {_NO_MORE_THAN_HALF}"
+
+
+def of_devices(verdict: str) -> str | None:
+    """What a probe of devices found; None where it found nothing wrong."""
+    return _OF_DEVICES.get(verdict.removesuffix(BY_NUMBERS))
+
+
+def other_parameters(found: Mapping[str, Sequence[int]]) -> str:
+    """The parameters that there are, and their shapes, where others are expected."""
+    return f"Found: {', '.join(f'{name} {tuple(shape)}' for name, shape in found.items()) or 'none'}."
+
+
 _SIGMAS = 6
 
 
@@ -1856,7 +2537,7 @@ def weights_dropped(call: Call) -> None:
     p, shape, names = rule["p"], [size for _, size in rule["view"]], [name for name, _ in rule["view"]]
     result, whole = (one.detach().double().reshape(shape) for one in (call.value, call.whole))
     if not bool(result.isfinite().all() & whole.isfinite().all()):
-        raise Wrong("Some weights are NaN or infinite. Is a whole row hidden, or something divided by 0?")
+        raise Wrong(NOT_FINITE)
     seen, gone = whole != 0, result == 0
     if bool((~seen & ~gone).any()):
         raise Wrong("In training there is weight where in evaluation there is none.")
@@ -1866,7 +2547,7 @@ def weights_dropped(call: Call) -> None:
             raise Wrong("Numbers of the values or of the result are dropped; it is weights that should be.")
     share = float(gone[seen].double().mean())
     if share in (0.0, 1.0):
-        raise Wrong("Every weight is dropped." if share else "No weight is dropped: none is 0.")
+        raise Wrong(ALL_DROPPED if share else NONE_DROPPED)
     for dim, name in enumerate(names):
         both = seen & seen.roll(1, dim)
         if name != "copy" and bool(both.any()) and bool((gone == gone.roll(1, dim))[both].all()) and shape[dim] > 1:
@@ -1874,13 +2555,13 @@ def weights_dropped(call: Call) -> None:
     entries = int(seen.sum()) / (2 if "copy" in names else 1)
     if _far(share, p, entries):
         if not _far(share, 1 - p, entries):
-            raise Wrong("A share of 1-p is dropped, and p is kept: it is the other way round.")
-        raise Wrong("Another share of the weights is dropped than p.")
+            raise Wrong(TURNED_ROUND)
+        raise Wrong(ANOTHER_SHARE)
     kept = seen & ~gone
     if not torch.allclose(result[kept], whole[kept] / (1 - p), rtol=1e-4, atol=0):
         if torch.allclose(result[kept], whole[kept], rtol=1e-4, atol=0):
-            raise Wrong("The kept weights are as they were; divide them by 1-p, so that their sum stays as it was.")
-        raise Wrong("The kept weights are neither as they were nor divided by 1-p.")
+            raise Wrong(NOT_RESCALED)
+        raise Wrong(CHANGED)
     if rule.get("freely"):
         _freely(gone, names)
     if call.gradients and not _flows(call):
@@ -1916,18 +2597,22 @@ def not_counted_out(calls: list[Call]) -> None:
     """Of weights that stand alone not always as many fall: how many do is chance."""
     fallen = {int((call.value == 0).sum()) for call in calls}
     if len(fallen) == 1:
-        raise Wrong(f"Each of {len(calls)} calls drops as many weights; each weight is dropped on its own.")
+        raise Wrong(always_as_many(len(calls)))
 
 
 def _flows(call: Call) -> bool:
     gradient, weights = call.gradients[0], call.args[0]
     if gradient is None:
-        raise Wrong("No gradient arrives at the weights: is the result detached from them somewhere?")
+        raise Wrong(DETACHED)
     return bool(torch.allclose(gradient.double() * weights.double(), call.value.detach().double(), rtol=1e-4))
 
 
 _USUAL = 1e-4
 """How close a result must come where an example does not say."""
+
+
+_FAR = 1e6
+"""Numbers from here on are written with a power of ten."""
 
 
 def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | None = None) -> Trial:
@@ -1949,7 +2634,7 @@ def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | 
             if "parameters" in looks_at:
                 _parameters(found, step["right"])
     if "other parameters" in looks_at and _all_alike(parameters):
-        raise Wrong("The weights are the same under every seed: is one set inside the class?")
+        raise Wrong(SAME_WEIGHTS)
     if "steady" in looks_at:
         _steady(calls)
     if "counted" in looks_at:
@@ -1970,7 +2655,7 @@ def _taken(trial: Trial, step: Step) -> Any:
         if not kinds & set(step["refuses"]) or is_stub(error):
             raise
         return None
-    raise Wrong("It raises nothing.")
+    raise Wrong(RAISES_NOTHING)
 
 
 def is_stub(error: BaseException) -> bool:
@@ -2014,13 +2699,19 @@ def _entries(actual: dict[Any, Any], expected: dict[Any, Any]) -> str | None:
 
 def _first_place(actual: torch.Tensor, expected: torch.Tensor, close: torch.Tensor) -> str:
     place = tuple((~close).nonzero()[0].tolist())
-    got, wanted = (f"{one[place].item():.4f}" for one in (actual, expected))
+    got, wanted = (_number(one[place].item()) for one in (actual, expected))
     if got == wanted:
         got, wanted = (f"{one[place].item():.12g}" for one in (actual, expected))
     said = f"{got} where {wanted} is expected."
     if not place:
         return f"is {said}"
     return f"differs in {int((~close).sum())} of {close.numel()} places; the first, {list(place)}, is {said}"
+
+
+def _number(value: float) -> str:
+    if not abs(value) < _FAR:
+        return f"{value:.5g}"
+    return f"{value:.0f}" if value == int(value) else f"{value:.4f}"
 
 
 def _called(value: Any) -> str:
@@ -2031,37 +2722,36 @@ def _gradients(call: Call) -> None:
     close = call.step.get("close", _USUAL)
     right = [as_value(one) for one in call.step["gradients"]]
     named = {name: as_value(one) for name, one in call.step.get("parameter_gradients", {}).items()}
-    pairs = [(f"the {ORDINALS[n]} argument", call.gradients[n], one) for n, one in enumerate(right)]
+    pairs = [(argument(n), call.gradients[n], one) for n, one in enumerate(right)]
     pairs += [(f"`{name}`", call.parameter_gradients.get(name), one) for name, one in named.items()]
     for where, gradient, expected in pairs:
         if expected is None:
             continue
         if gradient is None:
-            raise Wrong(f"No gradient arrives at {where}: is the result detached from it somewhere?")
+            raise Wrong(detached(where))
         if problem := difference_of(gradient, expected, close, f"The gradient of {where}"):
             raise Wrong(problem)
 
 
 def _arrives(call: Call) -> None:
-    arrived = {f"the {ORDINALS[n]} argument": call.gradients[n] for n in call.step["arrives_at"]}
+    arrived = {argument(n): call.gradients[n] for n in call.step["arrives_at"]}
     arrived |= {f"`{name}`": gradient for name, gradient in call.parameter_gradients.items()}
     for where, gradient in arrived.items():
         if gradient is None:
-            raise Wrong(f"No gradient arrives at {where}: is the result detached from it somewhere?")
+            raise Wrong(detached(where))
 
 
 def _finite(call: Call) -> None:
-    found = {f"the {ORDINALS[number]} argument": gradient for number, gradient in enumerate(call.gradients)}
+    found = {argument(number): gradient for number, gradient in enumerate(call.gradients)}
     found |= {f"`{name}`": gradient for name, gradient in call.parameter_gradients.items()}
     for where, gradient in found.items():
         if gradient is not None and not bool(gradient.isfinite().all()):
-            raise Wrong(f"The result is right, but the gradient of {where} has NaN or infinite values.")
+            raise Wrong(not_finite(where))
 
 
 def _changed(call: Call) -> None:
     if call.changed:
-        which = " and ".join(f"the {ORDINALS[number]}" for number in call.changed)
-        raise Wrong(f"It writes into {which} argument. Operations ending in `_` and `+=`, `/=` work in place.")
+        raise Wrong(writes_into(call.changed))
 
 
 def _dtype(call: Call) -> None:
@@ -2075,19 +2765,14 @@ def _dtype(call: Call) -> None:
 
 
 def _device(call: Call) -> None:
-    match call.verdict.removesuffix(BY_NUMBERS):
-        case verdict if verdict == MIXED:
-            raise Wrong("It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere.")
-        case verdict if verdict == ELSEWHERE:
-            raise Wrong("The result is not on the inputs' device.")
-        case verdict if verdict == DIFFERS:
-            raise Wrong("On another device it gives another result than on the CPU.")
+    if complaint := of_devices(call.verdict):
+        raise Wrong(complaint)
 
 
 def _parameters(found: Mapping[str, torch.Tensor], right: Mapping[str, list[int]]) -> None:
-    if {name: list(parameter.shape) for name, parameter in found.items()} != dict(right):
-        has = ", ".join(f"{name} {tuple(parameter.shape)}" for name, parameter in found.items()) or "none"
-        raise Wrong(f"Found: {has}.")
+    shapes = {name: list(parameter.shape) for name, parameter in found.items()}
+    if shapes != dict(right):
+        raise Wrong(other_parameters(shapes))
 
 
 def _all_alike(parameters: list[Any]) -> bool:
@@ -2122,7 +2807,7 @@ def _steady(calls: list[Call]) -> None:
             if bool(stays.all()):
                 raise Wrong("Two calls with the same input differ: is something drawn by chance in it?")
             token = (stays & ~alike).nonzero()[0, -2].item()
-            raise Wrong(f"Token {token} changes when only tokens after it do: it attends to the future.")
+            raise Wrong(changed_by_the_future(int(token)))
 
 
 _OF_A_CALL: dict[str, tuple[str, Callable[[Call], None]]] = {
@@ -2361,6 +3046,15 @@ class Outcome:
         """What a mark would give for these examples, by the rules that it has."""
         if self.missing or self.calls:
             return 0.0
+        return self.points and round(self.points * (0.5 if self.halved else self._share), 2)
+
+    @property
+    def halved(self) -> bool:
+        """Whether it would give more, did not something fail without which it gives no more than half of its points."""
+        return self._share > 0.5 and any(one.example.get("essential") for one in self.failed)
+
+    @property
+    def _share(self) -> float:
         # What passes nothing but released results, or what chance could pass, earns nothing by the rest.
         hidden = [one for one in self.tried if not one.example.get("property") and not one.example.get("public", True)]
         shown = not hidden or any(one.share for one in hidden)
@@ -2370,8 +3064,7 @@ class Outcome:
             for one, weight in zip(self.tried, weights, strict=True)
             if shown or one.problem or not one.example.get("property")
         )
-        share = float(earned) / sum(weights)
-        return self.points and round(self.points * (min(share, 0.5) if self.halved else share), 2)
+        return float(earned / sum(weights))
 
     @property
     def goes_wrong(self) -> bool:
@@ -2379,11 +3072,6 @@ class Outcome:
         late = any(one.skipped or one.problem == _TOO_LONG for one in self.tried)
         wrong = any(one.problem and not one.example.get("property") for one in self.tried)
         return wrong and not (self.missing or self.calls or late)
-
-    @property
-    def halved(self) -> bool:
-        """Whether something fails without which the exercise gives no more than half of its points."""
-        return any(one.example.get("essential") for one in self.failed)
 
 
 def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistakes: list[Any]) -> Outcome:
@@ -2403,12 +3091,22 @@ def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistake
                 found.missing = NOT_WRITTEN
                 return found
             late = late or one.problem == _TOO_LONG
+    _withhold_what_follows(found.tried)
     found.calls = sorted(libraries & set(of.get("forbids", ())))
     if mistakes and not late and not found.calls:
         with limited():
             passed = [not one.problem for one in found.tried]
             found.mistakes = mistakes_alike(names, of["examples"], passed, mistakes)
     return found
+
+
+def _withhold_what_follows(tried: list[Tried]) -> None:
+    """Of weights that are wrong before any is dropped, what dropout made of them tells nothing about dropout."""
+    wrong_already = any(one.problem and "value" in one.example.get("looks_at", ["value"]) for one in tried)
+    for one in tried if wrong_already else ():
+        steps = one.example["steps"]
+        if one.problem and any(step.get("dropped") and step.get("whole") == "evaluation" for step in steps):
+            one.problem = WRONG_ALREADY
 
 
 _TOO_LONG = f"It did not come back within {SECONDS:g} seconds. Does a loop in it never end?"
@@ -2565,6 +3263,7 @@ WRITTEN = "written questions"
 
 _MOST = 8
 """Rows and columns that are shown."""
+_LARGE_in_matrices = 1e4
 
 
 @dataclass
@@ -2613,7 +3312,11 @@ def _first(own: torch.Tensor, right: torch.Tensor, tolerance: float) -> Beside |
 
 
 def _numbers(matrix: torch.Tensor) -> list[list[str]]:
-    return [[f"{number:.4g}" for number in row] for row in matrix.tolist()]
+    """With as many digits everywhere, so that they can be compared from row to row."""
+    finite = matrix[matrix.isfinite()]
+    whole = bool((finite == finite.round()).all())
+    digits = ".4g" if bool((finite.abs() >= _LARGE_in_matrices).any()) else ".0f" if whole else ".4f"
+    return [[f"{number:{digits}}" for number in row] for row in matrix.tolist()]
 
 
 _STYLE = """<style>
@@ -2649,13 +3352,13 @@ def as_page(said: Any) -> str:
     parts = [f'<p class="w">{escape(said.warning)}</p>'] if said.warning else []
     parts.append(f'<p class="t">{escape(said.title)}</p>')
     if said.box:
-        sentences = "".join(f"<div>{escape(sentence)}</div>" for sentence in said.box)
+        sentences = "".join(f"<div>{_prose(sentence)}</div>" for sentence in said.box)
         parts.append(f'<div class="b"><b>{escape(said.box_title)}</b>{sentences}</div>')
     if said.whereabouts:
         parts.append(f'<pre class="b">{escape(said.whereabouts)}</pre>')
     if said.lines:
         parts.append(f"<ul>{''.join(map(_item, said.lines))}</ul>")
-    parts += [f"<p>{escape(one)}</p>" for one in [*said.asides, said.sum.rstrip(":") + "." if said.sum else ""] if one]
+    parts += [f"<p>{_prose(one)}</p>" for one in [*said.asides, said.sum.rstrip(":") + "." if said.sum else ""] if one]
     return f'{_STYLE}<div class="acheck">{"".join(parts)}</div>'
 
 
@@ -2675,9 +3378,9 @@ def _mark(said: str) -> str:
 
 def _item(line: Any) -> str:
     kind, mark = _MARKS[line.mark]
-    inside = f'<span class="m">{mark}</span>{escape(line.statement)}'
+    inside = f'<span class="m">{mark}</span>{_prose(line.statement)}'
     if line.problem:
-        below = escape(line.problem)
+        below = _prose(line.problem)
         below += f"<div>In the call <code>{escape(line.call)}</code></div>" if line.call else ""
         below += f"<div>To play with it: <code>{escape(line.to_play_with)}</code></div>" if line.to_play_with else ""
         below += "".join(f"<div><code>{escape(frame)}</code></div>" for frame in line.frames)
@@ -2689,24 +3392,24 @@ def _item(line: Any) -> str:
     return f'<li class="{kind}">{inside}</li>'
 
 
+def _prose(text: str) -> str:
+    """Plain text, with what stands between backticks as code."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text))
+
+
 def _two(beside: Any) -> str:
     where = f" {escape(beside.where)}" if beside.where else ""
-    yours, right = (
-        _table(f"yours{where}", beside.own, beside.wrong),
-        _table(f"expected{where}", beside.right, beside.wrong),
-    )
-    return f'<div class="two">{yours}{right}</div>'
+    own = [[_cell(*one) for one in zip(*row, strict=True)] for row in zip(beside.own, beside.wrong, strict=True)]
+    right = [[_cell(number) for number in row] for row in beside.right]
+    return f'<div class="two">{_table(f"yours{where}", own)}{_table(f"expected{where}", right)}</div>'
 
 
-def _table(title: str, numbers: list[list[str]], wrong: list[list[bool]]) -> str:
-    rows = "".join(
-        "<tr>" + "".join(_cell(n, w) for n, w in zip(ns, ws, strict=True)) + "</tr>"
-        for ns, ws in zip(numbers, wrong, strict=True)
-    )
+def _table(title: str, cells: list[list[str]]) -> str:
+    rows = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
     return f"<div>{title}<table>{rows}</table></div>"
 
 
-def _cell(number: str, wrong: bool) -> str:
+def _cell(number: str, wrong: bool = False) -> str:
     return f'<td class="x">{escape(number)} ≠</td>' if wrong else f"<td>{escape(number)}</td>"
 
 
@@ -2760,16 +3463,22 @@ def account(found: Outcome, warning: str) -> Account:
     lines = [
         _line(found.exercise, number, one, with_more=id(one) in more) for number, one in enumerate(found.tried, start=1)
     ]
+    for line, one in zip(lines, found.tried, strict=True) if found.halved else ():
+        if line.problem and one.example.get("essential"):
+            line.problem = halves_the_points(line.problem)
     box_title, box = "", list(found.mistakes)
     if box:
-        which = "A common mistake" if len(box) == 1 else "Each of these common mistakes"
-        box_title = f"{which} does exactly this:" if not found.whole else f"But so does {which.lower()}:"
+        if found.whole:
+            box_title = f"But so does {'a common mistake' if len(box) == 1 else 'each of these common mistakes'}:"
+        elif len(box) == 1:
+            box_title = "A common mistake does exactly this:"
+        else:
+            box_title = "Several common mistakes do exactly this; yours may be one of them:"
     asides = [f"Not tried here: {statement}" for statement in found.not_tried]
     if found.calls:
-        calls = f"It calls {' and '.join(found.calls)}; this exercise asks you to write that step yourself."
-        asides.insert(0, calls)
+        asides.insert(0, calls_forbidden(found.calls))
     if any(line.to_play_with for line in lines):
-        asides.append("`from attention_check import example` gives you `example`.")
+        asides.append(f"`from {__name__} import example` gives you `example`.")
     asides.append("The hidden tests ask the same with other numbers.")
     return Account(
         title, warning, lines, box_title, box, found.whereabouts, asides,
