@@ -1,8 +1,14 @@
 """What the tests share: a marking process of their own, and ways to hand something in."""
 
+import gc
 import os
 import subprocess
 import sys
+
+gc.disable()  # until all tests are collected: what is imported and collected stays, and is walked through in vain
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # as the command does: see `cli`
+
+# ruff: noqa: E402  (what follows is what takes its time)
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
@@ -40,9 +46,9 @@ settings.load_profile("repeat")
 
 
 DEAREST = (
-    "test_student_check", "test_misbehaving", "browser", "test_sandbox", "test_nbgrader", "test_interruption",
-    "test_class_of_60", "test_matrix", "test_two_at_once", "test_formatting", "test_endings", "test_collect",
-    "test_fuzz", "test_reading",
+    "test_misbehaving", "browser", "test_commands", "test_nbgrader", "test_student_check", "test_sandbox",
+    "test_matrix", "test_two_at_once", "test_interruption", "test_class_of_60", "test_own_course", "test_formatting",
+    "test_endings", "test_collect", "test_fuzz", "test_reading",
 )  # fmt: skip
 """What takes longest, in the order in which it is begun: so no processor is left alone at the end."""
 
@@ -52,6 +58,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begins with the dearest."""
     places = {name: place for place, name in enumerate(DEAREST)}
     items.sort(key=lambda item: min(places.get(part, len(places)) for part in item.path.with_suffix("").parts))
+
+
+def pytest_collection_finish() -> None:
+    """From here on garbage is collected as usual."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -41,9 +41,9 @@ def python(wheel):
     with tempfile.TemporaryDirectory(dir=sys.prefix, prefix="of-a-wheel-") as folder:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
         packages = Path(sysconfig.get_path("purelib", vars={"base": folder}))
-        for place in Path(sysconfig.get_path("purelib")).iterdir():
-            if not place.name.startswith(("__editable__", "attention_autograder", "__pycache__")):
-                subprocess.run(["cp", "--archive", "--link", place, packages], check=True)
+        without = ("__editable__", "attention_autograder", "__pycache__")
+        places = [one for one in Path(sysconfig.get_path("purelib")).iterdir() if not one.name.startswith(without)]
+        subprocess.run(["cp", "--archive", "--link", *places, packages], check=True)
         subprocess.run(["cp", "--archive", "--link", Path(sys.prefix) / "share", folder], check=True)  # templates
         its = Path(folder) / "bin" / "python"
         install = ["--quiet", "--no-deps", "--no-index", wheel]

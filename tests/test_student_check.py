@@ -251,6 +251,12 @@ def test_what_the_notebook_switched_changes_no_verdict(switch):
         torch.set_grad_enabled(grad)
 
 
+def test_an_answer_that_spoils_its_arguments_is_asked_the_same_again():
+    source = catalogue.solutions("self_attention")["encode"].source().replace("return ", "ids = ")
+    notebook = Notebook("self_attention", encode=f"{source}\n    vocab.clear()\n    return ids")
+    assert notebook.check("encode") == notebook.check("encode") == notebook.check("encode")
+
+
 def test_a_module_that_keeps_its_weights_is_named_like_any_other():
     mistake = catalogue.misconceptions("self_attention")["ScoresNotScaled"]
     lines = mistake.source().splitlines()

@@ -29,7 +29,18 @@ from .cases import Cases
 
 GIVEN = {"student", "reference", "rng"}
 """What a grader may ask for: see `fixtures`."""
-_WITHOUT = ("terminal", "cacheprovider", "capture", "logging", "warnings", "faulthandler", "junitxml", "pastebin")
+_WITHOUT = (
+    "terminal",
+    "cacheprovider",
+    "capture",
+    "logging",
+    "warnings",
+    "faulthandler",
+    "junitxml",
+    "pastebin",
+    "unraisableexception",
+    "threadexception",
+)
 """Plugins of pytest's that have nothing to do here."""
 _MOST_NAMED = 3
 

@@ -5,7 +5,9 @@ It needs nothing but torch. The hidden tests that decide the points ask the same
 The files beside it hold the examples and, as numbers, what common mistakes show on them and what is right on the way.
 """
 
+import json
 import sys
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +30,18 @@ def check(exercise: str | None = None) -> float | None:
     exercises, mistakes = _read(EXAMPLES), _read(MISTAKES)
     if exercises is None or mistakes is None:
         return None
-    written = exercises.pop(WRITTEN, {})
+    written = json.loads(exercises.pop(WRITTEN, "{}"))
     if exercise is not None and (not isinstance(exercise, str) or exercise not in exercises):
         print(f"The name of an exercise is wanted, as in check({next(iter(exercises))!r}). They are:")
         print(", ".join(exercises))
         return None
-    wanted = exercises if exercise is None else {exercise: exercises[exercise]}
+    wanted = list(exercises) if exercise is None else [exercise]
     try:
         with as_in_a_new_notebook():
-            outcomes = [outcome(names, name, of, mistakes.get(name, [])) for name, of in wanted.items()]
+            outcomes = [
+                outcome(names, name, _examples(exercises[name]), json.loads(mistakes.get(name, "[]")))
+                for name in wanted
+            ]
             if exercise is not None and outcomes[0].goes_wrong:
                 outcomes[0].whereabouts = line_told(names, exercise, Path(__file__).with_name(STEPS))
     except KeyboardInterrupt:
@@ -60,7 +65,7 @@ def example(exercise: str, number: int = 1, call: int = 1) -> Any:
     if exercise not in exercises:
         print(f"The name of an exercise is wanted; they are: {', '.join(exercises)}.")
         return None
-    examples = exercises[exercise]["examples"]
+    examples = _examples(exercises[exercise])["examples"]
     steps = examples[number - 1]["steps"] if number in range(1, len(examples) + 1) else []
     calls = calls_with_results(steps)
     if call not in range(1, len(calls) + 1):
@@ -71,13 +76,25 @@ def example(exercise: str, number: int = 1, call: int = 1) -> Any:
     return tuple(as_value(arg) for arg in step.get("args", ())), as_value(step["result"])
 
 
-def _read(name: str) -> dict[str, Any] | None:
+def _read(name: str) -> dict[str, str] | None:
+    """What a file says of each exercise, as JSON."""
     try:
-        found: dict[str, Any] = read_data(Path(__file__).with_name(name))
+        path = Path(__file__).with_name(name)
+        return dict(_by_exercise(path, path.stat().st_mtime_ns if path.exists() else 0))
     except (OSError, ValueError):
         print(f"{name} is missing beside {Path(__file__).name}, or damaged: fetch the assignment's files again.")
         return None
-    for of in found.values() if name == EXAMPLES else ():
-        for one in of.get("examples", ()):
-            one["steps"] = in_full(one["steps"])
-    return found
+
+
+@lru_cache(maxsize=2)
+def _by_exercise(path: Path, _changed: int) -> dict[str, str]:
+    # To read a whole file takes longer than to try an exercise. As text, because the code that is tried may write into
+    # what it is called with.
+    return {exercise: json.dumps(of) for exercise, of in read_data(path).items()}
+
+
+def _examples(text: str) -> dict[str, Any]:
+    of: dict[str, Any] = json.loads(text)
+    for one in of["examples"]:
+        one["steps"] = in_full(one["steps"])
+    return of

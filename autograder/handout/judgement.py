@@ -17,6 +17,7 @@ from ..compare.complaints import (
     writes_into,
 )
 from ..compare.values import difference, expecting, oddly_shaped
+from ..sandbox.inside.seeding import seed_in_use
 from .dropped import not_counted_out, weights_dropped
 from .trial import Call, Step, Trial, Wrong
 from .written_values import as_value
@@ -35,7 +36,7 @@ def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | 
     trial = trial or Trial(names)
     calls: list[Call] = []
     parameters: list[Any] = []
-    torch.manual_seed(0)  # randomness starts at the same place each time
+    seed_in_use(0)  # randomness starts at the same place each time
     for step in example["steps"]:
         found = _taken(trial, step)
         if isinstance(found, Call):

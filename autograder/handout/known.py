@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-from .trial import is_unwritten, load
+from ..sandbox.inside.seeding import seed_in_use
+from .trial import copied, is_unwritten, load
 from .written_values import as_value
 
 
@@ -80,12 +81,12 @@ def _calls(
 
     Randomness starts at the same place each time.
     """
-    torch.manual_seed(0)
+    seed_in_use(0)
     built: list[Any] = []
     for step in steps:
         args = [_in(as_value(arg), dtype) for arg in step.get("args", ())]
         if step["operation"] == "manual_seed":
-            torch.manual_seed(step["seed"])
+            seed_in_use(step["seed"])
         elif step["operation"] == "build":
             called = names[step["name"]](*args, **step.get("named", {}))
             built.append(called if dtype is None else called.to(dtype))
@@ -97,11 +98,11 @@ def _calls(
 
 def _observed(function: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> list[float]:
     """One call: its result, the arguments that it wrote into, its gradients, and its dtype for float64 arguments."""
-    held = copy.deepcopy(args)
+    held = copied(args)
     unused = copy.deepcopy(function)  # afterwards it may hold tensors that cannot be copied
     exact, sums = _described(function(*args, **named))
     changed = [not is_unwritten(before, after) for before, after in zip(held, args, strict=True)]
-    wide = [_in(arg, torch.float64) for arg in copy.deepcopy(held)]
+    wide = [_in(arg, torch.float64) for arg in copied(held)]
     wider = _attempt(lambda: _described(_widened(unused)(*wide, **named))[0])
     gradients = _attempt(lambda: _gradient_sums(function, held, named))
     flows, flow_sums = gradients if isinstance(gradients, tuple) else (gradients, [])

@@ -38,9 +38,9 @@ def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched, device: str
             _say(answers, Refused(str(reason)))
             return 0
         desk = Desk(Examiner(graders), sandbox, ready)
-        gc.collect()
         processor.keep_to(launched.core)  # not before: it and the warm parent start side by side
         gc.freeze()  # torch's and the graders' objects stay; no collection need walk through them
+        gc.enable()
         _say(answers, ready)
         for line in requests:
             _say(answers, _answer(desk, graders, msgspec.json.decode(line, type=Request)))

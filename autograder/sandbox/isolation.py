@@ -16,8 +16,6 @@ _TRIAL_SECONDS = 10
 _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin")
 _FACTS = ("/etc/ld.so.cache", "/etc/fonts", "/etc/localtime", "/proc/cpuinfo", "/sys/devices/system/cpu")
 """What libraries ask of a machine; without the last two torch takes it for one without vector instructions."""
-_HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage"
-"""Where the C library looks whether it can have pages of 2 MB: see `launch`."""
 SCRATCH = "/tmp/scratch"
 """Where scratch folders are made in bubblewrap's sandbox."""
 _CUDA_FACTS = "/proc/driver/nvidia"
@@ -136,7 +134,6 @@ def bubblewrapped(command: list[str], room: Path, scratch_bytes: int, *, cuda: b
         *("--size", str(scratch_bytes), "--tmpfs", "/tmp"),  # first: some of the rest may lie in /tmp
         *("--dir", SCRATCH),
         *seen,
-        *("--ro-bind-try", _HUGE_PAGES, _HUGE_PAGES),
         *("--ro-bind", str(room), str(room), "--chdir", "/tmp"),
         *command,
     ]

@@ -44,7 +44,8 @@ def launch(level: Level, limits: Limits, *, cuda: bool, check: str = CHECK, core
     devices = isolation.devices(cuda=cuda)
     terms = Terms(level, isolation.readable(), scratch, limits.scratch_bytes, devices, cuda)
     code = f"""
-import json, sys
+import gc, json, sys
+gc.disable()
 sys.path[:0] = [{str(room)!r}]
 sys.path += {isolation.packages()!r}
 from inside.warm_parent import main
@@ -54,13 +55,11 @@ main(int(sys.argv.pop()), Terms(**json.loads({json.dumps(asdict(terms))!r})), {c
 """
     environment = {
         "HOME": home,
+        "MPL_IGNORE_SYSTEM_FONTS": "1",  # or matplotlib reads every font of the machine at each start
         "TMPDIR": home,
         "LOGNAME": "student",
         "MPLBACKEND": "Agg",
         "TORCH_COMPILE_DISABLE": "1",  # there is no compiler here; torch.compile leaves a function as it is
-        # Memory in pages of 2 MB where the kernel has them: to fork a worker and to end it takes a third of the time.
-        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
-        "PYTHONMALLOC": "malloc",
         # A fork carries no threads over, so no pool may have been started before it.
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",

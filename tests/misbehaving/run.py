@@ -75,9 +75,9 @@ def safetensors_of(listed, body=b""):
 
 
 def settings(level: str) -> Settings:
-    """The usual ones at this level, with little time, so that a hundred hangs do not take an hour."""
+    """The usual ones at this level, with the least time that there is, so that a hundred hangs do not take an hour."""
     usual = load()
-    limits = msgspec.structs.replace(usual.limits, cell_cpu_seconds=2, call_cpu_seconds=2, wall_factor=2)
+    limits = msgspec.structs.replace(usual.limits, cell_cpu_seconds=1, call_cpu_seconds=1, wall_factor=4)
     return Settings(Isolation(level), limits, check=CHECK)  # type: ignore[arg-type]
 
 

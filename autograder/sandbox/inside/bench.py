@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 
 from .faults import Missing
+from .seeding import seed_generators
 
 if TYPE_CHECKING:
     from .operations import Build, Operation
@@ -47,16 +48,3 @@ class Bench:
     def seed(self, seed: int) -> None:
         """Seeds the CPU's generator, and the device's."""
         seed_generators(seed, self.device)
-
-
-# Bound before any cell can put something else in its place.
-_cpu_generator = torch.default_generator
-
-
-def seed_generators(seed: int, device: torch.device) -> None:
-    """Seeds the CPU's generator, and the device's."""
-    # torch.manual_seed also queues a call, with a formatted stack, for each kind of device that is not in use:
-    # several milliseconds, and memory that is never given back.
-    _cpu_generator.manual_seed(seed)
-    if device.type == "cuda":
-        torch.cuda.manual_seed_all(seed)

@@ -55,10 +55,11 @@ def main(control_fd: int, terms: Terms, check: str) -> None:
             return
         if sys.platform == "linux":  # orphans come to this process, which ends them
             ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        gc.collect()
         gc.freeze()  # or a collection in a worker would walk through, and so copy, all that torch has made
+        gc.enable()
         protocol.send(control, {"enforced": confinement.enforced})
         _Nursery(control, notebook, confinement).serve()
+    os._exit(0)  # to take torch apart would take half a second, and nothing is left to do
 
 
 @dataclass(frozen=True)

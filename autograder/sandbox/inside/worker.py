@@ -13,13 +13,14 @@ import msgspec
 import torch
 
 from . import attempts, global_state, library_calls, processor, protocol, resources
-from .bench import Bench, seed_generators
+from .bench import Bench
 from .cells import Notebook
 from .confinement import Confinement
 from .faults import Missing, Raised, StudentFault
 from .observation import Observation
 from .operations import KindOf, Operation, unpacked
 from .raising import raised
+from .seeding import seed_generators
 
 _PR_SET_PDEATHSIG = 1
 
