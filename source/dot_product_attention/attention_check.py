@@ -35,6 +35,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from dataclasses import field
 from functools import cache
+from functools import lru_cache
 from html import escape
 from itertools import chain
 from itertools import combinations
@@ -59,15 +60,18 @@ def check(exercise: str | None = None) -> float | None:
     exercises, mistakes = _read(EXAMPLES), _read(MISTAKES)
     if exercises is None or mistakes is None:
         return None
-    written = exercises.pop(WRITTEN, {})
+    written = json.loads(exercises.pop(WRITTEN, "{}"))
     if exercise is not None and (not isinstance(exercise, str) or exercise not in exercises):
         print(f"The name of an exercise is wanted, as in check({next(iter(exercises))!r}). They are:")
         print(", ".join(exercises))
         return None
-    wanted = exercises if exercise is None else {exercise: exercises[exercise]}
+    wanted = list(exercises) if exercise is None else [exercise]
     try:
         with as_in_a_new_notebook():
-            outcomes = [outcome(names, name, of, mistakes.get(name, [])) for name, of in wanted.items()]
+            outcomes = [
+                outcome(names, name, _examples(exercises[name]), json.loads(mistakes.get(name, "[]")))
+                for name in wanted
+            ]
             if exercise is not None and outcomes[0].goes_wrong:
                 outcomes[0].whereabouts = line_told(names, exercise, Path(__file__).with_name(STEPS))
     except KeyboardInterrupt:
@@ -91,7 +95,7 @@ def example(exercise: str, number: int = 1, call: int = 1) -> Any:
     if exercise not in exercises:
         print(f"The name of an exercise is wanted; they are: {', '.join(exercises)}.")
         return None
-    examples = exercises[exercise]["examples"]
+    examples = _examples(exercises[exercise])["examples"]
     steps = examples[number - 1]["steps"] if number in range(1, len(examples) + 1) else []
     calls = calls_with_results(steps)
     if call not in range(1, len(calls) + 1):
@@ -102,16 +106,28 @@ def example(exercise: str, number: int = 1, call: int = 1) -> Any:
     return tuple(as_value(arg) for arg in step.get("args", ())), as_value(step["result"])
 
 
-def _read(name: str) -> dict[str, Any] | None:
+def _read(name: str) -> dict[str, str] | None:
+    """What a file says of each exercise, as JSON."""
     try:
-        found: dict[str, Any] = read_data(Path(__file__).with_name(name))
+        path = Path(__file__).with_name(name)
+        return dict(_by_exercise(path, path.stat().st_mtime_ns if path.exists() else 0))
     except (OSError, ValueError):
         print(f"{name} is missing beside {Path(__file__).name}, or damaged: fetch the assignment's files again.")
         return None
-    for of in found.values() if name == EXAMPLES else ():
-        for one in of.get("examples", ()):
-            one["steps"] = in_full(one["steps"])
-    return found
+
+
+@lru_cache(maxsize=2)
+def _by_exercise(path: Path, _changed: int) -> dict[str, str]:
+    # To read a whole file takes longer than to try an exercise. As text, because the code that is tried may write into
+    # what it is called with.
+    return {exercise: json.dumps(of) for exercise, of in read_data(path).items()}
+
+
+def _examples(text: str) -> dict[str, Any]:
+    of: dict[str, Any] = json.loads(text)
+    for one in of["examples"]:
+        one["steps"] = in_full(one["steps"])
+    return of
 
 
 class Arguments(NamedTuple):
@@ -399,6 +415,22 @@ def _alike(some: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
     )
 
 
+# Bound before any cell can put something else in its place.
+_cpu_generator = torch.default_generator
+
+
+def seed_generators(seed: int, device: torch.device) -> None:
+    """Seeds the CPU's generator, and the device's."""
+    _cpu_generator.manual_seed(seed)
+    if device.type == "cuda":
+        torch.cuda.manual_seed_all(seed)
+
+
+def seed_in_use(seed: int) -> None:
+    """Seeds the generators of the devices that this process computes on."""
+    seed_generators(seed, torch.device("cuda" if torch.cuda.is_initialized() else "cpu"))
+
+
 DRAWN_DIGITS = 3
 USUAL = "float32"
 """The dtype of values that do not say theirs."""
@@ -533,7 +565,7 @@ class Trial:
         """What comes of a step: a `Call`, or an instance's parameters by name, or nothing."""
         match step["operation"]:
             case "manual_seed":
-                torch.manual_seed(step["seed"])
+                seed_in_use(step["seed"])
                 self.seed = step["seed"]
             case "build":
                 self._build(step)
@@ -554,7 +586,7 @@ class Trial:
         seed, self.seed = self.seed, 0
 
         def build() -> Any:
-            torch.manual_seed(seed)
+            seed_in_use(seed)
             with self._listening():
                 return self.names[step["name"]](*args, **named)
 
@@ -573,9 +605,10 @@ class Trial:
                 return call
             if "whole" in step:
                 call.whole = _whole(call)
-            given = [arg.clone().requires_grad_("cotangents" in step and arg.is_floating_point())
-                     if isinstance(arg, torch.Tensor) else copy.deepcopy(arg) for arg in call.args]  # fmt: skip
-            before = copy.deepcopy(call.args)
+            given, before = copied(call.args), copied(call.args)
+            for arg in given:
+                if isinstance(arg, torch.Tensor):
+                    arg.requires_grad_("cotangents" in step and arg.is_floating_point())
             call.value = own(*given, **call.named)
         call.changed = [number for number, held in enumerate(before) if not is_unwritten(held, given[number])]
         if "cotangents" in step:
@@ -605,10 +638,10 @@ class Trial:
             away = moved(away)
 
         def on_cpu() -> Any:
-            torch.manual_seed(0)
-            return here(*copy.deepcopy(call.args), **call.named)
+            seed_in_use(0)
+            return here(*copied(call.args), **call.named)
 
-        torch.manual_seed(0)
+        seed_in_use(0)
         return probe(away, Arguments(tuple(call.args), call.named), on_cpu)
 
     def _another(self, number: int) -> Any:
@@ -643,9 +676,15 @@ def _whole(call: Call) -> Any:
     was = call.function.training  # type: ignore[attr-defined]
     call.function.eval()  # type: ignore[attr-defined]
     try:
-        return call.function(*copy.deepcopy(call.args), **call.named)
+        return call.function(*copied(call.args), **call.named)
     finally:
         call.function.train(was)  # type: ignore[attr-defined]
+
+
+def copied(args: Sequence[Any]) -> list[Any]:
+    """Arguments of their own for one call."""
+    # To copy a tensor deeply takes ten times as long as to clone it.
+    return [arg.clone() if isinstance(arg, torch.Tensor) else copy.deepcopy(arg) for arg in args]
 
 
 def is_unwritten(one: Any, other: Any) -> bool:
@@ -654,7 +693,8 @@ def is_unwritten(one: Any, other: Any) -> bool:
         return bool(one == other)
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
-    return torch.equal(one.detach().nan_to_num(), other.detach().nan_to_num())
+    one, other = one.detach(), other.detach()
+    return torch.equal(one, other) or torch.equal(one.nan_to_num(), other.nan_to_num())
 
 
 _LONGEST_ARGUMENT = 60
@@ -2621,7 +2661,7 @@ def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | 
     trial = trial or Trial(names)
     calls: list[Call] = []
     parameters: list[Any] = []
-    torch.manual_seed(0)  # randomness starts at the same place each time
+    seed_in_use(0)  # randomness starts at the same place each time
     for step in example["steps"]:
         found = _taken(trial, step)
         if isinstance(found, Call):
@@ -2889,12 +2929,12 @@ def _calls_in_known(
 
     Randomness starts at the same place each time.
     """
-    torch.manual_seed(0)
+    seed_in_use(0)
     built: list[Any] = []
     for step in steps:
         args = [_in(as_value(arg), dtype) for arg in step.get("args", ())]
         if step["operation"] == "manual_seed":
-            torch.manual_seed(step["seed"])
+            seed_in_use(step["seed"])
         elif step["operation"] == "build":
             called = names[step["name"]](*args, **step.get("named", {}))
             built.append(called if dtype is None else called.to(dtype))
@@ -2906,11 +2946,11 @@ def _calls_in_known(
 
 def _observed(function: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> list[float]:
     """One call: its result, the arguments that it wrote into, its gradients, and its dtype for float64 arguments."""
-    held = copy.deepcopy(args)
+    held = copied(args)
     unused = copy.deepcopy(function)  # afterwards it may hold tensors that cannot be copied
     exact, sums = _described(function(*args, **named))
     changed = [not is_unwritten(before, after) for before, after in zip(held, args, strict=True)]
-    wide = [_in(arg, torch.float64) for arg in copy.deepcopy(held)]
+    wide = [_in(arg, torch.float64) for arg in copied(held)]
     wider = _attempt(lambda: _described(_widened(unused)(*wide, **named))[0])
     gradients = _attempt(lambda: _gradient_sums(function, held, named))
     flows, flow_sums = gradients if isinstance(gradients, tuple) else (gradients, [])
