@@ -64,7 +64,9 @@ def scaled_softmax(scores, d_k):
     os.write(1, b"SAID")
     return scores
 """
-    assert "SAID" not in msgspec.json.encode(mark(scaled_softmax=code)).decode()
+    report = mark(scaled_softmax=code)
+    assert "SAID" not in msgspec.json.encode(report).decode()
+    assert report.exercise("scaled_softmax").whereabouts.lines == [8]  # as they are counted in the notebook
 
 
 def test_a_report_names_no_folder_of_the_machine(mark):

@@ -279,3 +279,14 @@ def test_a_run_of_strange_numbers_tells_nothing(number):
     ]
     run = Run(made, torch.full((5, 4), number), None, (FILE, 1))
     assert locate(right, lambda _: run) is None
+
+
+def test_what_is_computed_to_print_a_tensor_is_not_taken_for_a_step():
+    source = """\
+def scaled_softmax(scores, d_k):
+    print(scores)
+    return scores
+"""
+    found = located("self_attention", "scaled_softmax", source)
+    assert found is not None
+    assert found.lines == (3,)

@@ -7,7 +7,7 @@ TURNED_ROUND = "A share of 1-p is dropped, and p is kept: it is the other way ro
 ANOTHER_SHARE = "The share of the weights that is dropped is not p."
 NOT_RESCALED = "The kept weights are as they were; divide them by 1-p, so that their sum stays as it was."
 CHANGED = "The kept weights are neither as they were nor divided by 1-p."
-WRONG_ALREADY = "The result is wrong already where nothing should be dropped; mend that first."
+WRONG_ALREADY = "The result is wrong already where nothing should be dropped; fix that first."
 DETACHED = "No gradient arrives at the weights: is the result detached from them somewhere?"
 
 

@@ -45,6 +45,8 @@ def question(fingerprint: Fingerprint, grader: int, event: int | None) -> Questi
         number += made is not None
         if isinstance(operation, ManualSeed) or (instance is not None and _makes(operation, made) == instance):
             operations.append(operation)
+    if instance is not None and not any(isinstance(one, Build) for one in operations):
+        return Question(trace.grader, None)  # made where only notes are kept, or by an earlier grader
     return Question(trace.grader, event, tuple(map(_of_the_first, [*operations, asked[event]])))
 
 

@@ -93,4 +93,4 @@ class _Looking:
         torch.default_generator.manual_seed(0)
         case = self._case
         call = made_ready(self._answer, case.built, case.parameters, case.arguments)
-        return watched(call, Watch(lambda file: file == self._file or is_cell(file), replaced))
+        return watched(call, Watch(lambda file: file == self._file or is_cell(file), replaced, in_shape=True))

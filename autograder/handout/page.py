@@ -17,7 +17,7 @@ _STYLE = """<style>
 .acheck .w{border:2px dashed #bf8700;border-radius:4px;padding:.4em .7em;margin:.3em 0}
 .acheck pre,.acheck code{white-space:pre-wrap;overflow-wrap:anywhere;background:rgba(127,127,127,.12);color:inherit}
 .acheck pre{margin:.15em 0;padding:.3em .6em;max-height:12em;overflow:auto}
-.acheck pre.b{max-height:none;margin:.6em 0}
+.acheck pre.b{max-height:none;margin:.6em 0;font-family:var(--jp-code-font-family,monospace)}
 .acheck .two{display:flex;flex-wrap:wrap;gap:.4em 1.6em;margin:.3em 0}
 .acheck .two>div{max-width:100%;overflow-x:auto}
 .acheck .two table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9em;color:inherit}

@@ -141,8 +141,8 @@ def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistake
 
 def _withhold_what_follows(tried: list[Tried]) -> None:
     """Of weights that are wrong before any is dropped, what dropout made of them tells nothing about dropout."""
-    wrong_already = any(one.problem and "value" in one.example.get("looks_at", ["value"]) for one in tried)
-    for one in tried if wrong_already else ():
+    wrong = [one for one in tried if one.problem and not one.frames and one.call and "result" in one.call.step]
+    for one in tried if len(wrong) > 1 else ():  # one alone may be that of a bias
         steps = one.example["steps"]
         if one.problem and any(step.get("dropped") and step.get("whole") == "evaluation" for step in steps):
             one.problem = WRONG_ALREADY

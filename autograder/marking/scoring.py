@@ -126,7 +126,7 @@ def _after(uses_wrong: Sequence[str], status: ExerciseStatus) -> str:
     if not uses_wrong or status == "passed":
         return ""
     names = " and ".join(f"`{name}`" for name in uses_wrong)
-    return f"It uses your {names}, which is not right yet: mend that first, for what is wrong here may come from there."
+    return f"It uses your {names}, which is not right yet: fix that first, for what is wrong here may come from there."
 
 
 def _said_of_loss(verdicts: Sequence[Verdict]) -> str:

@@ -119,9 +119,9 @@ class _Search:
         """The file and the line that it was made in."""
         return self._made[number].file, self._made[number].line
 
-    def _in_the_end(self, number: int, mended: Mended) -> tuple[torch.Tensor, torch.Tensor, str]:
-        """What the line makes, what it should, and the solution's step that this is, if it is one."""
-        made, needed = self._made[number], mended.by.values
+    def _in_the_end(self, number: int, mended: Mended) -> tuple[torch.Tensor, torch.Tensor | None, str]:
+        """What the line makes, what it should if that is known, and the solution's step that this is, if it is one."""
+        made, needed, right = self._made[number], mended.by.values, mended.by.right.values
         named = self._next_step(mended.by.right)
         same_line = [n for n in range(number, len(self._made)) if self._place(n) == self._place(number)]
         for last in reversed(same_line):
@@ -136,7 +136,9 @@ class _Search:
                 made, needed = one, needed.reshape(one.values.shape)
                 break
         is_step = named is not None and named.number == mended.by.right.number
-        return made.values, needed, named.step if named and is_step else ""
+        # What has its dimensions in another order may be needed so or otherwise: that is not told.
+        is_turned = right.numel() == needed.numel() and _squeezed(right) != _squeezed(made.values)
+        return made.values, None if is_turned else needed, named.step if named and is_step else ""
 
     def _stays_doubtful(self, number: int, mended: Mended) -> bool:
         """Whether what came before may be where it went wrong."""
@@ -306,3 +308,7 @@ class _Search:
                 if step := self._reference.rights[one].step:
                     steps.setdefault(step, self._made[number].line)
         return steps
+
+
+def _squeezed(values: torch.Tensor) -> list[int]:
+    return [size for size in values.shape if size != 1]

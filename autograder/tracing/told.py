@@ -115,7 +115,7 @@ def _of_rows(made: torch.Tensor, needed: torch.Tensor) -> list[str]:
     if not torch.allclose(right, ones, atol=1e-4):
         return []
     if not torch.allclose(sums, ones, atol=1e-4):
-        return ["Its rows do not sum to 1; they should." if made.dim() > 1 else "It does not sum to 1; it should."]
+        return []
     largest, should = float(made.amax(dim=-1).mean()), float(needed.amax(dim=-1).mean())
     if abs(largest - should) < 0.02 or not torch.equal(made == 0, needed == 0):
         return []

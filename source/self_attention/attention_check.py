@@ -819,6 +819,7 @@ MAX_NUMBERS = 4_000
 MAX_ALL_NUMBERS = 60_000
 MAX_INPUTS = 16
 MAX_RESULTS = 8
+_PRINTING = torch._tensor_str.__file__
 
 Own = Callable[[str], bool]
 """Whether code of this file is that whose lines are looked for."""
@@ -869,8 +870,10 @@ class Watch(TorchDispatchMode):
 
     supports_higher_order_operators = True
 
-    def __init__(self, own: Own, replaced: Mapping[int, torch.Tensor]) -> None:
+    def __init__(self, own: Own, replaced: Mapping[int, torch.Tensor], *, in_shape: bool = False) -> None:
+        """in_shape: replace nothing by what has another shape, for which some of torch's functions end the process."""
         super().__init__()
+        self._in_shape = in_shape
         self.made: list[Made] = []
         self.of: dict[int, int] = {}
         """The number of the tensor that was made last with this id; the tensors are kept, so no id is used twice."""
@@ -914,7 +917,7 @@ class Watch(TorchDispatchMode):
         if number >= MAX_MADE or not call.line:
             return tensor
         new = self._replaced.get(number)
-        if new is not None:
+        if new is not None and (new.shape == tensor.shape or not self._in_shape):
             new = new.to(tensor.dtype)
             if not call.operator.endswith("_"):
                 tensor = new.clone()
@@ -936,6 +939,8 @@ class Watch(TorchDispatchMode):
     def _place(self) -> tuple[str, int, int]:
         frame: FrameType | None = sys._getframe(2)
         while frame is not None:
+            if frame.f_code.co_filename == _PRINTING:
+                break  # what is computed to print a tensor is no part of the way
             if self.own(frame.f_code.co_filename):
                 return frame.f_code.co_filename, frame.f_lineno, frame.f_lasti
             frame = frame.f_back
@@ -1914,9 +1919,9 @@ class _Search:
         """The file and the line that it was made in."""
         return self._made[number].file, self._made[number].line
 
-    def _in_the_end(self, number: int, mended: Mended) -> tuple[torch.Tensor, torch.Tensor, str]:
-        """What the line makes, what it should, and the solution's step that this is, if it is one."""
-        made, needed = self._made[number], mended.by.values
+    def _in_the_end(self, number: int, mended: Mended) -> tuple[torch.Tensor, torch.Tensor | None, str]:
+        """What the line makes, what it should if that is known, and the solution's step that this is, if it is one."""
+        made, needed, right = self._made[number], mended.by.values, mended.by.right.values
         named = self._next_step(mended.by.right)
         same_line = [n for n in range(number, len(self._made)) if self._place(n) == self._place(number)]
         for last in reversed(same_line):
@@ -1931,7 +1936,9 @@ class _Search:
                 made, needed = one, needed.reshape(one.values.shape)
                 break
         is_step = named is not None and named.number == mended.by.right.number
-        return made.values, needed, named.step if named and is_step else ""
+        # What has its dimensions in another order may be needed so or otherwise: that is not told.
+        is_turned = right.numel() == needed.numel() and _squeezed_in_locating(right) != _squeezed_in_locating(made.values)
+        return made.values, None if is_turned else needed, named.step if named and is_step else ""
 
     def _stays_doubtful(self, number: int, mended: Mended) -> bool:
         """Whether what came before may be where it went wrong."""
@@ -2103,6 +2110,10 @@ class _Search:
         return steps
 
 
+def _squeezed_in_locating(values: torch.Tensor) -> list[int]:
+    return [size for size in values.shape if size != 1]
+
+
 MAX_LINE = 100
 """Characters of a line that is quoted."""
 _SHOWN = 4
@@ -2209,7 +2220,7 @@ def _of_rows(made: torch.Tensor, needed: torch.Tensor) -> list[str]:
     if not torch.allclose(right, ones, atol=1e-4):
         return []
     if not torch.allclose(sums, ones, atol=1e-4):
-        return ["Its rows do not sum to 1; they should." if made.dim() > 1 else "It does not sum to 1; it should."]
+        return []
     largest, should = float(made.amax(dim=-1).mean()), float(needed.amax(dim=-1).mean())
     if abs(largest - should) < 0.02 or not torch.equal(made == 0, needed == 0):
         return []
@@ -2314,7 +2325,7 @@ TURNED_ROUND = "A share of 1-p is dropped, and p is kept: it is the other way ro
 ANOTHER_SHARE = "The share of the weights that is dropped is not p."
 NOT_RESCALED = "The kept weights are as they were; divide them by 1-p, so that their sum stays as it was."
 CHANGED = "The kept weights are neither as they were nor divided by 1-p."
-WRONG_ALREADY = "The result is wrong already where nothing should be dropped; mend that first."
+WRONG_ALREADY = "The result is wrong already where nothing should be dropped; fix that first."
 DETACHED = "No gradient arrives at the weights: is the result detached from them somewhere?"
 
 
@@ -3142,8 +3153,8 @@ def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistake
 
 def _withhold_what_follows(tried: list[Tried]) -> None:
     """Of weights that are wrong before any is dropped, what dropout made of them tells nothing about dropout."""
-    wrong_already = any(one.problem and "value" in one.example.get("looks_at", ["value"]) for one in tried)
-    for one in tried if wrong_already else ():
+    wrong = [one for one in tried if one.problem and not one.frames and one.call and "result" in one.call.step]
+    for one in tried if len(wrong) > 1 else ():  # one alone may be that of a bias
         steps = one.example["steps"]
         if one.problem and any(step.get("dropped") and step.get("whole") == "evaluation" for step in steps):
             one.problem = WRONG_ALREADY
@@ -3293,7 +3304,7 @@ class _Looking:
         torch.default_generator.manual_seed(0)
         case = self._case
         call = made_ready(self._answer, case.built, case.parameters, case.arguments)
-        return watched(call, Watch(lambda file: file == self._file or is_cell(file), replaced))
+        return watched(call, Watch(lambda file: file == self._file or is_cell(file), replaced, in_shape=True))
 
 
 EXAMPLES, MISTAKES, STEPS = "public_examples.json.gz", "known_mistakes.json.gz", "right_steps.json.gz"
@@ -3372,7 +3383,7 @@ _STYLE = """<style>
 .acheck .w{border:2px dashed #bf8700;border-radius:4px;padding:.4em .7em;margin:.3em 0}
 .acheck pre,.acheck code{white-space:pre-wrap;overflow-wrap:anywhere;background:rgba(127,127,127,.12);color:inherit}
 .acheck pre{margin:.15em 0;padding:.3em .6em;max-height:12em;overflow:auto}
-.acheck pre.b{max-height:none;margin:.6em 0}
+.acheck pre.b{max-height:none;margin:.6em 0;font-family:var(--jp-code-font-family,monospace)}
 .acheck .two{display:flex;flex-wrap:wrap;gap:.4em 1.6em;margin:.3em 0}
 .acheck .two>div{max-width:100%;overflow-x:auto}
 .acheck .two table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9em;color:inherit}

@@ -41,6 +41,12 @@ class NotebookShell(InteractiveShell):
         super().__init__(compiler_class=_CellCompiler)
         self.db: dict[str, Any] = {}  # in place of a folder with what one session tells the next
 
+    def transform_cell(self, raw_cell: str) -> str:
+        """With the empty lines at the top, which IPython takes away: students are told lines by their numbers."""
+        above = raw_cell[: len(raw_cell) - len(raw_cell.lstrip())].count("\n")
+        text: str = super().transform_cell(raw_cell)
+        return "\n" * above + text
+
     def ask_exit(self) -> None:
         """`exit()` in a cell stops nothing here."""
 

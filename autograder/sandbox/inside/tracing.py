@@ -21,6 +21,7 @@ MAX_NUMBERS = 4_000
 MAX_ALL_NUMBERS = 60_000
 MAX_INPUTS = 16
 MAX_RESULTS = 8
+_PRINTING = torch._tensor_str.__file__
 
 Own = Callable[[str], bool]
 """Whether code of this file is that whose lines are looked for."""
@@ -71,8 +72,10 @@ class Watch(TorchDispatchMode):
 
     supports_higher_order_operators = True
 
-    def __init__(self, own: Own, replaced: Mapping[int, torch.Tensor]) -> None:
+    def __init__(self, own: Own, replaced: Mapping[int, torch.Tensor], *, in_shape: bool = False) -> None:
+        """in_shape: replace nothing by what has another shape, for which some of torch's functions end the process."""
         super().__init__()
+        self._in_shape = in_shape
         self.made: list[Made] = []
         self.of: dict[int, int] = {}
         """The number of the tensor that was made last with this id; the tensors are kept, so no id is used twice."""
@@ -116,7 +119,7 @@ class Watch(TorchDispatchMode):
         if number >= MAX_MADE or not call.line:
             return tensor
         new = self._replaced.get(number)
-        if new is not None:
+        if new is not None and (new.shape == tensor.shape or not self._in_shape):
             new = new.to(tensor.dtype)
             if not call.operator.endswith("_"):
                 tensor = new.clone()
@@ -138,6 +141,8 @@ class Watch(TorchDispatchMode):
     def _place(self) -> tuple[str, int, int]:
         frame: FrameType | None = sys._getframe(2)
         while frame is not None:
+            if frame.f_code.co_filename == _PRINTING:
+                break  # what is computed to print a tensor is no part of the way
             if self.own(frame.f_code.co_filename):
                 return frame.f_code.co_filename, frame.f_lineno, frame.f_lasti
             frame = frame.f_back
