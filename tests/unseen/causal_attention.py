@@ -338,7 +338,7 @@ class NeitherMaskedNorScaled(nn.Module):
         return F.dropout(weights, self.p, self.training) @ self.W_value(x)
 
 
-@unlisted("CausalAttention")
+@rewritten("ValuesAdded")
 class ValuesOnceMore(nn.Module):
     """The values are added once more."""
 
@@ -442,7 +442,7 @@ class ReversedAndDetached(nn.Module):
         return torch.cat([head(x) for head in self.heads][::-1], dim=-1).detach()
 
 
-@unlisted("MultiHeadAttentionWrapper")
+@rewritten("LargestOfTheHeads")
 class LargestNumbers(nn.Module):
     """The heads' largest numbers."""
 
