@@ -14,7 +14,7 @@ from ..sandbox.inside.nesting import tensors_in
 from ..sandbox.inside.tracing import Run
 from .mending import Again, Mended, Mending, made_last
 from .reference import Reference, Right, is_mask, same
-from .standing import Standing
+from .standing import SHAPING, Standing
 
 _MAX_UNUSED = 4
 
@@ -127,7 +127,7 @@ class _Search:
         for last in reversed(same_line):
             one = self._made[last]
             # Better than what is on the way to it: the step itself, if the line makes that.
-            if named and one.values.shape == named.values.shape and one.operator == named.operator:
+            if named and one.values.shape == named.values.shape and _are_alike(one.operator, named.operator):
                 return one.values, named.values, named.step
         for last in reversed(same_line):
             one = self._made[last]
@@ -308,6 +308,11 @@ class _Search:
                 if step := self._reference.rights[one].step:
                     steps.setdefault(step, self._made[number].line)
         return steps
+
+
+def _are_alike(one: str, other: str) -> bool:
+    """Whether two operators do the same: compute alike, or but put numbers into another shape."""
+    return one == other or {one, other} <= SHAPING
 
 
 def _squeezed(values: torch.Tensor) -> list[int]:

@@ -1927,7 +1927,7 @@ class _Search:
         for last in reversed(same_line):
             one = self._made[last]
             # Better than what is on the way to it: the step itself, if the line makes that.
-            if named and one.values.shape == named.values.shape and one.operator == named.operator:
+            if named and one.values.shape == named.values.shape and _are_alike(one.operator, named.operator):
                 return one.values, named.values, named.step
         for last in reversed(same_line):
             one = self._made[last]
@@ -2108,6 +2108,11 @@ class _Search:
                 if step := self._reference.rights[one].step:
                     steps.setdefault(step, self._made[number].line)
         return steps
+
+
+def _are_alike(one: str, other: str) -> bool:
+    """Whether two operators do the same: compute alike, or but put numbers into another shape."""
+    return one == other or {one, other} <= SHAPING
 
 
 def _squeezed_in_locating(values: torch.Tensor) -> list[int]:

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 from nbgrader.api import Gradebook
-from playwright.sync_api import expect
+from playwright.sync_api import Error, expect
 
 from autograder.course import points
 from tests import RELEASE
@@ -160,6 +160,18 @@ def test_locked_cells_are_the_released_ones(shown):
     ).to_contain_text('check("encode")')
 
 
+def click_where_it_comes_to_rest(one):
+    """A click before it may have moved the page, which then scrolls on while this one is made."""
+    for _ in range(5):
+        try:
+            return one.click(force=True)
+        except Error as error:
+            if "outside of the viewport" not in str(error):
+                raise
+            one.page.wait_for_timeout(200)
+    return one.click(force=True)
+
+
 def test_clicks_anywhere_move_no_score(shown, lab):
     before = scores(lab)
     saved = []
@@ -167,7 +179,7 @@ def test_clicks_anywhere_move_no_score(shown, lab):
     for x, y in [(5, 500), (800, 500), (1590, 990), (800, 60)]:
         shown.mouse.click(x, y)
     for one in shown.locator(".rendered_html, .text_cell_render pre, .output pre, math").all():
-        one.click(force=True)
+        click_where_it_comes_to_rest(one)
     for key in ("Escape", "Tab", "Shift+Tab", "Enter"):
         shown.keyboard.press(key)
     shown.wait_for_timeout(500)
