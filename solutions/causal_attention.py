@@ -131,5 +131,11 @@ WRITTEN = {
     keys have exp(-inf) = 0 in the denominator: rows sum to 1, and nothing of the future is in them. Masking afterwards
     is right only if each row is divided by its sum again. With large scores even that can fail: where a future key has
     nearly all the weight, the kept ones can round to zero, and the division gives NaN.
+
+    One point each for:
+
+    - the denominator of each row holds the future keys too;
+    - so the rows sum to less than 1 afterwards, by an amount that the future decides;
+    - minus infinity before the softmax leaves nothing of the future in the denominator.
     """,
 }

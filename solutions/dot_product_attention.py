@@ -62,5 +62,11 @@ WRITTEN = {
     scores [1, -1] the sum is 0 and the division fails, and for [2, -1] one share is 2 and the other -1. Softmax takes
     exponentials first, which are positive for any score, so [1, -1] becomes [0.88, 0.12] and [2, -1] [0.95, 0.05]. It
     also has a gradient everywhere and keeps the order of the scores.
+
+    One point each for:
+
+    - the sum of scores may be 0, and a negative score makes a negative share;
+    - a list of scores for which the division fails;
+    - what softmax makes of that list: positive numbers that sum to 1.
     """,
 }

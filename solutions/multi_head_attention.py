@@ -174,5 +174,11 @@ WRITTEN = {
     has d_out / h numbers for its queries, keys and values, and parameters and products are about as many as for a
     single head of width d_out. What a single head loses this way is width: its scores come from fewer numbers. Without
     out_proj, numbers of different heads never meet; it mixes what the heads found into one vector.
+
+    One point each for:
+
+    - several mixtures side by side, where one softmax makes one;
+    - about as many parameters and products, and d_out / h numbers for each head;
+    - without out_proj, what the heads found never meets.
     """,
 }

@@ -151,5 +151,11 @@ WRITTEN = {
     differences of 8 and more between scores are then common, and softmax puts nearly all the weight on one key. There
     its gradient is close to zero, and the weights W_query and W_key hardly learn. Dividing by sqrt(d_k) brings the
     variance back to 1 for every width.
+
+    One point each for:
+
+    - the variance of a score grows with d_k: at 64 its standard deviation is 8;
+    - softmax then puts nearly all the weight on one key;
+    - its gradient vanishes there, so the weights hardly learn.
     """,
 }

@@ -51,6 +51,7 @@ class FeedbackPages:
             if utils.is_grade(cell):
                 about["score"] = shown.scores[about["grade_id"]]
                 about["points"] = shown.points[about["grade_id"]]
+                about["waiting"] = about["grade_id"] in shown.waiting
         page = self._exporter.page(
             node,
             notebook=self._unit,

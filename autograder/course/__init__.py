@@ -107,6 +107,12 @@ def points(unit_name: str) -> dict[str, float]:
     return {meta["grade_id"]: float(meta["points"]) for _, meta in _nbgrader_cells(unit_name) if meta["grade"]}
 
 
+def written(unit_name: str) -> dict[str, str]:
+    """The model answers to the unit's written questions, by grade_id."""
+    cells = ((cell, meta) for cell, meta in _nbgrader_cells(unit_name) if meta["grade"] and meta["solution"])
+    return {meta["grade_id"]: joined(cell["source"]) for cell, meta in cells}
+
+
 def _nbgrader_cells(unit_name: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """The cells that nbgrader knows, each with its nbgrader metadata."""
     return [(cell, cell["metadata"]["nbgrader"]) for cell in _cells(unit_name) if "nbgrader" in cell["metadata"]]

@@ -21,10 +21,21 @@ _TWO = "Two mistakes at once:"
 
 def outputs(exercise: ExerciseReport) -> list[Any]:
     """The outputs of the exercise's grade cell: feedback to read, then the score, which nbgrader takes."""
-    return [
-        new_output("display_data", data={"text/html": as_html(exercise), "text/plain": as_text(exercise)}),
-        new_output("execute_result", data={"text/plain": repr(exercise.score)}),
-    ]
+    feedback = new_output("display_data", data={"text/html": as_html(exercise), "text/plain": as_text(exercise)})
+    feedback.metadata["says"] = in_a_line(exercise)
+    return [feedback, new_output("execute_result", data={"text/plain": repr(exercise.score)})]
+
+
+def in_a_line(exercise: ExerciseReport) -> str:
+    """What is wrong, for the top of the page; empty where nothing is."""
+    if exercise.score >= exercise.max_score:
+        return ""
+    failed = (test.message for test in exercise.tests if test.outcome == "failed")
+    said = " ".join(_at_once(exercise)) or next(reversed(_notes(exercise)), "") or next(failed, "")
+    if not exercise.whereabouts:
+        return said
+    lines = exercise.whereabouts.lines
+    return f"{said} (Line{'s' if lines[1:] else ''} {' and '.join(map(str, lines))}.)"
 
 
 def as_text(exercise: ExerciseReport) -> str:
@@ -36,24 +47,24 @@ def as_text(exercise: ExerciseReport) -> str:
 
 def as_html(exercise: ExerciseReport) -> str:
     """The feedback as HTML that needs no style sheet; everything in it is escaped."""
-    notes = [_prose(note) for note in _notes(exercise)]
+    notes = [prose(note) for note in _notes(exercise)]
     if at_once := _at_once(exercise):
-        items = "".join(f"<li>{_prose(sentence)}</li>" for sentence in at_once)
+        items = "".join(f"<li>{prose(sentence)}</li>" for sentence in at_once)
         notes[-1] += f'<ol style="margin:.2em 0;padding-left:1.6em">{items}</ol>'
     boxes = "".join(f'<div style="{_BOX}">{note}</div>' for note in notes)
     if exercise.whereabouts:
         boxes += f'<pre style="{_BOX};white-space:pre-wrap">{escape(exercise.whereabouts.told)}</pre>'
     tests = "".join(
         f'<li style="list-style:none;margin:.15em 0"><b style="color:{_COLOURS[test.outcome]}">'
-        f"{_SIGNS[test.outcome]}</b> {escape(test.message)}</li>"
+        f"{_SIGNS[test.outcome]}</b> {prose(test.message)}</li>"
         for test in exercise.tests
         if test.outcome != "not_run"
     )
     return f'<p><b>{escape(_headline(exercise))}</b></p>{boxes}<ul style="padding-left:.3em">{tests}</ul>'
 
 
-def _prose(sentence: str) -> str:
-    """The sentence as HTML; text between backticks is code."""
+def prose(sentence: str) -> str:
+    """One of the kit's sentences as HTML; text between backticks is code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(sentence))
 
 

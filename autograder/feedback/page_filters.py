@@ -18,6 +18,9 @@ from nbconvert.preprocessors import Preprocessor
 from ..course.settings import Settings, load
 from ..formatting.client import Formatter
 from ..formatting.page import PageFormatter
+from .contents import contents, is_remark
+from .grade_cell import prose
+from .model_answer import model_answer
 from .shortened import shorten
 
 _ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-9;:?]*[@-~]")
@@ -27,6 +30,10 @@ def formatter(settings: Settings) -> Formatter:
     """A formatter, not yet started, confined as these settings say."""
     isolation = settings.isolation
     return Formatter(settings.pages, isolation.require, trust_submissions=isolation.trust_submissions)
+
+
+PAGE = "marked.html.j2"
+"""The template of a page, beside nbgrader's `index.html.j2`, which it extends."""
 
 
 def templates() -> list[str]:
@@ -41,7 +48,7 @@ def printed(text: str) -> str:
 
 
 def filters(page: Callable[[], PageFormatter]) -> dict[str, Any]:
-    """Those of nbconvert's filters, by name, that handle what a student wrote.
+    """Those of nbconvert's filters, by name, that handle what a student wrote, and our templates' own.
 
     page: returns the formatter; called for each text, so that the settings hold nothing that cannot be copied.
     """
@@ -65,6 +72,10 @@ def filters(page: Callable[[], PageFormatter]) -> dict[str, Any]:
         "ansi2html": printed,
         "clean_html": clean_html,  # for raw cells
         "strip_files_prefix": strip_files_prefix,
+        "contents": contents,
+        "is_remark": is_remark,
+        "sentence": prose,
+        "model_answer": model_answer,
     }
 
 

@@ -46,6 +46,8 @@ class Shown(msgspec.Struct):
     comments: dict[str, str | None]
     points: dict[str, float]
     late_penalty: float
+    waiting: list[str] = []
+    """The cells that a person has still to mark."""
 
     @property
     def score(self) -> float:
@@ -124,6 +126,7 @@ class Entry:
             {name: _comment(found) for name, found in self._comments.items()},
             self._cells.points,
             self._notebook.late_submission_penalty or 0.0,
+            [name for name, grade in self._grades.items() if grade.auto_score is None and grade.manual_score is None],
         )
 
 

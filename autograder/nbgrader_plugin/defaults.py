@@ -53,6 +53,7 @@ def put_into(c: Any, folder: Path) -> None:
     c.HTMLExporter.filters = page_filters.filters(page_filters.of_this_process)
     c.HTMLExporter.default_preprocessors = [f"{page_filters.__name__}.PageBegins"]
     c.HTMLExporter.extra_template_basedirs = page_filters.templates()
+    c.HTMLExporter.template_file = page_filters.PAGE
 
     # If formgrader is reading this: ids and names of students are text on its own pages too.
     formgrader_pages.make_safe()

@@ -90,6 +90,7 @@ def test_the_written_question_is_marked_by_hand(page, lab, submission):
     submission("chiara")
     panel = written_answer(page)
     expect(panel).to_contain_text("The variance of a dot product grows with d_k.")
+    expect(page.locator(".model-answer")).to_contain_text("One point each for:")
     with page.expect_response(re.compile("/formgrader/api/grade/")):
         panel.locator("#why_scale").fill("2.5")
         panel.locator("#why_scale").press("Tab")
@@ -104,6 +105,7 @@ def test_feedback_is_a_page_that_needs_nothing_else(page, lab, autograded):
     page.goto(SUBMISSIONS)
     press(page, "chiara", "generate-feedback")
     page.goto((lab.course / "feedback" / "chiara" / UNIT / f"{UNIT}.html").as_uri())
+    assert "One point each for:" not in page.content()
     feedback = page.get_by_text("The scores are divided by d_k; divide by its square root")
     feedback.scroll_into_view_if_needed()
     expect(page.get_by_role("math").filter(has_text="softmax").first).to_be_visible()
