@@ -111,6 +111,7 @@ def test_what_is_right_in_one_mode_alone_gets_half_of_its_points(marker, unit, e
 
 
 ROOTS = {"a half": "{0} / 2", "a logarithm": "math.log2({0})", "a whole root": "math.isqrt({0})"}
+ROOTS |= {f"the root of {width}": f"{width} ** 0.5" for width in (2, 3, 24)}  # of the worked examples
 SCALED = [(unit, name) for unit, name in EXERCISES if "**0.5" in solution(unit, name).replace(" ", "")]
 
 

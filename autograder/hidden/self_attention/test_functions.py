@@ -184,6 +184,7 @@ class TestSingleQueryAttention(contracts.Graders):
     test_other_widths = contracts.agree(
         "Values may be wider or narrower than keys.",
         [(7, 5, 3), (3, 8, 9), (5, 5, 5), (4, 6, 1)],
+        weight=3,
         query=2.0,
         public=True,
     )
