@@ -46,9 +46,10 @@ def test_the_step_and_its_line_are_told(mark):
     found = exercise.whereabouts
     assert found.lines == [3]
     rows = found.told.splitlines()
-    assert rows[0].split() == ["scores", "as", "it", "should", "be", "(line", "2)"]
-    assert rows[1].split() == ["weights", "not", "as", "it", "should", "be", "(line", "3)"]
-    assert "weights = torch.softmax(scores / keys.shape[-1] ** 2, dim=-1)" in rows[2]
+    assert rows[0].startswith("Where it goes wrong, tried on `scaled_dot_product_attention(a tensor of shape (2, 5, 6)")
+    assert rows[1].split() == ["scores", "as", "it", "should", "be", "(line", "2)"]
+    assert rows[2].split() == ["weights", "not", "as", "it", "should", "be", "(line", "3)"]
+    assert "weights = torch.softmax(scores / keys.shape[-1] ** 2, dim=-1)" in rows[3]
     assert "too even" in found.told
     shown = grade_cell.as_text(exercise), grade_cell.as_html(exercise)
     assert "not as it should be  (line 3)" in shown[0]
@@ -87,7 +88,7 @@ def test_of_words_it_is_said_that_they_are_no_tensor(told):
         attention_scores="def attention_scores(queries, keys):\n    scores = queries @ keys.mT\n    return 'x'\n"
     )
     assert found.lines == [3]
-    assert "not of the kind" in found.told
+    assert "It returns no tensor; one tensor is asked for." in found.told
 
 
 def test_a_mistake_in_what_it_uses_is_told_there_alone(marker):

@@ -5,37 +5,19 @@ being unknown. A line is named where the run comes right once what the line made
 where all the others are known to be right.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 from itertools import combinations
 
 import torch
 
 from ..sandbox.inside.nesting import tensors_in
 from ..sandbox.inside.tracing import Run
+from .located import Located, Telling
 from .mending import Again, Mended, Mending, made_last
-from .reference import Reference, Right, is_mask, same
+from .reference import Reference, Right, is_mask, same, without_ones
 from .standing import SHAPING, Standing
 
 _MAX_UNUSED = 4
-
-
-@dataclass(frozen=True)
-class Located:
-    """Where an answer goes wrong."""
-
-    file: str
-    lines: tuple[int, ...]
-    """One; or two that do not fit each other, as where a mask is made and where it is used the other way round, or
-    where what is right is made and where it should be used."""
-    made: torch.Tensor | None
-    """What is there; None where that is no tensor."""
-    step: str
-    """What the solution calls it, or what it makes of it next; empty where that is not known."""
-    expected: torch.Tensor | None
-    """What should be there, as it would stand in the place of what is."""
-    right_so_far: dict[str, int]
-    """The solution's steps that were made as they should be by then, with their lines."""
-    how: str
 
 
 def locate(reference: Reference, again: Again) -> Located | None:
@@ -51,6 +33,7 @@ class _Search:
         self._made = run.made
         self._standing = Standing(reference, run.made)
         self._mending = Mending(reference, run, self._standing, again)
+        self._telling = Telling(reference, self._standing)
 
     def found(self) -> Located | None:
         return self._of_another_kind() or self._unused() or self._by_mending()
@@ -84,43 +67,41 @@ class _Search:
         elsewhere = {one for one in before if self._place(one) != self._place(number)}
         if any(self._stays_doubtful(one, mended) for one in elsewhere):
             return None
-        places = {self._place(number)}
-        if standing.is_known_mask(number):
+        is_mask_turned, is_another = standing.is_known_mask(number), bool(standing.known[number])
+        concerned = [number]
+        if is_mask_turned:
             # It is right for those who use it the other way round: the two do not fit, and either may be meant.
             chain = [one for one in standing.before[number] if standing.mask[one]] + sorted(self._users(number))
-            places |= {self._place(one) for one in chain if not (standing.mask[one] and standing.is_shaping(one))}
-            if len(places) > 2:
-                return None
-        turns = standing.turns(number)
+            concerned += [one for one in chain if not (standing.mask[one] and standing.is_shaping(one))]
         if mended.by.is_swap:
-            places |= {self._place(user) for one in mended.by.replaced for user in self._first_users(one)}
-            if len(places) > 2:
-                return None
-        is_another = bool(standing.known[number])
-        if any(file != made.file for file, _ in places):
+            concerned += [user for one in mended.by.replaced for user in self._first_users(one)]
+        places = list(dict.fromkeys(map(self._place, sorted(concerned))))
+        if len(places) > 2 or any(file != made.file for file, _ in places):
             return None  # it may be in another cell
-        is_missing = len(turns) == 1 == len(places) and not is_another and self._is_missing_before(right)
-        known = [
-            n
-            for n in elsewhere
-            if standing.known[n]
-            and not standing.mask[n]
-            and not standing.neutral[n]
-            and self._made[n].file == made.file
-        ]
-        if is_missing and known:
-            places.add(self._place(max(known)))
-        there, needed, step = self._in_the_end(number, mended)
-        lines = tuple(sorted(line for _, line in places))
-        how = "missing" if is_missing else "mended"
-        return Located(made.file, lines, there, step, needed, self._steps(number, made.file), how)
+        is_alone = len(standing.turns(number)) == 1 == len(places)
+        is_missing = is_alone and not is_another and self._is_missing_before(right)
+        if is_missing:
+            places = list(dict.fromkeys([*self._last_known(elsewhere, made.file), *places]))
+        how = "swapped" if mended.by.is_swap else "mask" if is_mask_turned else "another" if is_another else "mended"
+        there, needed, step, is_inner = self._in_the_end(number, mended)
+        return self._telling.located(
+            [line for _, line in places], made.file, number, "missing" if is_missing else how, there, needed,
+            step=step, is_inner=is_inner, proven=mended.proven,
+        )  # fmt: skip
+
+    def _last_known(self, among: Iterable[int], file: str) -> list[tuple[str, int]]:
+        """Where the last of these was made that is known for right."""
+        standing = self._standing
+        known = [n for n in among if standing.known[n] and not standing.mask[n] and not standing.neutral[n]]
+        return [self._place(max(own))] if (own := [n for n in known if self._made[n].file == file]) else []
 
     def _place(self, number: int) -> tuple[str, int]:
         """The file and the line that it was made in."""
         return self._made[number].file, self._made[number].line
 
-    def _in_the_end(self, number: int, mended: Mended) -> tuple[torch.Tensor, torch.Tensor | None, str]:
-        """What the line makes, what it should if that is known, and the solution's step that this is, if it is one."""
+    def _in_the_end(self, number: int, mended: Mended) -> tuple[torch.Tensor, torch.Tensor | None, str, bool]:
+        """What the line makes, what it should if that is known, the solution's step that this is, if it is one, and
+        whether the line makes more of it."""
         made, needed, right = self._made[number], mended.by.values, mended.by.right.values
         named = self._next_step(mended.by.right)
         same_line = [n for n in range(number, len(self._made)) if self._place(n) == self._place(number)]
@@ -128,17 +109,18 @@ class _Search:
             one = self._made[last]
             # Better than what is on the way to it: the step itself, if the line makes that.
             if named and one.values.shape == named.values.shape and _are_alike(one.operator, named.operator):
-                return one.values, named.values, named.step
-        for last in reversed(same_line):
+                return one.values, named.values, named.step, self._telling.is_inner(last, same_line)
+        for last in reversed(same_line) if needed.shape == made.values.shape else ():
             one = self._made[last]
-            if one.values.numel() == needed.numel() == made.values.numel() and same(one.values, made.values):
+            if one.values.numel() == needed.numel() and same(one.values, made.values):
                 # A library's function works in a shape that the student never sees.
-                made, needed = one, needed.reshape(one.values.shape)
+                made, needed, number = one, needed.reshape(one.values.shape), last
                 break
         is_step = named is not None and named.number == mended.by.right.number
         # What has its dimensions in another order may be needed so or otherwise: that is not told.
-        is_turned = right.numel() == needed.numel() and _squeezed(right) != _squeezed(made.values)
-        return made.values, None if is_turned else needed, named.step if named and is_step else ""
+        is_turned = right.numel() == needed.numel() and without_ones(right.shape) != without_ones(made.values.shape)
+        step = named.step if named and is_step else ""
+        return made.values, None if is_turned else needed, step, self._telling.is_inner(number, same_line)
 
     def _stays_doubtful(self, number: int, mended: Mended) -> bool:
         """Whether what came before may be where it went wrong."""
@@ -197,7 +179,7 @@ class _Search:
         if any(self._goes_through_parts(number) for number in doubtful):
             return None  # another may have been taken apart
         made = self._made[doubtful[-1]]
-        return Located(made.file, (made.line,), made.values, "", None, self._steps(doubtful[0], made.file), "one line")
+        return self._telling.located([made.line], made.file, doubtful[0], "one line", made.values)
 
     def _goes_through_parts(self, number: int) -> bool:
         """Whether it is made in a loop, of slices that another line made."""
@@ -223,8 +205,12 @@ class _Search:
         if first is None:
             return None
         made = self._made[first.number]
-        steps = self._steps(first.number, made.file)
-        return Located(made.file, (made.line,), made.values, "", first.values, steps, "first of two")
+        is_inner = self._telling.is_inner(
+            first.number, [n for n in range(len(self._made)) if self._made[n].line == line]
+        )
+        return self._telling.located(
+            [line], made.file, first.number, "first of two", made.values, first.values, is_inner=is_inner
+        )
 
     def _unused(self) -> Located | None:
         """Where something right is made, and what follows uses that of which it was made."""
@@ -244,8 +230,9 @@ class _Search:
                     there, user = self._made[one].values, self._made[min(later)]
                     if user.file != made.file:
                         return None
-                    lines = tuple(sorted({made.line, user.line}))
-                    return Located(made.file, lines, there, "", made.values, self._steps(number, made.file), "unused")
+                    return self._telling.located(
+                        [made.line, user.line], made.file, number, "unused", there, made.values
+                    )
         return None
 
     def _of_another_kind(self) -> Located | None:
@@ -258,7 +245,10 @@ class _Search:
         if results and doubtful - {line}:
             return None
         first = results[0].detach() if results else None
-        return Located(file, (line,), first, "", None, self._steps(len(self._made), file), "of another kind")
+        return self._telling.located(
+            [line], file, len(self._made), "of another kind", first,
+            results=len(results), wanted=len(self._reference.result),
+        )  # fmt: skip
 
     def _returned_too_early(self) -> Located | None:
         """Where what is returned is right as far as it goes, or has nothing of the arguments in it."""
@@ -283,7 +273,7 @@ class _Search:
             ):
                 return None
             file, line = self._run.returned
-            return Located(file, (line,), one, "", right, self._steps(len(self._made), file), "returned")
+            return self._telling.located([line], file, len(self._made), "returned", one, right)
         return None
 
     def _adds_up(self, number: int) -> bool:
@@ -301,19 +291,7 @@ class _Search:
         is_given = any(self._reference.rights[n].operator == "given" for n in self._reference.known(one))
         return is_given and len({self._made[number].line for number in behind}) > 1
 
-    def _steps(self, until: int, file: str) -> dict[str, int]:
-        steps: dict[str, int] = {}
-        for number, known in enumerate(self._standing.known[:until]):
-            for one in known if self._made[number].file == file else ():
-                if step := self._reference.rights[one].step:
-                    steps.setdefault(step, self._made[number].line)
-        return steps
-
 
 def _are_alike(one: str, other: str) -> bool:
     """Whether two operators do the same: compute alike, or but put numbers into another shape."""
     return one == other or {one, other} <= SHAPING
-
-
-def _squeezed(values: torch.Tensor) -> list[int]:
-    return [size for size in values.shape if size != 1]

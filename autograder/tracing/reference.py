@@ -47,13 +47,13 @@ class Reference:
     def __post_init__(self) -> None:
         shapes: dict[tuple[int, ...], list[int]] = {}
         for number, right in enumerate(self.rights):
-            shapes.setdefault(_squeezed(right.values.shape), []).append(number)
+            shapes.setdefault(without_ones(right.values.shape), []).append(number)
         for shape, numbers in shapes.items():
             self._by_shape[shape] = torch.stack([comparable(self.rights[n].values).flatten() for n in numbers]), numbers
 
     def known(self, values: torch.Tensor) -> list[int]:
         """Which of the right ones have exactly these numbers in these places."""
-        stacked, numbers = self._by_shape.get(_squeezed(values.shape), (None, []))
+        stacked, numbers = self._by_shape.get(without_ones(values.shape), (None, []))
         if stacked is None:
             return []
         one = comparable(values).flatten()
@@ -135,5 +135,6 @@ def is_mask(values: torch.Tensor) -> bool:
     return len(found) == 2 and bool((found == 0).any())
 
 
-def _squeezed(shape: Iterable[int]) -> tuple[int, ...]:
+def without_ones(shape: Iterable[int]) -> tuple[int, ...]:
+    """A shape but for the dimensions of size 1."""
     return tuple(size for size in shape if size != 1)

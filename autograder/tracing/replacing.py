@@ -8,7 +8,7 @@ import torch
 
 from ..sandbox.inside.tracing import Made
 from . import another
-from .reference import Reference, Right, is_mask, same
+from .reference import Reference, Right, is_mask, same, without_ones
 from .standing import Standing, rearranged
 
 MOST_ATTEMPTS, MOST_OF_A_SHAPE = 24, 6
@@ -83,7 +83,7 @@ def _in_their_places(reference: Reference, standing: Standing, turns: list[int])
         squeezed = right.values.squeeze()
         for order in permutations(range(squeezed.dim())):
             turned = squeezed.permute(order)
-            if turned.shape[turned.dim() - len(_squeezed(shape)) :] == _squeezed(shape):
+            if turned.shape[turned.dim() - len(without_ones(shape)) :] == without_ones(shape):
                 yield right, list(turned.reshape(len(turns), *shape))
     for right in wholes:
         for dim, size in enumerate(right.values.shape):
@@ -113,7 +113,7 @@ def _steps_in_turn(reference: Reference, shape: torch.Size, turns: int) -> Itera
             continue
         for order in permutations(range(some[0].values.dim())):
             turned = [right.values.permute(order) for right in some]
-            if _squeezed(turned[0].shape) == _squeezed(shape):
+            if without_ones(turned[0].shape) == without_ones(shape):
                 yield some[0], [one.reshape(shape) for one in turned]
         if some[0].values.shape != shape:
             yield some[0], [right.values for right in some]
@@ -175,7 +175,7 @@ def _is_last_constant(standing: Standing, number: int) -> bool:
 
 def _masks(reference: Reference, made: Made) -> Iterator[tuple[Right, torch.Tensor]]:
     seen = [made.values]
-    shape = _squeezed(made.values.shape)
+    shape = without_ones(made.values.shape)
     there = made.values[made.values != 0].flatten()[:1].tolist() or [1.0]
     # Of one that is added, infinity with the wrong sign is as likely as the wrong places.
     fills = [there[0], -there[0]] if abs(there[0]) > _LARGE else there
@@ -211,7 +211,3 @@ def _arrangements(right: Right, made: Made) -> Iterator[torch.Tensor]:
     yield from turned
     if values.shape != shape and (turned or values.numel() == shape.numel() or right.operator == made.operator):
         yield values
-
-
-def _squeezed(shape: torch.Size) -> tuple[int, ...]:
-    return tuple(size for size in shape if size != 1)

@@ -1,18 +1,20 @@
 """What a student reads of where an answer goes wrong: the steps as far as they are right, the line, what it made."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from .case import TellingCase
-from .locating import Located
+from .located import Located
 from .reference import TOLERANCE, comparable, is_mask
 
 MAX_LINE = 100
 """Characters of a line that is quoted."""
 _SHOWN = 4
 _SMALL = 1e-3
+_ASSIGNED = re.compile(r"([\w.,\s*]+?)(?::[^=]*)?\s*(?:[-+*/@]|\*\*)?=(?!=)")
 
 Source = Callable[[str, int], str]
 """The text of a line of a file; empty where it is not known."""
@@ -20,43 +22,109 @@ Source = Callable[[str, int], str]
 
 def told(located: Located, case: TellingCase, source: Source) -> str:
     """Lines of plain text, as wide as they must be; no number in them is of a hidden case."""
-    right = [(step, f"as it should be      (line {line})") for step, line in located.right_so_far.items()]
-    is_missing = located.how == "missing" and len(located.lines) > 1
-    wrong = located.lines[-1:] if is_missing else located.lines
-    step = located.step or ("the result" if located.how == "returned" else _lines(wrong))
-    steps = [
-        said
-        for (name, line), said in zip(located.right_so_far.items(), right, strict=True)
-        if name != step and line not in located.lines
-    ]
-    width = max(len(name) for name, _ in [*steps, (step, "")])
-    rows = [f"{name:{width}}  {said}" for name, said in steps]
-    where = "" if step == _lines(wrong) else f"  ({_lines(wrong)})"
-    rows.append(f"{step:{width}}  not as it should be{where}")
-    rows += [f"  line {line}: {quoted}" for line in located.lines if (quoted := _quoted(source(located.file, line)))]
-    rows += ["", f"Tried on {_case(case)}"]
-    if is_missing:
-        first, second = located.lines
-        rows.append(
-            f"What line {first} makes is right; on the way to what line {second} makes, a step is wrong or missing."
+    wrong = located.lines[-1:] if located.how == "missing" else located.lines
+
+    def text(line: int) -> str:
+        return source(located.file, line)
+
+    rows = _right_before(located, text)
+    if len(wrong) > 1:
+        rows.append((_lines(wrong), "do not fit together"))
+    elif located.step in _assigned(text(wrong[0])):
+        rows.append((located.step, f"not as it should be  ({_lines(wrong)})"))
+    else:
+        does = "returns" if located.how in ("returned", "of another kind") else "makes"
+        rows.append((f"what {_lines(wrong)} {does}", "not as it should be"))
+    width = max(len(name) for name, _ in rows)
+    said = [f"{name:{width}}  {how}" for name, how in rows]
+    said += [f"  line {line}: {quoted}" for line in located.lines if (quoted := _quoted(text(line)))]
+    said += _meaning(located)
+    said += _beside(located)
+    said += [f"  {one}" for one in _seen(located)]
+    return "\n".join([f"Where it goes wrong, tried on {_case(case)}", *said])
+
+
+def _right_before(located: Located, text: Callable[[int], str]) -> list[tuple[str, str]]:
+    """What was right by then: a step by its name where the line gives something that name, else the whole line."""
+    found = list[tuple[str, str]]()
+    whole = set[int]()
+    for step, line in located.right_so_far.items():
+        if line in located.lines:
+            continue
+        if step in _assigned(text(line)):
+            if step != located.step:
+                found.append((step, f"as it should be      (line {line})"))
+        elif line in located.sound - whole:
+            found.append((f"what line {line} makes", "as it should be"))
+            whole.add(line)
+    return found
+
+
+def _assigned(line: str) -> set[str]:
+    """The names that a line gives to what it makes."""
+    left = _ASSIGNED.match(line[:MAX_LINE])
+    return set(re.findall(r"\w+", left[1])) if left else set()
+
+
+def _meaning(located: Located) -> list[str]:
+    """What the lines have to do with each other, and where to look, in a sentence or two."""
+    first, second = located.lines[0], located.lines[-1]
+    is_one = first == second
+    match located.how:
+        case "missing" if not is_one:
+            return [
+                f"What line {first} makes is right; what line {second} makes of it is not. Either a step is missing "
+                f"between them, or line {second} computes something else."
+            ]
+        case "unused" if not is_one:
+            return [
+                f"What line {first} makes is right, but line {second} does not use it: "
+                f"it goes on with what line {first} was given."
+            ]
+        case "mask" if not is_one:
+            return [_of_mask(located)]
+        case "swapped":
+            where = f"between line {first} and line {second}" if not is_one else "in this line"
+            return [f"Two tensors, each right in itself, stand in each other's places {where}: look at their order."]
+        case "another":
+            return ["What is there is right in itself, but it is the wrong one for this place: are two names mixed up?"]
+        case "returned":
+            return [
+                "What goes into it is right, but it is not the result that is asked for: is a last step left out, or "
+                "another name meant?"
+            ]
+        case "of another kind":
+            asked = _tensors(located.wanted)
+            return [
+                f"It returns {_tensors(located.results)}; {asked} {'is' if located.wanted == 1 else 'are'} asked for."
+            ]
+        case "first of two":
+            return ["To mend this line is not enough: a later one goes wrong too, perhaps for the same reason."]
+        case "one line":
+            return ["Any tensor that goes into this line is right: look at the line, and at what else it uses."]
+    return []
+
+
+def _of_mask(located: Located) -> str:
+    first, second = located.lines
+    made, needed = located.made, located.expected
+    if made is not None and needed is not None and torch.equal(made == 0, needed == 0):
+        return (
+            f"The mask of line {first} is right in its places; what line {second} does with it needs other numbers "
+            "there. Change one of the two lines."
         )
-    elif located.how == "unused" and len(located.lines) > 1:
-        rows.append("What the first line makes is right, but the other does not use it.")
-    elif len(located.lines) > 1:
-        rows.append("These lines do not fit each other: what the first makes, the other uses the other way round.")
-    elif located.how == "returned":
-        rows.append("All that is made is right, but this is not what should be returned.")
-    elif located.how == "of another kind":
-        rows.append("What is returned is not of the kind, or not as many tensors, as is asked for.")
-    elif located.how == "first of two":
-        rows.append("This is the first line that is not right; a later one is not right either.")
-    rows += _beside(located.made, located.expected)
-    rows += [f"  {one}" for one in _seen(located)]
-    return "\n".join(rows)
+    return (
+        f"Line {first} makes a mask, and line {second} takes it the other way round: what should be hidden is kept, "
+        "and what should be kept is hidden. Change one of the two lines."
+    )
+
+
+def _tensors(number: int | None) -> str:
+    return "no tensor" if not number else "one tensor" if number == 1 else f"{number} tensors"
 
 
 def _lines(lines: Sequence[int]) -> str:
-    return f"line {lines[0]}" if len(lines) == 1 else f"lines {' and '.join(map(str, lines))}"
+    return f"line{'s' if len(lines) > 1 else ''} {' and '.join(map(str, lines))}"
 
 
 def _quoted(line: str) -> str:
@@ -74,22 +142,23 @@ def _argument(arg: Any) -> str:
     return f"a tensor of shape {tuple(arg.shape)}" if isinstance(arg, torch.Tensor) else repr(arg)[:MAX_LINE]
 
 
-def _beside(made: torch.Tensor | None, needed: torch.Tensor | None) -> list[str]:
+def _beside(located: Located) -> list[str]:
     """What was made above what is needed; a few of the numbers, from where they begin to differ."""
-    start = 0
+    made, needed, start = located.made, located.expected, 0
+    above = ["On the way to its result, the line makes:"] if located.is_inner and made is not None else []
     if made is not None and needed is not None and made.shape == needed.shape and made.numel():
         apart = (comparable(made) - comparable(needed)).abs().flatten() > TOLERANCE * (
             1 + comparable(needed).abs().flatten()
         )
         start = int(apart.long().argmax())
-    rows = [] if made is None else [f"  made:   {_tensor(made, start)}"]
+    rows = above if made is None else [*above, f"  made:   {_tensor(made, start)}"]
     return rows if needed is None else [*rows, f"  needed: {_tensor(needed, start)}"]
 
 
 def _tensor(values: torch.Tensor, start: int) -> str:
     if values.dim() == 0:
         return f"the number {float(values):.4g}"
-    numbers = ", ".join(f"{number:.4g}" for number in values.flatten()[start : start + _SHOWN].tolist())
+    numbers = ", ".join(f"{number:.4g}" for number in (values + 0.0).flatten()[start : start + _SHOWN].tolist())
     more = ", …" if values.numel() > start + _SHOWN else ""
     place = [int(at) for at in torch.unravel_index(torch.tensor(start), values.shape)] if start else []
     where = f"from {place} on" if start else "beginning with"
@@ -103,18 +172,16 @@ def _seen(located: Located) -> list[str]:
         return []
     made, needed = made.double(), needed.double()
     if bool(made.isnan().any()) and not bool(needed.isnan().any()):
-        return ["There are NaN in it, as infinity minus infinity and 0 / 0 give them."]
+        return ["There are NaN in it: infinity - infinity, 0 / 0 and the root of a negative number give them."]
     if is_mask(made) or is_mask(needed):
-        return []
+        is_turned = located.how == "mask" and torch.equal(made == 0, needed != 0)
+        return ["It is the other way round: 0 where something else is needed, and the reverse."] if is_turned else []
     return [*_of_rows(made, needed), *_of_a_factor(made, needed)]
 
 
 def _of_rows(made: torch.Tensor, needed: torch.Tensor) -> list[str]:
-    sums, right = made.sum(dim=-1), needed.sum(dim=-1)
-    ones = torch.ones_like(right)
-    if not torch.allclose(right, ones, atol=1e-4):
-        return []
-    if not torch.allclose(sums, ones, atol=1e-4):
+    sums = torch.stack([made, needed]).sum(dim=-1)
+    if not torch.allclose(sums, torch.ones_like(sums), atol=1e-4):
         return []
     largest, should = float(made.amax(dim=-1).mean()), float(needed.amax(dim=-1).mean())
     if abs(largest - should) < 0.02 or not torch.equal(made == 0, needed == 0):
