@@ -30,7 +30,12 @@ def argument(number: int) -> str:
 
 def detached(where: str) -> str:
     """A gradient that is None."""
-    return f"No gradient arrives at {where}: is the result detached from it somewhere?"
+    return f"No gradient arrives at {where}: is it left unused, or the result detached from it somewhere?"
+
+
+def of_another_shape(found: str, shape: Sequence[int]) -> str:
+    """A result that is no tensor of the shape that is expected. found: what it is."""
+    return f"The result is {found}; a tensor of shape {tuple(shape)} is expected."
 
 
 def not_finite(where: str) -> str:

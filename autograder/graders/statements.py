@@ -111,8 +111,11 @@ def assert_gradients_arrive(
     student: Student, own: Callee, x: torch.Tensor, *, layers: Iterable[str], width: int
 ) -> None:
     """Whatever is dropped, gradients reach the input and the weights of these layers. width: the result's."""
+    shape = (*x.shape[:-1], width)
     with student.by_chance() as note:
-        seen = own.observe(x, cotangent=torch.ones(*x.shape[:-1], width))
+        seen = own.observe(x, cotangent=torch.ones(shape))
+        if not isinstance(seen.value, torch.Tensor) or seen.value.shape != shape:  # nothing could flow back from it
+            raise Mismatch(complaints.of_another_shape(describe(seen.value), shape))
         arrived = {"the input": seen.gradients[0]}
         arrived |= {f"`{name}.weight`": seen.parameter_gradients.get(f"{name}.weight") for name in layers}
         missing = [name for name, gradient in arrived.items() if gradient is None]

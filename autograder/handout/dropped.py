@@ -10,6 +10,7 @@ from ..compare.of_dropout import (
     NONE_DROPPED,
     NOT_FINITE,
     NOT_RESCALED,
+    NOT_THE_WEIGHTS,
     TURNED_ROUND,
     always_as_many,
 )
@@ -36,11 +37,11 @@ def weights_dropped(call: Call) -> None:
         raise Wrong(NOT_FINITE)
     seen, gone = whole != 0, result == 0
     if bool((~seen & ~gone).any()):
-        raise Wrong("In training there is weight where in evaluation there is none.")
+        raise Wrong("In training the result is not 0 in places where it is 0 in evaluation.")
     if "copy" in names:
         copies = names.index("copy")
         if not torch.equal(gone, gone.roll(1, copies)):
-            raise Wrong("Numbers of the values or of the result are dropped; it is weights that should be.")
+            raise Wrong(NOT_THE_WEIGHTS)
     share = float(gone[seen].double().mean())
     if share in (0.0, 1.0):
         raise Wrong(ALL_DROPPED if share else NONE_DROPPED)

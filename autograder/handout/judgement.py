@@ -12,6 +12,7 @@ from ..compare.complaints import (
     changed_by_the_future,
     detached,
     not_finite,
+    of_another_shape,
     of_devices,
     other_parameters,
     writes_into,
@@ -149,6 +150,12 @@ def _gradients(call: Call) -> None:
 
 
 def _arrives(call: Call) -> None:
+    values = call.value if isinstance(call.value, tuple | list) else [call.value]
+    for value, cotangent in zip(values, call.step["cotangents"], strict=False):
+        is_tensor = isinstance(value, torch.Tensor)
+        if not is_tensor or list(value.shape) != list(cotangent["shape"]):  # nothing could flow back from it
+            found = f"a tensor of shape {tuple(value.shape)}" if is_tensor else _called(value)
+            raise Wrong(of_another_shape(found, cotangent["shape"]))
     arrived = {argument(n): call.gradients[n] for n in call.step["arrives_at"]}
     arrived |= {f"`{name}`": gradient for name, gradient in call.parameter_gradients.items()}
     for where, gradient in arrived.items():

@@ -13,7 +13,8 @@ import torch
 
 from ..sandbox.inside.tracing import Run, Watch, made_ready, watched
 from ..tracing.case import TellingCase
-from ..tracing.locating import Located, locate
+from ..tracing.located import Located
+from ..tracing.locating import locate
 from ..tracing.reference import Reference
 from ..tracing.told import told
 from ..tracing.written_reference import read_reference

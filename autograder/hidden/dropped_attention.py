@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from autograder.compare import Mismatch, assert_real, describe
+from autograder.compare import Mismatch, assert_real, describe, of_dropout
 from autograder.graders.cases import Cases
 
 from . import dropout
@@ -75,9 +75,10 @@ def assert_weights_dropped(seen: Structure) -> None:
     """Dropout is where it belongs: on each causal weight after the softmax, once, rescaled."""
     if seen.ahead:
         raise Mismatch("There is weight on tokens that come later: it attends to the future.")
-    dropout.assert_dropped(seen.entries)
+    dropout.assert_finite(seen.entries)
     if not seen.copies_agree:
-        raise Mismatch("The weights for one value differ from those for an equal one: dropout is not on the weights.")
+        raise Mismatch(of_dropout.NOT_THE_WEIGHTS)
+    dropout.assert_dropped(seen.entries)
     dropout.assert_each_on_its_own(seen.repeats, paired=seen.pairs)
 
 

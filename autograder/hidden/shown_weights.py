@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from autograder.compare import Mismatch, describe
+from autograder.compare import Mismatch, describe, of_dropout
 
 from . import dropout
 from .dropout import Structure
@@ -56,7 +56,7 @@ def structure(result: Any, right: torch.Tensor, num_heads: int, p: float) -> Str
 def assert_weights_dropped(seen: Structure) -> None:
     """Each weight of each head is dropped with probability p, and what is kept is divided by 1-p."""
     if not seen.copies_agree:
-        raise Mismatch("Numbers of the values or of the context vectors are dropped; it is weights that should be.")
+        raise Mismatch(of_dropout.NOT_THE_WEIGHTS)
     dropout.assert_dropped(seen.entries)
     dropout.assert_each_on_its_own(seen.repeats, paired=seen.pairs)
 

@@ -13,7 +13,8 @@ from ..sandbox.inside.tracing import Run
 from ..student.backend import Backend
 from ..student.watched_run import read
 from ..tracing.case import TellingCase
-from ..tracing.locating import Located, locate
+from ..tracing.located import Located
+from ..tracing.locating import locate
 from ..tracing.reference import Reference
 from ..tracing.right_runs import reference
 from ..tracing.told import Source, told

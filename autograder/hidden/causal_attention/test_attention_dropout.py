@@ -66,8 +66,10 @@ class TestAttentionDropout(contracts.Graders):
             arrives = isinstance(gradient, torch.Tensor)
             fits = arrives and gradient.shape == weights.shape and not gradient.is_complex()
             fits = fits and torch.allclose(gradient.double() * weights, seen.value.double(), rtol=1e-4)
-            (outside, *_) = student.attention_dropout.observe(weights, P, False, cotangent=torch.ones(60, 60)).gradients
-            arrives_outside = isinstance(outside, torch.Tensor)
+            outside = student.attention_dropout.observe(weights, P, False, cotangent=torch.ones(60, 60))
+            if not isinstance(outside.value, torch.Tensor) or outside.value.shape != weights.shape:
+                raise Mismatch(complaints.of_another_shape(describe(outside.value), weights.shape))
+            arrives_outside = isinstance(outside.gradients[0], torch.Tensor)
             note((result, arrives, fits, arrives_outside))
         if not arrives:
             raise Mismatch(of_dropout.DETACHED)

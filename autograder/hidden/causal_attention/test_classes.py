@@ -58,7 +58,7 @@ class TestCausalAttention(contracts.Graders):
         attention = student.CausalAttention(TOKENS, 2 * TOKENS, TOKENS + ROOM, P)
         attention.load_parameters(layers := weights_of_one_head(rng))
         seen = noted(student, lambda: structure(attention(X), layers, P))
-        self.complain(student, attention, layers, lambda: dropped_attention.assert_weights_dropped(seen))
+        self.complain(student, layers, lambda: dropped_attention.assert_weights_dropped(seen))
         alone = X[:1, :1].expand(LONE, -1, -1)
         assert_lone_weights_fall(student, lambda: attention(alone), (LONE, 1, 2 * TOKENS))
 
@@ -82,17 +82,20 @@ class TestCausalAttention(contracts.Graders):
         attention = student.CausalAttention(TOKENS, 2 * TOKENS, TOKENS + ROOM, P).eval()
         attention.load_parameters(layers := weights_of_one_head(rng))
         seen = noted(student, lambda: structure(attention(X), layers, P))
-        self.complain(student, attention, layers, lambda: dropped_attention.assert_weights_whole(seen))
+        self.complain(student, layers, lambda: dropped_attention.assert_weights_whole(seen))
 
-    def complain(self, student, attention, layers, complaint):
+    def complain(self, student, layers, complaint):
         """Of dropout, unless the result is wrong without it."""
-        complain(
-            student,
-            attention,
-            X,
-            lambda result: dropped_attention.assert_weights_whole(structure(result, layers, P)),
-            complaint,
-        )
+
+        def without():
+            attention = student.CausalAttention(TOKENS, 2 * TOKENS, TOKENS + ROOM, 0.0)
+            attention.load_parameters(layers)
+            return attention
+
+        def right(result):
+            dropped_attention.assert_weights_whole(structure(result, layers, P))
+
+        complain(student, without, X, right, complaint)
 
     test_large_scores = contracts.large_scores(
         "Large scores, many of them below zero, give no NaN, and no weight to the future.", of=(8, 7, 5), scale=2000.0
@@ -206,10 +209,8 @@ class TestMultiHeadAttentionWrapper(contracts.Graders):
     @contracts.points(1)
     def test_dropout_in_training(self, student, rng):
         """In training every head drops weights of its own."""
-        attention = student.MultiHeadAttentionWrapper(TOKENS, 2 * TOKENS, TOKENS + ROOM, P, 2)
         heads = [weights_of_one_head(rng) for _ in range(2)]
-        named = {f"heads.{i}.{name}": layer for i, head in enumerate(heads) for name, layer in head.items()}
-        attention.load_parameters(named)
+        attention = self.loaded(student, heads, P)
         with student.by_chance() as note:
             halves = self.halves(attention(X))
             seen = [structure(half, head, P) for half, head in zip(halves, heads, strict=False)]
@@ -226,7 +227,14 @@ class TestMultiHeadAttentionWrapper(contracts.Graders):
             if same:
                 raise Mismatch("Both heads drop exactly the same; each head draws on its own.")
 
-        complain(student, attention, X, right, complaint)
+        complain(student, lambda: self.loaded(student, heads, 0.0), X, right, complaint)
+
+    def loaded(self, student, heads, p):
+        """One with these weights in its heads."""
+        attention = student.MultiHeadAttentionWrapper(TOKENS, 2 * TOKENS, TOKENS + ROOM, p, len(heads))
+        named = {f"heads.{i}.{name}": layer for i, head in enumerate(heads) for name, layer in head.items()}
+        attention.load_parameters(named)
+        return attention
 
     def halves(self, result):
         """What each of two heads made; raises Mismatch where the result is not as wide as both."""
@@ -238,10 +246,16 @@ class TestMultiHeadAttentionWrapper(contracts.Graders):
     @contracts.points(1, essential=True)
     def test_after_eval(self, student, rng):
         """After eval() no head drops anything."""
-        attention = student.MultiHeadAttentionWrapper(TOKENS, 2 * TOKENS, TOKENS, P, 1).eval()
         layers = weights_of_one_head(rng)
-        attention.load_parameters({f"heads.0.{name}": layer for name, layer in layers.items()})
-        dropped_attention.assert_weights_whole(noted(student, lambda: structure(attention(X), layers, P)))
+        attention = self.loaded(student, [layers], P).eval()
+        seen = noted(student, lambda: structure(attention(X), layers, P))
+        complain(
+            student,
+            lambda: self.loaded(student, [layers], 0.0),
+            X,
+            lambda result: dropped_attention.assert_weights_whole(structure(result, layers, P)),
+            lambda: dropped_attention.assert_weights_whole(seen),
+        )
 
     test_gradients_reach_every_head = contracts.gradients(
         "Gradients flow back to the input and to every layer of every head.", scale=2.0

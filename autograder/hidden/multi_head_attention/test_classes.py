@@ -27,17 +27,27 @@ class CausalHeads(contracts.Graders):
     def draw(self, rng, b=2, num_tokens=5, d_out=15, scale=1.0, d_in=None):
         return (rng.randn(b, num_tokens, d_in or d_out + self.wider, scale=scale),)
 
+    def one_that_shows_weights(self, face, p=0.3):
+        """One of three heads, before it is given weights with which its output is them."""
+        width = 3 * 2 * TOKENS
+        return self.callee(face, d_in=width, d_out=width, context_length=TOKENS, dropout=p)
+
     def pair_that_shows_weights(self, student, reference):
         """Two instances whose output is their weights, of three heads, and the input that they need; p is 0.3."""
         x = shown_weights.identities(TOKENS, 3)
-        sizes = {"d_in": x.shape[-1], "d_out": x.shape[-1], "context_length": TOKENS, "dropout": 0.3}
-        attention, right = self.callee(student, **sizes), self.callee(reference, **sizes).eval()
+        attention, right = self.one_that_shows_weights(student), self.one_that_shows_weights(reference).eval()
         right.load_parameters(shown_weights.parameters_that_show_weights(right.named_parameters()))
         return attention, transplant(right, attention), x
 
-    def complain(self, student, attention, right, x, complaint):
+    def complain(self, student, right, x, complaint):
         """Of dropout, unless the result is wrong without it."""
-        complain(student, attention, x, lambda result: assert_close(result, right(x)), complaint)
+
+        def without():
+            attention = self.one_that_shows_weights(student, p=0.0)
+            transplant(right, attention)
+            return attention
+
+        complain(student, without, x, lambda result: assert_close(result, right(x)), complaint)
 
     @contracts.points(3)
     def test_context_vectors(self, student, reference, rng):
@@ -92,7 +102,7 @@ class CausalHeads(contracts.Graders):
         attention, right, x = self.pair_that_shows_weights(student, reference)
         attention.train()
         seen = noted(student, lambda: shown_weights.structure(attention(x), right(x).value, 3, 0.3))
-        self.complain(student, attention, right, x, lambda: shown_weights.assert_weights_dropped(seen))
+        self.complain(student, right, x, lambda: shown_weights.assert_weights_dropped(seen))
         alone = x[:1, :1].expand(LONE, -1, -1)
         assert_lone_weights_fall(student, lambda: attention(alone), alone.shape, num_heads=3)
 
@@ -105,7 +115,7 @@ class CausalHeads(contracts.Graders):
             result, expected = attention(x), right(x)
             seen = shown_weights.structure(result, expected.value, 3, 0.3)
             note(seen)
-        self.complain(student, attention, right, x, lambda: shown_weights.assert_weights_whole(seen))
+        self.complain(student, right, x, lambda: shown_weights.assert_weights_whole(seen))
         assert_close(result, expected)
 
     @contracts.points(1, property=True)

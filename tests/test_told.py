@@ -1,0 +1,151 @@
+"""What students read of their wrong answers: nothing in it is false of the answer, and every name in it is theirs."""
+
+import pytest
+import torch
+
+from autograder.compare import of_dropout
+from autograder.graders.collected import collected
+from autograder.marking import finding
+from autograder.marking.examiner import Examiner, candidate_bench
+from autograder.marking.telling_cases import telling_cases
+from autograder.tracing.locating import locate
+from autograder.tracing.told import told
+
+from .located.edits import right_sources
+from .located.measure import defined, run_of
+
+SOURCES = right_sources()
+CAUSAL = SOURCES["causal_attention", "CausalAttention", "CausalAttention"]
+SDPA = ("self_attention", "scaled_dot_product_attention")
+
+
+def said(unit, exercise, source):
+    """What is told where the answer goes wrong; its lines have the numbers that they have in the source."""
+    answer, lines = defined(unit, exercise, source), source.splitlines()
+    for case in telling_cases(unit, exercise):
+        known = finding.known(unit, case)
+        found = locate(known, lambda new, case=case: run_of(answer, case, new))
+        if found:
+            return told(found, case, lambda _, line: lines[line - 1])
+    raise AssertionError("no line is told")
+
+
+def edited(old, new):
+    assert CAUSAL.count(old) == 1
+    return "causal_attention", "CausalAttention", CAUSAL.replace(old, new)
+
+
+MASKING = next(line.strip() for line in CAUSAL.splitlines() if "scores = scores.masked_fill(" in line)
+ANSWERS = {
+    "other names": (*SDPA, """\
+def scaled_dot_product_attention(q, k, v):
+    dots = q @ k.transpose(-2, -1)
+    shares = torch.softmax(dots / k.shape[-1], dim=-1)
+    return shares @ v
+""", ["what line 2 makes  as it should be", "what line 3 makes  not as it should be",
+      "On the way to its result, the line makes:"], ["scores", "weights"]),
+    "a name for something else": (*SDPA, """\
+def scaled_dot_product_attention(queries, keys, values):
+    scores = torch.einsum("...qd,...kd->...qk", queries, queries)
+    return torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1) @ values
+""", ["scores  not as it should be  (line 2)", "are two names mixed up?"], ["keys  not"]),
+    "a mask and its use": (*edited("masked_fill(mask", "masked_fill(~mask"), ["do not fit together",
+      "takes it the other way round: what should be hidden is kept", "It is the other way round: 0 where"], []),
+    "a step left out": (*edited(MASKING, "pass"), ["Either a step is missing between them, or line"], ["pass"]),
+    "made and not used": (*edited(MASKING, MASKING.removeprefix("scores = ")), ["do not fit together",
+      "makes is right, but line", "it goes on with what line"], []),
+    "returned too early": (*SDPA, """\
+def scaled_dot_product_attention(queries, keys, values):
+    scores = queries @ keys.transpose(-2, -1)
+    return torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
+""", ["what line 3 returns  not as it should be", "is a last step left out, or another name meant?"], []),
+    "too many results": (*SDPA, """\
+def scaled_dot_product_attention(queries, keys, values):
+    weights = torch.softmax(queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5, dim=-1)
+    return weights @ values, weights
+""", ["It returns 2 tensors; one tensor is asked for."], []),
+    "results in each other's places": ("self_attention", "score_variance", """\
+def score_variance(queries, keys):
+    scores = queries @ keys.transpose(-2, -1)
+    return (scores / keys.shape[-1] ** 0.5).var(), scores.var()
+""", ["Two tensors, each right in itself, stand in each other's places in this line"], []),
+    "one cause in two lines": ("dot_product_attention", "softmax", """\
+def softmax(scores, dim=0):
+    high = scores.amax(dim=dim, keepdim=True)
+    powers = (scores - high).exp()
+    return powers / powers.sum(dim=dim, keepdim=True)
+""", ["not as it should be"], ["shifted", "exponentials", "sums"]),
+    "a sum along another dimension": ("causal_attention", "causal_softmax", """\
+def causal_softmax(scores, d_k):
+    visible = torch.ones_like(scores).tril().bool()
+    powers = (scores / d_k**0.5).masked_fill(~visible, -torch.inf).exp()
+    return powers / powers.sum(dim=1, keepdim=True)
+""", ["made:   shape (2, 1, 5)", "needed: shape (2, 5, 1)"], []),
+    "roots of negative numbers": ("self_attention", "scaled_softmax", """\
+def scaled_softmax(scores, d_k):
+    return torch.softmax(scores * scores**-0.5, dim=-1)
+""", ["the root of a negative number"], []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_what_is_told_of_a_line_is_true_of_it(kind):
+    unit, exercise, source, words, no_words = ANSWERS[kind]
+    found = said(unit, exercise, source)
+    assert found.startswith(f"Where it goes wrong, tried on `{exercise}(")
+    for one in words:
+        assert one in found, found
+    for one in no_words:
+        assert one not in found, found
+
+
+class Typed:
+    """An answer as the catalogue has one."""
+
+    def __init__(self, exercise, source):
+        self.exercise, self.text, self.name = exercise, source, exercise
+        self.answer = defined("causal_attention", exercise, source)
+
+
+def complaints(source):
+    """By its name, what each grader of CausalAttention that fails says."""
+    answer = Typed("CausalAttention", source)
+    seen = EXAMINER.examine("causal_attention", "CausalAttention", candidate_bench("causal_attention", answer))
+    return {one.grader.name: one.seen for one in seen.verdicts if one.outcome == "failed"}
+
+
+EXAMINER = Examiner(collected())
+DROPS = "self.dropout(torch.softmax("
+UNSCALED = CAUSAL.replace(" ** 0.5", "")
+WITH_DROPOUT = {
+    "unscaled, and drops in evaluation": (
+        UNSCALED.replace(DROPS, "nn.functional.dropout(p=self.dropout.p, input=torch.softmax("),
+        {"test_dropout_in_training": of_dropout.WRONG_ALREADY, "test_after_eval": of_dropout.WRONG_ALREADY},
+    ),
+    "layers made anew in forward": (
+        CAUSAL.replace("queries = self.W_query(x)", "queries = nn.Linear(x.shape[-1], self.W_query.out_features)(x)"),
+        {"test_dropout_in_training": of_dropout.WRONG_ALREADY, "test_after_eval": of_dropout.WRONG_ALREADY},
+    ),
+    "drops in evaluation": (
+        CAUSAL.replace(DROPS, "nn.functional.dropout(p=self.dropout.p, input=torch.softmax("),
+        {"test_after_eval": "Some weights are zero after eval(); outside of training dropout does nothing."},
+    ),
+    "drops of the result too": (
+        CAUSAL.replace("return weights @ values", "return self.dropout(weights @ values)"),
+        {"test_dropout_in_training": of_dropout.NOT_THE_WEIGHTS},
+    ),
+    "another shape": (
+        CAUSAL.replace("return weights @ values", "return (weights @ values)[0]"),
+        {"test_gradients_with_dropout": "The result is a tensor of shape (7, 6); "
+                                        "a tensor of shape (4, 7, 6) is expected."},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", WITH_DROPOUT)
+def test_dropout_and_gradients_are_not_blamed_for_what_is_wrong_without_them(kind):
+    source, words = WITH_DROPOUT[kind]
+    assert source != CAUSAL
+    with torch.random.fork_rng():
+        found = complaints(source)
+    assert {name: found.get(name) for name in words} == words
