@@ -25,9 +25,10 @@ def said(unit, exercise, source):
     for case in telling_cases(unit, exercise):
         known = finding.known(unit, case)
         found = locate(known, lambda new, case=case: run_of(answer, case, new))
-        if found:
+        if not known.is_right(run_of(answer, case, {})):
+            assert found, "no line is told"
             return told(found, case, lambda _, line: lines[line - 1])
-    raise AssertionError("no line is told")
+    raise AssertionError("it is right")
 
 
 def edited(old, new):
@@ -43,13 +44,13 @@ def scaled_dot_product_attention(q, k, v):
     shares = torch.softmax(dots / k.shape[-1], dim=-1)
     return shares @ v
 """, ["what line 2 makes  as it should be", "what line 3 makes  not as it should be",
-      "On the way to its result, the line makes:"], ["scores", "weights"]),
-    "a name for something else": (*SDPA, """\
-def scaled_dot_product_attention(queries, keys, values):
-    scores = torch.einsum("...qd,...kd->...qk", queries, queries)
-    return torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1) @ values
-""", ["scores  not as it should be  (line 2)", "are two names mixed up?"], ["keys  not"]),
-    "a mask and its use": (*edited("masked_fill(mask", "masked_fill(~mask"), ["do not fit together",
+      "too even"], ["scores", "weights"]),
+    "a name for something else": ("multi_head_attention", "multi_head_scores", """\
+def multi_head_scores(queries, keys):
+    return torch.einsum("bhqd,bhkd->bhqk", queries, queries)
+""", ["what line 2 makes  not as it should be", "are two names mixed up?",
+      "On the way to its result, the line makes:"], ["keys  not"]),
+    "a mask and its use": (*edited("masked_fill(self", "masked_fill(~self"), ["do not fit together",
       "takes it the other way round: what should be hidden is kept", "It is the other way round: 0 where"], []),
     "a step left out": (*edited(MASKING, "pass"), ["Either a step is missing between them, or line"], ["pass"]),
     "made and not used": (*edited(MASKING, MASKING.removeprefix("scores = ")), ["do not fit together",
@@ -123,7 +124,7 @@ WITH_DROPOUT = {
         {"test_dropout_in_training": of_dropout.WRONG_ALREADY, "test_after_eval": of_dropout.WRONG_ALREADY},
     ),
     "layers made anew in forward": (
-        CAUSAL.replace("queries = self.W_query(x)", "queries = nn.Linear(x.shape[-1], self.W_query.out_features)(x)"),
+        CAUSAL.replace("self.W_query(x)", "nn.Linear(x.shape[-1], self.W_query.out_features)(x)"),
         {"test_dropout_in_training": of_dropout.WRONG_ALREADY, "test_after_eval": of_dropout.WRONG_ALREADY},
     ),
     "drops in evaluation": (
