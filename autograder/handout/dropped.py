@@ -12,8 +12,10 @@ from ..compare.of_dropout import (
     NOT_RESCALED,
     NOT_THE_WEIGHTS,
     TURNED_ROUND,
+    WRONG_ALREADY,
     always_as_many,
 )
+from .known import near, sums
 from .trial import Call, Wrong
 
 _SIGMAS = 6
@@ -35,6 +37,8 @@ def weights_dropped(call: Call) -> None:
     result, whole = (one.detach().double().reshape(shape) for one in (call.value, call.whole))
     if not bool(result.isfinite().all() & whole.isfinite().all()):
         raise Wrong(NOT_FINITE)
+    if "evaluation" in rule and not all(map(near, sums(call.whole), rule["evaluation"])):
+        raise Wrong(WRONG_ALREADY)
     seen, gone = whole != 0, result == 0
     if bool((~seen & ~gone).any()):
         raise Wrong("In training the result is not 0 in places where it is 0 in evaluation.")

@@ -63,12 +63,17 @@ def numbers(names: dict[str, Any], examples: list[Any], dtype: torch.dtype | Non
 def alike(one: list[list[float]], other: list[list[float]]) -> bool:
     """Whether two pieces of code show the same, but for the last digits."""
     return all(
-        len(row) == len(other_row) and all(map(_near, row, other_row))
-        for row, other_row in zip(one, other, strict=True)
+        len(row) == len(other_row) and all(map(near, row, other_row)) for row, other_row in zip(one, other, strict=True)
     )
 
 
-def _near(one: float, other: float) -> bool:
+def sums(value: Any) -> list[float]:
+    """Some sums over the numbers of a value, by which one is told from another."""
+    return _described(value)[1]
+
+
+def near(one: float, other: float) -> bool:
+    """Whether two numbers are the same but for the last digits; of whole ones, all of them."""
     if isinstance(one, int) or isinstance(other, int):  # a checksum
         return one == other
     return abs(one - other) <= 1e-3 * (1 + min(abs(one), abs(other)))

@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from ..compare.of_dropout import WRONG_ALREADY
 from .forbidden import libraries_watched
 from .judgement import is_stub, judged
 from .known import mistakes_alike
@@ -130,22 +129,12 @@ def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistake
                 found.missing = NOT_WRITTEN
                 return found
             late = late or one.problem == _TOO_LONG
-    _withhold_what_follows(found.tried)
     found.calls = sorted(libraries & set(of.get("forbids", ())))
     if mistakes and not late and not found.calls:
         with limited():
             passed = [not one.problem for one in found.tried]
             found.mistakes = mistakes_alike(names, of["examples"], passed, mistakes)
     return found
-
-
-def _withhold_what_follows(tried: list[Tried]) -> None:
-    """Of weights that are wrong before any is dropped, what dropout made of them tells nothing about dropout."""
-    wrong = [one for one in tried if one.problem and not one.frames and one.call and "result" in one.call.step]
-    for one in tried if len(wrong) > 1 else ():  # one alone may be that of a bias
-        steps = one.example["steps"]
-        if one.problem and any(step.get("dropped") and step.get("whole") == "evaluation" for step in steps):
-            one.problem = WRONG_ALREADY
 
 
 _TOO_LONG = f"It did not come back within {SECONDS:g} seconds. Does a loop in it never end?"

@@ -35,6 +35,7 @@ from ..student.face import Student
 from ..student.reference import Exact
 from .examiner import candidate_bench
 from .other_numbers import OtherCases, OtherReference, Rules
+from .right_without_dropout import with_the_right_sums
 from .what_is_asked import BIASES, close_for, looks_at, refusals
 
 T = TypeVar("T")
@@ -84,7 +85,7 @@ def _example(unit: str, grader: Grader) -> dict[str, Any] | None:
     steps, graders = _instead()
     by_hand = steps.get((grader.exercise, grader.name))
     if by_hand:
-        return {**about, "looks_at": by_hand[0], "steps": by_hand[1]}
+        return {**about, "looks_at": by_hand[0], "steps": with_the_right_sums(unit, by_hand[1])}
     other = graders.get((grader.exercise, grader.name))
     if other:
         asks_for = frozenset({"student", "reference", "rng"})
