@@ -14,9 +14,11 @@ import torch
 
 from autograder import catalogue, course
 from autograder.compare import of_dropout
+from autograder.graders.collected import collected
 from autograder.handout.data_file import read_data
 from autograder.handout.names import EXAMPLES, MISTAKES, STEPS
-from autograder.marking import finding
+from autograder.handout.tried import as_in_a_new_notebook, outcome
+from autograder.marking import finding, public_examples
 from autograder.marking.known_mistakes import MOST_SENTENCES
 from autograder.marking.telling_cases import telling_cases
 from autograder.proof.first_word import released_check, word
@@ -128,6 +130,32 @@ def test_dropout_is_not_blamed_for_what_is_wrong_without_it(unit, exercise):
         for line in printed.splitlines():
             assert line.strip() not in (of_dropout.ANOTHER_SHARE, of_dropout.NOT_RESCALED, of_dropout.CHANGED), printed
             assert not line.endswith("; each weight is dropped on its own."), printed
+
+
+WRONG_WITH_DROPOUT = {
+    "drops in evaluation": (("self.dropout(torch", "nn.functional.dropout(p=self.dropout.p, input=torch"),
+                            of_dropout.WRONG_ALREADY),
+    "layers made anew": (("self.W_query(x)", "nn.Linear(24, 48)(x)"), of_dropout.WRONG_ALREADY),
+    "one sequence alone": (("return weights @ values", "return (weights @ values)[0]"),
+                           "The result has shape (24, 48); (2, 24, 48) is expected."),
+    "not rescaled": (("self.dropout(torch", "(1 - self.dropout.p * self.training) * self.dropout(torch"),
+                     of_dropout.NOT_RESCALED),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", WRONG_WITH_DROPOUT)
+def test_of_dropout_the_check_says_what_is_so(kind):
+    """The examples as they are made now, one of dropout alone."""
+    (right, wrong), said = WRONG_WITH_DROPOUT[kind]
+    graders = collected()["causal_attention"]["CausalAttention"]
+    own = next(one for one in graders if one.name == "test_dropout_in_training")
+    source = catalogue.solutions("causal_attention")["CausalAttention"].source()
+    assert right in source
+    notebook = Notebook("causal_attention", CausalAttention=source.replace(right, wrong))
+    example = public_examples.example("causal_attention", own)
+    with as_in_a_new_notebook():
+        found = outcome(notebook.names, "CausalAttention", {"points": 1, "examples": [example]}, [])
+    assert [one.problem for one in found.tried] == [said]
 
 
 @pytest.mark.parametrize("unit", course.unit_names())

@@ -26,18 +26,19 @@ def weights_dropped(call: Call) -> None:
     rule = call.step["dropped"]
     if not isinstance(call.value, torch.Tensor) or not isinstance(call.whole, torch.Tensor):
         raise Wrong(f"The result is a {type(call.value).__name__}; a tensor is expected.")
-    if (
-        call.value.shape != call.whole.shape
-        or call.value.numel() != torch.Size(size for _, size in rule["view"]).numel()
-    ):
-        raise Wrong(f"The result has shape {tuple(call.value.shape)}; {tuple(call.whole.shape)} is expected.")
+    right = rule.get("evaluation", {})
+    expected = tuple(right.get("shape", call.whole.shape))
+    if call.value.shape != expected:
+        raise Wrong(f"The result has shape {tuple(call.value.shape)}; {expected} is expected.")
+    if call.whole.shape != expected:
+        raise Wrong(WRONG_ALREADY)
     if call.value.is_complex():
         raise Wrong("The result is complex; real numbers are expected.")
     p, shape, names = rule["p"], [size for _, size in rule["view"]], [name for name, _ in rule["view"]]
     result, whole = (one.detach().double().reshape(shape) for one in (call.value, call.whole))
     if not bool(result.isfinite().all() & whole.isfinite().all()):
         raise Wrong(NOT_FINITE)
-    if "evaluation" in rule and not all(map(near, sums(call.whole), rule["evaluation"])):
+    if right and not all(map(near, sums(call.whole), right["sums"])):
         raise Wrong(WRONG_ALREADY)
     seen, gone = whole != 0, result == 0
     if bool((~seen & ~gone).any()):

@@ -59,7 +59,7 @@ def of_unit(graders: Graders, unit: str) -> dict[str, Any]:
 
 
 def _of_exercise(unit: str, graders: list[Grader]) -> dict[str, Any]:
-    made = [(grader, _example(unit, grader)) for grader in graders]
+    made = [(grader, example(unit, grader)) for grader in graders]
     return {
         "forbids": sorted({library for grader in graders for library in grader.forbids}),
         "not_tried": [grader.statement for grader, example in made if example is None],
@@ -75,7 +75,7 @@ def _instead() -> tuple[Mapping[tuple[str, str], Any], Mapping[tuple[str, str], 
     return module.STEPS, module.GRADERS
 
 
-def _example(unit: str, grader: Grader) -> dict[str, Any] | None:
+def example(unit: str, grader: Grader) -> dict[str, Any] | None:
     """What it states, what it weighs, what it looks at, and the steps; None where it cannot be released."""
     about = {"statement": grader.statement, "weight": grader.points}
     about |= {
