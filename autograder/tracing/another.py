@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import torch
 
-from .reference import Reference, Right, is_mask, same
+from .reference import Reference, Right, same
 from .standing import SHAPING, Standing, rearranged
 
 
@@ -63,7 +63,7 @@ def _unrelated(reference: Reference, known: list[int]) -> list[Right]:
     is_given = any(_is_given(reference, reference.rights[one]) for one in known)
     found = list[Right]()
     for right in reference.rights:
-        if right.is_part or is_mask(right.values):
+        if right.is_part or right.is_mask:
             continue
         if is_given and _is_given(reference, right):
             found.append(right)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 
@@ -12,6 +13,8 @@ from .case import TellingCase
 TOLERANCE = 2e-5
 _INFINITE = 1e6
 """Numbers further out are all as one: some hide a score by minus infinity, others by -1e9."""
+LARGE = 1e5
+"""Further out than any number that is computed: it stands for infinity."""
 _NAN = 12345678.0
 
 
@@ -27,6 +30,11 @@ class Right:
     """What the solution calls it."""
     is_part: bool = False
     """Whether it is a slice of one that was made whole: of one head, or of one sequence."""
+
+    @cached_property
+    def is_mask(self) -> bool:
+        """As `is_mask` says of its numbers."""
+        return is_mask(self.values)
 
 
 @dataclass
@@ -50,6 +58,25 @@ class Reference:
             shapes.setdefault(without_ones(right.values.shape), []).append(number)
         for shape, numbers in shapes.items():
             self._by_shape[shape] = torch.stack([comparable(self.rights[n].values).flatten() for n in numbers]), numbers
+
+    @cached_property
+    def lengths(self) -> list[int]:
+        """How many rows what is right can have."""
+        return sorted({size for right in self.rights for size in right.values.shape[:1]})
+
+    @cached_property
+    def hidden(self) -> list[torch.Tensor]:
+        """The places that a mask hides: of masks, and of what has nothing, or minus infinity, in some places."""
+        found = list[torch.Tensor]()
+        for right in self.rights:
+            if right.is_part or right.values.dim() < 2:
+                continue
+            values = right.values.squeeze()
+            for hidden in (values != 0,) if is_mask(values) else (values == 0, values <= -LARGE):
+                is_new = not any(torch.equal(one, hidden) for one in found)
+                if is_new and bool(hidden.any()) and not bool(hidden.all()):
+                    found.append(hidden)
+        return found
 
     def known(self, values: torch.Tensor) -> list[int]:
         """Which of the right ones have exactly these numbers in these places."""

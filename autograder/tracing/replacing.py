@@ -8,17 +8,13 @@ import torch
 
 from ..sandbox.inside.tracing import Made
 from . import another
-from .reference import Reference, Right, is_mask, same, without_ones
+from .reference import LARGE, Reference, Right, same, without_ones
 from .standing import Standing, rearranged
 
 MOST_ATTEMPTS, MOST_OF_A_SHAPE = 24, 6
 """In one place."""
 MOST_TURNS, MOST_STEPS = 4, 6
 """Of a loop whose turns each make another step."""
-
-
-_LARGE = 1e5
-"""Further out than any number that is computed: it stands for infinity."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +72,7 @@ def _in_their_places(reference: Reference, standing: Standing, turns: list[int])
         yield from _steps_in_turn(reference, shape, len(turns))
         if len(turns) == len(reference.result) and all(one.shape == shape for one in reference.result):
             yield Right(reference.result[0], ""), reference.result
-    wholes = [right for right in reference.rights if not right.is_part and not is_mask(right.values)]
+    wholes = [right for right in reference.rights if not right.is_part and not right.is_mask]
     for right in wholes if is_even else ():
         if right.values.numel() != len(turns) * shape.numel():
             continue
@@ -149,7 +145,7 @@ def _in_its_place(reference: Reference, standing: Standing, number: int) -> Iter
 def _likely(reference: Reference, standing: Standing, made: Made) -> list[Right]:
     """The solution's own first, and of them those that are not there and that the same operator makes."""
     present = {right for known in standing.known for right in known}
-    wanted = [(n, right) for n, right in enumerate(reference.rights) if not right.is_part and not is_mask(right.values)]
+    wanted = [(n, right) for n, right in enumerate(reference.rights) if not right.is_part and not right.is_mask]
     wanted.sort(key=lambda one: (one[1].number is None, one[0] in present, one[1].operator != made.operator))
     scaled = [Right(one, "mul") for one in reference.scaled if one.numel() == made.values.numel()]
     own = [right for _, right in wanted if right.number is not None]
@@ -178,8 +174,8 @@ def _masks(reference: Reference, made: Made) -> Iterator[tuple[Right, torch.Tens
     shape = without_ones(made.values.shape)
     there = made.values[made.values != 0].flatten()[:1].tolist() or [1.0]
     # Of one that is added, infinity with the wrong sign is as likely as the wrong places.
-    fills = [there[0], -there[0]] if abs(there[0]) > _LARGE else there
-    for hidden in _hidden(reference):
+    fills = [there[0], -there[0]] if abs(there[0]) > LARGE else there
+    for hidden in reference.hidden:
         if tuple(hidden.shape) != shape[max(len(shape) - hidden.dim(), 0) :]:
             continue
         for filled in fills:
@@ -188,20 +184,6 @@ def _masks(reference: Reference, made: Made) -> Iterator[tuple[Right, torch.Tens
                 if not any(torch.equal(other, values) for other in seen):
                     seen.append(values)
                     yield Right(hidden, ""), values
-
-
-def _hidden(reference: Reference) -> list[torch.Tensor]:
-    """The places that a mask hides: of masks, and of what has nothing, or minus infinity, in some places."""
-    found = list[torch.Tensor]()
-    for right in reference.rights:
-        if right.is_part or right.values.dim() < 2:
-            continue
-        values = right.values.squeeze()
-        for hidden in (values != 0,) if is_mask(values) else (values == 0, values <= -_LARGE):
-            is_new = not any(torch.equal(one, hidden) for one in found)
-            if is_new and bool(hidden.any()) and not bool(hidden.all()):
-                found.append(hidden)
-    return found
 
 
 def _arrangements(right: Right, made: Made) -> Iterator[torch.Tensor]:

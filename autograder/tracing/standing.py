@@ -59,7 +59,7 @@ class Standing:
         found: list[tuple[int, list[Place]]] = []
         blocks = [self.made[number].values.squeeze() for number in numbers]
         for which, right in enumerate(self._reference.rights):
-            if right.is_part or is_mask(right.values):
+            if right.is_part or right.is_mask:
                 continue
             places = list[Place]()
             for block in blocks:
@@ -77,7 +77,7 @@ class Standing:
         Where several are taken apart in turn by the same call, as by zip, only one's.
         """
         alike = self._taken_apart(number)
-        for length in sorted({size for right in self._reference.rights for size in right.values.shape[:1]}):
+        for length in self._reference.lengths if len(alike) > 1 else ():
             whole = alike[:length]
             if len(whole) == length > 1 and self._reference.known(torch.stack([self.made[n].values for n in whole])):
                 return whole
@@ -187,14 +187,14 @@ class Standing:
             right.values.numel() == values.numel()
             and values.numel() > 1
             and not right.is_part
-            and not is_mask(right.values)
+            and not right.is_mask
             and same(numbers, right.values.flatten().sort().values)
             and any(same(one, values) for one in rearranged(right.values, values.shape))
             for right in self._reference.rights
         )
 
     def _is_cut(self, values: torch.Tensor) -> bool:
-        rights = (right.values for right in self._reference.rights if not right.is_part and not is_mask(right.values))
+        rights = (right.values for right in self._reference.rights if not right.is_part and not right.is_mask)
         return any(_place_of(one, values.squeeze()) is not None for one in rights)
 
 
