@@ -27,6 +27,8 @@ def context_vector(weights, inputs):
 FAMILIES = ("endings", "hangs", "strange_results", "patches", "forgeries", "looking_around", "reaching_out", "files")
 _SPEAK_ALONE = {"strange_results", "patches", "forgeries"}
 """The families of which no case meets the operating system."""
+_USE_UP = {"endings", "hangs"}
+"""The families of which no case asks for what a level or a user may have and another may not."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ class Case:
     """Makes what is handed in, for the cases that are no code."""
     speaks_alone: bool = False
     """Whether it never meets the operating system: it speaks to the grader, or changes its own Python."""
+
+    @property
+    def uses_up(self) -> bool:
+        """Whether it only ends its process, or takes time, memory or the like, of which all have as much."""
+        return self.family in _USE_UP
 
     def hand_in(self, path: Path, fill_in: Callable[[str], bytes]) -> None:
         """Puts the submission at a path. fill_in: makes a notebook with this text in the target's cell."""

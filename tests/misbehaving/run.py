@@ -1,6 +1,9 @@
-"""Marks every misbehaving submission at one level, and an honest one after each: `python -m tests.misbehaving.run`.
+"""Marks every misbehaving submission at one level, and honest ones between: `python -m tests.misbehaving.run`.
 
-LEVEL FOLDER [NAME ...]     one JSON object a case in FOLDER/results.jsonl; NAMEs pick cases
+An honest one comes at the end, and after each that meets the operating system where that is asked for. After any other
+the next cases are as good: they are right but for one exercise, and have to get their marks.
+
+LEVEL FOLDER end|each [NAME ...]     one JSON object a case in FOLDER/results.jsonl; NAMEs pick cases
 """
 
 import ctypes
@@ -89,7 +92,7 @@ def notebook(names: dict[str, object], code: str) -> bytes:
 
 def main() -> int:
     """Writes the results; returns the exit code."""
-    level, folder, *picked = sys.argv[1:]
+    level, folder, honest_after, *picked = sys.argv[1:]
     submitted = Path(folder) / "submitted"
     submitted.mkdir()
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what is left behind comes to this process
@@ -99,23 +102,23 @@ def main() -> int:
         honest = filled_in(UNIT, {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()})
         marker.mark("wrong.ipynb", notebook(names, "def context_vector(weights, inputs): return inputs"), UNIT)
         instructor.settle()
-        for case in cases():
-            if picked and case.name not in picked:
-                continue
+        tried = [case for case in cases() if not picked or case.name in picked]
+        for case in tried:
             path = submitted / f"{case.name}.ipynb"
             case.hand_in(path, lambda code: notebook(names, code))
-            results.write(json.dumps(_result(path, instructor, marker, honest)) + "\n")
+            has_one = case is tried[-1] or (honest_after == "each" and not case.speaks_alone)
+            results.write(json.dumps(_result(path, instructor, marker, honest if has_one else None)) + "\n")
             results.flush()
     instructor.close()
     return 0
 
 
-def _result(path: Path, instructor: Instructor, marker: Marker, honest: bytes) -> dict[str, Any]:
+def _result(path: Path, instructor: Instructor, marker: Marker, honest: bytes | None) -> dict[str, Any]:
     started = time.monotonic()
     report = marker.mark_file(path, UNIT)
     seconds = time.monotonic() - started
     text = msgspec.json.encode(report).decode()
-    neighbour = marker.mark("honest.ipynb", honest, UNIT)
+    neighbour = marker.mark("honest.ipynb", honest, UNIT) if honest else None
     return {
         "name": path.stem,
         "report": json.loads(text),
@@ -123,7 +126,7 @@ def _result(path: Path, instructor: Instructor, marker: Marker, honest: bytes) -
         "size": len(text),
         "escaped": [line for cell in report.cells for line in cell.printed.splitlines() if "ESCAPED" in line],
         "harm": instructor.harm(),
-        "neighbour": [neighbour.status, neighbour.score, neighbour.max_score],
+        "neighbour": [neighbour.status, neighbour.score, neighbour.max_score] if neighbour else [],
         "seconds": round(seconds, 2),
     }
 
