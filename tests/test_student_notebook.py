@@ -55,14 +55,44 @@ def run_all(tmp_path_factory):
     return run_all
 
 
+UNIT = "self_attention"
+WRONG = {
+    "attention_scores": "def attention_scores(queries, keys):\n    return keys @ queries.transpose(-2, -1)",
+    "scaled_softmax": "def scaled_softmax(scores, d_k):\n    return torch.softmax(scores / d_k, dim=-1)",
+    "SelfAttention_v1": "class SelfAttention_v1(nn.Module):\n    def forward(self, x): return x",
+}
+RAISES = {
+    "scaled_softmax": """\
+def scaled_softmax(scores, d_k):
+    print('I see', d_k)
+    return _rest(scores)
+
+
+def _rest(scores):
+    return scores @ scores.absent"""
+}
+OF_HEADS = "multi_head_attention"
+NOISY = 'print("noise"); keys = self.W_key(x).view(b, self.num_heads, num_tokens, self.head_dim)'
+
+
+def of_heads():
+    """An answer whose keys are cut without swapping, in a line that prints too."""
+    right = catalogue.solutions(OF_HEADS)["MultiHeadAttention"].source()
+    cut = "keys = self.W_key(x).view(pieces).transpose(1, 2)"
+    assert cut in right
+    return {"MultiHeadAttention": right.replace(cut, NOISY)}
+
+
 @pytest.fixture(scope="module")
 def worked_through(run_all):
-    """What a unit shows when all is run: untouched, and again with the answers typed in."""
+    """What a unit shows when all is run: untouched, with the answers typed in, and with wrong ones."""
 
     @cache
     def worked_through(unit):
         answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
-        return run_all(unit, (RELEASE / unit / f"{unit}.ipynb").read_bytes(), filled_in(unit, answers))
+        wrong = {UNIT: [WRONG, RAISES], OF_HEADS: [of_heads()]}.get(unit, [])
+        untouched = (RELEASE / unit / f"{unit}.ipynb").read_bytes()
+        return run_all(unit, untouched, *(filled_in(unit, typed) for typed in [answers, *wrong]))
 
     return worked_through
 
@@ -80,7 +110,7 @@ def value(outputs):
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_run_all_reaches_the_end_of_the_untouched_notebook(worked_through, unit):
-    outputs, _ = worked_through(unit)
+    outputs, *_ = worked_through(unit)
     for exercise in course.unit(unit).exercises:
         assert value(outputs[exercise.check]) == 0
         assert "is not written yet" in shown(outputs[exercise.check])
@@ -89,40 +119,26 @@ def test_run_all_reaches_the_end_of_the_untouched_notebook(worked_through, unit)
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_with_the_answers_typed_in_every_check_passes(worked_through, unit):
-    _, outputs = worked_through(unit)
+    _, outputs, *_ = worked_through(unit)
     for exercise in course.unit(unit).exercises:
         assert value(outputs[exercise.check]) == exercise.points
         assert "passes on the public examples" in shown(outputs[exercise.check])
 
 
-def test_the_check_says_what_differs(run_all):
-    unit = "self_attention"
-    wrong = {
-        "attention_scores": "def attention_scores(queries, keys):\n    return keys @ queries.transpose(-2, -1)",
-        "scaled_softmax": "def scaled_softmax(scores, d_k):\n    return torch.softmax(scores / d_k, dim=-1)",
-        "SelfAttention_v1": "class SelfAttention_v1(nn.Module):\n    def forward(self, x): return x",
-    }
-    (outputs,) = run_all(unit, filled_in(unit, wrong))
+def test_the_check_says_what_differs(worked_through):
+    _, _, outputs, _ = worked_through(UNIT)
     assert "shape (7, 5); (5, 7) is expected" in shown(outputs["test_attention_scores"])
     assert "places; the first, [0, 0], is" in shown(outputs["test_scaled_softmax"])
     assert "It raised TypeError" in shown(outputs["test_SelfAttention_v1"])
     assert value(outputs["test_attention_scores"]) == 0
-    assert value(outputs["test_scaled_softmax"]) < course.unit(unit).exercise("scaled_softmax").points
-
-    assert value(outputs["test_scaled_softmax"]) > 0
     page = shown(outputs["test_SelfAttention_v1"])
     assert "✗ failed" in page
     assert "0 of 5 points" in page
     assert re.search(r"yours.*[\d.]+ ≠.*expected", shown(outputs["test_scaled_softmax"]), re.S)
 
 
-def test_an_error_is_told_with_the_lines_of_the_cell_and_what_was_printed(run_all):
-    unit = "self_attention"
-    wrong = {
-        "scaled_softmax": "def scaled_softmax(scores, d_k):\n    print('I see', d_k)\n    return _rest(scores)\n\n\n"
-        "def _rest(scores):\n    return scores @ scores.absent"
-    }
-    (outputs,) = run_all(unit, filled_in(unit, wrong))
+def test_an_error_is_told_with_the_lines_of_the_cell_and_what_was_printed(worked_through):
+    *_, outputs = worked_through(UNIT)
     page = shown(outputs["test_scaled_softmax"])
     assert "scaled_softmax(scores of shape (1, 6), d_k=24)" in page
     assert "line 3 of the cell, in scaled_softmax: return _rest(scores)" in page
@@ -130,13 +146,10 @@ def test_an_error_is_told_with_the_lines_of_the_cell_and_what_was_printed(run_al
     assert "I see 24" in page
 
 
-def test_the_score_alone_is_what_nbgrader_reads(run_all):
+def test_the_score_alone_is_what_nbgrader_reads(worked_through):
     """Validate gives partial credit by it."""
-    unit = "self_attention"
-    half = {"scaled_softmax": "def scaled_softmax(scores, d_k):\n    return torch.softmax(scores / d_k, dim=-1)"}
-    (cells,) = run_all(unit, filled_in(unit, half))
-    outputs = cells["test_scaled_softmax"]
-    points = course.unit(unit).exercise("scaled_softmax").points
+    outputs = worked_through(UNIT)[2]["test_scaled_softmax"]
+    points = course.unit(UNIT).exercise("scaled_softmax").points
     graded = {"nbgrader": {"grade": True, "points": points, "solution": False, "locked": True, "schema_version": 3}}
     cell = nbformat.from_dict({"cell_type": "code", "outputs": outputs, "source": "", "metadata": graded})
     assert determine_grade(cell) == (value(outputs), points)
@@ -149,18 +162,14 @@ def test_what_a_student_does_not_have_is_hidden_from_these_kernels(run_all):
         run_all("self_attention", nbformat.writes(notebook).encode())
 
 
-def test_the_page_tells_the_line_that_goes_wrong(run_all):
-    unit = "multi_head_attention"
-    right = catalogue.solutions(unit)["MultiHeadAttention"].source()
-    old = "keys = self.W_key(x).view(pieces).transpose(1, 2)"
-    new = "keys = self.W_key(x).view(b, self.num_heads, num_tokens, self.head_dim)"
-    wrong = right.replace(old, f'print("noise"); {new}')
-    (line,) = (number for number, one in enumerate(wrong.splitlines(), start=1) if new in one)
-    (outputs,) = run_all(unit, filled_in(unit, {"MultiHeadAttention": wrong}))
+def test_the_page_tells_the_line_that_goes_wrong(worked_through):
+    _, _, outputs = worked_through(OF_HEADS)
+    wrong = of_heads()["MultiHeadAttention"]
+    (line,) = (number for number, one in enumerate(wrong.splitlines(), start=1) if NOISY in one)
     page = shown(outputs["test_MultiHeadAttention"])
     assert re.search(rf"queries +as it should be +\(line {line - 1}\)", page)
     assert re.search(rf"keys +not as it should be +\(line {line}\)", page)
-    assert f'line {line}: print("noise"); {new}' in page
+    assert f"line {line}: {NOISY}" in page
     assert not [one for one in outputs["test_MultiHeadAttention"] if one.output_type == "stream"]
-    others = [exercise.check for exercise in course.unit(unit).exercises if exercise.name != "MultiHeadAttention"]
+    others = [exercise.check for exercise in course.unit(OF_HEADS).exercises if exercise.name != "MultiHeadAttention"]
     assert not [one for one in others if one in outputs and "not as it should be" in shown(outputs[one])]
