@@ -52,14 +52,14 @@ def multi_head_scores(queries, keys):
       "On the way to its result, the line makes:"], ["keys  not"]),
     "a mask and its use": (*edited("masked_fill(self", "masked_fill(~self"), ["do not fit together",
       "takes it the other way round: what should be hidden is kept", "It is the other way round: 0 where"], []),
-    "a step left out": (*edited(MASKING, "pass"), ["Either a step is missing between them, or line"], ["pass"]),
+    "a step left out": (*edited(MASKING, "pass"), ["a step there is wrong, or missing"], ["pass"]),
     "made and not used": (*edited(MASKING, MASKING.removeprefix("scores = ")), ["do not fit together",
       "makes is right, but line", "it goes on with what line"], []),
     "returned too early": (*SDPA, """\
 def scaled_dot_product_attention(queries, keys, values):
     scores = queries @ keys.transpose(-2, -1)
     return torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
-""", ["what line 3 returns  not as it should be", "is a last step left out, or another name meant?"], []),
+""", ["what line 3 returns  not as it should be", "is a last step left out, or is another name meant?"], []),
     "too many results": (*SDPA, """\
 def scaled_dot_product_attention(queries, keys, values):
     weights = torch.softmax(queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5, dim=-1)

@@ -111,10 +111,10 @@ def describe(value: Any) -> str:
 
 def _places(actual: torch.Tensor, expected: torch.Tensor, close: torch.Tensor) -> str:
     """Where two tensors differ and by how much."""
-    broken = ~actual.isfinite() & expected.isfinite() | actual.isnan() & ~expected.isnan()
-    if bool(broken.any()):
-        values = "NaN" if bool(actual.isnan().any()) else "infinite values"
-        return f"has {values} in {int(broken.sum())} of {broken.numel()} places{_first(broken)}."
+    if bool((broken := actual.isnan() & ~expected.isnan()).any()):
+        return f"has NaN in {int(broken.sum())} of {broken.numel()} places{_first(broken)}."
+    if bool((far := actual.isinf() & expected.isfinite()).any()):
+        return f"is infinite in {int(far.sum())} of {far.numel()} places where it should not be{_first(far)}."
     if bool((left := actual.isfinite() & expected.isinf()).any()):
         return f"is finite in {int(left.sum())} of {left.numel()} places where it should be infinite{_first(left)}."
     gaps = (actual - expected).abs().masked_fill(close, 0.0).nan_to_num(posinf=torch.inf)

@@ -8,7 +8,7 @@ ANOTHER_SHARE = "The share of the weights that is dropped is not p."
 NOT_RESCALED = "The kept weights are as they were; divide them by 1-p, so that their sum stays as it was."
 CHANGED = "Not all of the kept weights are divided by 1-p."
 NOT_THE_WEIGHTS = "Numbers of the values or of the result are dropped; it is weights that should be."
-WRONG_ALREADY = "The result is wrong already where nothing should be dropped; fix that first."
+WRONG_ALREADY = "The result is wrong in evaluation already, where nothing should be dropped; mend that first."
 DETACHED = "No gradient arrives at the weights: is the result detached from them somewhere?"
 
 

@@ -194,6 +194,6 @@ def _assert_follows_device(student: Callee, *args: Any) -> None:
     try:
         verdict = student.probe_device(*args)
     except Raised as raised:
-        raise Mismatch(f"On the CPU it works; where the inputs are on another device it does not. {raised}") from None
+        raise Mismatch(f"It runs on the CPU; where the inputs are on another device it does not. {raised}") from None
     if complaint := complaints.of_devices(verdict):
         raise Mismatch(complaint)

@@ -90,7 +90,7 @@ def assert_weights_whole(seen: Structure) -> None:
     if "dropped" in seen.entries.outcomes:
         raise Mismatch("Some weights are zero after eval(); outside of training dropout does nothing.")
     if seen.entries.outcomes != {"kept"}:
-        raise Mismatch("After eval() the weights are not those that the softmax makes.")
+        raise Mismatch("After eval() the weights are not what they should be.")
     if not seen.copies_agree:
         raise Mismatch("The weights for one value differ from those for an equal one.")
 

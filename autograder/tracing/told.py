@@ -73,8 +73,8 @@ def _meaning(located: Located) -> list[str]:
     match located.how:
         case "missing" if not is_one:
             return [
-                f"What line {first} makes is right; what line {second} makes of it is not. Either a step is missing "
-                f"between them, or line {second} computes something else."
+                f"What line {first} makes is right; what line {second} makes of it is not. Look at line {second}, "
+                "and at what stands between the two: a step there is wrong, or missing."
             ]
         case "unused" if not is_one:
             return [
@@ -90,8 +90,8 @@ def _meaning(located: Located) -> list[str]:
             return ["What is there is right in itself, but it is the wrong one for this place: are two names mixed up?"]
         case "returned":
             return [
-                "What goes into it is right, but it is not the result that is asked for: is a last step left out, or "
-                "another name meant?"
+                "What goes into it is right, but it is not the result that is asked for: does it return too early, is "
+                "a last step left out, or is another name meant?"
             ]
         case "of another kind":
             asked = _tensors(located.wanted)
