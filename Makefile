@@ -6,7 +6,7 @@
 # make lab    sets up .venv/ and opens the course in JupyterLab with nbgrader's formgrader, assignment list and validate
 #
 # TORCH=cuda  installs the CUDA build of torch (gigabytes) instead of the CPU build
-# COURSE=demo the folder that `make lab` opens: the sample class, or any folder with an nbgrader_config.py
+# COURSE=demo the folder that `make lab` opens: the sample class, or any folder that `autograder new-course` made
 # LAB=...     options for `jupyter lab`
 
 PYTHON ?= python3
@@ -53,8 +53,11 @@ suite: .venv/ready-test-$(TORCH)
 check: lint
 	$(BIN)/pytest $(IN_PARALLEL) $(addprefix tests/,$(QUICK))
 
-# nbgrader calls `alembic` by its bare name, and needs an exchange that everyone can write to.
+# Without its settings, formgrader would run submissions unconfined. nbgrader calls `alembic` by its bare name, and needs
+# an exchange that everyone can write to.
 lab: .venv/ready-$(TORCH)
+	@test -f $(COURSE)/nbgrader_config.py \
+		|| { echo "$(COURSE) is no course folder: make demo with make, another with autograder new-course."; exit 1; }
 	@mkdir -p -m 777 $(COURSE)/exchange
 	@cd $(COURSE) && export PATH="$(abspath $(BIN)):$$PATH" JUPYTER_CONFIG_PATH="$(CURDIR)/lab" && exec jupyter lab $(LAB)
 
@@ -84,6 +87,7 @@ bench: build
 search: .venv/ready-test-$(TORCH)
 	$(BIN)/python -m tests.fuzz.slow 60
 
-# Keeps demo/submitted, which is part of the repository.
+# Of demo/ keeps what is part of the repository.
 clean:
-	rm -rf .venv artifacts demo/autograded demo/exchange demo/feedback demo/gradebook.db demo/.grading.lock
+	rm -rf .venv artifacts $(addprefix demo/,autograded exchange feedback gradebook.db .grading.lock source release \
+		nbgrader_config.py submitted/*/*/submission_secret.txt)

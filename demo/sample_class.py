@@ -1,20 +1,27 @@
 """Writes the sample class into demo/submitted/: notebooks as students hand them in. All names are invented.
 
 Their answers come from the catalogue, so that they stay valid when a unit changes. `python demo/sample_class.py`
-writes them; with `--check` it fails if a file is not what it would write.
+writes them, and makes demo/ a course folder as `autograder new-course` does; with `--check` it fails if a file is not
+what it would write.
 """
 
 import json
+import shutil
 import sys
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from autograder import catalogue
+from autograder import catalogue, course
+from autograder.classroom.new_course import furnish
 from autograder.course.cells import filled_in
+from autograder.gradebook.course_directory import CourseProblem
+from autograder.nbgrader_plugin.release_feedback import SECRET
 
 UNIT = "self_attention"
-SUBMITTED = Path(__file__).parent / "submitted"
+DEMO = Path(__file__).parent
+SUBMITTED = DEMO / "submitted"
 
 SYNTAX_ERROR = """def scaled_softmax(scores, d_k)
     return torch.softmax(scores / d_k**0.5, dim=-1)"""
@@ -90,6 +97,15 @@ def _delete_a_check(cells: list[dict[str, Any]]) -> None:
     cells[:] = [cell for cell in cells if cell["id"] != "test_context_vectors"]
 
 
+def make_course() -> None:
+    """Makes demo/ a course folder with the units as they are now, and each submission one that can get its feedback."""
+    for kind in (course.SOURCE, course.RELEASE):
+        shutil.rmtree(DEMO / kind, ignore_errors=True)
+    furnish(DEMO, course.unit_names())
+    for student in hand_ins():  # what `collect` brings, and the student's account would find the page by
+        (SUBMITTED / student / UNIT / SECRET).write_text(sha256(student.encode()).hexdigest())
+
+
 def main() -> int:
     """Writes or checks the files; returns the exit code."""
     stale = 0
@@ -101,7 +117,12 @@ def main() -> int:
         if "--check" not in sys.argv:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        print(f"{path.relative_to(SUBMITTED.parent)}: out of date")
+        print(f"{path.relative_to(DEMO)}: out of date")
+    if "--check" not in sys.argv:
+        try:
+            make_course()
+        except CourseProblem as reason:
+            sys.exit(str(reason))
     return 1 if stale and "--check" in sys.argv else 0
 
 

@@ -11,8 +11,9 @@ import torch
 from autograder import catalogue, course
 from autograder.build import released_check
 from autograder.build.solution_cell import solution_cell, written_answers
-from autograder.build.source_notebook import BuildError, digest, source_notebook
+from autograder.build.source_notebook import BuildError, source_notebook
 from autograder.build.up_to_date import is_up_to_date
+from autograder.course.version import digest
 from autograder.handout.data_file import data_of, read_data
 from autograder.handout.names import EXAMPLES, MISTAKES, STEPS, WRITTEN
 from autograder.handout.written_values import packed

@@ -173,7 +173,7 @@ def copy(tmp_path):
 def test_a_missing_release_or_source_is_one_sentence(copy):
     root, run = copy
     shutil.rmtree(root / "release" / UNIT)
-    result = run("grade", UNIT, "--course", "demo")
+    result = run("grade", UNIT, "--submitted", "demo/submitted")
     assert (result.returncode, result.stdout) == (2, "")
     assert f"has no release/{UNIT}/{UNIT}.ipynb: run `autograder build`" in " ".join(result.stderr.split())
     shutil.rmtree(root / "source")

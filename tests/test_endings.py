@@ -55,7 +55,7 @@ def slow(folder, name):
 def course_folder(tmp_path):
     """A course with one student, whose notebook takes a while."""
     slow(tmp_path / "submitted" / "ann" / UNIT, UNIT)
-    shutil.copyfile(REPOSITORY / "demo" / "nbgrader_config.py", tmp_path / "nbgrader_config.py")
+    shutil.copyfile(REPOSITORY / "nbgrader_config.py", tmp_path / "nbgrader_config.py")
     return tmp_path
 
 
@@ -91,7 +91,7 @@ def test_a_command_that_is_ended_says_so_and_leaves_no_process(command, number, 
 @pytest.mark.parametrize("command", ["mark", "grade"])
 def test_output_that_cannot_be_written_is_a_sentence(command, into, tmp_path):
     (path,) = solved(tmp_path / "submitted" / "ann" / UNIT, [UNIT])
-    shutil.copyfile(REPOSITORY / "demo" / "nbgrader_config.py", tmp_path / "nbgrader_config.py")
+    shutil.copyfile(REPOSITORY / "nbgrader_config.py", tmp_path / "nbgrader_config.py")
     arguments = {"mark": [path], "grade": [UNIT, "--course", tmp_path]}
     if into == "a pipe":
         reading, writing = os.pipe()

@@ -2,7 +2,6 @@
 
 import csv
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -22,21 +21,21 @@ pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalc
 
 
 @pytest.fixture
-def nbgrader(tmp_path):
-    """nbgrader on a course of its own with an exchange, and a student's home beside it."""
-    instructor, student, exchange = tmp_path / "course", tmp_path / "student", tmp_path / "exchange"
-    for folder in (instructor, student, exchange):
-        folder.mkdir()
-    exchange.chmod(0o777)
-    shutil.copy(REPOSITORY / "nbgrader_config.py", instructor)
-    shutil.copytree(REPOSITORY / "source" / UNIT, instructor / "source" / UNIT)
-    (student / "nbgrader_config.py").write_text("c = get_config()\nc.CourseDirectory.course_id = 'attention'\n")
+def nbgrader(tmp_path, autograder):
+    """nbgrader on a course as `new-course` makes it, and a student's home beside it."""
+    instructor, student = tmp_path / "course", tmp_path / "student"
+    student.mkdir()
+    made = autograder("new-course", instructor, UNIT)
+    assert (made.returncode, made.stderr) == (0, "")
+    theirs = {"CourseDirectory.course_id": "attention", "Exchange.root": str(instructor / "exchange")}
+    settings = "".join(f"c.{name} = {value!r}\n" for name, value in theirs.items())
+    (student / "nbgrader_config.py").write_text(f"c = get_config()\n{settings}")
 
     def run(who, *arguments):
         # As in a fresh shell: the environment's folder is not on the PATH.
         path = os.pathsep.join(folder for folder in os.environ["PATH"].split(os.pathsep) if folder != str(BIN))
         environment = {**os.environ, "PATH": path, "JUPYTER_PREFER_ENV_PATH": "1"}
-        result = nbgrader_command.run(*arguments, f"--Exchange.root={exchange}", cwd=tmp_path / who, env=environment)
+        result = nbgrader_command.run(*arguments, cwd=tmp_path / who, env=environment)
         assert result.returncode == 0, result.stderr
         return result.stderr
 
@@ -46,6 +45,7 @@ def nbgrader(tmp_path):
 
 def test_from_source_to_export(nbgrader):
     root, home = nbgrader.folder / "course", nbgrader.folder / "student"
+    (root / "gradebook.db").unlink()  # as in a fresh clone, where release/ is there all the same
     nbgrader("course", "db", "student", "import", str(REPOSITORY / "demo" / "roster.csv"))
     nbgrader("course", "generate_assignment", UNIT)
     nbgrader("course", "release_assignment", UNIT)

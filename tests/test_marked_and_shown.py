@@ -191,7 +191,8 @@ def test_grade_and_nbgraders_autograde_give_the_same_scores(tmp_path):
     for root in roots:
         root.mkdir()
         shutil.copy(REPOSITORY / "nbgrader_config.py", root)
-        shutil.copytree(REPOSITORY / "source", root / "source")
+        for kind in ("source", "release"):
+            shutil.copytree(REPOSITORY / kind, root / kind)
         for student, cells in FOUND.items():
             hand_in(root, student, handed_in(*cells))
     command = [BIN / "autograder", "grade", UNIT, "--course", roots[0], "--markers", "1"]

@@ -12,7 +12,6 @@ import msgspec
 import pytest
 from bs4 import BeautifulSoup
 from nbgrader.api import Gradebook
-from traitlets.config import PyFileConfigLoader
 
 from autograder import course
 from autograder.course import kit
@@ -197,15 +196,6 @@ def test_plain_nbgrader_gives_the_same(graded, tmp_path, marks):
         assert str(BeautifulSoup(page, "html.parser")) == feedback(tmp_path, student)
 
 
-def test_the_sample_class_has_the_settings_of_the_course_in_its_own_folder():
-    demo = REPOSITORY / "demo"
-    settings = PyFileConfigLoader("nbgrader_config.py", path=str(demo)).load_config()
-    of_course = PyFileConfigLoader("nbgrader_config.py", path=str(REPOSITORY)).load_config()
-    assert (settings.CourseDirectory.root, of_course.CourseDirectory.root) == (str(demo), str(REPOSITORY))
-    assert settings.Exchange.root == str(demo / "exchange")
-    assert settings.Autograde == of_course.Autograde
-
-
 def test_the_roster_is_in_the_gradebook(graded):
     root, _ = graded
     with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
@@ -257,7 +247,8 @@ def autograded_once(graded, tmp_path_factory):
     """The graded course, of which nbgrader's own command has autograded one student's changed file since."""
     root = tmp_path_factory.mktemp("autograded") / "course"
     shutil.copytree(graded[0], root)
-    shutil.copytree(REPOSITORY / "source", root / "source")
+    for kind in ("source", "release"):
+        shutil.copytree(REPOSITORY / kind, root / kind)
     shutil.copytree(CLASS / "chiara", root / "submitted" / "amara")
     result = nbgrader(root, "autograde", UNIT, "--student", "amara", "--force")  # as formgrader's button does
     assert result.returncode == 0, result.stderr

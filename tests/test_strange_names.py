@@ -29,7 +29,7 @@ from autograder.gradebook.roster import BadRoster
 from autograder.gradebook.time_stamp import time_in
 from autograder.handed_in.student_id import can_be_id
 from autograder.nbgrader_plugin.grades_csv import text
-from tests import REPOSITORY, SOURCE
+from tests import RELEASE, REPOSITORY, SOURCE
 
 from . import nbgrader_command
 
@@ -87,7 +87,8 @@ def put(root: Path, student: str, content: bytes = b"{}", stamp: bytes | None = 
 def course_folder(tmp_path):
     """A course with a gradebook that knows the unit, and a student of old whose id could be no new one's."""
     shutil.copy(REPOSITORY / "nbgrader_config.py", tmp_path)
-    shutil.copytree(SOURCE / UNIT, tmp_path / "source" / UNIT)
+    for kind in (SOURCE, RELEASE):
+        shutil.copytree(kind / UNIT, tmp_path / kind.name / UNIT)
     with ClassGradebook(course_directory(tmp_path), UNIT) as gradebook:
         gradebook.enrol([roster.Enrolled("[red]of old", "=1+1", '@SUM(A1:A9),"x"', "-1")])
     return tmp_path

@@ -11,7 +11,7 @@ import nbformat
 
 from .. import course
 from ..client.marker import Marker
-from ..course import content
+from ..course import content, version
 from ..course.folder import folder
 from ..course.settings import load
 from ..gradebook.course_directory import nbgrader_api
@@ -20,7 +20,7 @@ from ..handout.names import EXAMPLES, MISTAKES, STEPS, WRITTEN
 from ..handout.written_values import shortened
 from ..sandbox import temporary
 from .released_check import released_check
-from .source_notebook import BuildError, digest, source_notebook
+from .source_notebook import BuildError, source_notebook
 from .up_to_date import is_up_to_date
 
 
@@ -53,7 +53,6 @@ def build() -> list[Difference]:
                 shutil.copyfile(built, target)
             else:
                 target.unlink()
-    course.unit.cache_clear()
     return changes
 
 
@@ -115,12 +114,7 @@ def _points(notebook: Path) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def _refuse_edited(path: Path) -> None:
-    try:
-        notebook: Any = json.loads(path.read_text())
-        edited = notebook["metadata"].get("autograder", {}).get("digest") != digest(notebook)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        edited = True
-    if edited:
+    if version.is_edited(path):
         name = path.relative_to(folder())
         raise BuildError(
             f"{name} was edited by hand, and building would lose that. Move the change to exercises/{path.stem}.py "

@@ -8,8 +8,6 @@ The text is a py:percent notebook (jupytext). Some of its cells are more than te
     # %% [markdown]  and  # %%                          stay as they are; students may change the latter
 """
 
-import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from ..course import Exercise
-from ..notebook import joined
+from ..course.version import digest
 from .solution_cell import NoSolution, solution_cell, written_answers
 
 CHECK = """# Checks your work; the hidden tests that decide the points ask the same with other numbers.
@@ -66,14 +64,6 @@ def source_notebook(text: Path, solutions: Path) -> Any:
     notebook.metadata["autograder"] = {"digest": digest(notebook)}
     nbformat.validate(notebook)
     return notebook
-
-
-def digest(notebook: Any) -> str:
-    """A digest that changes with a cell's text or nbgrader metadata, but not when the notebook is run."""
-    cells = [
-        [cell["cell_type"], joined(cell["source"]), cell["metadata"].get("nbgrader")] for cell in notebook["cells"]
-    ]
-    return hashlib.sha256(json.dumps(cells, sort_keys=True).encode()).hexdigest()
 
 
 def _exercise(text: Path, answers: str, metadata: dict[str, Any], body: str) -> list[Any]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import course, notebook
+from ..course.folder import folder
 from ..gradebook import class_gradebook, roster
 from ..gradebook.course_directory import course_directory
 from ..handed_in.opened_folder import is_one_name
@@ -53,25 +54,27 @@ def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: 
 
     The roster is the given file, else ROOT/roster.csv, else the gradebook's students; everyone who handed in belongs to
     the class too.
-    Raises UnknownUnit, NothingToGrade, BadRoster and CourseProblem.
+    Raises UnknownUnit, UnusableUnit, NothingToGrade, BadRoster and CourseProblem.
     """
-    unit = course.unit(unit_name)
-    if not course.released(unit_name).is_file():
-        raise NothingToGrade(f"`{unit_name}` has no release/{unit_name}/{unit_name}.ipynb: run `autograder build`.")
     root = root.resolve()
     if not root.is_dir():
         raise NothingToGrade(f"The course folder {root} is not there.")
+    unit = course.unit(unit_name, root)
+    course.refuse_outgrown(unit)
+    if not course.released(unit_name, root).is_file():
+        makes = "autograder build" if course.holder(root) == folder() else f"nbgrader generate_assignment {unit_name}"
+        raise NothingToGrade(f"`{unit_name}` has no release/{unit_name}/{unit_name}.ipynb: run `{makes}`.")
     if submitted and not submitted.is_dir():
         raise NothingToGrade(f"The folder of submissions {submitted} is not there.")
     directory = course_directory(root)
     submitted = (submitted or root / directory.submitted_directory).resolve()
     try:
-        submissions = Submissions(submitted, unit_name)
+        submissions = Submissions(submitted, unit_name, root)
         handed_in = submissions.students()
     except OSError as error:
         raise NothingToGrade(f"The folder of submissions {submitted} cannot be read: {error.strerror}.") from None
     enrolled, assignments = class_gradebook.students_and_assignments(root)
-    roster_file = roster_file or (root / ROSTER if (root / ROSTER).exists() else None)
+    roster_file = roster_file or (root / ROSTER if roster.is_filled_in(root / ROSTER) else None)
     students = roster.read(roster_file, {student.id for student in enrolled}) if roster_file else enrolled
     known = {student.id for student in students}
     of_old = known | {student.id for student in enrolled}
@@ -86,7 +89,7 @@ def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: 
     if not students and not refused:
         raise NothingToGrade(
             f"Nobody has handed in `{unit_name}`: there is no {submitted}/<student>/{unit_name}/{unit_name}.ipynb, "
-            f"and no roster in {root / ROSTER}."
+            f"and nobody is on a roster in {root / ROSTER}."
         )
     return Assignment(
         unit,

@@ -24,13 +24,14 @@ class Autograded:
     def __init__(self, directory: Any, unit: str) -> None:
         self._unit = unit
         self._directory = directory
+        self._root = Path(directory.root)
         config = directory.config
         self._mode = int(str(Autograde(coursedir=directory, config=config).permissions), 8)
         self._limit_output = LimitOutput(config=config)
         # The files next to the source notebook: the check that the notebook's cells import, and its examples.
         self._beside = {
             path.name: path.read_bytes()
-            for path in sorted(course.source(unit).parent.iterdir())
+            for path in sorted(course.source(unit, self._root).parent.iterdir())
             if path.is_file() and path.suffix != ".ipynb"
         }
 
@@ -40,7 +41,7 @@ class Autograded:
 
     def marked(self, content: bytes | Damaged, report: Report) -> Any:
         """The student's notebook, with the report written into its cells."""
-        node = clean_or_stand_in(content, self._unit)
+        node = clean_or_stand_in(content, self._unit, self._root)
         write(node, report)
         return self._limit_output.preprocess(node, {})[0]
 

@@ -35,7 +35,8 @@ class FeedbackPages:
         converter = GenerateFeedback(coursedir=directory, config=directory.config)
         converter.update_config(Config(HTMLExporter={"template_name": "feedback"}))  # as nbgrader's API does
         self._mode = int(str(converter.permissions), 8)
-        self._exporter = _Exporter(unit, PageFormatter(formatter), parent=converter, config=converter.config)
+        empty, texts = released(unit, Path(directory.root)), PageFormatter(formatter)
+        self._exporter = _Exporter(empty, texts, parent=converter, config=converter.config)
 
     def path(self, student: str) -> Path:
         """The path of the student's page."""
@@ -68,11 +69,11 @@ class FeedbackPages:
 class _Exporter(HTMLExporter):
     """nbconvert's exporter, kept for all pages of one unit: their notebooks all have the release's metadata."""
 
-    def __init__(self, unit: str, texts: PageFormatter, **settings: Any) -> None:
+    def __init__(self, empty: Any, texts: PageFormatter, **settings: Any) -> None:
+        """empty: the released notebook, whose cells are taken out."""
         super().__init__(**settings)
-        empty = released(unit)
         empty.cells = []
-        nobody = {"notebook": unit, "score": 0.0, "max_score": 0.0, "late_penalty": 0.0}
+        nobody = {"notebook": "", "score": 0.0, "max_score": 0.0, "late_penalty": 0.0}
         _, self._resources = self.from_notebook_node(empty, {"nbgrader": nobody})  # sets all filters
         self._resources["include_css"] = cache(self._resources["include_css"])
         self.environment.filters.update(filters(lambda: texts))

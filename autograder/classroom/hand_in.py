@@ -47,8 +47,9 @@ class Read:
 class Submissions:
     """Everyone's folder `submitted`/<student>/<unit>/, as it is at the moment of each call."""
 
-    def __init__(self, submitted: Path, unit: str) -> None:
+    def __init__(self, submitted: Path, unit: str, class_folder: Path | None = None) -> None:
         """Opens the folder, if it is there; raises OSError if it cannot be read."""
+        self._class_folder = class_folder
         self._unit = unit
         self._folder: OpenedFolder | None = None
         if submitted.exists():
@@ -127,7 +128,10 @@ class Submissions:
 
     def _belongs(self, folder: OpenedFolder, name: str) -> bool:
         parsed = notebook.parse(read_in(folder, name).content)
-        return isinstance(parsed, notebook.RawNotebook) and unit_of(parsed) == course.unit(self._unit)
+        if not isinstance(parsed, notebook.RawNotebook):
+            return False
+        found = unit_of(parsed, self._class_folder)
+        return isinstance(found, course.Unit) and found.name == self._unit
 
     def _no_folder(self, student: str) -> HandIn:
         """A hand-in for a link, which is not followed: it could lead to the solutions or a classmate's folder."""

@@ -54,7 +54,11 @@ class MarkingAhead:
         self._submissions = work.submissions
         cores = processors.in_turn()
         self._new_marker = lambda number: Marker(
-            device, settings, private=(work.root, work.submitted), core=cores[number % len(cores)] if cores else None
+            device,
+            settings,
+            class_folder=work.root,
+            private=(work.root, work.submitted),
+            core=cores[number % len(cores)] if cores else None,
         )
         count = max(1, min(markers, len(self._hand_ins) // _EACH))
         self._markers = [self._new_marker(number) for number in range(count)]

@@ -39,7 +39,7 @@ class Writer:
         self._unit = work.unit
         self._submissions = work.submissions
         self._gradebook = gradebook
-        self._kit = kit.digest(work.unit.name)
+        self._kit = kit.digest(work.unit.name, work.root)
         self._autograded = Autograded(work.directory, work.unit.name)
         self._pages = FeedbackPages(work.directory, work.unit.name, formatter)
 

@@ -8,7 +8,9 @@ from .build import build
 from .grade import grade
 from .mark import mark
 from .matrix import matrix
+from .new_course import new_course
 from .saying import ending_in_a_sentence, flush
+from .upgrade_course import upgrade_course
 
 app = typer.Typer(
     help="Marks exercises: students' code in one process, hidden graders in another.",
@@ -20,6 +22,8 @@ app.command()(ending_in_a_sentence()(build))
 app.command()(ending_in_a_sentence()(grade))
 app.command()(ending_in_a_sentence()(mark))
 app.command()(ending_in_a_sentence()(matrix))
+app.command()(ending_in_a_sentence()(new_course))
+app.command()(ending_in_a_sentence()(upgrade_course))
 
 
 def main() -> None:

@@ -25,15 +25,15 @@ _STATUS = {
 _ISOLATION = {"none": "none: NOT ISOLATED"}
 
 
-def class_table(unit: str, result: ClassResult) -> Table:
+def class_table(unit: course.Unit, result: ClassResult) -> Table:
     """Students, statuses, scores, and the name of the mistake for each exercise that is not right."""
-    table = Table(title=f"{unit}: {len(result.rows)} students{_conditions(result)}", title_justify="left")
+    table = Table(title=f"{unit.name}: {len(result.rows)} students{_conditions(result)}", title_justify="left")
     table.add_column("student")
     table.add_column("status", no_wrap=True)
     table.add_column("by graders", justify="right", no_wrap=True)
     table.add_column("what to know", overflow="fold")
     for row in result.rows:
-        score = f"{row.report.score:g} / {course.unit(unit).max_score:g}"
+        score = f"{row.report.score:g} / {unit.max_score:g}"
         table.add_row(shown(row.student), _STATUS[row.report.status], score, shown(_notes(row, result.late)))
     for one in result.refused:
         table.add_row(shown(one.name), "not graded", "", shown(f"NOT GRADED: {one.reason}"))

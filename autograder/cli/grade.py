@@ -10,6 +10,7 @@ from rich.progress import Progress
 from .. import course
 from ..classroom import processors
 from ..client.requests import Device
+from ..course import version
 from ..course.folder import folder, use
 from ..course.settings import BadSettings
 from .isolation import Require, Trust, asked
@@ -78,7 +79,7 @@ def grade(
                 on_start=lambda total: progress.update(task, total=total, description=unit),
                 on_row=lambda row: progress.advance(task),
             )
-    except (course.UnknownUnit, BadSettings, NothingToGrade, BadRoster, CourseProblem) as reason:
+    except (course.UnknownUnit, course.UnusableUnit, BadSettings, NothingToGrade, BadRoster, CourseProblem) as reason:
         refuse(reason)
     except (MarkerRefused, MarkerStopped) as reason:
         refuse(reason)
@@ -88,7 +89,7 @@ def grade(
         )
         refuse(f"Interrupted.{kept}")
     with results():
-        console.print(class_table(unit, result))
+        console.print(class_table(work.unit, result))
         if result.conditions:
             console.print(
                 f"Isolation {result.conditions.isolation}: {', '.join(result.conditions.enforced)}.", highlight=False
@@ -114,10 +115,17 @@ def _remarks(work: "Assignment") -> Iterator[str]:
         )
     if work.not_on_roster:
         yield f"NOT ON THE ROSTER, and graded all the same: {_some(work.not_on_roster)}."
+    if not version.is_the_courses(work.unit.name, work.root):
+        yield (
+            f"{_short(work.root)} keeps {work.unit.name} as it was given out, and this version of the kit has another: "
+            "marked are the exercises that the folder has, at its points. `autograder upgrade-course "
+            f"{_short(work.root)} {work.unit.name}` brings the new one, as long as nothing of it is graded."
+        )
     if not (work.root / "nbgrader_config.py").is_file():
         yield (
             f"{_short(work.root)} has no nbgrader_config.py: nbgrader's own commands, and formgrader, would run "
-            "submissions there without isolation. Copy demo/nbgrader_config.py, with the path to the one it loads."
+            f"submissions there without isolation. `autograder upgrade-course {_short(work.root)} {work.unit.name}` "
+            "gives it one."
         )
 
 

@@ -58,16 +58,18 @@ class Marker:
         device: Device = "auto",
         settings: Settings | None = None,
         *,
+        class_folder: Path | None = None,
         private: Sequence[Path] = (),
         core: int | None = None,
     ) -> None:
-        """settings: those of autograder.toml, if none are given. private: folders that no submission may read.
-        core: the processor to keep to.
+        """settings: those of autograder.toml, if none are given. class_folder: the class whose units are marked.
+        private: folders that no submission may read. core: the processor to keep to.
 
         Raises BadSettings.
         """
         exposed = [str(place) for place in private if exposed_in(place)]  # usually none, and there may be thousands
-        start = msgspec.json.encode(Start(device, settings or load(), exposed, core)).decode()
+        whose = None if class_folder is None else str(class_folder)
+        start = msgspec.json.encode(Start(device, settings or load(), whose, exposed, core)).decode()
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "autograder.marking", start],

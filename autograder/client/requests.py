@@ -17,6 +17,8 @@ class Start(msgspec.Struct):
 
     device: Device
     settings: Settings
+    class_folder: str | None = None
+    """The class whose units are marked, as it keeps them; None: the course's own."""
     private: list[str] = []
     """Folders that no submission may read, beside the kit's own."""
     core: int | None = None

@@ -1,11 +1,12 @@
 """Which units and exercises the course has, with their points.
 
 Points are set on the exercises' lines in `exercises/`; `build` carries them into `source/`. They are read from there,
-because that is what the gradebook holds.
+because that is what the gradebook holds. A class's folder that has a `source/` of its own keeps the units in it: there
+they are as they were released, whatever the course has by now.
 """
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,23 @@ from ..notebook import joined
 from .folder import folder
 
 CHECK_PREFIX = "test_"
+SOURCE, RELEASE = "source", "release"
+"""The folders of a course, or of a class, with the notebooks for instructors and for students."""
 
 
 class UnknownUnit(Exception):
     """No unit has this name; `str()` says which there are."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"There is no unit `{name}`. The units are: {', '.join(unit_names()) or 'none is built yet'}.")
+    def __init__(self, name: str, class_folder: Path | None = None) -> None:
+        kept = holder(class_folder)
+        where = "" if kept == folder() else f" in {kept}"
+        known = ", ".join(unit_names(class_folder)) or "none is built yet"
+        brings = f" `autograder upgrade-course {kept} {name}` brings it." if where and name in unit_names() else ""
+        super().__init__(f"There is no unit `{name}`{where}. The units are: {known}.{brings}")
+
+
+class UnusableUnit(Exception):
+    """What a class keeps of a unit cannot be marked; `str()` says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -63,28 +74,52 @@ class Unit:
         raise KeyError(name)
 
 
-def source(unit_name: str) -> Path:
+def holder(class_folder: Path | None = None) -> Path:
+    """The folder whose units count: the class's, where it keeps units, else the course's."""
+    return class_folder if class_folder and (class_folder / SOURCE).is_dir() else folder()
+
+
+def source(unit_name: str, class_folder: Path | None = None) -> Path:
     """The unit's notebook with its solutions, as the instructor has it."""
-    return folder() / "source" / unit_name / f"{unit_name}.ipynb"
+    return holder(class_folder) / SOURCE / unit_name / f"{unit_name}.ipynb"
 
 
-def released(unit_name: str) -> Path:
+def released(unit_name: str, class_folder: Path | None = None) -> Path:
     """The unit's notebook as students get it."""
-    return folder() / "release" / unit_name / f"{unit_name}.ipynb"
+    return holder(class_folder) / RELEASE / unit_name / f"{unit_name}.ipynb"
 
 
-def unit_names() -> list[str]:
+def unit_names(class_folder: Path | None = None) -> list[str]:
     """The names of the units that are built, in alphabetical order."""
-    return sorted(path.stem for path in (folder() / "source").glob("*/*.ipynb") if path.stem == path.parent.name)
+    notebooks = (holder(class_folder) / SOURCE).glob("*/*.ipynb")
+    return sorted(path.stem for path in notebooks if path.stem == path.parent.name)
 
 
-@cache
-def unit(name: str) -> Unit:
-    """The unit of this name; raises UnknownUnit."""
-    if name not in unit_names():
-        raise UnknownUnit(name)
-    marked = _nbgrader_cells(name)
-    code = (cell for cell in _cells(name) if cell["cell_type"] == "code")
+def unit(name: str, class_folder: Path | None = None) -> Unit:
+    """The unit of this name; raises UnknownUnit and UnusableUnit."""
+    if name not in unit_names(class_folder):
+        raise UnknownUnit(name, class_folder)
+    path = source(name, class_folder)
+    return _unit(path, path.stat().st_mtime_ns)
+
+
+def refuse_outgrown(kept: Unit) -> None:
+    """Raises UnusableUnit where a class keeps exercises of the unit that the course no longer has; or UnknownUnit."""
+    marked = {exercise.name for exercise in unit(kept.name).exercises}
+    gone = [exercise.name for exercise in kept.exercises if exercise.name not in marked]
+    if gone:
+        raise UnusableUnit(
+            f"This class was given {', '.join(gone)} in {kept.name}, which this version of the kit no longer marks. "
+            "Mark it with the version that it was released with."
+        )
+
+
+@lru_cache(maxsize=64)
+def _unit(path: Path, changed: int) -> Unit:
+    """The unit in a notebook that was last changed at this time."""
+    name, cells = path.stem, _cells(path)
+    marked = _of_nbgrader(cells)
+    code = (cell for cell in cells if cell["cell_type"] == "code")
     return Unit(
         name,
         tuple(
@@ -102,22 +137,32 @@ def unit(name: str) -> Unit:
     )
 
 
-def points(unit_name: str) -> dict[str, float]:
+def points(unit_name: str, class_folder: Path | None = None) -> dict[str, float]:
     """The points of each of the unit's grade cells, written questions included, by grade_id."""
-    return {meta["grade_id"]: float(meta["points"]) for _, meta in _nbgrader_cells(unit_name) if meta["grade"]}
+    marked = _of_nbgrader(_cells(source(unit_name, class_folder)))
+    return {meta["grade_id"]: float(meta["points"]) for _, meta in marked if meta["grade"]}
 
 
 def written(unit_name: str) -> dict[str, str]:
     """The model answers to the unit's written questions, by grade_id."""
-    cells = ((cell, meta) for cell, meta in _nbgrader_cells(unit_name) if meta["grade"] and meta["solution"])
+    cells = (
+        (cell, meta) for cell, meta in _of_nbgrader(_cells(source(unit_name))) if meta["grade"] and meta["solution"]
+    )
     return {meta["grade_id"]: joined(cell["source"]) for cell, meta in cells}
 
 
-def _nbgrader_cells(unit_name: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def _of_nbgrader(cells: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """The cells that nbgrader knows, each with its nbgrader metadata."""
-    return [(cell, cell["metadata"]["nbgrader"]) for cell in _cells(unit_name) if "nbgrader" in cell["metadata"]]
+    return [(cell, cell["metadata"]["nbgrader"]) for cell in cells if "nbgrader" in cell["metadata"]]
 
 
-def _cells(unit_name: str) -> list[dict[str, Any]]:
-    cells: list[dict[str, Any]] = msgspec.json.decode(source(unit_name).read_bytes())["cells"]
-    return cells
+def _cells(notebook: Path) -> list[dict[str, Any]]:
+    """The cells of a source notebook, of which a class's may be damaged: raises UnusableUnit."""
+    try:
+        return msgspec.json.decode(notebook.read_bytes(), type=_Notebook).cells
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnusableUnit(f"{notebook} cannot be read: {error}. Put back what was there.") from None
+
+
+class _Notebook(msgspec.Struct):
+    cells: list[dict[str, Any]]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 
@@ -9,7 +10,7 @@ from ..notebook import CodeCell, Damaged, RawNotebook, cell_name
 from . import Unit, released, unit, unit_names
 
 
-def unit_of(notebook: RawNotebook) -> Unit | Damaged:
+def unit_of(notebook: RawNotebook, class_folder: Path | None = None) -> Unit | Damaged:
     """The unit that a notebook belongs to, by its cells rather than the file's name."""
     ids = {cell.grade_id for cell in notebook.cells}
     code = [CodeCell("", cell.text, None) for cell in notebook.cells if cell.cell_type == "code"]
@@ -19,12 +20,12 @@ def unit_of(notebook: RawNotebook) -> Unit | Damaged:
             sum(cell.defines(exercise.name) for exercise in one.exercises for cell in code),
             one.name,
         )
-        for one in map(unit, unit_names())
+        for one in (unit(name, class_folder) for name in unit_names(class_folder))
     ]
     *hits, name = max(found, default=(0, 0, ""))
     if not any(hits):
         return Damaged("No exercise of this course is in the notebook. Hand in the notebook that was released.")
-    return unit(name)
+    return unit(name, class_folder)
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,9 @@ def code_cells(notebook: RawNotebook, unit: Unit) -> list[CodeCell]:
     return deleted + cells
 
 
-def filled_in(unit: str, answers: Mapping[str, str]) -> bytes:
+def filled_in(unit: str, answers: Mapping[str, str], class_folder: Path | None = None) -> bytes:
     """A released notebook with answers typed into its solution cells, as a student would save it."""
-    notebook = msgspec.json.decode(released(unit).read_bytes())
+    notebook = msgspec.json.decode(released(unit, class_folder).read_bytes())
     for cell in notebook["cells"]:
         if cell["metadata"].get("nbgrader", {}).get("grade_id") in answers:
             cell["source"] = answers[cell["metadata"]["nbgrader"]["grade_id"]]

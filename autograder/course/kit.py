@@ -11,12 +11,20 @@ from .folder import FILE, folder
 _ENGINE = Path(__file__).resolve().parents[1]
 
 
-@cache
-def digest(unit: str) -> str:
+def digest(unit: str, class_folder: Path | None = None) -> str:
     """SHA-256 of the engine, the unit's graders, misconceptions and solutions, and its source and release notebooks.
 
     Other units' folders are left out, so that fixing a grader of one unit does not mean marking another again.
     """
+    digested = hashlib.sha256(_digest_of_the_rest(unit).encode())
+    for notebook in (source(unit, class_folder), released(unit, class_folder)):
+        digested.update(notebook.read_bytes())
+    return digested.hexdigest()
+
+
+@cache
+def _digest_of_the_rest(unit: str) -> str:
+    """The digest of all but the notebooks, which may be a class's own."""
     digested = hashlib.sha256()
     files = {f"engine/{path.relative_to(_ENGINE)}": path for path in _engine()}
     files |= {str(path.relative_to(folder())): path for path in _of_course(unit)}
@@ -41,4 +49,4 @@ def _of_course(unit: str) -> Iterator[Path]:
         for path in place.rglob("*"):
             if path.suffix in (".py", ".yaml") and path.relative_to(place).parts[0].removesuffix(".py") not in others:
                 yield path
-    yield from (folder() / FILE, source(unit), released(unit))
+    yield folder() / FILE

@@ -17,7 +17,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from .. import course
-from ..course.folder import folder
 from . import entry, provenance
 from .clean_notebook import released
 from .course_directory import CourseProblem, first_error, nbgrader_api
@@ -156,12 +155,12 @@ class ClassGradebook:
             return False
         wanted = {
             cell.metadata["nbgrader"]["grade_id"]: cell
-            for cell in released(self._unit).cells
+            for cell in released(self._unit, self._root).cells
             if "nbgrader" in cell.metadata
         }
         about = {name: cell.metadata["nbgrader"] for name, cell in wanted.items()}
         return (
-            {cell.name: cell.max_score for cell in held.grade_cells} == course.points(self._unit)
+            {cell.name: cell.max_score for cell in held.grade_cells} == course.points(self._unit, self._root)
             and {cell.name for cell in held.solution_cells} == {name for name in about if about[name]["solution"]}
             and {cell.name: (cell.cell_type, cell.source, cell.checksum) for cell in held.source_cells}
             == {name: (cell.cell_type, cell.source, about[name]["checksum"]) for name, cell in wanted.items()}
@@ -171,7 +170,7 @@ class ClassGradebook:
         """Puts the unit's cells and points into the gradebook; changed points too, even if there are submissions."""
         self.commit()
         with tempfile.TemporaryDirectory() as nowhere:  # `build` makes release/; only the gradebook is wanted here
-            api: Any = nbgrader_api(self._root, source=folder() / "source", release=Path(nowhere))
+            api: Any = nbgrader_api(self._root, source=course.holder(self._root) / course.SOURCE, release=Path(nowhere))
             result = api.generate_assignment(self._unit, force=True, create=True)
         if result["success"]:
             return

@@ -6,7 +6,8 @@ must not change; everything else that nbgrader reads comes from the release.
 """
 
 from copy import deepcopy
-from functools import cache
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -25,22 +26,25 @@ DAMAGED = "damaged"
 _PUT_BACK = "put_back"
 
 
-def released(unit: str) -> Any:
-    """A copy of the notebook as it was released; raises FileNotFoundError if it was not."""
-    return deepcopy(_released(unit))
+def released(unit: str, class_folder: Path | None = None) -> Any:
+    """A copy of the notebook as it was released; raises UnusableUnit if it was not."""
+    path = course.released(unit, class_folder)
+    if not path.is_file():
+        raise course.UnusableUnit(f"{path} is not there: run `nbgrader generate_assignment {unit}`.")
+    return deepcopy(_released(path, path.stat().st_mtime_ns))
 
 
-@cache
-def _released(unit: str) -> Any:
-    return nbformat.read(course.released(unit), as_version=4)
+@lru_cache(maxsize=64)
+def _released(path: Path, changed: int) -> Any:
+    return nbformat.read(path, as_version=4)
 
 
-def clean_or_stand_in(content: bytes | Damaged, unit: str) -> Any:
+def clean_or_stand_in(content: bytes | Damaged, unit: str, class_folder: Path | None = None) -> Any:
     """The notebook, cleaned; for a damaged one the released notebook stands in, with the reason in its metadata."""
     submission = parse(content)
     if isinstance(submission, RawNotebook):
-        return clean(submission, unit)
-    notebook = released(unit)
+        return clean(submission, unit, class_folder)
+    notebook = released(unit, class_folder)
     notebook.metadata["autograder"] = {DAMAGED: str(submission)}
     return notebook
 
@@ -51,16 +55,16 @@ def damage(node: Any) -> Damaged | None:
     return Damaged(found) if isinstance(found, str) else None
 
 
-def clean(submission: RawNotebook, unit: str) -> Any:
+def clean(submission: RawNotebook, unit: str, class_folder: Path | None = None) -> Any:
     """A valid notebook with the student's cells in their order.
 
     Marking finds in it what it finds in the submission. If a cell is there twice, the last copy has the name; both run,
     unless it is a check. Deleted cells that nbgrader needs for a score are put back at the end, where they change no
     other cell's number. Whatever is too long to be run or read is cut.
     """
-    notebook = released(unit)
+    notebook = released(unit, class_folder)
     named = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in notebook.cells if "nbgrader" in cell.metadata}
-    found = likenesses(submission, course.unit(unit))
+    found = likenesses(submission, course.unit(unit, class_folder))
     cells = []
     for number, (raw, likeness) in enumerate(zip(submission.cells, found, strict=True), start=1):
         original = named.get(likeness.name)

@@ -64,6 +64,8 @@ def nbgrader_settings(root: Path) -> Config:
     if own.is_file() and own != folder() / SETTINGS:
         try:
             config.merge(PyFileConfigLoader(own.name, path=str(root)).load_config())
+        except SystemExit as reason:
+            raise CourseProblem(str(reason)) from None
         except Exception as error:  # it is a program, and may raise anything
             raise CourseProblem(
                 f"The course's settings {own} cannot be used: {type(error).__name__}: {error}."

@@ -177,6 +177,12 @@ def new(session: Session, cells: Cells, student: str) -> Entry:
     return Entry(cells, submission, notebook, grades, comments)
 
 
+def graded(session: Session, unit: str) -> int:
+    """How many students have an entry for the unit."""
+    found = session.query(SubmittedAssignment).join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
+    return int(found.filter(Assignment.name == unit).count())
+
+
 def waiting(session: Session, cells: Cells) -> int:
     """How many written answers are waiting for a person."""
     written = [cell for cell, name in cells.graded.items() if not name.startswith(course.CHECK_PREFIX)]

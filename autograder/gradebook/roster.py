@@ -9,6 +9,9 @@ from pathlib import Path
 from ..handed_in.student_id import RULE, can_be_id
 from ..notebook import printable
 
+TEMPLATE = "id,first_name,last_name,email\n"
+"""A roster that nobody is on yet."""
+
 
 class BadRoster(Exception):
     """The roster cannot be used; `str()` says why and what to do."""
@@ -22,6 +25,16 @@ class Enrolled:
     first_name: str | None = None
     last_name: str | None = None
     email: str | None = None
+
+
+def is_filled_in(path: Path) -> bool:
+    """Whether there is a roster with more in it than the template."""
+    try:
+        return path.read_text(encoding="utf-8-sig").strip() != TEMPLATE.strip()
+    except FileNotFoundError:
+        return False
+    except (OSError, UnicodeDecodeError):
+        return True  # `read` says what is wrong
 
 
 def read(path: Path, enrolled: Collection[str] = ()) -> list[Enrolled]:

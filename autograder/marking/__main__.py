@@ -28,7 +28,7 @@ def main() -> int:
         return 0
     from .service import serve
 
-    return serve(sys.stdin.buffer, answers, launched, start.device)
+    return serve(sys.stdin.buffer, answers, launched, start)
 
 
 def _launched(start: Start) -> Launched:

@@ -2,13 +2,25 @@
 
 import gc
 import traceback
+from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 import torch
 
 from .. import catalogue, course
-from ..client.requests import Answer, Handout, MakeHandout, MarkCandidate, Marked, MarkNotebook, Ready, Refused, Request
+from ..client.requests import (
+    Answer,
+    Handout,
+    MakeHandout,
+    MarkCandidate,
+    Marked,
+    MarkNotebook,
+    Ready,
+    Refused,
+    Request,
+    Start,
+)
 from ..graders.collected import Graders, NotCollected, collected
 from ..report import Report
 from ..sandbox.inside import processor
@@ -25,19 +37,19 @@ class NoDevice(Exception):
     """The device that was asked for is not to be had; `str()` says what to do."""
 
 
-def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched, device: str) -> int:
+def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched, start: Start) -> int:
     """Serves one client until it hangs up; returns the exit code."""
     torch.set_num_threads(1)
     with WarmParent(launched) as sandbox:
         try:
-            device = _chosen(device)
+            device = _chosen(start.device)
             graders = collected()
             ready = Ready(device, sandbox.isolation, sandbox.enforced)
             _ensure_computes(sandbox, device)
         except (NoDevice, NotCollected, NotIsolated, NotDenied) as reason:
             _say(answers, Refused(str(reason)))
             return 0
-        desk = Desk(Examiner(graders), sandbox, ready)
+        desk = Desk(Examiner(graders), sandbox, ready, Path(start.class_folder) if start.class_folder else None)
         processor.keep_to(launched.core)  # not before: it and the warm parent start side by side
         gc.freeze()  # torch's and the graders' objects stay; no collection need walk through them
         gc.enable()
@@ -75,7 +87,7 @@ def _answer(desk: Desk, graders: Graders, request: Request) -> Answer:
             case MakeHandout(unit=unit_name):
                 examples = public_examples.of_unit(graders, unit_name)
                 return Handout(examples, known_mistakes.of_unit(unit_name, examples), right_steps.of_unit(unit_name))
-    except (course.UnknownUnit, public_examples.NotReleasable, catalogue.EditError) as reason:
+    except (course.UnknownUnit, course.UnusableUnit, public_examples.NotReleasable, catalogue.EditError) as reason:
         return Refused(str(reason))
 
 
@@ -83,6 +95,8 @@ def _marked(desk: Desk, submission: MarkNotebook) -> Report:
     """The report; a fault of ours is a status too, and does not end the batch."""
     try:
         return desk.mark(submission)
+    except course.UnusableUnit:
+        raise
     except Exception:
         traceback.print_exc()
         sentence = "Our grader failed on this notebook, which is our fault and not yours. Please tell your instructor."

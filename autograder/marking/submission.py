@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import torch
 
@@ -33,15 +34,19 @@ class Desk:
     examiner: Examiner
     sandbox: WarmParent
     conditions: Conditions
+    class_folder: Path | None = None
+    """The class whose units are marked."""
 
     def mark(self, submission: MarkNotebook) -> Report:
-        """The report on what was handed in."""
+        """The report on what was handed in; raises UnusableUnit."""
         parsed = notebook.parse(submission.content)
         if isinstance(parsed, notebook.Damaged):
             return self.without_marks(submission, "damaged", parsed)
-        unit = course.unit(submission.unit) if submission.unit else unit_of(parsed)
+        kept = self.class_folder
+        unit = course.unit(submission.unit, kept) if submission.unit else unit_of(parsed, kept)
         if isinstance(unit, notebook.Damaged):
             return self.without_marks(submission, "damaged", unit)
+        course.refuse_outgrown(unit)
         losses = self.sandbox.losses
         try:
             report = self._marked(submission, parsed, unit)
@@ -69,8 +74,19 @@ class Desk:
             # Last, so that it costs no exercise anything that is marked.
             is_value = partial(self.examiner.is_value, unit.name)
             exercises = with_whereabouts(unit.name, exercises, code, cells, is_value)
-        said = joined(_of_another_unit(parsed, unit, exercises), _of_failed(outcomes))
+        said = joined(self._of_another_unit(parsed, unit, exercises), _of_failed(outcomes))
         return self._report(submission, unit, exercises, outcomes, said)
+
+    def _of_another_unit(
+        self, parsed: notebook.RawNotebook, unit: course.Unit, exercises: Sequence[ExerciseReport]
+    ) -> str:
+        """That the notebook is that of another unit, where nothing of this one is in it."""
+        if any(exercise.status != "missing" for exercise in exercises):
+            return ""
+        found = unit_of(parsed, self.class_folder)
+        if isinstance(found, notebook.Damaged) or found == unit:
+            return ""
+        return f"This is the notebook of `{found.name}`, not that of `{unit.name}`."
 
     def without_marks(self, submission: MarkNotebook, status: SubmissionStatus, why: object) -> Report:
         """The report on a submission of which nothing can be run."""
@@ -141,7 +157,7 @@ class Desk:
             cells=redaction.cells(cells),
             enforced=self.conditions.enforced,
             submission=submission.digest,
-            kit=kit.digest(unit.name),
+            kit=kit.digest(unit.name, self.class_folder),
             torch=str(torch.__version__),
             cases=cases.DRAWN_FROM,
         )
@@ -154,16 +170,6 @@ def _of_failed(outcomes: Sequence[CellReport]) -> str:
         return ""
     more = f" and {len(failed) - _MOST_NAMED} more" if len(failed) > _MOST_NAMED else ""
     return f"Cells that did not run to their end: {', '.join(failed[:_MOST_NAMED])}{more}."
-
-
-def _of_another_unit(parsed: notebook.RawNotebook, unit: course.Unit, exercises: Sequence[ExerciseReport]) -> str:
-    """That the notebook is that of another unit, where nothing of this one is in it."""
-    if any(exercise.status != "missing" for exercise in exercises):
-        return ""
-    found = unit_of(parsed)
-    if isinstance(found, notebook.Damaged) or found == unit:
-        return ""
-    return f"This is the notebook of `{found.name}`, not that of `{unit.name}`."
 
 
 def _troubled_cell(

@@ -25,16 +25,16 @@ class SubmissionExporter(NotebookExporter):
         path = Path(filename)
         resources["metadata"] = {"name": path.stem, "path": str(path.parent)}
         if self.parent._sanitizing:  # nbgrader's Autograde: this is the student's own file
-            node = _handed_in(path, resources["nbgrader"]["assignment"])
+            node = _handed_in(path, resources["nbgrader"]["assignment"], Path(self.parent.coursedir.root))
         else:
             node = nbformat.read(path, as_version=4)
         return self.from_file(io.StringIO(nbformat.writes(node)), resources=resources, **kw)
 
 
-def _handed_in(path: Path, unit: str) -> Any:
+def _handed_in(path: Path, unit: str, class_folder: Path) -> Any:
     """The notebook at submitted/STUDENT/UNIT/, cleaned, with the digest of the file that was read."""
     file = _read(path)
-    node = clean_or_stand_in(file.content, unit)
+    node = clean_or_stand_in(file.content, unit, class_folder)
     node.metadata[SUBMISSION] = file.digest
     return node
 

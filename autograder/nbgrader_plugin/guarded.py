@@ -1,7 +1,9 @@
-"""Replaces those steps of nbgrader that believe what is among the submissions and have no setting to replace them.
+"""Replaces those steps of nbgrader that believe what is there and have no setting to replace them.
 
 nbgrader opens files by their paths, follows links, waits for pipes, and lets one strange time or name end the work for
-the whole class. `guard` replaces its functions by those of this module, for as long as the process lives.
+the whole class. And it takes a unit for generated that is in `release/`, where a course has it from the start, even if
+the gradebook has never heard of it. `guard` replaces its functions by those of this module, for as long as the process
+lives.
 """
 
 import glob
@@ -12,8 +14,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.apps.api import NbGraderAPI
-from nbgrader.converters import Autograde
+from nbgrader.converters import Autograde, GenerateAssignment
 from nbgrader.converters.base import BaseConverter, NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from tornado.log import LogFormatter
@@ -29,6 +32,7 @@ _BESIDE = {TIMESTAMP: 100, "submission_secret.txt": 1000}
 
 _any_converters_assignment = BaseConverter.init_assignment
 _formatted = LogFormatter.format
+_any_destination = BaseConverter.init_destination
 _everyone_who_submitted = NbGraderAPI.get_submitted_students
 
 
@@ -41,6 +45,7 @@ def guard() -> None:
     for name in _ABOUT_ONE_STUDENT:
         setattr(NbGraderAPI, name, _about_one_student(_ABOUT_ONE_STUDENT[name]))
     BaseConverter.init_assignment = _init_assignment
+    GenerateAssignment.init_destination = _init_destination
     Autograde.init_notebooks = _init_notebooks
 
 
@@ -95,6 +100,18 @@ def _init_assignment(self: Any, assignment_id: str, student_id: str) -> None:
             destination.mkdir(parents=True, exist_ok=True)
             (destination / name).unlink(missing_ok=True)
             (destination / name).write_bytes(content)
+
+
+def _init_destination(self: Any, assignment_id: str, student_id: str) -> bool:
+    """Whether to generate a unit: also one that is in release/ already, if the gradebook has yet to learn of it."""
+    if not self.no_database and not self.force:
+        with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as gradebook:
+            try:
+                gradebook.find_assignment(assignment_id)
+            except MissingEntry:
+                self.force = True
+    is_to_do: bool = _any_destination(self, assignment_id, student_id)
+    return is_to_do
 
 
 def _init_notebooks(self: Any) -> None:

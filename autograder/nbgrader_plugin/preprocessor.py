@@ -39,8 +39,8 @@ class _Marker:
 
     def __init__(self, device: Any, course_folder: str) -> None:
         self._device = device
-        self._private = (Path(course_folder),)
-        self._marker = Marker(device, private=self._private)
+        self._folder = Path(course_folder)
+        self._marker = self._started()
         atexit.register(lambda: self._marker.close())
 
     def report(self, name: str, unit: str, node: Any, digest: str) -> Report:
@@ -56,7 +56,10 @@ class _Marker:
 
     def _start_again(self) -> None:
         self._marker.close()
-        self._marker = Marker(self._device, private=self._private)
+        self._marker = self._started()
+
+    def _started(self) -> Marker:
+        return Marker(self._device, class_folder=self._folder, private=(self._folder,))
 
 
 _markers: dict[tuple[str, str], _Marker] = {}

@@ -1,20 +1,23 @@
-"""A course with the sample class, opened by `make lab`, and a Chromium in front of it."""
+"""A course opened by `make lab`, the sample class or another, and a Chromium in front of it."""
 
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import nbformat
 import psutil
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests import REPOSITORY
 
@@ -37,24 +40,27 @@ class Lab:
 
 @pytest.fixture(scope="package")
 def lab(tmp_path_factory) -> Iterator[Lab]:
-    """`make lab` on a course of its own, in a home with nothing in it."""
+    """`make lab` on the sample class as `make` sets it up; one answer in it is an attack."""
     folder = tmp_path_factory.mktemp("lab")
-    course, home = folder / "course", folder / "home"
-    home.mkdir()
-    shutil.copytree(REPOSITORY / "source", course / "source")
-    shutil.copytree(REPOSITORY / "release", course / "release")
-    shutil.copytree(REPOSITORY / "demo" / "submitted", course / "submitted")
+    course = folder / "demo"
+    course.mkdir()
+    for file in ("sample_class.py", "roster.csv"):
+        shutil.copy(REPOSITORY / "demo" / file, course)
+    shutil.copytree(REPOSITORY / "demo" / "submitted", course / "submitted", ignore=shutil.ignore_patterns("*.txt"))
+    subprocess.run([sys.executable, course / "sample_class.py"], cwd=REPOSITORY, check=True, capture_output=True)
     write_answer(course / "submitted" / "jonas" / UNIT / f"{UNIT}.ipynb", ATTACK)
-    shutil.copy(REPOSITORY / "nbgrader_config.py", course)
+    roster = ["db", "student", "import", "roster.csv"]
+    subprocess.run([BIN / "nbgrader", *roster], cwd=course, check=True, capture_output=True)
+    with opened(course, folder / "home") as running:
+        yield running
+
+
+@contextmanager
+def opened(course: Path, home: Path) -> Iterator[Lab]:
+    """`make lab` on a course, in a home with nothing in it."""
+    home.mkdir()
     theirs = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "MAKE", "MFLAGS"))}
     environment = {**theirs, "HOME": str(home), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
-    subprocess.run(
-        [BIN / "nbgrader", "db", "student", "import", REPOSITORY / "demo" / "roster.csv"],
-        cwd=course,
-        env=environment,
-        check=True,
-        capture_output=True,
-    )
     # This environment is the one that make would set up.
     make = ["make", f"--directory={REPOSITORY}", "--old-file=.venv/ready-cpu", "TORCH=cpu", f"BIN={BIN}"]
     command = [*make, "lab", f"COURSE={course}", "LAB=--no-browser --port=0"]
@@ -72,6 +78,7 @@ def lab(tmp_path_factory) -> Iterator[Lab]:
         rest.start()
         (server,) = psutil.Process(process.pid).children()
         try:
+            _wait_until_it_listens(found[1])
             yield Lab(course, *found.groups(), server)
         finally:
             family = [server, *server.children(recursive=True)]
@@ -83,6 +90,16 @@ def lab(tmp_path_factory) -> Iterator[Lab]:
     assert not left, "processes outlived JupyterLab"
 
 
+def _wait_until_it_listens(address: str) -> None:
+    """Its address is told a moment before."""
+    at = urlsplit(address)
+    for _ in range(MINUTES // 100):
+        with suppress(ConnectionRefusedError), socket.create_connection((at.hostname, at.port)):
+            return
+        time.sleep(0.1)
+    pytest.fail(f"Nothing listens at {address}.")
+
+
 def write_answer(file: Path, text: str) -> None:
     """Puts a text of one's own under the written question."""
     notebook = nbformat.read(file, as_version=4)
@@ -91,8 +108,8 @@ def write_answer(file: Path, text: str) -> None:
 
 
 @pytest.fixture(scope="package")
-def signed_in(lab) -> Iterator[BrowserContext]:
-    """Chromium, with a token accepted by JupyterLab."""
+def browser() -> Iterator[Browser]:
+    """Chromium."""
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if chromium is None:
         pytest.fail("These tests need Chromium: apt install chromium")
@@ -100,16 +117,21 @@ def signed_in(lab) -> Iterator[BrowserContext]:
     with sync_playwright() as playwright:
         # Chromium's own sandbox does not work for root, and for nobody else is it switched off.
         browser = playwright.chromium.launch(executable_path=chromium, chromium_sandbox=os.geteuid() != 0)
-        context = browser.new_context(base_url=lab.address, viewport={"width": 1600, "height": 1000})
-        context.set_default_timeout(MINUTES)
-        context.request.get("lab", params={"token": lab.token})
-        yield context
+        yield browser
         browser.close()
 
 
 @pytest.fixture(scope="package")
-def new_page(lab, signed_in):
-    """Opens a page which has to work without an error, and without anything from another machine."""
+def new_page(lab, browser):
+    """Opens a page of `lab`."""
+    return pages(lab, browser)
+
+
+def pages(lab: Lab, browser: Browser) -> Callable[[str], AbstractContextManager[Page]]:
+    """Opens pages which have to work without an error, and without anything from another machine."""
+    signed_in = browser.new_context(base_url=lab.address, viewport={"width": 1600, "height": 1000})
+    signed_in.set_default_timeout(MINUTES)
+    signed_in.request.get("lab", params={"token": lab.token})
 
     @contextmanager
     def new_page(picture: str) -> Iterator[Page]:

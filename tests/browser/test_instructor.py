@@ -104,6 +104,11 @@ def test_the_written_question_is_marked_by_hand(page, lab, submission):
 def test_feedback_is_a_page_that_needs_nothing_else(page, lab, autograded):
     page.goto(SUBMISSIONS)
     press(page, "chiara", "generate-feedback")
+    press(page, "chiara", "release-feedback")
+    released = lab.course / "exchange" / "attention" / "feedback"
+    assert [path.read_bytes() for path in released.iterdir()] == [
+        (lab.course / "feedback" / "chiara" / UNIT / f"{UNIT}.html").read_bytes()
+    ]
     page.goto((lab.course / "feedback" / "chiara" / UNIT / f"{UNIT}.html").as_uri())
     assert "One point each for:" not in page.content()
     feedback = page.get_by_text("The scores are divided by d_k; divide by its square root")

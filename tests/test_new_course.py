@@ -1,0 +1,220 @@
+"""Course folders: made by `new-course`, marked as they were given out, upgraded while nothing is graded."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbgrader.api import Gradebook
+from traitlets.config import PyFileConfigLoader
+
+from autograder import catalogue, course
+from autograder.build.source_notebook import source_notebook
+from autograder.classroom.assignment import assignment
+from autograder.classroom.new_course import NotMade, new_course
+from autograder.classroom.upgrade import upgrade_course
+from autograder.course.cells import filled_in
+from autograder.gradebook.course_directory import CourseProblem, nbgrader_api
+from tests import REPOSITORY
+
+from . import nbgrader_command
+
+UNIT = "dot_product_attention"
+GONE, CHANGED = "normalize_by_sum", "softmax"
+POINTS = {
+    "older": {"softmax": 8.0, "normalize_by_sum": None, "all": 18.0},
+    "now": {"softmax": 4.0, "normalize_by_sum": 2.0, "all": 16.0},
+}
+"""By version of the kit: what the two exercises that differ give, and all exercises together."""
+
+pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
+
+
+@pytest.fixture(scope="module")
+def kit(tmp_path_factory):
+    """A kit with one unit, which `becomes` this repository's version of it, or an older one."""
+    folder = tmp_path_factory.mktemp("kit") / "kit"
+    for kind in ("hidden", "misconceptions", "right_answers"):
+        theirs = REPOSITORY / "autograder" / kind
+        shutil.copytree(theirs / UNIT, folder / "autograder" / kind / UNIT)
+        for module in theirs.glob("*.py"):
+            shutil.copy(module, folder / "autograder" / kind)
+    shutil.copytree(REPOSITORY / "solutions", folder / "solutions")
+    for name in ("autograder.toml", "nbgrader_config.py"):
+        shutil.copy(REPOSITORY / name, folder)
+    return folder
+
+
+def becomes(kit, version):
+    for kind in ("source", "release"):
+        shutil.rmtree(kit / kind, ignore_errors=True)
+        shutil.copytree(REPOSITORY / kind / UNIT, kit / kind / UNIT)
+    if version == "now":
+        return
+    text = kit / f"{UNIT}.py"
+    now = (REPOSITORY / "exercises" / f"{UNIT}.py").read_text()
+    older = now.replace('exercise="softmax" points=4', 'exercise="softmax" points=8')
+    text.write_text(older.replace('# %% exercise="normalize_by_sum" points=2\n', ""))
+    nbformat.write(source_notebook(text, kit / "solutions" / f"{UNIT}.py"), kit / "source" / UNIT / f"{UNIT}.ipynb")
+    made = nbgrader_api(kit).generate_assignment(UNIT, force=True, create=True)
+    assert made["success"], made
+    (kit / "gradebook.db").unlink()
+
+
+def nbgrader(folder, *arguments):
+    """nbgrader's own command, as in a shell that knows of no course."""
+    theirs = {name: value for name, value in os.environ.items() if not name.startswith("AUTOGRADER")}
+    done = nbgrader_command.run(*arguments, cwd=folder, env=theirs)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+@pytest.fixture(scope="module")
+def command(kit):
+    """The `autograder` command in the kit's folder."""
+
+    def command(*arguments, expected=0):
+        program = Path(sys.executable).with_name("autograder")
+        done = subprocess.run([program, *arguments], cwd=kit, capture_output=True, text=True)
+        assert done.returncode == expected, done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+        return " ".join((done.stdout + done.stderr).split())
+
+    return command
+
+
+@pytest.fixture(scope="module")
+def folders(kit, command):
+    """Two course folders of an older kit, autumn and winter; then the kit became what it is now."""
+    classes = kit / "classes"
+    becomes(kit, "older")
+    command("new-course", classes / "autumn")
+    hand_in(classes / "autumn")
+    shutil.copytree(classes / "autumn", classes / "winter")
+    becomes(kit, "now")
+    return classes
+
+
+def hand_in(folder):
+    """A student's notebook as the folder gave it out, solved."""
+    answers = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    place = folder / "submitted" / "ada" / UNIT
+    place.mkdir(parents=True, exist_ok=True)
+    (place / f"{UNIT}.ipynb").write_bytes(filled_in(UNIT, answers, folder))
+
+
+def files(folder):
+    """What is in a folder, but for the lock that every run leaves."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != ".grading.lock"}
+
+
+def held(folder):
+    """The unit's grade cells in the gradebook with their points; and what ada has, where she is graded."""
+    with Gradebook(f"sqlite:///{folder}/gradebook.db", "attention") as gradebook:
+        cells = {cell.name: cell.max_score for cell in gradebook.find_notebook(UNIT, UNIT).grade_cells}
+        entries = [entry for entry in gradebook.assignment_submissions(UNIT) if entry.student_id == "ada"]
+        return cells, [entry.score for entry in entries]
+
+
+def is_of(folder, version):
+    """Whether the gradebook has the points of a version of the kit, and ada all of them, if she is graded."""
+    cells, scores = held(folder)
+    of_it = POINTS[version]
+    points = tuple(cells.get(f"test_{name}") for name in (CHANGED, GONE))
+    return points == (of_it[CHANGED], of_it[GONE]) and set(scores) <= {of_it["all"]}
+
+
+def test_a_new_course_has_all_that_it_needs_and_takes_no_other_s_place(folders, kit, command, tmp_path, monkeypatch):
+    autumn = folders / "autumn"
+    assert {path.name for path in autumn.iterdir()} >= {
+        "nbgrader_config.py", "roster.csv", "source", "release", "submitted", "exchange", "gradebook.db"
+    }  # fmt: skip
+    assert is_of(autumn, "older")
+    with monkeypatch.context() as patch:
+        patch.setenv("AUTOGRADER_COURSE", str(kit))  # or its settings would set it for other tests too
+        theirs, ours = (PyFileConfigLoader("nbgrader_config.py", path=str(of)).load_config() for of in (kit, autumn))
+    assert (ours.CourseDirectory.root, ours.Exchange.root) == (str(autumn), str(autumn / "exchange"))
+    assert ours.Autograde == theirs.Autograde
+    assert "'../..'" in (autumn / "nbgrader_config.py").read_text()  # both can be moved together
+    assert (autumn / ".gitignore").read_text() == "*\n"  # the students' records stay out of the kit's history
+    before = files(autumn)
+    assert "is there already, and not empty. Name a folder" in command("new-course", autumn, expected=2)
+    assert files(autumn) == before
+    with pytest.raises(course.UnknownUnit, match=r"There is no unit `calculus`\. The units are: causal_attention,"):
+        new_course(tmp_path / "spring", ["calculus"])
+    with pytest.raises(NotMade, match="/proc/spring cannot be made: No such file"):
+        new_course(Path("/proc/spring"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_course_folder_is_marked_by_what_it_was_given(folders, command):
+    autumn = folders / "autumn"
+    said = command("grade", UNIT, "--course", autumn, "--markers", "1")
+    assert "ada │ graded │ 18 / 18" in said
+    assert "this version of the kit has another: marked are the exercises that the folder has, at its points." in said
+    assert is_of(autumn, "older")
+    assert held(autumn)[1] == [18.0]
+    report = json.loads((autumn / "autograded" / "ada" / UNIT / "report.json").read_text())
+    assert GONE not in [exercise["name"] for exercise in report["exercises"]]
+    shutil.rmtree(autumn / "autograded")
+    nbgrader(autumn, "autograde", UNIT)
+    again = json.loads((autumn / "autograded" / "ada" / UNIT / "report.json").read_text())
+    assert again["exercises"] == report["exercises"]
+    before = files(autumn)
+    said = command("upgrade-course", autumn, expected=2)
+    assert f"{UNIT} is graded in {autumn} already (1 of the class), and stays as it was given out." in said
+    assert files(autumn) == before
+
+
+def test_a_course_folder_is_upgraded_before_anything_is_graded(folders, kit, command):
+    winter = folders / "winter"
+    kept = winter / "source" / UNIT / f"{UNIT}.ipynb"
+    original = kept.read_text()
+    kept.write_text(original.replace("softmax", "SOFTMAX"))
+    with pytest.raises(NotMade, match=f"{kept} was changed by hand, and upgrading would lose that."):
+        upgrade_course(winter)
+    kept.write_text(original)
+    assert is_of(winter, "older")
+    (winter / "source" / UNIT / "data.txt").write_text("an instructor's own")
+    assert f"{UNIT} brought to this version of the kit." in command("upgrade-course", winter)
+    assert is_of(winter, "now")
+    for kind in ("source", "release"):
+        theirs = {path.relative_to(kit): content for path, content in files(kit / kind).items()}
+        ours = {path.relative_to(winter): content for path, content in files(winter / kind).items()}
+        assert theirs.items() <= ours.items()
+    assert (winter / "source" / UNIT / "data.txt").is_file()
+    assert "has its units as this version of the kit has them" in command("upgrade-course", winter)
+    for place, reason in ((REPOSITORY, "is the course itself"), (winter / "no", "is not there")):
+        with pytest.raises(NotMade, match=reason):
+            upgrade_course(place)
+
+
+def test_what_cannot_be_marked_is_a_sentence(folders, tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTOGRADER_COURSE", str(REPOSITORY))  # or the folder's settings would set it
+    winter = folders / "winter"
+    kept = winter / "source" / UNIT / f"{UNIT}.ipynb"
+    right = kept.read_text()
+
+    def refused(kind, sentence):
+        with pytest.raises(kind, match=re.escape(sentence)):
+            assignment(UNIT, winter, None, None)
+
+    kept.write_text(right.replace(GONE, "normalize_by_maximum"))
+    refused(course.UnusableUnit, f"given normalize_by_maximum in {UNIT}, which this version of the kit no longer marks")
+    kept.write_text("{")
+    refused(course.UnusableUnit, f"{kept} cannot be read")
+    shutil.rmtree(kept.parent)
+    refused(course.UnknownUnit, f"`autograder upgrade-course {winter} {UNIT}` brings it.")
+    kept.parent.mkdir()
+    kept.write_text(right)
+    settings = winter / "nbgrader_config.py"
+    settings.write_text(settings.read_text().replace("'../..'", "'/nowhere'"))
+    refused(CourseProblem, f"/nowhere has no nbgrader_config.py. Write where the course is now into {settings}.")
+    settings.write_text(settings.read_text().replace("'/nowhere'", repr(str(tmp_path))))
+    (tmp_path / "nbgrader_config.py").write_text("import a_kit_that_is_not_installed")
+    refused(CourseProblem, f"{tmp_path} cannot be used: No module named 'a_kit_that_is_not_installed'.")
