@@ -89,5 +89,5 @@ search: .venv/ready-test-$(TORCH)
 
 # Of demo/ keeps what is part of the repository.
 clean:
-	rm -rf .venv artifacts $(addprefix demo/,autograded exchange feedback gradebook.db .grading.lock source release \
+	rm -rf .venv artifacts $(addprefix demo/,autograded exchange feedback gradebook.db reports .grading.lock source release \
 		nbgrader_config.py submitted/*/*/submission_secret.txt)

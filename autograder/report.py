@@ -22,6 +22,13 @@ REPORT_FILE = "report.json"
 NOT_WRITTEN = "Nothing is written in the cell"
 """How the message begins for an exercise whose stub is untouched."""
 
+USES_WRONG = "It uses your"
+"""How the message begins for an exercise that calls another one that is not right."""
+
+
+_NEAR = 1e-3
+"""Between two sums over numbers that differ by rounding."""
+
 
 class TestReport(msgspec.Struct, frozen=True):
     """One hidden grader's verdict. `message` is the grader's statement and, where it failed, what was seen."""
@@ -58,6 +65,21 @@ class Whereabouts(msgspec.Struct, frozen=True):
     """Of the cell that defines the exercise: one, or two that do not fit each other."""
     told: str
     """The steps that are right, the one that is not, and what was made there, as lines of text."""
+    step: str = ""
+    """What the solution calls the step that is not right; empty where that is not known."""
+
+
+class Behaviour(msgspec.Struct, frozen=True):
+    """What a wrong answer showed its graders, in short: to find the answers of a class that do the same."""
+
+    exact: str
+    """A digest of all that is exact: shapes, types, errors, what was written into."""
+    sums: list[float]
+    """Two for each tensor, the first ones only."""
+
+    def is_like(self, other: "Behaviour") -> bool:
+        """Whether two answers to one exercise do the same, as far as is kept."""
+        return self.exact == other.exact and all(map(_is_near, self.sums, other.sums))
 
 
 class ExerciseReport(msgspec.Struct, frozen=True):
@@ -72,6 +94,8 @@ class ExerciseReport(msgspec.Struct, frozen=True):
     tests: list[TestReport]
     whereabouts: Whereabouts | None = None
     """Where it goes wrong, as far as that can be told; decides no mark."""
+    behaviour: Behaviour | None = None
+    """What it does, where it failed and no known mistake does the same."""
 
 
 class CellReport(msgspec.Struct, frozen=True):
@@ -147,6 +171,10 @@ def without_marks(
         notebook, unit, status, on.isolation, on.device, 0.0, 0.0, [], joined(note, sentence),
         enforced=on.enforced, submission=submission,
     )  # fmt: skip
+
+
+def _is_near(one: float, other: float) -> bool:
+    return abs(one - other) <= _NEAR * (1 + abs(one))
 
 
 def joined(*sentences: str) -> str:

@@ -146,6 +146,9 @@ def test_a_class_is_graded_by_both_ways(built, run):
     run("python", "-P", "-m", "nbgrader", "autograde", UNIT)
     again = json.loads((built / "autograded" / "brook" / UNIT / "report.json").read_text())
     assert again["exercises"] == marked["exercises"]
+    run("autograder", "report", UNIT)
+    mistakes = json.loads((built / "reports" / UNIT / "report.json").read_text())["mistakes"]
+    assert [(one["name"], one["students"]) for one in mistakes] == [("InputNotAdded", ["ada", "brook"])]
 
 
 def test_a_library_that_nobody_knows_is_refused(run, built):

@@ -9,6 +9,7 @@ from .grade import grade
 from .mark import mark
 from .matrix import matrix
 from .new_course import new_course
+from .report import report
 from .saying import ending_in_a_sentence, flush
 from .upgrade_course import upgrade_course
 
@@ -24,6 +25,7 @@ app.command()(ending_in_a_sentence()(mark))
 app.command()(ending_in_a_sentence()(matrix))
 app.command()(ending_in_a_sentence()(new_course))
 app.command()(ending_in_a_sentence()(upgrade_course))
+app.command()(ending_in_a_sentence()(report))
 
 
 def main() -> None:

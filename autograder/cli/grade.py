@@ -1,5 +1,6 @@
 """`autograder grade`."""
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -100,6 +101,9 @@ def grade(
             console.print(f"Answers for a person to read, in formgrader: {result.waiting}. Until then they count 0.")
         console.print(shown(f"Gradebook: {_short(result.gradebook)}"), highlight=False, soft_wrap=True)
         console.print(shown(f"Feedback pages: {_short(result.pages)}"), highlight=False, soft_wrap=True)
+        of_class = ["--course", str(course_folder)] if course_folder else []
+        class_report = shlex.join(["autograder", "report", unit, *of_class])
+        console.print(shown(f"Class report: {class_report}"), highlight=False, soft_wrap=True)
     for sentence in _remarks(work):
         remark(sentence)
     if work.refused or any(row.problem or row.report.status == "grader_error" for row in result.rows):

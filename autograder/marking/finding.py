@@ -47,7 +47,7 @@ def whereabouts(unit: str, exercise: str, backend: Backend, source: Source) -> W
         located = _located(right, backend, first)
         if located is None or not all(source(located.file, line) for line in located.lines):
             return None  # it may be in another cell
-        return Whereabouts(list(located.lines), told(located, case, source))
+        return Whereabouts(list(located.lines), told(located, case, source), located.step)
     return None
 
 

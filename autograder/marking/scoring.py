@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from .. import course
 from ..compare import complaints
 from ..graders.collected import Verdict
-from ..report import CellReport, Diagnosis, ExerciseReport, ExerciseStatus, SubmissionStatus, TestReport
+from ..report import USES_WRONG, CellReport, Diagnosis, ExerciseReport, ExerciseStatus, SubmissionStatus, TestReport
 from ..sandbox.inside.faults import Missing
 from ..sandbox.losses import Crashed, TimedOut
 
@@ -126,7 +126,7 @@ def _after(uses_wrong: Sequence[str], status: ExerciseStatus) -> str:
     if not uses_wrong or status == "passed":
         return ""
     names = " and ".join(f"`{name}`" for name in uses_wrong)
-    return f"It uses your {names}, which is not right yet: fix that first, for what is wrong here may come from there."
+    return f"{USES_WRONG} {names}, which is not right yet: fix that first, for what is wrong here may come from there."
 
 
 def _said_of_loss(verdicts: Sequence[Verdict]) -> str:

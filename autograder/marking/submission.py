@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import torch
 
 from .. import catalogue, course, notebook
 from ..client.requests import MarkNotebook
 from ..course import kit
 from ..course.cells import code_cells, unit_of
+from ..diagnosis.in_short import in_short
 from ..graders import cases
 from ..report import CellReport, Conditions, Diagnosis, ExerciseReport, Report, SubmissionStatus, joined, without_marks
 from ..sandbox.losses import SandboxLost
@@ -115,7 +117,7 @@ class Desk:
         finding = self.examiner.examine(unit, exercise.name, backend, entry)
         diagnosis = None if uses_wrong else self._diagnosed(unit, exercise.name, finding)
         try:
-            return scoring.mark(
+            report = scoring.mark(
                 exercise,
                 finding.verdicts,
                 library_calls=finding.library_calls,
@@ -126,6 +128,7 @@ class Desk:
         except Exception:
             traceback.print_exc()
             return scoring.without_mark(exercise)
+        return _with_behaviour(report, finding) if diagnosis is None and not uses_wrong else report
 
     def _diagnosed(self, unit: str, exercise: str, finding: Finding) -> Diagnosis | None:
         """The mistake's name. A fault of ours in looking for it costs the name alone: the mark needs none."""
@@ -161,6 +164,17 @@ class Desk:
             torch=str(torch.__version__),
             cases=cases.DRAWN_FROM,
         )
+
+
+def _with_behaviour(report: ExerciseReport, finding: Finding) -> ExerciseReport:
+    """The report of an answer that has no name, if it failed, with what tells which others do the same."""
+    if report.status != "failed":
+        return report
+    try:
+        return msgspec.structs.replace(report, behaviour=in_short(finding.fingerprint))
+    except Exception:  # a fault of ours costs the behaviour alone
+        traceback.print_exc()
+        return report
 
 
 def _of_failed(outcomes: Sequence[CellReport]) -> str:

@@ -17,9 +17,11 @@ from urllib.parse import urlsplit
 import nbformat
 import psutil
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from tests import REPOSITORY
+
+from .chromium import chromium
 
 UNIT = "self_attention"
 ATTACK = "<img src=x onerror=\"document.title='taken'\">"
@@ -110,15 +112,9 @@ def write_answer(file: Path, text: str) -> None:
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Chromium."""
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if chromium is None:
-        pytest.fail("These tests need Chromium: apt install chromium")
     expect.set_options(timeout=MINUTES)
-    with sync_playwright() as playwright:
-        # Chromium's own sandbox does not work for root, and for nobody else is it switched off.
-        browser = playwright.chromium.launch(executable_path=chromium, chromium_sandbox=os.geteuid() != 0)
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="package")
