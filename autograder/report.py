@@ -1,6 +1,7 @@
 """The result of marking: plain data, written as one JSON object per submission.
 
-Fields may be added; none is renamed, since instructors' scripts read them.
+Fields may be added; none is renamed, since instructors' scripts read them. docs/mark.schema.json is made from these
+types and their docstrings.
 """
 
 from typing import Literal
@@ -9,7 +10,9 @@ import msgspec
 
 from . import __version__
 
-SubmissionStatus = Literal["graded", "cells_failed", "timed_out", "crashed", "damaged", "not_submitted", "grader_error"]
+SubmissionStatus = Literal[
+    "graded", "cells_failed", "timed_out", "crashed", "damaged", "unreadable", "not_submitted", "grader_error"
+]
 ExerciseStatus = Literal[
     "passed", "failed", "error", "timeout", "crashed", "missing", "forbidden", "skipped", "grader_error"
 ]
@@ -31,12 +34,18 @@ _NEAR = 1e-3
 
 
 class TestReport(msgspec.Struct, frozen=True):
-    """One hidden grader's verdict. `message` is the grader's statement and, where it failed, what was seen."""
+    """One hidden grader's verdict."""
 
     name: str
     outcome: TestOutcome
+    """withheld: passed, but it pays only once a result is right that is not one of the examples."""
     points: float
     message: str
+    """The grader's statement and, where it failed, what was seen."""
+    max_points: float = 0.0
+    """0 for a grader that only tells."""
+    public: bool = False
+    """Whether students have it with these numbers, in the check that was released."""
 
 
 class Mistake(msgspec.Struct, frozen=True):
@@ -98,6 +107,15 @@ class ExerciseReport(msgspec.Struct, frozen=True):
     """What it does, where it failed and no known mistake does the same."""
 
 
+class WrittenQuestion(msgspec.Struct, frozen=True):
+    """A question that is answered in words, and that a person marks: it is in no score here."""
+
+    name: str
+    status: Literal["answered", "unanswered", "missing"]
+    """unanswered: the cell is as it was released. missing: it is not in the notebook."""
+    max_score: float
+
+
 class CellReport(msgspec.Struct, frozen=True):
     """What one of the notebook's own cells did when it was run."""
 
@@ -117,12 +135,19 @@ class Report(msgspec.Struct, frozen=True):
     """One submission's mark."""
 
     notebook: str
+    """The file, as it was named."""
     unit: str | None
+    """null where no unit could be told."""
     status: SubmissionStatus
+    """The gravest thing that happened. damaged: there is a file, but no notebook of this course in it. unreadable:
+    there is none, or it cannot be read. grader_error: our own fault, and no mark for the exercises that say so."""
     isolation: str
+    """A, B or none: see docs/security.md."""
     device: str
     score: float
+    """Given by the graders; written questions are not in it."""
     max_score: float
+    """0 where no unit could be told."""
     exercises: list[ExerciseReport]
     message: str = ""
     cells: list[CellReport] = []
@@ -138,6 +163,13 @@ class Report(msgspec.Struct, frozen=True):
     """The version of torch that the graders computed with."""
     cases: str = ""
     """What the graders' cases are drawn from."""
+    written: list[WrittenQuestion] = []
+    """The questions that wait for a person."""
+
+    @property
+    def is_result(self) -> bool:
+        """Whether it says something of the submission: it does not where we could not read it or our grader failed."""
+        return self.status not in ("unreadable", "grader_error")
 
     def exercise(self, name: str) -> ExerciseReport:
         """The report on one exercise; raises KeyError."""

@@ -122,15 +122,9 @@ def test_everyone_has_the_right_status_and_mark(graded, student):
 
 
 def rows_of(graded):
-    """What the table says of each student, with the lines that its cells take put together."""
-    rows = {}
-    student = ""
-    for line in graded[1].splitlines():
-        if line.startswith("│"):
-            cells = [cell.strip() for cell in line.split("│")[1:-1]]
-            student = cells[0] or student
-            rows[student] = f"{rows.get(student, '')} {' '.join(cells)}".strip()
-    return rows
+    """What is said of each student, in a line each."""
+    _, *lines = graded[1].partition("\nIsolation ")[0].splitlines()
+    return {line.split()[0]: " ".join(line.split()) for line in lines}
 
 
 def test_what_is_not_looked_at_is_said(graded):

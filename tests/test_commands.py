@@ -63,7 +63,8 @@ def marked(autograder, tmp_path_factory):
     names = [*DAMAGED, "link", "loop", "not there", "."]
     paths = [RELEASED, not_json, renamed, no_text, strange, *(folder / name for name in names)]
     result = autograder("mark", *paths, "--require-isolation", "A")
-    assert (result.returncode, result.stderr) == (0, "")
+    assert result.returncode == 1
+    assert len(result.stderr.splitlines()) == len(("link", "loop", "not there", "."))
     reports = result.stdout.splitlines()
     assert len(reports) == len(paths)
     return paths, [json.loads(line) for line in reports], reports
@@ -87,7 +88,8 @@ def test_mark_prints_one_json_object_a_notebook(marked):
 
 def test_mark_gives_every_file_a_status_and_a_reason(marked):
     reports = marked[1][5:]
-    assert {report["status"] for report in reports} == {"damaged"}
+    statuses = [*["damaged"] * len(DAMAGED), *["unreadable"] * 4]
+    assert [report["status"] for report in reports] == statuses
     reasons = [*(reason for _, reason in DAMAGED.values()), *["regular file"] * 2, "cannot be read", "regular file"]
     for report, reason in zip(reports, reasons, strict=True):
         assert reason in report["message"], report["notebook"]

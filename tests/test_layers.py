@@ -13,7 +13,7 @@ FLOORS = [
     {"cli"},
     {"class_report"},
     {"classroom", "build", "proof", "nbgrader_plugin"},
-    {"marking", "gradebook"},
+    {"marking", "gradebook", "exports"},
     {"client", "catalogue", "graders", "diagnosis", "feedback"},
     {"course", "student", "handout"},
     {"formatting", "compare", "handed_in", "tracing"},

@@ -125,7 +125,7 @@ def test_table_has_a_row_for_everyone(graded):
     for student in [*SUBMITTERS, NOTHING]:
         assert student in printed
     assert "nothing submitted" in printed
-    assert "Marked from `homework (final) v2.ipynb`" in " ".join(printed.replace("│", " ").split())
+    assert "Marked from `homework (final) v2.ipynb`" in printed
     assert "isolation A" in printed
     for mistake in ("divided_by_d_k", "softmax_over_dim_1", "KeysUsedAsValues", "timed out", "damaged"):
         assert mistake in printed
@@ -227,7 +227,7 @@ def test_manual_scores_survive_a_regrade_and_a_preview_tells_what_would_change(g
     before = scores(root)
     preview = grade(root, "--dry-run", submitted=three)
     assert preview.returncode == 0, preview.stderr
-    told = " ".join(preview.stdout.replace("│", " ").split())
+    told = " ".join(preview.stdout.split())
     assert "the marks of 1 students would change" in told
     assert "chiara scaled_softmax 4 -> 1.09" in told
     assert scores(root) == before

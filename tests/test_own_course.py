@@ -10,27 +10,35 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+import jsonschema
 import pytest
+import xmlschema
 
+from autograder import catalogue
+from autograder.course.cells import filled_in
 from autograder.handout.names import EXAMPLES, MISTAKES, STEPS
 from tests import REPOSITORY
+from tests.misbehaving.as_user import as_ordinary_user
 
 COURSE = Path(__file__).with_name("own_course")
 UNIT = "normalisation"
+MARKED = "dot_product_attention"
+"""A unit of this repository."""
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """The engine's wheel, made from a copy of the repository, which the build leaves files in."""
-    folder = tmp_path_factory.mktemp("wheel")
-    copy = folder / "repository"
-    copy.mkdir()
-    for name in ("autograder", "solutions", "pyproject.toml", "README.md", "LICENSE"):
-        place = REPOSITORY / name
-        (shutil.copytree if place.is_dir() else shutil.copy)(place, copy / name)
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, copy]
-    subprocess.run(command, check=True, capture_output=True)
-    (found,) = folder.glob("*.whl")
+def packed(tmp_path_factory):
+    """What is copied to where marking is wanted: the engine's wheel, and the course of this repository."""
+    folder = tmp_path_factory.mktemp("packed")
+    command = [REPOSITORY / "deploy" / "pack", folder]
+    subprocess.run(command, check=True, capture_output=True, env={**os.environ, "PYTHON": sys.executable})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(packed):
+    """The engine's wheel."""
+    (found,) = packed.glob("*.whl")
     return found
 
 
@@ -39,6 +47,7 @@ def python(wheel):
     """Python in an environment with this one's packages, and the engine from the wheel."""
     # Inside of this environment, so that links to its files can be made, and nobody takes it for the kit's code.
     with tempfile.TemporaryDirectory(dir=sys.prefix, prefix="of-a-wheel-") as folder:
+        Path(folder).chmod(0o755)
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
         packages = Path(sysconfig.get_path("purelib", vars={"base": folder}))
         without = ("__editable__", "attention_autograder", "__pycache__")
@@ -103,6 +112,41 @@ def test_a_wheel_holds_no_answer_and_no_hidden_grader(wheel):
     assert [name for name in names if "/test_" in name or name.endswith(".yaml")] == []
     assert {Path(name).parts[0] for name in names if ".dist-info" not in name} == {"autograder"}
     assert {Path(name).parts[1] for name in engine} & {"hidden", "misconceptions", "right_answers"} == set()
+
+
+def test_a_container_marks_to_the_files_of_a_pipeline(python, packed, tmp_path):
+    """As in one: an ordinary user without a name or a home, who may write to /tmp and the results' folder alone."""
+    notebook, answers = tmp_path / "homework.ipynb", catalogue.solutions(MARKED)
+    right = {name: solution.source() for name, solution in answers.items()}
+    notebook.write_bytes(filled_in(MARKED, {**right, "softmax": "def softmax(scores): return scores"}))
+    out = tmp_path / "out"
+    out.mkdir()
+    for folder, mode in ((packed, 0o755), (tmp_path, 0o755), (out, 0o777)):
+        folder.chmod(mode)
+    files = ["--junit", str(out / "marks.xml"), "--gradescope", str(out / "results.json"), "--fail-under", "99"]
+    command = [str(python.with_name("autograder")), "mark", str(notebook), *files]
+
+    def run_on(course):
+        line = ["/usr/bin/env", "-i", "PATH=/usr/bin:/bin", f"AUTOGRADER_COURSE={course}", *command]
+        if os.geteuid() == 0:
+            base = Path(sys.base_prefix).resolve()
+            line = as_ordinary_user(line, [base, REPOSITORY, Path(sys.prefix), packed, tmp_path])
+        return subprocess.run(line, capture_output=True, text=True, cwd="/")
+
+    (tmp_path / "closed").mkdir(0)
+    closed = run_on(tmp_path / "closed")
+    assert (closed.returncode, closed.stdout) == (2, "")
+    assert closed.stderr.startswith("There is no course here")
+    done = run_on(packed / "course")
+    assert done.returncode == 3, done.stderr
+    assert "of the points, less than 99." in done.stderr
+    report = json.loads(done.stdout)
+    assert (report["status"], report["isolation"]) == ("graded", "A")
+    jsonschema.validate(report, json.loads((REPOSITORY / "docs" / "mark.schema.json").read_text()))
+    xmlschema.XMLSchema(Path(__file__).with_name("junit.xsd")).validate(out / "marks.xml")
+    shown = json.loads((out / "results.json").read_text())
+    jsonschema.validate(shown, json.loads(Path(__file__).with_name("gradescope.schema.json").read_text()))
+    assert shown["score"] == report["score"]
 
 
 def test_students_get_the_check_under_the_course_s_own_name(built):

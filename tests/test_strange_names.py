@@ -123,7 +123,7 @@ def test_a_folder_that_can_be_no_student_has_a_line_and_the_others_are_graded(co
     (course_folder / "submitted" / "ada" / ".ipynb_checkpoints").mkdir()
     result = run(course_folder, "autograder", "grade", UNIT, "--course", course_folder)
     assert (result.returncode, "Traceback" in result.stderr) == (1, False), result.stderr
-    rows = {line.split("│")[1].strip(): line for line in result.stdout.splitlines() if line.count("│") > 3}
+    rows = {line.split("  ")[0]: line for line in result.stdout.splitlines() if "  " in line}
     for name in (SCRIPT, "[link=http:x]click[link]", "a\ufffd31mb"):
         assert "not graded" in rows[name]
         assert "a new student's id has letters and digits of any script and . _ - @ + '," in rows[name]
@@ -264,9 +264,13 @@ def test_nbgraders_autograde_enrols_nobody_who_can_be_no_student(course_folder):
     put(course_folder, "ada", stamp=b"2026-01-02 03:04:05 UTC+99:99")
     (course_folder / "submitted" / "ada" / UNIT / "link.txt").symlink_to("/etc/passwd")
     os.mkfifo(course_folder / "submitted" / "ada" / UNIT / "pipe.txt")
+    put(course_folder, "bo")
+    renamed = course_folder / "submitted" / "bo" / UNIT / f"{UNIT}.ipynb"
+    renamed.rename(renamed.with_name("mine.ipynb"))
     result = run(course_folder, "nbgrader", "autograde", UNIT)
-    assert result.returncode == 0, result.stderr
+    assert (result.returncode, "Traceback" in result.stderr) == (1, False), result.stderr
     assert enrolled(course_folder) == {"ada", "[red]of old"}
+    assert f"Not graded: bo. There is no {UNIT}.ipynb, only mine.ipynb. Rename it," in result.stderr
     assert f"Not graded: {SCRIPT}. A new student's id has letters and digits" in result.stderr
     lying = {path.name for path in (course_folder / "autograded" / "ada" / UNIT).iterdir()}
     assert not lying & {"link.txt", "pipe.txt"}

@@ -1,24 +1,42 @@
 """The commands: each reads its arguments, calls one room, and says what came of it."""
 
 import sys
+from typing import Annotated
 
 import typer
 
+from .. import __version__
 from .build import build
 from .grade import grade
 from .mark import mark
 from .matrix import matrix
 from .new_course import new_course
 from .report import report
-from .saying import ending_in_a_sentence, flush
+from .saying import ending_in_a_sentence, flush, of_typer
 from .upgrade_course import upgrade_course
 
 app = typer.Typer(
-    help="Marks exercises: students' code in one process, hidden graders in another.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"autograder {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and end.")
+    ] = False,
+) -> None:
+    """Marks exercises: students' code in one process, hidden graders in another."""
+
+
 app.command()(ending_in_a_sentence()(build))
 app.command()(ending_in_a_sentence()(grade))
 app.command()(ending_in_a_sentence()(mark))
@@ -33,6 +51,7 @@ def main() -> None:
     # jsonschema imports it for a format that no notebook uses, which takes half of nbgrader's start-up time.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     try:
-        app()
+        with of_typer():
+            app()
     finally:
         flush()

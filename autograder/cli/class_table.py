@@ -1,10 +1,11 @@
-"""The table that `autograder grade` ends with: one row per student, and what to know about each mark."""
+"""What `autograder grade` ends with: one row per student, and what to know about each mark."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from math import ceil
 
 from rich.table import Table
+from rich.text import Text
 
 from .. import course
 from ..classroom.grade import ClassResult, Row
@@ -18,26 +19,58 @@ _STATUS = {
     "timed_out": "timed out",
     "crashed": "crashed",
     "damaged": "damaged",
+    "unreadable": "unreadable",
     "not_submitted": "nothing submitted",
     "grader_error": "grader error",
 }
+
+_WIDEST = 40
+"""Of a column in lines without boxes, in characters; longer names push the rest of their line aside."""
 
 _ISOLATION = {"none": "none: NOT ISOLATED"}
 
 
 def class_table(unit: course.Unit, result: ClassResult) -> Table:
     """Students, statuses, scores, and the name of the mistake for each exercise that is not right."""
-    table = Table(title=f"{unit.name}: {len(result.rows)} students{_conditions(result)}", title_justify="left")
+    table = Table(title=_title(unit, result), title_justify="left")
     table.add_column("student")
     table.add_column("status", no_wrap=True)
     table.add_column("by graders", justify="right", no_wrap=True)
     table.add_column("what to know", overflow="fold")
+    for student, status, score, notes in _rows(unit, result):
+        table.add_row(shown(student), status, score, shown("\n".join(notes)))
+    return table
+
+
+def class_in_lines(unit: course.Unit, result: ClassResult) -> Iterator[Text]:
+    """The same without boxes, a line for each student: for a file, a mail, or another program."""
+    yield Text(_title(unit, result))
+    rows = list(_rows(unit, result))
+    widths = [min(max(len(str(shown(row[column]))) for row in rows), _WIDEST) for column in range(3)]
+    for student, status, score, notes in rows:
+        line = f"{shown(student).plain:<{widths[0]}}  {status:<{widths[1]}}  {score:>{widths[2]}}  {_joined(notes)}"
+        yield shown(line.rstrip())
+
+
+def _title(unit: course.Unit, result: ClassResult) -> str:
+    return f"{unit.name}: {len(result.rows)} students{_conditions(result)}"
+
+
+def _rows(unit: course.Unit, result: ClassResult) -> Iterator[tuple[str, str, str, list[str]]]:
+    """Each student's id, status and score, and what to know."""
     for row in result.rows:
         score = f"{row.report.score:g} / {unit.max_score:g}"
-        table.add_row(shown(row.student), _STATUS[row.report.status], score, shown(_notes(row, result.late)))
+        yield row.student, _STATUS[row.report.status], score, _notes(row, result.late)
     for one in result.refused:
-        table.add_row(shown(one.name), "not graded", "", shown(f"NOT GRADED: {one.reason}"))
-    return table
+        yield one.name, "not graded", "", [f"NOT GRADED: {one.reason}"]
+
+
+def _joined(notes: Sequence[str]) -> str:
+    """Notes and sentences in one line."""
+    line = ""
+    for note in notes:
+        line += f"{'' if not line else ' ' if line.endswith('.') else '; '}{' '.join(note.splitlines())}"
+    return line
 
 
 def _conditions(result: ClassResult) -> str:
@@ -47,12 +80,9 @@ def _conditions(result: ClassResult) -> str:
     return f" ({'; '.join(told)})" if told else ""
 
 
-def changes_table(unit: str, changes: Sequence[Change]) -> Table | str:
+def changes_table(unit: str, changes: Sequence[Change]) -> Table:
     """Whose marks would change, and why."""
-    if not changes:
-        return f"{unit}: no mark would change."
-    students = len({change.student for change in changes})
-    table = Table(title=f"{unit}: the marks of {students} students would change", title_justify="left")
+    table = Table(title=changes_title(unit, changes), title_justify="left")
     for column in ("student", "exercise", "score", "why"):
         table.add_column(column, overflow="fold")
     for change in changes:
@@ -61,13 +91,26 @@ def changes_table(unit: str, changes: Sequence[Change]) -> Table | str:
     return table
 
 
-def _notes(row: Row, late: Mapping[str, timedelta]) -> str:
+def changes_in_lines(unit: str, changes: Sequence[Change]) -> Iterator[Text]:
+    """The same without boxes, a line for each change."""
+    yield Text(changes_title(unit, changes))
+    for change in changes:
+        why = " ".join(change.why.splitlines())
+        yield shown(f"{change.student}  {change.exercise}  {change.before:g} -> {change.after:g}  {why}")
+
+
+def changes_title(unit: str, changes: Sequence[Change]) -> str:
+    """How many marks would change, in a sentence if none would."""
+    students = len({change.student for change in changes})
+    return f"{unit}: the marks of {students} students would change" if changes else f"{unit}: no mark would change."
+
+
+def _notes(row: Row, late: Mapping[str, timedelta]) -> list[str]:
     wrong = [exercise for exercise in row.report.exercises if exercise.status != "passed"]
     delay = f"Late by {_rounded(late[row.student])}." if row.student in late and row.report.notebook else ""
     unrecorded = f"NOT RECORDED: {row.problem}" if row.problem else ""
     handed_in = "" if row.note in row.report.message else row.note
-    notes = [*map(_note, wrong), row.report.message, handed_in, delay, unrecorded]
-    return "\n".join(filter(None, notes))
+    return [*filter(None, [*map(_note, wrong), row.report.message, handed_in, delay, unrecorded])]
 
 
 def _rounded(delay: timedelta) -> str:

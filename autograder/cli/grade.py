@@ -1,6 +1,7 @@
 """`autograder grade`."""
 
 import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,12 +16,23 @@ from ..course import version
 from ..course.folder import folder, use
 from ..course.settings import BadSettings
 from .isolation import Require, Trust, asked
-from .saying import aside, console, refuse, remark, results, shown
+from .saying import aside, console, json_line, refuse, remark, results, shown
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import, and `autograder mark` and `--help` do not need it
     from ..classroom.assignment import Assignment
+    from ..classroom.grade import ClassResult
+    from ..classroom.preview import Change
 
 _MOST_NAMED = 20
+
+
+def _print_schema(asked: bool) -> None:
+    if asked:
+        from ..exports.json_schema import schema
+        from .class_lines import StudentLine
+
+        typer.echo(schema(StudentLine), nl=False)
+        raise typer.Exit
 
 
 def grade(
@@ -47,15 +59,23 @@ def grade(
     ] = None,
     require_isolation: Require = None,
     trust_submissions: Trust = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a student, and no table.")] = False,
+    schema: Annotated[
+        bool,
+        typer.Option("--schema", is_eager=True, callback=_print_schema, help="Print the JSON Schema of such a line."),
+    ] = False,
 ) -> None:
-    """Grade a class: into the gradebook, with a table here and a feedback page for everyone."""
+    """Grade a class: into the gradebook, with a table here and a feedback page for everyone.
+
+    Exit code 1: the run is complete, but something was not graded or recorded. 2: nothing could be done, or the run
+    ended early.
+    """
     from ..classroom.assignment import NothingToGrade, assignment
     from ..classroom.grade import grade as grade_class
     from ..classroom.preview import preview
     from ..client.marker import MarkerRefused, MarkerStopped
     from ..gradebook.course_directory import CourseProblem
     from ..gradebook.roster import BadRoster
-    from .class_table import changes_table, class_table
 
     try:
         settings = asked(require_isolation, trust_submissions)
@@ -64,8 +84,7 @@ def grade(
         work = assignment(unit, course_folder or folder(), submitted, roster)
         if dry_run:
             changes = preview(work, device=device, settings=settings, markers=markers)
-            with results():
-                console.print(changes_table(unit, changes))
+            _print_changes(unit, changes, as_json=as_json)
             for one in work.refused:
                 remark(f"NOT GRADED: {one.name}: {one.reason}")
             return
@@ -89,25 +108,57 @@ def grade(
             "" if dry_run else " What was graded so far is in the gradebook; run the same command again for the rest."
         )
         refuse(f"Interrupted.{kept}")
-    with results():
-        console.print(class_table(work.unit, result))
-        if result.conditions:
-            console.print(
-                f"Isolation {result.conditions.isolation}: {', '.join(result.conditions.enforced)}.", highlight=False
-            )
-        if alone := sum(not row.is_new for row in result.rows):
-            console.print(f"Unchanged since they were graded, and left alone: {alone}. `--regrade` marks them again.")
-        if result.waiting:
-            console.print(f"Answers for a person to read, in formgrader: {result.waiting}. Until then they count 0.")
-        console.print(shown(f"Gradebook: {_short(result.gradebook)}"), highlight=False, soft_wrap=True)
-        console.print(shown(f"Feedback pages: {_short(result.pages)}"), highlight=False, soft_wrap=True)
-        of_class = ["--course", str(course_folder)] if course_folder else []
-        class_report = shlex.join(["autograder", "report", unit, *of_class])
-        console.print(shown(f"Class report: {class_report}"), highlight=False, soft_wrap=True)
+    of_class = ["--course", str(course_folder)] if course_folder else []
+    class_report = shlex.join(["autograder", "report", unit, *of_class])
+    _print_class(work.unit, result, class_report, as_json=as_json)
     for sentence in _remarks(work):
         remark(sentence)
     if work.refused or any(row.problem or row.report.status == "grader_error" for row in result.rows):
         raise typer.Exit(1)
+
+
+def _print_class(unit: course.Unit, result: "ClassResult", class_report: str, *, as_json: bool) -> None:
+    """The class as JSON lines; else as a table, or without boxes where nobody looks on, and what else came of it."""
+    from .class_lines import class_lines
+    from .class_table import class_in_lines, class_table
+
+    with results():
+        if as_json:
+            for line in class_lines(unit, result):
+                sys.stdout.buffer.write(json_line(line))
+            return
+        for text in [class_table(unit, result)] if console.is_terminal else class_in_lines(unit, result):
+            console.print(text, highlight=False, soft_wrap=not console.is_terminal)
+        for sentence in _closing(result, class_report):
+            console.print(shown(sentence), highlight=False, soft_wrap=True)
+
+
+def _closing(result: "ClassResult", class_report: str) -> Iterator[str]:
+    """What is said of the class as a whole."""
+    if result.conditions:
+        yield f"Isolation {result.conditions.isolation}: {', '.join(result.conditions.enforced)}."
+    if alone := sum(not row.is_new for row in result.rows):
+        yield f"Unchanged since they were graded, and left alone: {alone}. `--regrade` marks them again."
+    if result.waiting:
+        yield f"Answers for a person to read, in formgrader: {result.waiting}. Until then they count 0."
+    yield f"Gradebook: {_short(result.gradebook)}"
+    yield f"Feedback pages: {_short(result.pages)}"
+    yield f"Class report: {class_report}"
+
+
+def _print_changes(unit: str, changes: "list[Change]", *, as_json: bool) -> None:
+    """Whose marks would change: as JSON lines, as a table, or without boxes."""
+    from .class_table import changes_in_lines, changes_table
+
+    with results():
+        if as_json:
+            for change in changes:
+                sys.stdout.buffer.write(json_line(change))
+        elif changes and console.is_terminal:
+            console.print(changes_table(unit, changes))
+        else:
+            for text in changes_in_lines(unit, changes):
+                console.print(text, highlight=False, soft_wrap=True)
 
 
 def _remarks(work: "Assignment") -> Iterator[str]:

@@ -7,41 +7,95 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from .. import course
 from ..client.marker import Marker, MarkerRefused, MarkerStopped, stopped_at
 from ..client.requests import Device
 from ..course.settings import BadSettings, Settings
+from ..exports.gradescope import Visibility
 from ..report import Report
 from .isolation import Require, Trust, asked
-from .saying import OUR_FAULT, aside, json_line, refuse, remark, results
+from .result_files import NoSuchOutput, ResultFiles
+from .saying import OUR_FAULT, TOO_LOW, aside, json_line, refuse, remark, results
 
 _TRIES = 2
 """Per file, if the marking process ends while marking it: something else may have ended it."""
 
 
+def _print_schema(asked: bool) -> None:
+    if asked:
+        from ..exports.json_schema import schema
+
+        typer.echo(schema(Report), nl=False)
+        raise typer.Exit
+
+
 def mark(
     notebooks: Annotated[list[Path], typer.Argument(help="Notebook files, under any name.")],
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML, for CI systems.")] = None,
+    gradescope: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write Gradescope's results.json, for one notebook.")
+    ] = None,
+    hidden_visibility: Annotated[
+        Visibility, typer.Option(help="Who sees on Gradescope what comes of hidden graders.")
+    ] = "visible",
+    fail_under: Annotated[
+        float | None,
+        typer.Option(metavar="PERCENT", min=0, max=100, help="Exit with code 3 if a notebook has less of its points."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but what is wrong.")] = False,
     device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
     require_isolation: Require = None,
     trust_submissions: Trust = False,
+    schema: Annotated[
+        bool,
+        typer.Option("--schema", is_eager=True, callback=_print_schema, help="Print the JSON Schema of a line."),
+    ] = False,
 ) -> None:
-    """Mark notebook files, without a gradebook: one JSON object a line on stdout."""
+    """Mark notebook files, without a gradebook: one JSON object a line on stdout.
+
+    Exit code 1: a file could not be read, or a grader of ours failed. 2: nothing could be done, or the run ended early.
+    3: see --fail-under.
+    """
     if not course.unit_names():
         refuse("Nothing is built yet: run `autograder build` first.")
-    our_fault = False
+    files = ResultFiles(junit, gradescope, hidden_visibility)
+    done: list[Report] = []
     try:
+        files.check(notebooks)
         settings = asked(require_isolation, trust_submissions)
-        for number, report in enumerate(_reports(notebooks, device, settings), start=1):
-            with results():
-                sys.stdout.buffer.write(json_line(report))
-            our_fault = our_fault or report.status == "grader_error"
-            if aside.is_terminal and len(notebooks) > 1:
-                remark(f"{number} of {len(notebooks)}: {notebooks[number - 1]}")
-    except (BadSettings, MarkerRefused, MarkerStopped) as reason:
+        for report in _reports(notebooks, device, settings):
+            done.append(replace(report, cells=[]))  # no file says what cells printed, which may be much
+            if not quiet:
+                with results():
+                    sys.stdout.buffer.write(json_line(report))
+                if aside.is_terminal and len(notebooks) > 1:
+                    remark(f"{len(done)} of {len(notebooks)}: {notebooks[len(done) - 1]}")
+        files.write(done)
+    except (NoSuchOutput, BadSettings, MarkerRefused, MarkerStopped) as reason:
         refuse(reason)
-    if our_fault:
-        raise typer.Exit(OUR_FAULT)
+    if code := _exit_code(done, fail_under):
+        raise typer.Exit(code)
+
+
+def _exit_code(reports: Sequence[Report], fail_under: float | None) -> int:
+    """Says what is wrong, and returns the code for it; what is no result counts before what is too low."""
+    code = 0
+    for report in reports:
+        if report.is_result and fail_under is not None and _percent(report) < fail_under:
+            remark(f"{report.notebook}: {_percent(report):g} % of the points, less than {fail_under:g}.")
+            code = code or TOO_LOW
+    for report in reports:
+        if not report.is_result:
+            remark(f"{report.notebook}: {report.message or 'A grader of ours failed: its report says where.'}")
+            code = OUR_FAULT
+    return code
+
+
+def _percent(report: Report) -> float:
+    """Rounded, so that nine tenths of the points are 90."""
+    return round(100 * report.score / report.max_score, 6) if report.max_score else 0.0
 
 
 def _reports(notebooks: Sequence[Path], device: Device, settings: Settings) -> Iterator[Report]:
@@ -54,7 +108,7 @@ def _reports(notebooks: Sequence[Path], device: Device, settings: Settings) -> I
     try:
         ready = marker.ready
         for notebook in notebooks:
-            for tries_left in reversed(range(_TRIES)):
+            for _ in range(_TRIES):
                 try:
                     report = marker.mark_file(notebook)
                     break
@@ -62,8 +116,6 @@ def _reports(notebooks: Sequence[Path], device: Device, settings: Settings) -> I
                     report = stopped_at(str(notebook), stopped, ready)
                     marker.close()
                     marker = Marker(device, settings, private=private)
-                    if not tries_left:
-                        remark(f"{notebook}: {stopped}")
             yield report
     finally:
         marker.close()

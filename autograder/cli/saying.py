@@ -33,7 +33,7 @@ class _Console(Console):
 console = _Console()
 aside = _Console(stderr=True)
 
-OUR_FAULT, REFUSED = 1, 2
+OUR_FAULT, REFUSED, TOO_LOW = 1, 2, 3
 _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 _ENDING_SECONDS = 5
@@ -43,7 +43,7 @@ _UNPRINTABLE = re.compile("[^\\x20-\\x7e]")
 
 def shown(text: object) -> Text:
     """Anyone's text, line by line, made safe for a terminal."""
-    return Text("\n".join(map(notebook.printable, str(text).split("\n"))))
+    return Text(notebook.printable_lines(str(text)))
 
 
 def json_line(value: Any) -> bytes:
@@ -79,12 +79,29 @@ def results() -> Iterator[None]:
         raise OutputLost(f"The results could not be written to the end: {error.strerror}.") from None
 
 
+_begun: list[bool] = []
+
+
+@contextlib.contextmanager
+def of_typer() -> Iterator[None]:
+    """Around typer: help and the like that cannot be written end in a sentence too."""
+    try:
+        yield
+    except OSError as error:
+        if _begun:  # then it is a command's, and a fault of ours
+            raise
+        _forget(sys.stdout.fileno())
+        remark(f"The text could not be written to the end: {error.strerror}.", style="red")
+        sys.exit(REFUSED)
+
+
 @contextlib.contextmanager
 def ending_in_a_sentence() -> Iterator[None]:
     """Around a whole command: a signal that ends it raises KeyboardInterrupt once, and no traceback is shown."""
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
+    _begun.append(True)
     try:
         yield
     except KeyboardInterrupt:

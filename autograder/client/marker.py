@@ -104,8 +104,10 @@ class Marker:
 
     def mark_file(self, path: Path, unit: str | None = None, *, name: str | None = None) -> Report:
         """The report on a notebook file, under this name or else the path as it is given."""
-        file = read_at(path)
-        return self.mark(name or str(path), file.content, unit, digest=file.digest)
+        file, name = read_at(path), name or str(path)
+        if not file.is_read:
+            return without_marks(in_utf8(name), "unreadable", str(file.content), self.ready)
+        return self.mark(name, file.content, unit, digest=file.digest)
 
     def mark_candidate(self, unit: str, kind: CandidateKind, name: str = "") -> Report:
         """The report on an answer that the kit knows."""

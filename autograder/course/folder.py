@@ -28,7 +28,9 @@ def folder() -> Path:
         found = _CHECKOUT
     if found is None:
         where = f"{VARIABLE} names {named}" if named else f"this is {Path.cwd()}"
-        raise NoCourse(f"There is no course here: {where}, and neither it nor a folder above it has an {FILE}.")
+        raise NoCourse(
+            f"There is no course here: {where}, and neither it nor a folder above it has an {FILE} that you may read."
+        )
     package = found / "autograder" / "__init__.py"
     if found != _CHECKOUT and package.is_file():
         raise NoCourse(
@@ -48,4 +50,11 @@ def use(start: Path) -> None:
 
 def _outermost(start: Path) -> Path | None:
     start = start.resolve()
-    return next((place for place in reversed([start, *start.parents]) if (place / FILE).is_file()), None)
+    return next((place for place in reversed([start, *start.parents]) if _is_course(place)), None)
+
+
+def _is_course(place: Path) -> bool:
+    try:
+        return (place / FILE).is_file()
+    except PermissionError:  # to pass through the folder
+        return False

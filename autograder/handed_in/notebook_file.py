@@ -20,6 +20,8 @@ class NotebookFile:
     """Damaged where there is no file of a sensible size."""
     digest: str = ""
     """SHA-256 of the whole file, in hexadecimal digits; empty where there is nothing to mark."""
+    is_read: bool = True
+    """Whether there is a file, and it could be read."""
 
 
 def read_in(folder: OpenedFolder, name: str) -> NotebookFile:
@@ -43,8 +45,10 @@ def read_at(path: Path) -> NotebookFile:
 def unreadable(error: Exception) -> NotebookFile:
     """A file that cannot be opened or read, or whose folder cannot."""
     if isinstance(error, NotAFile | NotADirectoryError):
-        return _damaged("This is not a regular file. Hand in the notebook itself, not a link or a folder.")
-    return _damaged(f"The file cannot be read: {getattr(error, 'strerror', None) or error}.")
+        sentence = "This is not a regular file. Hand in the notebook itself, not a link or a folder."
+    else:
+        sentence = f"The file cannot be read: {getattr(error, 'strerror', None) or error}."
+    return NotebookFile(Damaged(sentence), is_read=False)
 
 
 def _damaged(sentence: str) -> NotebookFile:

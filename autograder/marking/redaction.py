@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ..course.folder import folder
-from ..notebook import printable
+from ..notebook import printable_lines
 from ..report import CellReport, ExerciseReport
 
 _NAME = r"[\w.@+~%-]"
@@ -20,10 +20,20 @@ _USUAL = (
 )
 _TOP = "|".join([_USUAL, *(re.escape(place.name) for place in Path("/").iterdir())])
 """What a path of some machine, or of this one, begins with."""
+
+
+def _home() -> Path:
+    """The home directory; in a container its user may have none, and then `/`."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/")
+
+
 _OWN = sorted(
     {
         str(place)
-        for place in (folder(), Path.home(), Path(sys.prefix), Path(sys.base_prefix), Path(tempfile.gettempdir()))
+        for place in (folder(), _home(), Path(sys.prefix), Path(sys.base_prefix), Path(tempfile.gettempdir()))
         if len(place.parts) > 2  # `/root` alone is too short to be known for a path wherever it stands
     },
     key=len,
@@ -73,8 +83,7 @@ def cells(reports: Sequence[CellReport]) -> list[CellReport]:
 def readable(message: str) -> str:
     """A message without absolute paths and without end."""
     try:
-        shown = "\n".join(map(printable, message[:_LONGEST_MESSAGE].expandtabs().split("\n")))
-        return without_folders(shown)
+        return without_folders(printable_lines(message[:_LONGEST_MESSAGE].expandtabs()))
     except Exception:  # a fault of ours costs the sentence alone
         traceback.print_exc()
         return ""

@@ -1,6 +1,9 @@
 """From what the graders found to an exercise's mark. Pure arithmetic on verdicts."""
 
 from collections.abc import Sequence
+from functools import partial
+
+from msgspec.structs import replace
 
 from .. import course
 from ..compare import complaints
@@ -79,7 +82,7 @@ def _cut(test: TestReport, verdict: Verdict, by: float) -> TestReport:
     """The same where the exercise gives no more than half of its points; what that is for says so."""
     why = verdict.grader.is_essential and verdict.outcome != "passed"
     message = complaints.halves_the_points(test.message) if why else test.message
-    return TestReport(test.name, test.outcome, test.points * by, message)
+    return replace(test, points=test.points * by, message=message)
 
 
 def _status(verdicts: Sequence[Verdict], cell: CellReport | None) -> ExerciseStatus:
@@ -111,15 +114,16 @@ def _seen_everywhere(verdicts: Sequence[Verdict]) -> str:
 def _test(verdict: Verdict, worth: float, *, value_passed: bool, forbidden: bool, told: str) -> TestReport:
     """worth: the points that a weight of 1 stands for. told: what need not be said again."""
     grader = verdict.grader
+    report = partial(TestReport, grader.name, max_points=round(grader.points * worth, 4), public=grader.is_public)
     if verdict.outcome != "passed":
         seen = verdict.seen.removeprefix(told)
         points = 0.0 if forbidden else _share(verdict) * grader.points * worth
-        return TestReport(grader.name, verdict.outcome, points, f"{grader.statement} {seen}".strip())
+        return report(verdict.outcome, points, f"{grader.statement} {seen}".strip())
     if forbidden:
-        return TestReport(grader.name, "withheld", 0.0, grader.statement)
+        return report("withheld", 0.0, grader.statement)
     if grader.is_property and not value_passed:
-        return TestReport(grader.name, "withheld", 0.0, f"{grader.statement} {_COUNTS_ONCE}")
-    return TestReport(grader.name, "passed", grader.points * worth, grader.statement)
+        return report("withheld", 0.0, f"{grader.statement} {_COUNTS_ONCE}")
+    return report("passed", grader.points * worth, grader.statement)
 
 
 def _after(uses_wrong: Sequence[str], status: ExerciseStatus) -> str:

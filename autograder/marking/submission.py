@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import torch
+from msgspec.structs import replace
 
 from .. import catalogue, course, notebook
 from ..client.requests import MarkNotebook
@@ -25,6 +26,7 @@ from ..student.sandboxed import SandboxedNotebook
 from . import redaction, scoring
 from .examiner import Examiner, Finding, candidate_bench
 from .whereabouts import with_whereabouts
+from .written_questions import written_questions
 
 _MOST_NAMED = 5
 
@@ -77,7 +79,8 @@ class Desk:
             is_value = partial(self.examiner.is_value, unit.name)
             exercises = with_whereabouts(unit.name, exercises, code, cells, is_value)
         said = joined(self._of_another_unit(parsed, unit, exercises), _of_failed(outcomes))
-        return self._report(submission, unit, exercises, outcomes, said)
+        report = self._report(submission, unit, exercises, outcomes, said)
+        return replace(report, written=written_questions(parsed, unit))
 
     def _of_another_unit(
         self, parsed: notebook.RawNotebook, unit: course.Unit, exercises: Sequence[ExerciseReport]

@@ -47,6 +47,7 @@ def guard() -> None:
     BaseConverter.init_assignment = _init_assignment
     GenerateAssignment.init_destination = _init_destination
     Autograde.init_notebooks = _init_notebooks
+    Autograde.convert_notebooks = _convert_notebooks
 
 
 def _format(self: Any, record: logging.LogRecord) -> str:
@@ -115,9 +116,14 @@ def _init_destination(self: Any, assignment_id: str, student_id: str) -> bool:
 
 
 def _init_notebooks(self: Any) -> None:
-    """Finds the notebooks to mark: those of students, and of names that may become students."""
+    """Finds the notebooks to mark: those of students, and of names that may become students.
+
+    A folder in which no notebook has its name is left alone, with the mark that it has: nbgrader would take it apart.
+    """
     BaseConverter.init_notebooks(self)
     is_student = may_be_graded(self.coursedir)
+    named = _notebook_names(self.coursedir)
+    self._not_named = []
     pattern = self._format_source("(?P<assignment_id>.*)", "(?P<student_id>.*)", escape=True)
     for path in list(self.assignments):
         found = re.match(pattern, path, re.DOTALL)
@@ -125,8 +131,34 @@ def _init_notebooks(self: Any) -> None:
         if not is_student(student):
             del self.assignments[path]
             self.log.error("Not graded: %s. A new student's id has %s. Rename the folder.", printable(student), RULE)
+        elif not named & (names := {Path(notebook).name for notebook in self.assignments[path]}):
+            del self.assignments[path]
+            self._not_named.append(student)
+            self.log.error(
+                "Not graded: %s. There is no %s, only %s. Rename it, or use `autograder grade`, which takes any name.",
+                *map(printable, (student, " or ".join(sorted(named)), ", ".join(sorted(names)))),
+            )
     if not self.assignments:
-        raise NbGraderException(f"Nobody to grade: a new student's id has {RULE}.")
+        raise NbGraderException("Nobody to grade: the lines above say why.")
+
+
+def _convert_notebooks(self: Any) -> None:
+    """Marks them, and ends as nbgrader does where somebody was not graded."""
+    BaseConverter.convert_notebooks(self)
+    if self._not_named:
+        raise NbGraderException(f"{len(self._not_named)} not graded: the lines above say why.")
+
+
+def _notebook_names(directory: CourseDirectory) -> set[str]:
+    """The files that the gradebook knows for the assignment."""
+    unit = directory.assignment_id
+    with Gradebook(directory.db_url, directory.course_id) as gradebook:
+        try:
+            return {f"{notebook.name}.ipynb" for notebook in gradebook.find_assignment(unit).notebooks}
+        except MissingEntry:
+            sentence = f"The gradebook has no `{unit}`: run `nbgrader generate_assignment {unit}` first."
+    directory.log.error(sentence)
+    raise NbGraderException(sentence)
 
 
 def _read(folder: Path, name: str, limit: int) -> bytes | None:

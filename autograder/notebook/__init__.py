@@ -147,6 +147,11 @@ def printable(name: str) -> str:
     return "".join(character if is_visible(character) else "\N{REPLACEMENT CHARACTER}" for character in name)
 
 
+def printable_lines(text: str) -> str:
+    """Anyone's text, made printable line by line: XML, JSON and terminals can hold every character that is left."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 def is_visible(character: str) -> bool:
     """Whether a character shows: controls and joiners do not, nor do those that Unicode calls ignorable."""
     return character.isprintable() and not _INVISIBLE.fullmatch(character)

@@ -12,12 +12,13 @@ DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/random")
 
 
 def landlock_version() -> int:
-    """The version of Landlock's interface that the kernel has; 0 where it has none."""
+    """The version of Landlock's interface that the kernel has; 0 where it has none, or a container's filter refuses."""
     try:
         import landlockpy
-    except ImportError:
+
+        return landlockpy.abi_version()
+    except (ImportError, OSError):
         return 0
-    return landlockpy.abi_version() if landlockpy.supported() else 0
 
 
 def restrict(
