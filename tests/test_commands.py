@@ -267,7 +267,7 @@ def test_a_line_of_the_roster_without_an_id_is_named(tmp_path):
     with pytest.raises(BadRoster, match="has no id in line 3: give one"):
         roster.read(tmp_path / "roster.csv")
     (tmp_path / "roster.csv").write_text("id,first_name\nada,Ada\n\n,\nbo,Bo\n")
-    assert [student.id for student in roster.read(tmp_path / "roster.csv")] == ["ada", "bo"]
+    assert [student.id for student in roster.read(tmp_path / "roster.csv").students] == ["ada", "bo"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ PACKAGE = REPOSITORY / "autograder"
 # From the top down. Rooms on one floor do not import each other.
 FLOORS = [
     {"cli"},
-    {"class_report"},
+    {"class_report", "lms"},
     {"classroom", "build", "proof", "nbgrader_plugin"},
     {"marking", "gradebook", "exports"},
     {"client", "catalogue", "graders", "diagnosis", "feedback"},
@@ -53,7 +53,7 @@ def test_imports_point_down(path):
         assert other == room or HEIGHT[other] < HEIGHT[room], f"{room} imports {other}"
 
 
-@pytest.mark.parametrize("room", ["nbgrader_plugin", "classroom", "class_report", "cli", "client", "gradebook"])
+@pytest.mark.parametrize("room", ["nbgrader_plugin", "classroom", "class_report", "cli", "client", "gradebook", "lms"])
 def test_clients_import_neither_torch_nor_pytest(room):
     """formgrader imports the plugin into the Jupyter server, where torch must not be imported and forked."""
     import subprocess

@@ -26,9 +26,9 @@ from autograder.gradebook import roster
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory, nbgrader_api
 from autograder.gradebook.roster import BadRoster
+from autograder.gradebook.spreadsheet import text
 from autograder.gradebook.time_stamp import time_in
 from autograder.handed_in.student_id import can_be_id
-from autograder.nbgrader_plugin.grades_csv import text
 from tests import RELEASE, REPOSITORY, SOURCE
 
 from . import nbgrader_command
@@ -64,7 +64,7 @@ def test_nothing_else_may_be_an_id(name, tmp_path):
         (tmp_path / "roster.csv").write_text(f'id\nada\n"{name}"\n')
         with pytest.raises(BadRoster, match="An id has letters and digits of any script"):
             roster.read(tmp_path / "roster.csv")
-        assert [one.id for one in roster.read(tmp_path / "roster.csv", {name})] == ["ada", name]
+        assert [one.id for one in roster.read(tmp_path / "roster.csv", {name}).students] == ["ada", name]
 
 
 @given(st.text(max_size=8))

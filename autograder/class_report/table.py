@@ -3,7 +3,7 @@
 import csv
 import io
 
-from ..nbgrader_plugin.grades_csv import text
+from ..gradebook.spreadsheet import text
 from .shape import CellFigures, ClassReport, Row
 
 _COLUMNS = ("student", "name", "status", "late_minutes", "raw_score", "late_penalty", "score", "max_score")

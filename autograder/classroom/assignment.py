@@ -7,13 +7,13 @@ from typing import Any
 
 from .. import course, notebook
 from ..course.folder import folder
-from ..gradebook import class_gradebook, roster
+from ..gradebook import roster
+from ..gradebook.class_list import ROSTER, class_list
 from ..gradebook.course_directory import course_directory
 from ..handed_in.opened_folder import is_one_name
 from ..handed_in.student_id import RULE, can_be_id
 from .hand_in import HandIn, Submissions
 
-ROSTER = "roster.csv"
 _NO_FOLDER = "the gradebook has this id, which cannot be a folder's name. Give the student another one."
 
 
@@ -47,13 +47,15 @@ class Assignment:
     """What is among the submissions and was not looked at, because it is not STUDENT/UNIT/."""
     not_on_roster: list[str]
     """Students who are in the class only because they handed in, although there is a roster."""
+    about_roster: tuple[str, ...]
+    """What to say about how the roster was read."""
 
 
-def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: Path | None) -> Assignment:
-    """Who is in the class and what they handed in.
+def assignment(
+    unit_name: str, root: Path, submitted: Path | None, roster_file: Path | None, id_column: str | None = None
+) -> Assignment:
+    """Who is in the class and what they handed in: everyone in the class list, and everyone who handed in.
 
-    The roster is the given file, else ROOT/roster.csv, else the gradebook's students; everyone who handed in belongs to
-    the class too.
     Raises UnknownUnit, UnusableUnit, NothingToGrade, BadRoster and CourseProblem.
     """
     root = root.resolve()
@@ -73,11 +75,10 @@ def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: 
         handed_in = submissions.students()
     except OSError as error:
         raise NothingToGrade(f"The folder of submissions {submitted} cannot be read: {error.strerror}.") from None
-    enrolled, assignments = class_gradebook.students_and_assignments(root)
-    roster_file = roster_file or (root / ROSTER if roster.is_filled_in(root / ROSTER) else None)
-    students = roster.read(roster_file, {student.id for student in enrolled}) if roster_file else enrolled
+    listed = class_list(root, roster_file, id_column)
+    students = listed.roster.students
     known = {student.id for student in students}
-    of_old = known | {student.id for student in enrolled}
+    of_old = known | listed.enrolled
     new = [name for name in handed_in if name not in known]
     refused = [
         *(NotGraded(student.id, _NO_FOLDER) for student in students if not is_one_name(student.id)),
@@ -100,8 +101,9 @@ def assignment(unit_name: str, root: Path, submitted: Path | None, roster_file: 
         students,
         [submissions.hand_in(student.id) for student in students],
         [NotGraded(notebook.printable(one.name), one.reason) for one in refused],
-        submissions.passed_over({*course.unit_names(), *assignments}),
-        new if roster_file else [],
+        submissions.passed_over({*course.unit_names(), *listed.assignments}),
+        new if listed.has_file else [],
+        listed.roster.remarks,
     )
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from .. import course
 from ..course.folder import VARIABLE, folder
 from ..gradebook.class_gradebook import ClassGradebook, said_in_a_sentence
+from ..gradebook.class_list import ROSTER
 from ..gradebook.course_directory import SETTINGS, course_directory
 from ..gradebook.roster import TEMPLATE
-from .assignment import ROSTER
 
 KINDS = (course.SOURCE, course.RELEASE)
 _EVERYONE = 0o777  # nbgrader's exchange: students' accounts write into it

@@ -7,7 +7,10 @@ import typer
 
 from .. import __version__
 from .build import build
+from .export import export
+from .feedback_zip import feedback_zip
 from .grade import grade
+from .import_ import import_
 from .mark import mark
 from .matrix import matrix
 from .new_course import new_course
@@ -38,12 +41,15 @@ def about(
 
 
 app.command()(ending_in_a_sentence()(build))
+app.command()(ending_in_a_sentence()(export))
+app.command()(ending_in_a_sentence()(feedback_zip))
 app.command()(ending_in_a_sentence()(grade))
+app.command("import")(ending_in_a_sentence()(import_))
 app.command()(ending_in_a_sentence()(mark))
 app.command()(ending_in_a_sentence()(matrix))
 app.command()(ending_in_a_sentence()(new_course))
-app.command()(ending_in_a_sentence()(upgrade_course))
 app.command()(ending_in_a_sentence()(report))
+app.command()(ending_in_a_sentence()(upgrade_course))
 
 
 def main() -> None:

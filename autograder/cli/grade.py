@@ -16,14 +16,13 @@ from ..course import version
 from ..course.folder import folder, use
 from ..course.settings import BadSettings
 from .isolation import Require, Trust, asked
-from .saying import aside, console, json_line, refuse, remark, results, shown
+from .roster import Course, IdColumn, RosterFile
+from .saying import aside, console, json_line, refuse, remark, results, short, shown, some
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import, and `autograder mark` and `--help` do not need it
     from ..classroom.assignment import Assignment
     from ..classroom.grade import ClassResult
     from ..classroom.preview import Change
-
-_MOST_NAMED = 20
 
 
 def _print_schema(asked: bool) -> None:
@@ -40,9 +39,8 @@ def grade(
     submitted: Annotated[
         Path | None, typer.Option(help="Submissions, as STUDENT/UNIT/UNIT.ipynb; COURSE/submitted if not given.")
     ] = None,
-    roster: Annotated[
-        Path | None, typer.Option(help="A CSV file with a column id; COURSE/roster.csv where there is one.")
-    ] = None,
+    roster: RosterFile = None,
+    id_column: IdColumn = None,
     markers: Annotated[
         int, typer.Option("--markers", "--workers", min=1, help="Marking processes side by side.")
     ] = processors.count(),
@@ -51,12 +49,7 @@ def grade(
     regrade: Annotated[
         bool, typer.Option("--regrade", help="Mark everyone again, even what is already graded.")
     ] = False,
-    course_folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--course", help="The class's folder, with submissions and gradebook; the default: the course's own."
-        ),
-    ] = None,
+    course_folder: Course = None,
     require_isolation: Require = None,
     trust_submissions: Trust = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a student, and no table.")] = False,
@@ -81,7 +74,8 @@ def grade(
         settings = asked(require_isolation, trust_submissions)
         if course_folder:
             use(course_folder)
-        work = assignment(unit, course_folder or folder(), submitted, roster)
+        ids = id_column or settings.roster.id_column
+        work = assignment(unit, course_folder or folder(), submitted, roster, ids)
         if dry_run:
             changes = preview(work, device=device, settings=settings, markers=markers)
             _print_changes(unit, changes, as_json=as_json)
@@ -141,8 +135,8 @@ def _closing(result: "ClassResult", class_report: str) -> Iterator[str]:
         yield f"Unchanged since they were graded, and left alone: {alone}. `--regrade` marks them again."
     if result.waiting:
         yield f"Answers for a person to read, in formgrader: {result.waiting}. Until then they count 0."
-    yield f"Gradebook: {_short(result.gradebook)}"
-    yield f"Feedback pages: {_short(result.pages)}"
+    yield f"Gradebook: {short(result.gradebook)}"
+    yield f"Feedback pages: {short(result.pages)}"
     yield f"Class report: {class_report}"
 
 
@@ -163,31 +157,23 @@ def _print_changes(unit: str, changes: "list[Change]", *, as_json: bool) -> None
 
 def _remarks(work: "Assignment") -> Iterator[str]:
     """What an instructor has to know about who is in the class and what was handed in."""
+    yield from work.about_roster
     if work.passed_over:
         yield (
-            f"NOT LOOKED AT in {_short(work.submitted)}: {_some(work.passed_over)}. "
+            f"NOT LOOKED AT in {short(work.submitted)}: {some(work.passed_over)}. "
             "A submission is STUDENT/UNIT/UNIT.ipynb; put it there, or take it out."
         )
     if work.not_on_roster:
-        yield f"NOT ON THE ROSTER, and graded all the same: {_some(work.not_on_roster)}."
+        yield f"NOT ON THE ROSTER, and graded all the same: {some(work.not_on_roster)}."
     if not version.is_the_courses(work.unit.name, work.root):
         yield (
-            f"{_short(work.root)} keeps {work.unit.name} as it was given out, and this version of the kit has another: "
+            f"{short(work.root)} keeps {work.unit.name} as it was given out, and this version of the kit has another: "
             "marked are the exercises that the folder has, at its points. `autograder upgrade-course "
-            f"{_short(work.root)} {work.unit.name}` brings the new one, as long as nothing of it is graded."
+            f"{short(work.root)} {work.unit.name}` brings the new one, as long as nothing of it is graded."
         )
     if not (work.root / "nbgrader_config.py").is_file():
         yield (
-            f"{_short(work.root)} has no nbgrader_config.py: nbgrader's own commands, and formgrader, would run "
-            f"submissions there without isolation. `autograder upgrade-course {_short(work.root)} {work.unit.name}` "
+            f"{short(work.root)} has no nbgrader_config.py: nbgrader's own commands, and formgrader, would run "
+            f"submissions there without isolation. `autograder upgrade-course {short(work.root)} {work.unit.name}` "
             "gives it one."
         )
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
-
-
-def _short(path: Path) -> str:
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

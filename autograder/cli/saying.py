@@ -11,7 +11,8 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -38,6 +39,8 @@ _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if 
 
 _ENDING_SECONDS = 5
 
+_MOST_NAMED = 20
+
 _UNPRINTABLE = re.compile("[^\\x20-\\x7e]")
 
 
@@ -50,6 +53,17 @@ def json_line(value: Any) -> bytes:
     """One JSON object on a line, with every unprintable character escaped as its number."""
     text = msgspec.json.encode(value).decode()
     return _UNPRINTABLE.sub(_as_number, text).encode() + b"\n"
+
+
+def some(names: Sequence[str]) -> str:
+    """The names in a sentence: the first twenty, and how many more there are."""
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
+
+
+def short(path: Path) -> str:
+    """A path, from the working directory if it is in there."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def refuse(sentence: object) -> NoReturn:

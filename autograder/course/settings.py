@@ -1,4 +1,4 @@
-"""How submissions are run: what autograder.toml says."""
+"""How submissions are run, and the roster is read: what autograder.toml says."""
 
 import tomllib
 from pathlib import Path
@@ -26,12 +26,20 @@ class Isolation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     trust_submissions: bool = False
 
 
+class RosterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the class's roster is read."""
+
+    id_column: str | None = None
+    """The column with the students' ids; None for the first that can name a folder."""
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Everything in the file."""
 
     isolation: Isolation
     limits: Limits
     pages: PageLimits = PageLimits()
+    roster: RosterSettings = RosterSettings()
     check: str = CHECK
     """What the module is called that students get, and import `check` from."""
     forbids: tuple[str, ...] = ()

@@ -91,6 +91,10 @@ class Entry:
         """By grade cell; None where a person has to mark."""
         return {name: grade.auto_score for name, grade in self._grades.items()}
 
+    def waiting(self) -> list[str]:
+        """The grade cells that a person has still to mark: written answers, and where our own fault left no mark."""
+        return [n for n, grade in self._grades.items() if grade.needs_manual_grade and grade.manual_score is None]
+
     def put(self, notebook: Any, report: Report, timestamp: datetime | None) -> None:
         """Takes the scores and comments from the marked notebook, by nbgrader's rules; what people gave is kept.
 

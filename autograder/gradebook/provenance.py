@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import Column, MetaData, String, Table, Text
+from sqlalchemy import Column, MetaData, String, Table, Text, inspect
 from sqlalchemy.engine import Engine
 from sqlalchemy.orm import Session
 
@@ -62,6 +62,11 @@ def of(report: Report, page: str) -> Provenance:
 def make_table(engine: Engine) -> None:
     """Makes the table if it is not there."""
     _METADATA.create_all(engine)
+
+
+def is_kept(session: Session) -> bool:
+    """Whether the gradebook has the table: `nbgrader` alone makes none."""
+    return bool(inspect(session.get_bind()).has_table(TABLE.name))
 
 
 def find(session: Session, submitted_notebook: str) -> Provenance | None:

@@ -7,10 +7,10 @@ from typing import Any
 from nbgrader.api import MissingEntry
 from nbgrader.plugins import CsvExportPlugin
 
+from ..gradebook.spreadsheet import number, text
+
 _COLUMNS = ("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email")
 _FIGURES = ("raw_score", "late_submission_penalty", "score", "max_score")
-# What spreadsheets take for the beginning of a formula, including the wide forms of East Asian scripts.
-_BEGINS_FORMULA = tuple("=+-@|%\t\r\uff1d\uff0b\uff0d\uff20")
 
 
 class GradesCsv(CsvExportPlugin):
@@ -32,12 +32,6 @@ class GradesCsv(CsvExportPlugin):
                         table.writerow(_row(gradebook, assignment, student))
 
 
-def text(value: object) -> str:
-    """The value as text for a spreadsheet, with an apostrophe before what could begin a formula."""
-    written = "" if value is None else str(value)
-    return f"'{written}" if written.lstrip(" \n\v\f").startswith(_BEGINS_FORMULA) else written
-
-
 def _row(gradebook: Any, assignment: Any, student: Any) -> list[object]:
     """The student's row for the assignment; zeros if nothing was handed in."""
     try:
@@ -48,4 +42,5 @@ def _row(gradebook: Any, assignment: Any, student: Any) -> list[object]:
         timestamp, raw, penalty = submission.timestamp, submission.score, submission.late_submission_penalty
     person = (student.id, student.last_name, student.first_name, student.email)
     texts = [text(value) for value in (assignment.name, assignment.duedate, timestamp, *person)]
-    return [*texts, raw, penalty, max(0.0, raw - penalty), assignment.max_score]
+    figures = (raw, penalty, max(0.0, raw - penalty), assignment.max_score)
+    return [*texts, *(float(number(points)) for points in figures)]

@@ -1,0 +1,94 @@
+"""`autograder export`."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .. import course
+from ..course import settings
+from ..course.folder import folder, use
+from .roster import Course, IdColumn, RosterFile
+from .saying import refuse, remark, results, short, some
+
+if TYPE_CHECKING:  # nbgrader takes seconds to import
+    from ..lms.tables import ClassMarks, Table
+
+_MODE = 0o644
+
+
+class Format(StrEnum):
+    """Whose table it is to be."""
+
+    CSV = "csv"
+    CANVAS = "canvas"
+    MOODLE = "moodle"
+
+
+def export(
+    units: Annotated[list[str], typer.Argument(help="The units, e.g. self_attention.")],
+    form: Annotated[
+        Format, typer.Option("--format", help="For a spreadsheet, Canvas's gradebook, or Moodle's grades.")
+    ] = Format.CSV,
+    output: Annotated[Path | None, typer.Option(help="The file to write; stdout if not given.")] = None,
+    assignment: Annotated[
+        list[str] | None, typer.Option(help="UNIT=COLUMN: the unit's assignment among Canvas's columns.")
+    ] = None,
+    roster: RosterFile = None,
+    id_column: IdColumn = None,
+    course_folder: Course = None,
+) -> None:
+    """Write the marks in the gradebook as a table: of each exercise and written question, or for Canvas or Moodle."""
+    from ..classroom import whole_files
+    from ..gradebook.course_directory import CourseProblem
+    from ..gradebook.marks import NoMarks
+    from ..gradebook.roster import BadRoster
+    from ..gradebook.spreadsheet import as_csv
+    from ..lms.class_marks import class_marks
+    from ..lms.tables import NoTable
+
+    try:
+        if course_folder:
+            use(course_folder)
+        ids = id_column or settings.load().roster.id_column
+        names = _assignments(assignment or [], units)
+        marks = class_marks((course_folder or folder()).resolve(), list(dict.fromkeys(units)), roster, ids)
+        table = _table(form, marks, names)
+        written = as_csv(table.rows).encode("utf-8", "replace")
+        if output:
+            whole_files.write(output, written, _MODE)
+    except (course.UnknownUnit, settings.BadSettings, NoMarks, BadRoster, CourseProblem, NoTable) as reason:
+        refuse(reason)
+    except OSError as error:
+        refuse(f"The file {output} cannot be written: {error.strerror}.")
+    if not output:
+        with results():
+            sys.stdout.buffer.write(written)
+    for sentence in (*marks.roster.remarks, *table.remarks):
+        remark(sentence)
+    if output:
+        remark(f"Written: {short(output.resolve())}, {len(marks.roster.students)} students.")
+    if table.without:
+        remark(f"NOT ON THE ROSTER, and left out: {some(table.without)}.")
+        raise typer.Exit(1)
+
+
+def _assignments(given: list[str], units: list[str]) -> dict[str, str]:
+    """By unit, the column that was named for it."""
+    found = dict(one.partition("=")[::2] for one in given)
+    for unit, column in found.items():
+        if unit not in units or not column:
+            refuse(f"`--assignment {unit}={column}` is not UNIT=COLUMN, with one of the units that are exported.")
+    return found
+
+
+def _table(form: Format, marks: "ClassMarks", assignments: dict[str, str]) -> "Table":
+    from ..lms import tables
+
+    if form == Format.CANVAS:
+        return tables.for_canvas(marks, assignments)
+    if assignments:
+        refuse("`--assignment` names columns of Canvas's: it goes with `--format canvas`.")
+    return tables.for_moodle(marks) if form == Format.MOODLE else tables.for_spreadsheet(marks)

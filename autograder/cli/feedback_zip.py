@@ -1,0 +1,58 @@
+"""`autograder feedback-zip`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .. import course
+from ..course.folder import folder, use
+from .roster import Course
+from .saying import console, refuse, remark, results, short, shown, some
+
+
+def feedback_zip(
+    unit: Annotated[str, typer.Argument(help="The unit, e.g. self_attention.")],
+    output: Annotated[
+        Path | None, typer.Option(help="The file to write; COURSE/feedback/UNIT.zip if not given.")
+    ] = None,
+    course_folder: Course = None,
+) -> None:
+    """Pack the feedback pages for Canvas or Moodle, whichever the submissions were imported from."""
+    from ..gradebook import marks
+    from ..gradebook.course_directory import CourseProblem, course_directory
+    from ..lms import imported
+    from ..lms.feedback_zip import pack
+
+    try:
+        if course_folder:
+            use(course_folder)
+        root = (course_folder or folder()).resolve()
+        (of_unit,) = marks.of_units(root, [unit])
+        origins = imported.origins(root, unit)
+        if not origins:
+            refuse(
+                f"No submissions of {unit} were imported, so Canvas's or Moodle's names for them are not known: "
+                f"`autograder import {unit} ZIP` comes first."
+            )
+        output = output or root / "feedback" / f"{unit}.zip"
+        done = pack(output, course_directory(root), of_unit, origins)
+    except (course.UnknownUnit, marks.NoMarks, CourseProblem, imported.BadRecord) as reason:
+        refuse(reason)
+    except OSError as error:
+        refuse(f"The zip file {output} cannot be written: {error.strerror or error}.")
+    if done.packed:
+        with results():
+            platforms = " and ".join(sorted({origins[student].platform for student in done.packed}))
+            line = f"{len(done.packed)} feedback pages for {platforms}: {short(output.resolve())}"
+            console.print(shown(line), highlight=False, soft_wrap=True)
+    if done.outdated:
+        remark(
+            f"Marked by a person since the page was written: {some(done.outdated)}. `autograder grade {unit}` first."
+        )
+    if done.without_page:
+        remark(f"Without a feedback page: {some(done.without_page)}. `autograder grade {unit}` writes it.")
+    if done.without_origin:
+        remark(f"Not imported from Canvas or Moodle, and left out: {some(done.without_origin)}.")
+    if done.without_page or done.without_origin or done.outdated:
+        raise typer.Exit(1)

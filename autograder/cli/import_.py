@@ -1,0 +1,82 @@
+"""`autograder import`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .. import course
+from ..course import settings
+from ..course.folder import folder, use
+from .roster import Course, IdColumn, RosterFile
+from .saying import console, refuse, remark, results, short, shown, some
+
+if TYPE_CHECKING:  # nbgrader takes seconds to import
+    from ..gradebook.roster import Roster
+    from ..lms.submissions import Imported
+
+
+def import_(
+    unit: Annotated[str, typer.Argument(help="The unit, e.g. self_attention.")],
+    zip_file: Annotated[Path, typer.Argument(metavar="ZIP", help="The submissions, as Canvas or Moodle packs them.")],
+    roster: RosterFile = None,
+    id_column: IdColumn = None,
+    course_folder: Course = None,
+) -> None:
+    """Put the submissions in a zip file of Canvas's or Moodle's where `autograder grade` looks for them."""
+    from ..classroom.one_run import one_run
+    from ..gradebook.class_list import class_list
+    from ..gradebook.course_directory import CourseProblem, course_directory
+    from ..gradebook.roster import BadRoster
+    from ..lms.imported import BadRecord
+    from ..lms.submissions import import_zip
+    from ..lms.zip_file import BadZip, ZipFile
+
+    try:
+        if course_folder:
+            use(course_folder)
+        course.unit(unit)
+        root = (course_folder or folder()).resolve()
+        if not root.is_dir():
+            raise CourseProblem(f"The course folder {root} is not there.")
+        people = class_list(root, roster, id_column or settings.load().roster.id_column).roster
+        if not people.students:
+            refuse(f"There is no roster to join the files to: save what Canvas or Moodle exports as {root}/roster.csv.")
+        with ZipFile(zip_file) as file, one_run(root):
+            done = import_zip(file, course_directory(root), root, unit, people)
+    except (course.UnknownUnit, settings.BadSettings, BadRoster, CourseProblem, BadZip, BadRecord) as reason:
+        refuse(reason)
+    except OSError as error:
+        refuse(f"The submissions could not be written: {error}. What was there is kept; run the same command again.")
+    for sentence in people.remarks:
+        remark(sentence)
+    with results():
+        for line in _results(unit, people, done):
+            console.print(shown(line), highlight=False, soft_wrap=True)
+    if done.left_out:
+        remark("NOT IMPORTED:")
+        for name, why in done.left_out.items():
+            remark(f"  {name}: {why}.")
+        raise typer.Exit(1)
+
+
+def _results(unit: str, people: "Roster", done: "Imported") -> Iterator[str]:
+    there = [*done.new, *done.replaced, *done.unchanged]
+    yield (
+        f"{unit}: {len(done.new)} submissions are new, {len(done.replaced)} replace another, "
+        f"{len(done.unchanged)} were there already."
+    )
+    for student, kept in done.replaced.items():
+        yield f"What {student} handed in before is kept in {short(kept)}."
+    if done.older:
+        yield f"Older than another of the same name, and not imported: {some(done.older)}."
+    if without := [student.id for student in people.students if student.id not in there]:
+        yield f"Nothing in the zip file from: {some(without)}."
+    if done.late:
+        yield f"Late, says Canvas: {some(done.late)}."
+    if there:
+        yield (
+            "A zip file does not say when something was handed in: no times were written, so the gradebook gives no "
+            "penalty for lateness."
+        )

@@ -1,0 +1,204 @@
+"""Imports a zip file of submissions from Canvas or Moodle into `submitted/<student>/<unit>/`.
+
+What is in such a file is strangers', names included. Nothing that was handed in before is lost: the submission that a
+new one replaces is kept. Neither platform says in the zip file when something was handed in, so no time is written,
+and none is taken from a student's own `timestamp.txt`.
+"""
+
+import filecmp
+import os
+import re
+import shutil
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..gradebook.roster import Roster
+from ..gradebook.time_stamp import TIMESTAMP
+from ..notebook import printable
+from . import imported
+from .file_names import Reading, readings
+from .imported import Origin
+from .whose import NotMatched, Whose
+from .zip_file import NotTaken, ZipFile, name_of, path_within
+
+_NOT_STUDENTS = {TIMESTAMP, "submission_secret.txt"}
+"""What nbgrader writes beside a notebook, and believes."""
+_MOST_FILES = 1_000
+_KILOBYTE = 1000  # as nbgrader counts
+_MOST_BYTES = 20_000_000_000
+"""Of all submissions together."""
+
+
+@dataclass
+class Imported:
+    """What came of it."""
+
+    new: list[str] = field(default_factory=list)
+    replaced: dict[str, Path] = field(default_factory=dict)
+    """By student, where the submission is now that was there before."""
+    unchanged: list[str] = field(default_factory=list)
+    late: list[str] = field(default_factory=list)
+    """Whose files Canvas calls late."""
+    older: list[str] = field(default_factory=list)
+    """Files of which there is a newer one with the same name."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Why, by name in the zip file, or by student."""
+
+
+@dataclass(frozen=True)
+class _File:
+    info: zipfile.ZipInfo
+    reading: Reading
+    path: Path
+
+    @property
+    def newness(self) -> tuple[int, Any]:
+        return self.reading.newness, self.info.date_time
+
+
+def import_zip(file: ZipFile, directory: Any, root: Path, unit: str, roster: Roster) -> Imported:
+    """Takes out of the zip file what belongs to students on the roster.
+
+    directory: the course as nbgrader has it. Raises BadRecord, and OSError if the disk is full or cannot be written.
+    """
+    done = Imported()
+    imported.origins(root, unit)  # if it cannot be read, nothing is done
+    by_student = _by_student(file, unit, Whose(roster), done)
+    left = _MOST_BYTES
+    origins: dict[str, Origin] = {}
+    try:
+        for student, files in by_student.items():
+            there = Path(directory.format_path(directory.submitted_directory, student, unit))
+            try:
+                with _part(there) as part:
+                    left -= _unpack(file, files, part, directory, left, done)
+                    _place(part, there, root, student, done)
+            except NotTaken as reason:
+                done.left_out[student] = str(reason)
+                continue
+            latest = max(files, key=lambda one: one.newness).reading
+            origins[student] = Origin(latest.platform, latest.returned)
+            done.late += [student] if latest.is_late else []
+    finally:
+        if origins:
+            imported.keep_origins(root, unit, origins)
+    return done
+
+
+def _by_student(file: ZipFile, unit: str, whose: Whose, done: Imported) -> Mapping[str, list[_File]]:
+    """The newest of each student's files; students whom two numbers claim to be are left out."""
+    found: dict[str, dict[Path, _File]] = defaultdict(dict)
+    numbers: dict[str, set[str]] = defaultdict(set)
+    for info in file.files:
+        name = name_of(info)
+        try:
+            ways = readings(name)
+            if not ways:
+                raise NotMatched("its name is not as in a zip file of submissions from Canvas or Moodle")
+            student, reading = whose.student(ways)
+            numbers[student].add(reading.number)
+            if reading.instead:
+                raise NotTaken(f"it is {reading.instead}, not a file")
+            new = _File(info, reading, _called(path_within(reading.file), unit))
+        except (NotMatched, NotTaken) as reason:
+            done.left_out[printable(name)] = str(reason)
+            continue
+        old = found[student].get(new.path)
+        if old is not None:
+            done.older.append(printable(name_of(min(old, new, key=lambda one: one.newness).info)))
+        if old is None or new.newness >= old.newness:
+            found[student][new.path] = new
+    for student in [student for student in found if len(numbers[student]) > 1]:
+        del found[student]
+        done.left_out[student] = (
+            f"files with different numbers have this student's name: {', '.join(sorted(numbers[student]))}"
+        )
+    return {student: list(files.values()) for student, files in sorted(found.items())}
+
+
+def _called(path: Path, unit: str) -> Path:
+    """The path in the submission: Canvas puts the number of the attempt behind a notebook's name."""
+    again = re.fullmatch(rf"{re.escape(unit)}-\d+\.ipynb", path.name)
+    path = path.with_name(f"{unit}.ipynb") if again else path
+    if path.name in _NOT_STUDENTS:
+        raise NotTaken("a file of this name would be believed; the time of handing in is not the student's to say")
+    return path
+
+
+class _part:  # noqa: N801  a context manager
+    """A folder beside the one to come, on the same disk, which is gone in the end."""
+
+    def __init__(self, there: Path) -> None:
+        self._path = there.with_name(f".{there.name}.part")
+        for folder in (there.parent, there):
+            if folder.is_symlink():
+                raise NotTaken(f"{folder} is a link")
+
+    def __enter__(self) -> Path:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(self._path, ignore_errors=True)  # from a killed run
+        self._path.mkdir()
+        return self._path
+
+    def __exit__(self, *error: object) -> None:
+        shutil.rmtree(self._path, ignore_errors=True)
+        if not any(self._path.parent.iterdir()):
+            self._path.parent.rmdir()
+
+
+def _unpack(file: ZipFile, files: list[_File], part: Path, directory: Any, left: int, done: Imported) -> int:
+    """Writes a student's files; returns their bytes. Raises NotTaken if nothing comes of it, or too much."""
+    room = min(directory.max_dir_size * _KILOBYTE, left)
+    most = directory.max_file_size * _KILOBYTE
+    if len(files) > _MOST_FILES:
+        raise NotTaken(f"there are more than {_MOST_FILES} files")
+    size = 0
+    for one in sorted(files, key=lambda one: one.newness):  # the newest file is written last, and looks it
+        try:
+            size += _write(file, one, part / one.path, min(most, room - size))
+        except NotTaken as reason:
+            done.left_out[printable(name_of(one.info))] = str(reason)
+    if not any(part.iterdir()):
+        raise NotTaken("none of the files could be taken")
+    return size
+
+
+def _write(file: ZipFile, one: _File, path: Path, most: int) -> int:
+    size = 0
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as written:
+            for piece in file.content(one.info, most):
+                size += written.write(piece)
+    except (FileExistsError, NotADirectoryError):
+        raise NotTaken("a file and a folder have the same name") from None
+    except NotTaken:
+        path.unlink()
+        raise
+    return size
+
+
+def _place(part: Path, there: Path, root: Path, student: str, done: Imported) -> None:
+    """Puts the folder in its place, and what was there before where it is kept."""
+    if os.path.lexists(there):
+        if _files(part) == _files(there) and all(filecmp.cmp(part / n, there / n, shallow=False) for n in _files(part)):
+            done.unchanged.append(student)
+            return
+        done.replaced[student] = imported.keep_replaced(root, there)
+    else:
+        done.new.append(student)
+    part.rename(there)
+
+
+def _files(folder: Path) -> set[Path]:
+    return set(_within(folder)) - {Path(name) for name in _NOT_STUDENTS}
+
+
+def _within(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        if path.is_symlink() or not path.is_dir():
+            yield path.relative_to(folder)

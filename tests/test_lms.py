@@ -1,0 +1,427 @@
+"""To and from Canvas and Moodle: rosters, marks, submissions and feedback, for a class with difficult names."""
+
+import csv
+import io
+import shutil
+import stat
+import zipfile
+from contextlib import suppress
+
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+from nbgrader.api import Gradebook
+
+from autograder import catalogue, course
+from autograder.cli.export import Format, export
+from autograder.cli.feedback_zip import feedback_zip
+from autograder.cli.import_ import import_
+from autograder.course.cells import filled_in
+from autograder.gradebook import marks, roster
+from autograder.gradebook.class_list import class_list
+from autograder.gradebook.course_directory import course_directory
+from autograder.gradebook.roster import BadRoster
+from autograder.gradebook.spreadsheet import number, text, value
+from autograder.lms import imported, tables
+from autograder.lms.class_marks import class_marks
+from autograder.lms.feedback_zip import pack
+from autograder.lms.file_names import readings
+from autograder.lms.submissions import import_zip
+from autograder.lms.tables import NoTable
+from autograder.lms.zip_file import BadZip, NotTaken, ZipFile, path_within
+
+from .recorded_class import UNIT, RecordedClass, hand_in
+
+pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
+
+FULL = sum(course.points(UNIT).values())
+CANVAS = f"""Student,ID,SIS User ID,SIS Login ID,Section,Notes,Dot-Product Attention (98765),Current Score
+,,,,,,Manual Posting,
+    Points Possible,,,,,,{FULL - 1:g},(read only)
+"O'Neil, Jr., Ada",1001,S-1,ada,"Lec 1, Lab 2",,,
+"=HYPERLINK(""x"")",1002,S-2,bo,Lec 1,,,
+"Ferreira, Inês",1003,S-3,ines,Lec 1,,EX,
+"Moss, Cy",1004,S-4,cy,Lec 1,,,
+"Student, Test",1099,,0f0f,Lec 1,,,
+"""
+WORKSHEET = f"""\ufeffIdentifier,"Full name","ID number","Email address",Status,Grade,"Maximum grade",\
+"Grade can be changed","Last modified (submission)","Last modified (grade)","Feedback comments"
+"Participant 501","Ada O'Neil, Jr.",ada,ada@example.org,Submitted,,{FULL - 3:g},Yes,"Tuesday, 3 Nov 2026",-,"- good"
+"Participant 502","Bo Quist",bo,bo@example.org,Submitted,,{FULL - 3:g},Yes,-,-,
+"""
+
+
+def notebook(**answers):
+    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    return filled_in(UNIT, {**right, **answers})
+
+
+@pytest.fixture(scope="module")
+def once(marker, tmp_path_factory):
+    """A class graded once: ada late and read by a person, bo with a mistake, ines without a submission."""
+    root = tmp_path_factory.mktemp("lms") / "course"
+    root.mkdir()
+    (root / "roster.csv").write_text(CANVAS)
+    (root / "nbgrader_config.py").write_text(
+        "from nbgrader.plugins import LateSubmissionPlugin\n"
+        "class OnePoint(LateSubmissionPlugin):\n"
+        "    def late_submission_penalty(self, student_id, score, total_seconds_late):\n"
+        "        return 1.005\n"
+        "c = get_config()\n"
+        "c.AssignLatePenalties.plugin_class = OnePoint\n"
+        "c.CourseDirectory.max_file_size = 2000\n"
+    )
+    hand_in(root, "ada", notebook(why_softmax="Because."), "2026-01-02 03:04:05 UTC")
+    hand_in(root, "bo", notebook(softmax="def softmax(scores): return scores.exp()", why_softmax="So."))
+    recorded = RecordedClass(marker, {}, [])
+    recorded.grade(root)
+    with gradebook(root) as book:
+        book.update_or_create_assignment(UNIT, duedate="2026-01-01 00:00:00 UTC")
+        question = book.find_grade("why_softmax", UNIT, UNIT, "ada")
+        question.manual_score, question.needs_manual_grade = 1.333, False
+        book.find_grade("test_softmax", UNIT, UNIT, "ada").extra_credit = 0.0999999
+        book.db.commit()
+    recorded.grade(root, regrade=True)
+    return root
+
+
+@pytest.fixture
+def root(once, tmp_path):
+    shutil.copytree(once, tmp_path / "course")
+    return tmp_path / "course"
+
+
+def gradebook(root):
+    return Gradebook(f"sqlite:///{root}/gradebook.db", "attention")
+
+
+def of_class(root, roster_file=None, id_column=None):
+    return class_marks(root, [UNIT], roster_file, id_column)
+
+
+def test_the_table_for_a_spreadsheet_has_what_nbgrader_counts(root):
+    hand_in(root, "cy", b"handed in, and not graded")
+    with gradebook(root) as book:
+        book.add_student("zoe")
+        book.add_submission(UNIT, "zoe")
+        kept = {s: book.find_submission(UNIT, s) for s in ("ada", "bo")}
+        totals = {s: (one.score, one.late_submission_penalty) for s, one in kept.items()}
+        softmax = book.find_grade("test_softmax", UNIT, UNIT, "bo").score
+    table = tables.for_spreadsheet(of_class(root))
+    assert all(len(row) == len(table.rows[0]) for row in table.rows)
+    rows = {row["student_id"]: row for row in csv.DictReader(io.StringIO("\n".join(map(_line, table.rows))))}
+    assert list(rows) == ["ada", "bo", "ines", "cy", "zoe"]
+    for student, (raw, penalty) in totals.items():
+        assert float(rows[student][f"{UNIT}.score"]) == pytest.approx(raw - penalty, abs=0.005001)
+        assert float(rows[student][f"{UNIT}.late_penalty"]) == pytest.approx(penalty, abs=0.005001)
+    ada, bo = rows["ada"], rows["bo"]
+    assert totals["ada"][1] == 1.005
+    assert (ada[f"{UNIT}.late_penalty"], ada[f"{UNIT}.why_softmax"], ada[f"{UNIT}.softmax"]) == ("1.01", "1.33", "4.1")
+    assert (ada["Student"], ada["Section"], ada["SIS User ID"]) == ("O'Neil, Jr., Ada", "Lec 1, Lab 2", "S-1")
+    assert bo["Student"] == '\'=HYPERLINK("x")'
+    assert (bo[f"{UNIT}.softmax"], bo[f"{UNIT}.to_be_read"]) == (number(softmax), "1")
+    assert [rows[s][f"{UNIT}.status"] for s in rows] == ["graded", "graded", "not_submitted", "not_graded", "graded"]
+    assert (rows["ines"][f"{UNIT}.score"], rows["cy"][f"{UNIT}.score"]) == ("0", "")
+    said = " ".join(table.remarks)
+    assert "nothing was handed in by 1 of 5" in said
+    assert "not graded, without a mark here: cy" in said
+    assert "to read, in formgrader: " in said
+
+
+def _line(row):
+    written = io.StringIO()
+    csv.writer(written).writerow(row)
+    return written.getvalue().strip()
+
+
+def test_canvas_gets_its_own_columns_back(root):
+    table = tables.for_canvas(of_class(root), {})
+    person = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
+    score = tables.for_spreadsheet(of_class(root)).rows[1][7]
+    assert table.rows[:3] == [
+        [*person, "Dot-Product Attention (98765)"],
+        ["    Points Possible", "", "", "", "", f"{FULL - 1:g}"],  # Canvas would take over ours
+        ["O'Neil, Jr., Ada", "1001", "S-1", "ada", "Lec 1, Lab 2", score],
+    ]
+    assert [row[-1] for row in table.rows[4:]] == ["EX", "0"]
+    said = " ".join(table.remarks)
+    assert f"has {FULL - 1:g} points in Canvas, and {FULL:g} here" in said
+    assert "HYPERLINK" in said
+    assert "left excused (EX) or without the assignment (N/A): ines" in said
+    with pytest.raises(NoTable, match="no column `Essay`"):
+        tables.for_canvas(of_class(root), {UNIT: "Essay"})
+    (root / "roster.csv").write_text('id,first_name,last_name\nada,Ada,"O\'Neil, Jr."\n')
+    ours = tables.for_canvas(of_class(root), {})
+    assert ours.rows[2] == ["O'Neil, Jr., Ada", "", "", "ada", "", score]
+    assert ours.without == ["bo"]
+    assert "it would make a new one" in " ".join(ours.remarks)
+
+
+def test_moodle_gets_its_worksheet_or_a_table_for_its_grade_import(root, tmp_path):
+    sheet = tmp_path / "worksheet.csv"
+    sheet.write_text(WORKSHEET)
+    table = tables.for_moodle(of_class(root, sheet))
+    assert table.rows[0][-1] == "Last modified (grade)"  # comments stay as they are in Moodle
+    ada = dict(zip(*table.rows[:2], strict=True))
+    assert (ada["Identifier"], ada["Full name"], ada["Last modified (grade)"]) == (
+        "Participant 501", "Ada O'Neil, Jr.", "-",
+    )  # fmt: skip
+    assert ada["Grade"] == tables.for_spreadsheet(of_class(root)).rows[1][7]
+    assert "passes over grades above its maximum without a word: ada" in " ".join(table.remarks)
+    grader = tmp_path / "grades.csv"
+    grader.write_bytes(
+        'First name;Last name;ID number;Email address\r\nAda;"O\'Neil, Jr.";;ada@example.org\r\n'.encode("utf-16")
+    )
+    marked = of_class(root, grader, "Email address before @")
+    assert tables.for_moodle(marked).rows == [
+        ["First name", "Last name", "ID number", "Email address", UNIT],
+        ["Ada", "O'Neil, Jr.", "", "ada@example.org", ada["Grade"]],
+    ]
+    assert "its column `Email address` before @" in " ".join(marked.roster.remarks)
+    assert [one.id for one in roster.read(grader).students] == ["ada@example.org"]
+    assert "was read as UTF-16" in " ".join(marked.roster.remarks)
+
+
+def test_a_roster_says_what_was_found_and_what_cannot_be_used(tmp_path):
+    file = tmp_path / "roster.csv"
+    file.write_text(CANVAS)
+    found = roster.read(file)
+    assert next((one.id, one.first_name, one.last_name) for one in found.students) == ("ada", "Ada", "O'Neil, Jr.")
+    assert len(found.students) == 4
+    said = " ".join(found.remarks)
+    assert "the students' ids are its column `SIS Login ID`" in said
+    assert "Student, Test" in said
+    assert "Not understood in the roster, and not used: Notes." in said
+    assert [one.id for one in roster.read(file, id_column="sis user id").students][:2] == ["S-1", "S-2"]
+    file.write_text("id\tfirst_name\tsection\nada\tAda\tA\n")
+    assert roster.read(file).remarks == ("Not understood in the roster, and not used: section.",)
+    for content, why in (
+        (CANVAS.encode("latin-1"), r"not in UTF-8, perhaps in Latin-1 \(line 6\)"),
+        (b"i\0d\0\n\0a\0", "in UTF-16 without its mark"),
+        (b"id,last_name,first_name\nada,O'Neil, Jr.,Ada\n", "more values than columns in line 2.*quotation marks"),
+        (b"Name,Matrikel\nAda,1\n", "names nobody.*Its columns are: Name, Matrikel.*--id-column"),
+        (b"Student,ID,SIS Login ID,Section\nA,1,ada,\nB,2,,\n", "no sis login id in line 3"),
+    ):
+        file.write_bytes(content)
+        with pytest.raises(BadRoster, match=why):
+            roster.read(file)
+    with pytest.raises(BadRoster, match="no column `Kennung`"):
+        roster.read(file, id_column="Kennung")
+
+
+def test_numbers_are_rounded_and_no_formulas():
+    assert [number(x) for x in (29.740000000000002, 31.0, 2.675, 1.005, -0.001, -1.5, 0.1 + 0.2, 12345.678)] == [
+        "29.74", "31", "2.68", "1.01", "0", "-1.5", "0.3", "12345.68",
+    ]  # fmt: skip
+    assert [value(x) for x in ("-1.5", "-", "=1", "+1", "@a", "-a", "O'Neil, Jr.")] == [
+        "-1.5", "-", "'=1", "'+1", "'@a", "'-a", "O'Neil, Jr.",
+    ]  # fmt: skip
+    assert text("-1") == "'-1"
+
+
+@given(st.text(st.sampled_from("a1_./\\\0é \u202e"), max_size=40) | st.text(max_size=40))
+def test_whatever_a_file_is_called_it_stays_in_its_folder(name):
+    for reading in readings(name):
+        assert reading.number.isdecimal()
+        assert name.replace("\\", "/").endswith(reading.file)
+        with suppress(NotTaken):
+            path = path_within(reading.file)
+            assert not path.is_absolute()
+            assert ".." not in path.parts
+            assert str(path).isprintable()
+
+
+def zipped(path, *entries):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in entries:
+            file.writestr(name, content)
+    return path
+
+
+def taken_in(root, path):
+    with ZipFile(path) as file:
+        return import_zip(file, course_directory(root), root, UNIT, class_list(root).roster)
+
+
+def submitted(root):
+    folder = root / "submitted"
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_what_canvas_packed_comes_in_and_feedback_goes_back(root, tmp_path):
+    path = zipped(
+        tmp_path / "canvas.zip",
+        (f"oneiljrada_1001_70009_{UNIT}-1.ipynb", b"newer"),
+        (f"oneiljrada_1001_70001_{UNIT}.ipynb", b"older"),
+        ("oneiljrada_1001_70009_timestamp.txt", b"2020-01-01 00:00:00 UTC"),
+        (f"hyperlinkx_LATE_1002_70002_{UNIT}.ipynb", notebook()),
+        ("ferreirainês_1003_text.html", b"typed"),
+        (f"mosscy_1004_70004_home_work_1_{UNIT}.ipynb", b"cy's"),
+        (f"mosscy_1001_1004_70005_{UNIT}.ipynb", b"whose?"),
+        (f"mallory_1001_70006_{UNIT}.ipynb", b"not ada's"),
+        (f"nobody_4_70007_{UNIT}.ipynb", b"nobody's"),
+        ("__MACOSX/._x", b""),
+    )
+    before = submitted(root)
+    done = taken_in(root, path)
+    assert (done.new, sorted(done.replaced), done.unchanged, done.late) == (["cy"], ["ada", "bo"], [], ["bo"])
+    assert {name: why.split()[0] for name, why in done.left_out.items()} == {
+        "oneiljrada_1001_70009_timestamp.txt": "a",
+        "ferreirainês_1003_text.html": "it",
+        f"mosscy_1001_1004_70005_{UNIT}.ipynb": "it",
+        f"mallory_1001_70006_{UNIT}.ipynb": "number",
+        f"nobody_4_70007_{UNIT}.ipynb": "number",
+    }
+    assert done.older == [f"oneiljrada_1001_70001_{UNIT}.ipynb"]
+    after = submitted(root)
+    assert after[f"ada/{UNIT}/{UNIT}.ipynb"] == b"newer"
+    assert set(after) == {f"{s}/{UNIT}/{UNIT}.ipynb" for s in ("ada", "bo")} | {f"cy/{UNIT}/home_work_1_{UNIT}.ipynb"}
+    assert (done.replaced["ada"] / "timestamp.txt").read_bytes() == before[f"ada/{UNIT}/timestamp.txt"]
+    again = taken_in(root, path)
+    assert (again.new, again.replaced, again.unchanged) == ([], {}, ["ada", "bo", "cy"])
+    assert submitted(root) == after
+
+    (unit,) = marks.of_units(root, [UNIT])
+    with gradebook(root) as book:
+        book.find_comment("why_softmax", UNIT, UNIT, "bo").manual_comment = "Say more."
+        book.db.commit()
+    (of_unit,) = marks.of_units(root, [UNIT])
+    assert of_unit.marks["ada"] == unit.marks["ada"]
+    packed = pack(tmp_path / "feedback.zip", course_directory(root), of_unit, imported.origins(root, UNIT))
+    assert (packed.packed, packed.without_page, packed.outdated) == (["ada", "bo"], ["cy"], ["bo"])
+    with zipfile.ZipFile(tmp_path / "feedback.zip") as file:
+        names = file.namelist()
+        assert b"<html" in file.read(names[0])
+    assert names == [f"oneiljrada_1001_70009_{UNIT}.html", f"hyperlinkx_LATE_1002_70002_{UNIT}.html"]
+    assert [reading.number for reading in readings(names[1])] == ["1002"]
+
+
+@pytest.mark.parametrize("after", ["/", "_/", "_"], ids=["today", "before 4.1", "without folders"])
+def test_what_moodle_packed_comes_in_and_feedback_goes_back(root, tmp_path, after):
+    (root / "roster.csv").write_text(WORKSHEET)
+    path = zipped(
+        tmp_path / "moodle.zip",
+        (f"Ada ONeil Jr._501_assignsubmission_file{after}{UNIT}.ipynb", b"ada's"),
+        ("Ada ONeil Jr._501_assignsubmission_onlinetext/onlinetext.html", b"typed"),
+        (f"Ada ONeil Jr._502_assignsubmission_file{after}{UNIT}.ipynb", b"not bo's"),
+        (f"Group 7_503_assignsubmission_file{after}{UNIT}.ipynb", b"nobody's"),
+    )
+    done = taken_in(root, path)
+    assert list(done.replaced) == ["ada"]
+    assert submitted(root)[f"ada/{UNIT}/{UNIT}.ipynb"] == b"ada's"
+    assert len(done.left_out) == 3
+    packed = pack(
+        tmp_path / "f.zip", course_directory(root), marks.of_units(root, [UNIT])[0], imported.origins(root, UNIT)
+    )
+    assert (packed.packed, packed.without_origin) == (["ada"], ["bo"])
+    with zipfile.ZipFile(tmp_path / "f.zip") as file:
+        assert file.namelist() == [f"Ada ONeil Jr._501_assignsubmission_file{after}{UNIT}.html"]
+
+
+def test_without_numbers_the_name_decides_if_it_is_one_students(root, tmp_path):
+    (root / "roster.csv").write_text(
+        'id,first_name,last_name\nada,Ada,"O\'Neil, Jr."\nb1,Bo,Quist\nb2,Quist,Bo\nines,Inês,Ferreira\n'
+    )
+    done = taken_in(
+        root,
+        zipped(
+            tmp_path / "moodle.zip",
+            (f"Ine\u0302s Ferreira_5_assignsubmission_file/{UNIT}.ipynb", b"composed otherwise"),
+            (f"Inês Ferreira_6_assignsubmission_file/{UNIT}.ipynb", b"another's number"),
+            (f"Bo Quist_7_assignsubmission_file/{UNIT}.ipynb", b"one of two"),
+            (f"O'Neil, Jr. Ada_8_assignsubmission_file/{UNIT}.ipynb", b"the last name first"),
+        ),
+    )
+    assert (done.new, list(done.replaced)) == ([], ["ada"])
+    assert {name.split("_")[0]: why.split(";")[0] for name, why in done.left_out.items()} == {
+        "Bo Quist": "several students have this name",
+        "ines": "files with different numbers have this student's name: 5, 6",
+    }
+
+
+def test_a_strangers_zip_file_does_nothing_outside_and_fills_no_disk(root, tmp_path):
+    folder = "Ada ONeil Jr._501_assignsubmission_file"
+    (root / "roster.csv").write_text(WORKSHEET)
+    before = submitted(root)
+    link = zipfile.ZipInfo(f"{folder}/link.ipynb")
+    link.create_system, link.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
+    path = zipped(
+        tmp_path / "bad.zip",
+        (f"{folder}/../../../../outside.txt", b"out"),
+        (f"{folder}//etc/../x", b"out"),
+        (f"{folder}/{'n' * 300}", b"long"),
+        ("/outside.txt", b"out"),
+        (link, "/etc/passwd"),
+        (f"{folder}/bomb.ipynb", bytes(2_100_000)),
+        (f"{folder}/a\x1b[2Jb.txt", b"bell"),
+        (f"{folder}/damaged.ipynb", b"DAMAGED" * 9),
+        (f"{folder}/both", b"file"),
+        (f"{folder}/both/x", b"and folder"),
+    )
+    content = path.read_bytes()
+    entry = content.rindex(f"{folder}/damaged.ipynb".encode())
+    broken = bytearray(content)
+    broken[entry - 46 + 8] |= 1  # in the list of files: encrypted
+    path.write_bytes(broken)
+    done = taken_in(root, path)
+    taken = {name: text for name, text in submitted(root).items() if name not in before}
+    assert taken == {f"ada/{UNIT}/a\N{REPLACEMENT CHARACTER}[2Jb.txt": b"bell", f"ada/{UNIT}/both": b"file"}
+    whys = " ".join(done.left_out.values())
+    for why in ("not one within a folder", "too long", "not a regular file", "larger than 2 MB", "is encrypted"):
+        assert why in whys
+    assert "a file and a folder have the same name" in whys
+    assert not list(tmp_path.rglob("outside.txt"))
+    assert [one.name for one in (root / "submitted" / "ada").iterdir()] == [UNIT]  # nothing half done is left
+
+    (root / "submitted" / "bo" / UNIT).rename(root / "elsewhere")
+    (root / "submitted" / "bo" / UNIT).symlink_to(root / "elsewhere")
+    bo = zipped(tmp_path / "bo.zip", (f"Bo Quist_502_assignsubmission_file/{UNIT}.ipynb", b"bo's"))
+    assert "is a link" in taken_in(root, bo).left_out["bo"]
+    assert (root / "elsewhere" / f"{UNIT}.ipynb").read_bytes() == before[f"bo/{UNIT}/{UNIT}.ipynb"]
+    (tmp_path / "no.zip").write_bytes(b"PK\x05\x06 no zip file")
+    with pytest.raises(BadZip, match="not a zip file"):
+        ZipFile(tmp_path / "no.zip")
+
+
+def said(capsys, command, *arguments, **options):
+    """The exit code of a command, and what it printed."""
+    code = 0
+    try:
+        command(*arguments, **options)
+    except typer.Exit as end:
+        code = end.exit_code
+    return code, *capsys.readouterr()
+
+
+def test_the_commands_say_what_they_did(root, tmp_path, autograder, capsys):
+    here = {"course_folder": root}
+    path = zipped(tmp_path / "canvas.zip", (f"mosscy_1004_70004_{UNIT}.ipynb", b"cy's"), ("strange.txt", b""))
+    result = autograder("import", UNIT, path, "--course", root)  # as it is installed; the others in this process
+    assert result.returncode == 1
+    assert "1 submissions are new" in result.stdout
+    assert "strange.txt: its name is not as in a zip file" in result.stderr
+    code, out, _ = said(capsys, export, [UNIT], Format.CANVAS, tmp_path / "marks.csv", **here)
+    assert (code, out) == (0, "")
+    assert (tmp_path / "marks.csv").read_text().startswith("Student,ID,SIS User ID,SIS Login ID,Section,Dot-Product")
+    assert said(capsys, export, [UNIT], **here)[1].startswith("student_id,Student,ID,")
+    code, out, why = said(capsys, feedback_zip, UNIT, **here)
+    assert (code, out) == (1, "")
+    assert "Without a feedback page: cy" in why
+    for command, arguments, reason in (
+        (export, (["no_unit"],), "There is no unit"),
+        (export, (["causal_attention"],), "run `autograder grade causal_attention`"),
+        (export, ([UNIT], Format.CSV, tmp_path / "no" / "marks.csv"), "cannot be written"),
+        (export, ([UNIT], Format.CANVAS, None, ["x=y"]), "is not UNIT=COLUMN"),
+        (export, ([UNIT], Format.CSV, None, [f"{UNIT}=y"]), "goes with `--format canvas`"),
+        (import_, (UNIT, tmp_path / "no.zip"), "cannot be read"),
+        (import_, (UNIT, path, tmp_path / "no.csv"), "cannot be read"),
+    ):
+        code, out, why = said(capsys, command, *arguments, **here)
+        assert (code, out) == (2, ""), reason
+        assert reason in why
+    (root / "imported" / f"{UNIT}.json").write_text("[]")
+    for command, arguments in ((import_, (UNIT, path)), (feedback_zip, (UNIT,))):
+        code, out, why = said(capsys, command, *arguments, **here)
+        assert (code, out) == (2, "")
+        assert "Delete it and import the zip file again" in why
