@@ -214,7 +214,7 @@ def test_a_named_mistake_is_told_in_a_sentence_and_costs_its_examples():
     mistake = catalogue.misconceptions("causal_attention")["past_hidden"]
     printed, score = Notebook("causal_attention", causal_mask=mistake.source()).check("causal_mask")
     assert score == 0
-    assert "A common mistake does exactly this:\n        " + mistake.sentence in printed
+    assert "A common mistake looks just like this:\n        " + mistake.sentence in printed
 
 
 def test_progress_counts_what_passes():

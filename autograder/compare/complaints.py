@@ -33,6 +33,11 @@ def detached(where: str) -> str:
     return f"No gradient arrives at {where}: is it left unused, or the result detached from it somewhere?"
 
 
+def no_parameter(name: str) -> str:
+    """A layer that is called otherwise."""
+    return f"It has no parameter `{name}`."
+
+
 def of_another_shape(found: str, shape: Sequence[int]) -> str:
     """A result that is no tensor of the shape that is expected. found: what it is."""
     return f"The result is {found}; a tensor of shape {tuple(shape)} is expected."
@@ -46,7 +51,7 @@ def not_finite(where: str) -> str:
 def writes_into(arguments: Sequence[int]) -> str:
     """Arguments that are not as they were, by their places."""
     which = " and ".join(f"the {ORDINALS[number]}" for number in arguments)
-    return f"It writes into {which} argument. Operations ending in `_` and `+=`, `/=` work in place."
+    return f"It writes into {which} argument. Operations ending in `_`, `+=`, `/=` and `x[i] = ...` work in place."
 
 
 def changed_by_the_future(token: int) -> str:

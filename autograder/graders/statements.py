@@ -116,8 +116,11 @@ def assert_gradients_arrive(
         seen = own.observe(x, cotangent=torch.ones(shape))
         if not isinstance(seen.value, torch.Tensor) or seen.value.shape != shape:  # nothing could flow back from it
             raise Mismatch(complaints.of_another_shape(describe(seen.value), shape))
+        weights = {name: f"{name}.weight" for name in layers}
+        if nameless := [weight for weight in weights.values() if weight not in seen.parameter_gradients]:
+            raise Mismatch(complaints.no_parameter(nameless[0]))
         arrived = {"the input": seen.gradients[0]}
-        arrived |= {f"`{name}.weight`": seen.parameter_gradients.get(f"{name}.weight") for name in layers}
+        arrived |= {f"`{weight}`": seen.parameter_gradients[weight] for weight in weights.values()}
         missing = [name for name, gradient in arrived.items() if gradient is None]
         note(missing)
     if missing:

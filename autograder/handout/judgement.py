@@ -153,7 +153,9 @@ def _gradients(call: Call) -> None:
 
 def _arrives(call: Call) -> None:
     values = call.value if isinstance(call.value, tuple | list) else [call.value]
-    for value, cotangent in zip(values, call.step["cotangents"], strict=False):
+    if len(values) != len(call.step["cotangents"]):
+        raise Wrong(of_another_shape(_called(call.value), call.step["cotangents"][0]["shape"]))
+    for value, cotangent in zip(values, call.step["cotangents"], strict=True):
         is_tensor = isinstance(value, torch.Tensor)
         if not is_tensor or list(value.shape) != list(cotangent["shape"]):  # nothing could flow back from it
             found = f"a tensor of shape {tuple(value.shape)}" if is_tensor else _called(value)

@@ -67,9 +67,9 @@ def account(found: Outcome, warning: str) -> Account:
         if found.whole:
             box_title = f"But so does {'a common mistake' if len(box) == 1 else 'each of these common mistakes'}:"
         elif len(box) == 1:
-            box_title = "A common mistake does exactly this:"
+            box_title = "A common mistake looks just like this:"
         else:
-            box_title = "Several common mistakes do exactly this; yours may be one of them:"
+            box_title = "Several common mistakes look like this; yours may be one of them:"
     asides = [f"Not tried here: {statement}" for statement in found.not_tried]
     if found.calls:
         asides.insert(0, calls_forbidden(found.calls))

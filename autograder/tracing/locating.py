@@ -14,7 +14,7 @@ from ..sandbox.inside.nesting import tensors_in
 from ..sandbox.inside.tracing import Run
 from .located import Located, Telling
 from .mending import Again, Mended, Mending, made_last
-from .reference import Reference, Right, is_mask, same, without_ones
+from .reference import Reference, Right, alone_fits, is_mask, same, without_ones
 from .standing import SHAPING, Standing
 
 _MAX_UNUSED = 4
@@ -104,12 +104,14 @@ class _Search:
         whether the line makes more of it."""
         made, needed, right = self._made[number], mended.by.values, mended.by.right.values
         named = self._next_step(mended.by.right)
-        same_line = [n for n in range(number, len(self._made)) if self._place(n) == self._place(number)]
+        later_turn = min((turn for turn in self._standing.turns(number) if turn > number), default=len(self._made))
+        same_line = [n for n in range(number, later_turn) if self._place(n) == self._place(number)]
         for last in reversed(same_line):
             one = self._made[last]
             # Better than what is on the way to it: the step itself, if the line makes that.
             if named and one.values.shape == named.values.shape and _are_alike(one.operator, named.operator):
-                return one.values, named.values, named.step, self._telling.is_inner(last, same_line)
+                told = named.values if alone_fits(named.values, one.values) else None
+                return one.values, told, named.step, self._telling.is_inner(last, same_line)
         for last in reversed(same_line) if needed.shape == made.values.shape else ():
             one = self._made[last]
             if one.values.numel() == needed.numel() and same(one.values, made.values):
@@ -119,8 +121,9 @@ class _Search:
         is_step = named is not None and named.number == mended.by.right.number
         # What has its dimensions in another order may be needed so or otherwise: that is not told.
         is_turned = right.numel() == needed.numel() and without_ones(right.shape) != without_ones(made.values.shape)
+        is_told = not is_turned and alone_fits(needed, made.values)
         step = named.step if named and is_step else ""
-        return made.values, None if is_turned else needed, step, self._telling.is_inner(number, same_line)
+        return made.values, needed if is_told else None, step, self._telling.is_inner(number, same_line)
 
     def _stays_doubtful(self, number: int, mended: Mended) -> bool:
         """Whether what came before may be where it went wrong."""
@@ -202,7 +205,7 @@ class _Search:
             return None
         line = self._made[frontier[0]].line
         first = self._mending.at_first(number for number in frontier if self._made[number].line == line)
-        if first is None:
+        if first is None or not alone_fits(first.values, self._made[first.number].values):
             return None
         made = self._made[first.number]
         is_inner = self._telling.is_inner(

@@ -154,6 +154,11 @@ def all_before(made: Sequence[Made]) -> dict[int, frozenset[int]]:
     return before
 
 
+def alone_fits(needed: torch.Tensor, made: torch.Tensor) -> bool:
+    """Whether no other numbers would do as well: what a softmax takes may be hidden later, and large ones shifted."""
+    return not bool((needed.abs() > LARGE).any()) or bool((made.isinf() & needed.isinf()).any())
+
+
 def is_mask(values: torch.Tensor) -> bool:
     """Whether there are but two numbers in it, one of them nothing."""
     if values.numel() < 2 or values.dim() < 2:

@@ -172,7 +172,8 @@ def _seen(located: Located) -> list[str]:
         return []
     made, needed = made.double(), needed.double()
     if bool(made.isnan().any()) and not bool(needed.isnan().any()):
-        return ["There are NaN in it: infinity - infinity, 0 / 0 and the root of a negative number give them."]
+        of = "infinity - infinity, 0 * infinity, 0 / 0 and the root of a negative number"
+        return [f"There are NaN in it: {of} give them."]
     if is_mask(made) or is_mask(needed):
         is_turned = located.how == "mask" and torch.equal(made == 0, needed != 0)
         return ["It is the other way round: 0 where something else is needed, and the reverse."] if is_turned else []
