@@ -1,12 +1,20 @@
 """What the pages in docs/ say is so."""
 
+import csv
+import os
+import re
+import subprocess
+import sys
 import typing
+from pathlib import Path
 
 import pytest
 
 from autograder.report import ExerciseStatus, SubmissionStatus
 from tests import REPOSITORY
 
+UNIT = "self_attention"
+BIN = Path(sys.executable).parent
 TROUBLE = (REPOSITORY / "docs" / "troubleshooting.md").read_text()
 
 
@@ -14,3 +22,35 @@ TROUBLE = (REPOSITORY / "docs" / "troubleshooting.md").read_text()
 def test_each_status_is_explained(status):
     first_cells = [line.split("|")[1] for line in TROUBLE.splitlines() if line.startswith("|")]
     assert any(f"`{status}`" in cell for cell in first_cells)
+
+
+def blocks(page):
+    """The shell commands of a page, block by block."""
+    return re.findall(r"^```sh\n(.*?)^```", (REPOSITORY / "docs" / page).read_text(), re.M | re.S)
+
+
+def test_an_instructor_gets_by_the_page_from_a_clone_to_marks(tmp_path):
+    """Every command of docs/instructor.md, in its order and in one shell; what students do is put between them."""
+    make, release, due, collect, grade, report, back = blocks("instructor.md")
+    inbound = tmp_path / "autumn" / "exchange" / "attention" / "inbound"
+    class_list = "id,first_name\namara,Amara\nchiara,Chiara\nnoor,Noor\n"
+    all_from_one_account = "echo 'c.ExchangeCollect.check_owner = False' >> nbgrader_config.py\n"
+    hand_in = f"printf '{class_list}' > roster.csv\n{all_from_one_account}" + "".join(
+        f"mkdir -p {(place := f'{inbound}/{student}+{UNIT}+2026-11-20 10:00:00 UTC+x')!r}\n"
+        f"cp {REPOSITORY}/demo/submitted/{student}/{UNIT}/{UNIT}.ipynb {place!r}\n"
+        f"echo '2026-11-20 10:00:00 UTC' > {place + '/timestamp.txt'!r}\n"
+        f"echo {student} > {place + '/submission_secret.txt'!r}\n"
+        for student in ("amara", "chiara")
+    )
+    kit = tmp_path / "kit"
+    kit.mkdir()
+    script = "\n".join(["set -ex", make, release, due, hand_in, collect, grade, report, back])
+    environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "AUTOGRADER_COURSE": str(REPOSITORY)}
+    ran = subprocess.run(["bash"], input=script, cwd=kit, env=environment, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    with (tmp_path / "autumn" / "marks.csv").open() as marks:
+        found = {row["student_id"]: row for row in csv.DictReader(marks)}
+    assert set(found) == {"amara", "chiara", "noor"}
+    assert "divided_by_d_k" in (tmp_path / "autumn" / "reports" / UNIT / "report.html").read_text()
+    released = list((tmp_path / "autumn" / "exchange").rglob("feedback/*.html"))
+    assert len(released) == 2
