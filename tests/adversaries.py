@@ -7,13 +7,13 @@ import importlib
 import inspect
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from autograder import catalogue, course
-from autograder.graders.collected import Grader, Graders, collected
+from autograder.graders.collected import Grader, Graders, Verdict, collected
 from autograder.handout.data_file import read_data
 from autograder.handout.names import EXAMPLES
 from autograder.marking import scoring
@@ -94,6 +94,10 @@ FALLBACKS = {
 }  # fmt: skip
 
 
+_raised_elsewhere: list[Any] = []
+"""With what an answer was called on another device, and raised an error."""
+
+
 def _each(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
     """The change made to each float tensor; what is no tensor is gone."""
     if isinstance(value, tuple):
@@ -126,20 +130,24 @@ def _equal(one: Any, other: Any) -> bool:
     return type(one) is type(other) and not isinstance(one, torch.Tensor) and bool(one == other)
 
 
-def adversaries(unit: str, exercise: str) -> Iterator[tuple[str, Any]]:
-    """Each answer without work to the exercise, with and without the public examples, by name."""
+def adversaries(unit: str, exercise: str) -> Iterator[tuple[str, tuple[Any, Any]]]:
+    """Each answer without work to the exercise, with and without the public examples, by name.
+
+    Each twice: one goes on as ever on another device, the other raises an error there.
+    """
     right = catalogue.solutions(unit)[exercise].answer
     by_heart = _by_heart(unit, exercise)
     for name, fallback in FALLBACKS.items():
         for knows in (False, True):
-            for off_device in ("as ever", "raises"):
-                said = f"{name}, {'public examples' if knows else 'nothing'} by heart, another device: {off_device}"
-                yield said, _answer(right, fallback, by_heart if knows else None, off_device == "raises")
+            look_up = by_heart if knows else None
+            said = f"{name}, {'public examples' if knows else 'nothing'} by heart"
+            yield said, (_answer(right, fallback, look_up, False), _answer(right, fallback, look_up, True))
 
 
 def _answer(right: Any, fallback: Answer, look_up: Any, raises_on_meta: bool) -> Any:
     def answer(solve: Answer, *args: Any, **named: Any) -> Any:
         if raises_on_meta and any(isinstance(one, torch.Tensor) and one.device.type == "meta" for one in args):
+            _raised_elsewhere.append(args)
             raise RuntimeError("not here")
         if look_up is not None:
             try:
@@ -163,33 +171,51 @@ def _kind(grader: Grader) -> str:
     return next((kind for kind, is_so in kinds.items() if is_so), "hidden")
 
 
+def _verdicts(graders: Sequence[Grader], unit: str, exercise: str, name: str, answer: Any) -> dict[str, Verdict]:
+    """What these graders find in an answer, by their names."""
+    candidate = catalogue.Candidate(exercise, name, "", answer)
+    examiner = Examiner({unit: {exercise: graders}})
+    found = examiner.examine(unit, exercise, candidate_bench(unit, candidate), candidate) if graders else None
+    return {verdict.grader.name: verdict for verdict in (found.verdicts if found else ())}
+
+
 def _print_findings(every: Graders) -> None:
-    examiner = Examiner(every)
-    found = []
-    for unit in course.unit_names():
-        for exercise in course.unit(unit).exercises:
-            for name, answer in adversaries(unit, exercise.name):
-                candidate = catalogue.Candidate(exercise.name, name, "", answer)
-                finding = examiner.examine(unit, exercise.name, candidate_bench(unit, candidate), candidate)
-                marked = scoring.mark(exercise, finding.verdicts, library_calls=set())
-                graders = every[unit][exercise.name]
-                kinds = {grader.name: _kind(grader) for grader in graders}
-                passed = [v.grader.name for v in finding.verdicts if v.outcome == "passed"]
-                everything = sum(grader.points for grader in graders)
-                public = sum(g.points for g in graders if g.name in passed and g.is_public and not g.is_property)
-                found.append(
-                    {
-                        "unit": unit,
-                        "exercise": exercise.name,
-                        "adversary": name,
-                        "score": marked.score,
-                        "max_score": marked.max_score,
-                        "public": round(exercise.points * public / everything, 2),
-                        "passed": [(name, kinds[name]) for name in passed],
-                        "status": marked.status,
-                    }
-                )
-    print(json.dumps(found))
+    print(json.dumps([one for unit in course.unit_names() for one in _findings(unit, every[unit])]))
+
+
+def _findings(unit: str, of_unit: Mapping[str, Sequence[Grader]]) -> Iterator[dict[str, Any]]:
+    for exercise in course.unit(unit).exercises:
+        graders = of_unit[exercise.name]
+        elsewhere = [grader for grader in graders if grader.probes_device]
+        here = [grader for grader in graders if not grader.probes_device]
+        for name, (goes_on, raises) in adversaries(unit, exercise.name):
+            _raised_elsewhere.clear()
+            alike = _verdicts(here, unit, exercise.name, name, raises)
+            assert not _raised_elsewhere, f"a grader of {exercise.name} asks about devices, and is not marked so"
+            for off_device, answer in (("as ever", goes_on), ("raises", raises)):
+                found = alike | _verdicts(elsewhere, unit, exercise.name, name, answer)
+                verdicts = [found[grader.name] for grader in graders]
+                yield _finding(unit, exercise, f"{name}, another device: {off_device}", graders, verdicts)
+
+
+def _finding(
+    unit: str, exercise: course.Exercise, adversary: str, graders: Sequence[Grader], verdicts: list[Verdict]
+) -> dict[str, Any]:
+    marked = scoring.mark(exercise, verdicts, library_calls=set())
+    kinds = {grader.name: _kind(grader) for grader in graders}
+    passed = [verdict.grader.name for verdict in verdicts if verdict.outcome == "passed"]
+    everything = sum(grader.points for grader in graders)
+    public = sum(g.points for g in graders if g.name in passed and g.is_public and not g.is_property)
+    return {
+        "unit": unit,
+        "exercise": exercise.name,
+        "adversary": adversary,
+        "score": marked.score,
+        "max_score": marked.max_score,
+        "public": round(exercise.points * public / everything, 2),
+        "passed": [(name, kinds[name]) for name in passed],
+        "status": marked.status,
+    }
 
 
 if __name__ == "__main__":
