@@ -11,8 +11,7 @@ sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # as t
 # ruff: noqa: E402  (what follows is what takes its time)
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ from autograder.report import Report
 from autograder.sandbox.inside.confinement import Level
 from autograder.sandbox.launch import launch
 from autograder.sandbox.server import WarmParent
-from tests import REPOSITORY
+from tests import REPOSITORY, forked_command
 
 UNIT = "self_attention"
 collect_ignore = ["own_course"]
@@ -46,9 +45,9 @@ settings.load_profile("repeat")
 
 
 DEAREST = (
-    "test_misbehaving", "browser", "test_commands", "test_nbgrader", "test_student_check", "test_sandbox",
-    "test_matrix", "test_two_at_once", "test_interruption", "test_class_of_60", "test_own_course", "test_formatting",
-    "test_endings", "test_collect", "test_fuzz", "test_reading",
+    "test_misbehaving", "test_matrix", "browser", "test_commands", "test_nbgrader", "test_interruption",
+    "test_student_check", "test_reading", "test_sandbox", "test_formatting", "test_own_course", "test_endings",
+    "test_two_at_once", "test_class_of_60", "test_class", "test_student_notebook", "test_fuzz", "test_collect",
 )  # fmt: skip
 """What takes longest, in the order in which it is begun: so no processor is left alone at the end."""
 
@@ -112,9 +111,4 @@ def mark(marker: Marker) -> Callable[..., Report]:
 @pytest.fixture(scope="session")
 def autograder() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs the installed command as an instructor would."""
-
-    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        command = [Path(sys.executable).with_name("autograder"), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY, timeout=300)
-
-    return run
+    return partial(forked_command.autograder, cwd=REPOSITORY)

@@ -1,6 +1,7 @@
-"""Runs nbgrader's own command, in a process of its own: `run` is as `subprocess.run`.
+"""Runs a command of this environment's in a process of its own: `autograder` and `nbgrader` are as `subprocess.run`.
 
-The process is forked from one that has imported nbgrader, which takes two seconds, and more than most commands.
+The process is forked from one that has imported nbgrader, which takes two seconds, and more than most commands. The
+program itself is run from its beginning, our commands' modules are imported anew.
 """
 
 import atexit
@@ -14,14 +15,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
-PROGRAM = Path(sys.executable).with_name("nbgrader")
+PROGRAMS = Path(sys.executable).parent
 
 
 def run(
-    *arguments: str | Path, cwd: Path, env: Mapping[str, str] | None = None, timeout: float = 400
+    program: str, *arguments: str | Path, cwd: Path, env: Mapping[str, str] | None = None, timeout: float = 400
 ) -> subprocess.CompletedProcess[str]:
     """What the command said, and its exit code."""
     server = _server()
@@ -30,7 +31,7 @@ def run(
     with tempfile.TemporaryDirectory() as folder:
         said = [Path(folder, name) for name in ("out", "err")]
         order = {
-            "arguments": list(map(str, arguments)),
+            "command": [str(PROGRAMS / program), *map(str, arguments)],
             "cwd": str(cwd),
             "env": dict(os.environ if env is None else env),
             "said": list(map(str, said)),
@@ -41,8 +42,11 @@ def run(
         code = int(server.stdout.readline())
         out, err = (path.read_text() for path in said)
     if code == -signal.SIGKILL:
-        raise subprocess.TimeoutExpired(["nbgrader", *map(str, arguments)], timeout, out, err)
-    return subprocess.CompletedProcess(["nbgrader", *map(str, arguments)], code, out, err)
+        raise subprocess.TimeoutExpired(order["command"], timeout, out, err)
+    return subprocess.CompletedProcess(order["command"], code, out, err)
+
+
+autograder, nbgrader = partial(run, "autograder"), partial(run, "nbgrader")
 
 
 @cache
@@ -54,8 +58,11 @@ def _server() -> subprocess.Popen[str]:
 
 def _serve() -> None:
     """Carries out one order a line."""
+    sys.modules.setdefault("rfc3987_syntax", None)  # as our command does: see `cli`
     for module in ("nbgraderapp", "autogradeapp", "generateassignmentapp", "generatefeedbackapp", "collectapp"):
         __import__(f"nbgrader.apps.{module}")
+    for module in ("classroom.grade", "classroom.preview", "client.marker"):
+        __import__(f"autograder.{module}")  # not `cli`, which looks at the environment
     for line in sys.stdin:
         order = json.loads(line)
         pid = os.fork()
@@ -79,10 +86,11 @@ def _become(order: dict) -> None:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         os.dup2(descriptor, number)
         os.close(descriptor)
-    sys.argv = [str(PROGRAM), *order["arguments"]]
+    sys.argv = order["command"]
+    tempfile.tempdir = None
     code = 1
     try:
-        runpy.run_path(str(PROGRAM), run_name="__main__")
+        runpy.run_path(sys.argv[0], run_name="__main__")
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:
@@ -95,5 +103,5 @@ def _become(order: dict) -> None:
 
 
 if __name__ == "__main__":
-    sys.path[0] = str(PROGRAM.parent)  # as it is for the program itself
+    sys.path[0] = str(PROGRAMS)  # as it is for the programs themselves
     _serve()

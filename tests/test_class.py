@@ -3,16 +3,13 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from nbgrader.api import Gradebook
 
 from autograder import catalogue, course
 from autograder.course.cells import filled_in
-from tests import REPOSITORY
+from tests import REPOSITORY, forked_command
 
 UNIT = "dot_product_attention"
 
@@ -75,10 +72,8 @@ HAND_INS = {
 
 
 def grade(root, *options):
-    command = [Path(sys.executable).with_name("autograder"), "grade", UNIT, "--course", root]
-    command += ["--markers", "1", *options]
-    environment = {**os.environ, "COLUMNS": "200"}
-    return subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
+    arguments = ["grade", UNIT, "--course", root, "--markers", "1", *options]
+    return forked_command.autograder(*arguments, cwd=REPOSITORY, timeout=600, env={**os.environ, "COLUMNS": "200"})
 
 
 @pytest.fixture(scope="module")

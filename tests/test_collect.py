@@ -10,7 +10,7 @@ import pytest
 
 from tests import REPOSITORY
 
-from . import nbgrader_command
+from . import forked_command
 
 UNIT = "dot_product_attention"
 BIN = Path(sys.executable).parent
@@ -45,7 +45,7 @@ def collect(course, *options):
 
 def nbgrader(course, command, *options):
     environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "JUPYTER_PREFER_ENV_PATH": "1"}
-    result = nbgrader_command.run(command, UNIT, *options, cwd=course, env=environment)
+    result = forked_command.nbgrader(command, UNIT, *options, cwd=course, env=environment)
     assert "Traceback" not in result.stderr
     assert result.returncode == 0, result.stderr
     return result.stderr

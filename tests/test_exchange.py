@@ -12,7 +12,7 @@ from autograder import catalogue, course
 from autograder.course.cells import filled_in
 from tests import RELEASE, REPOSITORY
 
-from . import nbgrader_command
+from . import forked_command
 
 UNIT = "dot_product_attention"
 BIN = Path(sys.executable).parent
@@ -35,7 +35,7 @@ def nbgrader(tmp_path, autograder):
         # As in a fresh shell: the environment's folder is not on the PATH.
         path = os.pathsep.join(folder for folder in os.environ["PATH"].split(os.pathsep) if folder != str(BIN))
         environment = {**os.environ, "PATH": path, "JUPYTER_PREFER_ENV_PATH": "1"}
-        result = nbgrader_command.run(*arguments, cwd=tmp_path / who, env=environment)
+        result = forked_command.nbgrader(*arguments, cwd=tmp_path / who, env=environment)
         assert result.returncode == 0, result.stderr
         return result.stderr
 

@@ -20,7 +20,9 @@ from autograder.classroom.one_run import one_run
 from autograder.course.cells import filled_in
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import CourseProblem, course_directory
+from tests import REPOSITORY
 
+from . import forked_command
 from .recorded_class import UNIT, RecordedClass, everything, hand_in
 
 pytestmark = [
@@ -236,7 +238,7 @@ def test_a_gradebook_that_is_locked_before_the_unit_is_in_it(begun, tmp_path, ca
     ClassGradebook(course_directory(root), "self_attention").close()
 
 
-COMMAND = [Path(sys.executable).with_name("autograder"), "grade", UNIT, "--course"]
+GRADE = ["grade", UNIT, "--course"]
 
 
 def test_two_runs_at_once_are_refused(begun, tmp_path):
@@ -244,7 +246,7 @@ def test_two_runs_at_once_are_refused(begun, tmp_path):
     shutil.copytree(begun, root)
     before = everything(root)
     with one_run(root):
-        result = subprocess.run([*COMMAND, root], capture_output=True, text=True)
+        result = forked_command.autograder(*GRADE, root, cwd=REPOSITORY)
     assert (result.returncode, result.stdout) == (2, "")
     assert "Another `autograder grade` is writing to" in result.stderr
     assert everything(root)[0] == before[0]
@@ -262,7 +264,7 @@ def test_interrupted_by_hand_and_run_again(begun, tmp_path):
         hand_in(folder, "late-2", notebook(softmax=waits))
     page = root / "feedback" / "late-0" / UNIT / f"{UNIT}.html"
     run = subprocess.Popen(
-        [*COMMAND, root, "--markers", "1"],
+        [Path(sys.executable).with_name("autograder"), *GRADE, root, "--markers", "1"],
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # what runs in the background ignores it
@@ -274,5 +276,5 @@ def test_interrupted_by_hand_and_run_again(begun, tmp_path):
     assert run.returncode == 2
     assert "Interrupted." in said
     for folder in (root, expected):
-        assert subprocess.run([*COMMAND, folder, "--markers", "1"], capture_output=True).returncode == 0
+        assert forked_command.autograder(*GRADE, folder, "--markers", "1", cwd=REPOSITORY).returncode == 0
     assert everything(root) == everything(expected)

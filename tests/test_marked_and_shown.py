@@ -4,7 +4,6 @@ import copy
 import json
 import shutil
 import sqlite3
-import subprocess
 import sys
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from autograder.gradebook.clean_notebook import clean, without_put_back
 from autograder.notebook import MAX_CELLS, MAX_CHARACTERS, joined, parse
 from tests import REPOSITORY
 
-from . import nbgrader_command
+from . import forked_command
 from .recorded_class import UNIT, RecordedClass, hand_in
 
 BIN = Path(sys.executable).parent
@@ -195,10 +194,10 @@ def test_grade_and_nbgraders_autograde_give_the_same_scores(tmp_path):
             shutil.copytree(REPOSITORY / kind, root / kind)
         for student, cells in FOUND.items():
             hand_in(root, student, handed_in(*cells))
-    command = [BIN / "autograder", "grade", UNIT, "--course", roots[0], "--markers", "1"]
-    succeeded(subprocess.run(command, capture_output=True, text=True, timeout=600))
-    succeeded(nbgrader_command.run("generate_assignment", UNIT, cwd=roots[1]))
-    succeeded(nbgrader_command.run("autograde", UNIT, cwd=roots[1]))
+    grade = ["grade", UNIT, "--course", roots[0], "--markers", "1"]
+    succeeded(forked_command.autograder(*grade, cwd=REPOSITORY, timeout=600))
+    succeeded(forked_command.nbgrader("generate_assignment", UNIT, cwd=roots[1]))
+    succeeded(forked_command.nbgrader("autograde", UNIT, cwd=roots[1]))
     ours, theirs = map(scores, roots)
     assert theirs == ours
     full = {student for student in FOUND if student != "right_and_wrong"}

@@ -21,7 +21,7 @@ from autograder.nbgrader_plugin.record_report import RecordReport
 from autograder.report import REPORT_FILE, Report
 from tests import REPOSITORY
 
-from . import nbgrader_command
+from . import forked_command
 
 UNIT = "self_attention"
 CLASS = REPOSITORY / "demo" / "submitted"
@@ -51,21 +51,15 @@ def graded(tmp_path_factory):
 
 
 def grade(root, *options, submitted=CLASS):
-    command = [Path(sys.executable).with_name("autograder"), "grade", UNIT, "--course", root, "--submitted", submitted]
-    return subprocess.run(
-        [*command, "--roster", ROSTER, "--markers", "1", *options],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "COLUMNS": "120"},
-    )
+    arguments = ["grade", UNIT, "--course", root, "--submitted", submitted, "--roster", ROSTER, "--markers", "1"]
+    return forked_command.autograder(*arguments, *options, cwd=REPOSITORY, env={**os.environ, "COLUMNS": "120"})
 
 
 def nbgrader(root, *arguments):
     """Runs nbgrader's own command in a course folder."""
     bin_folder = Path(sys.executable).parent
     environment = {**os.environ, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
-    return nbgrader_command.run(*arguments, cwd=root, env=environment)
+    return forked_command.nbgrader(*arguments, cwd=root, env=environment)
 
 
 def scores(root):
@@ -267,8 +261,7 @@ def test_what_a_mark_of_nbgraders_own_autograde_rests_on(autograded, marks):
         kept = provenance.find(gradebook.db, entry.id)
     assert (kept.submission, kept.status, kept.isolation) == (submission, "graded", marks["chiara"].isolation)
     assert scores(autograded)["amara"] == scores(autograded)["chiara"]
-    command = [Path(sys.executable).with_name("autograder"), "grade", UNIT, "--course", autograded]
-    again = subprocess.run(command, capture_output=True, text=True)
+    again = forked_command.autograder("grade", UNIT, "--course", autograded, cwd=REPOSITORY)
     assert "Unchanged since they were graded, and left alone: 1." in again.stdout, again.stderr
 
 

@@ -24,7 +24,7 @@ from autograder.handed_in.opened_folder import OpenedFolder
 from autograder.handed_in.without_outputs import TooManyParts, WithoutOutputs
 from tests import RELEASE, REPOSITORY
 
-from . import nbgrader_command, swapping
+from . import forked_command, swapping
 
 UNIT = swapping.UNIT
 FULL = course.unit(UNIT).max_score
@@ -104,7 +104,7 @@ def test_what_is_swapped_while_a_class_is_graded_is_never_followed(swapped):
 def test_what_is_swapped_while_nbgrader_autogrades_is_never_followed(swapped):
     shutil.copytree(REPOSITORY / "source" / UNIT, swapped / "source" / UNIT)
     environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
-    assert nbgrader_command.run("generate_assignment", UNIT, cwd=swapped, env=environment).returncode == 0
+    assert forked_command.nbgrader("generate_assignment", UNIT, cwd=swapped, env=environment).returncode == 0
     result = run_swapping(swapped, "nbgrader", "autograde", UNIT)
     assert result.returncode == 0, result.stderr[-3000:]
     nothing_of_the_instructors(swapped)

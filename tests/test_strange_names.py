@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import unicodedata
 from datetime import datetime
@@ -31,7 +30,7 @@ from autograder.gradebook.time_stamp import time_in
 from autograder.handed_in.student_id import can_be_id
 from tests import RELEASE, REPOSITORY, SOURCE
 
-from . import nbgrader_command
+from . import forked_command
 
 UNIT = "dot_product_attention"
 BIN = Path(sys.executable).parent
@@ -96,10 +95,7 @@ def course_folder(tmp_path):
 
 def run(root, program, *arguments):
     environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "COLUMNS": "300"}
-    if program == "nbgrader":
-        return nbgrader_command.run(*arguments, cwd=root, env=environment)
-    command = [BIN / program, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=root, timeout=400, env=environment)
+    return forked_command.run(program, *arguments, cwd=root, env=environment)
 
 
 def enrolled(root):
