@@ -87,8 +87,7 @@ def test_a_command_that_is_ended_says_so_and_leaves_no_process(command, number, 
     assert out == b""
 
 
-@pytest.mark.parametrize("into", ["/dev/full", "a pipe"])
-@pytest.mark.parametrize("command", ["mark", "grade"])
+@pytest.mark.parametrize(("command", "into"), [("mark", "/dev/full"), ("mark", "a pipe"), ("grade", "a pipe")])
 def test_output_that_cannot_be_written_is_a_sentence(command, into, tmp_path):
     (path,) = solved(tmp_path / "submitted" / "ann" / UNIT, [UNIT])
     shutil.copyfile(REPOSITORY / "nbgrader_config.py", tmp_path / "nbgrader_config.py")

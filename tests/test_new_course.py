@@ -22,7 +22,7 @@ from autograder.course.cells import filled_in
 from autograder.gradebook.course_directory import CourseProblem, nbgrader_api
 from tests import REPOSITORY
 
-from . import nbgrader_command
+from . import forked_command
 
 UNIT = "dot_product_attention"
 GONE, CHANGED = "normalize_by_sum", "softmax"
@@ -69,7 +69,7 @@ def becomes(kit, version):
 def nbgrader(folder, *arguments):
     """nbgrader's own command, as in a shell that knows of no course."""
     theirs = {name: value for name, value in os.environ.items() if not name.startswith("AUTOGRADER")}
-    done = nbgrader_command.run(*arguments, cwd=folder, env=theirs)
+    done = forked_command.nbgrader(*arguments, cwd=folder, env=theirs)
     assert done.returncode == 0, done.stderr
     return done.stderr
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from ..client.requests import Device, Refused, Start
+from ..client.requests import Refused, Start
 from ..course.folder import folder
 from ..sandbox import isolation
 from ..sandbox.launch import Launched, launch
+from .device import NoDevice, may_be_cuda
 
 
 def main() -> int:
@@ -22,7 +23,7 @@ def main() -> int:
     start = msgspec.json.decode(sys.argv[1], type=Start)
     try:
         launched = _launched(start)  # imports torch while this process does
-    except isolation.NotIsolated as reason:
+    except (NoDevice, isolation.NotIsolated) as reason:
         answers.write(msgspec.json.encode(Refused(str(reason))) + b"\n")
         answers.flush()
         return 0
@@ -38,20 +39,7 @@ def _launched(start: Start) -> Launched:
         for private in (folder(), *map(Path, start.private)):
             isolation.keep_private(private)
     settings = start.settings
-    return launch(level, settings.limits, cuda=_may_be_cuda(start.device), check=settings.check, core=start.core)
-
-
-def _may_be_cuda(device: Device) -> bool:
-    """Whether the sandbox needs the GPU's device nodes; torch, which knows better, is not imported yet."""
-    if device == "auto":
-        return Path("/dev/nvidiactl").exists() and not _is_torch_of_the_cpu()
-    return device == "cuda"
-
-
-def _is_torch_of_the_cpu() -> bool:
-    from importlib import metadata  # takes as long to import as all that is above
-
-    return metadata.version("torch").endswith("+cpu")
+    return launch(level, settings.limits, cuda=may_be_cuda(start.device), check=settings.check, core=start.core)
 
 
 if __name__ == "__main__":

@@ -29,12 +29,9 @@ from ..sandbox.launch import Launched
 from ..sandbox.self_test import NotDenied
 from ..sandbox.server import WarmParent
 from . import known_mistakes, public_examples, right_steps
+from .device import NO_CUDA, NoDevice
 from .examiner import Examiner
 from .submission import Desk
-
-
-class NoDevice(Exception):
-    """The device that was asked for is not to be had; `str()` says what to do."""
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched, start: Start) -> int:
@@ -63,7 +60,7 @@ def _chosen(device: str) -> str:
     """The device that is asked for, or the best one; raises NoDevice."""
     cuda = torch.cuda.is_available()
     if device == "cuda" and not cuda:
-        raise NoDevice("There is no CUDA device here. Use --device cpu, or auto to take one where it is.")
+        raise NoDevice(NO_CUDA)
     return device if device != "auto" else "cuda" if cuda else "cpu"
 
 
