@@ -35,16 +35,17 @@ HEADER = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch
 
 
 said_of = cache(word)
-"""What the check says of an entry of the catalogue; each is tried once."""
+"""What the check says of an answer; each is tried once."""
 
 
-class Names:
-    """The names of a notebook in which the unit is solved, and the check beside it."""
+class Notebook:
+    """A notebook of the unit with the answers typed in, and the check beside it."""
 
-    def __init__(self, unit, **other):
-        """other: what has these names instead, as it is once its cell has been run."""
-        solutions = vars(importlib.import_module(f"solutions.{unit}"))
-        self.names = {**solutions, **other, "module": released_check(unit)}
+    def __init__(self, unit, **typed):
+        answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
+        self.names = {"X": SIX_WORDS, "module": released_check(unit)}  # a locked cell of the notebook defines X
+        for source in [HEADER, *{**answers, **typed}.values()]:
+            exec(source, self.names)
 
     def run(self, line):
         """What the line prints, and its value."""
@@ -54,17 +55,6 @@ class Names:
 
     def check(self, exercise=""):
         return self.run(f"module.check({exercise!r})" if exercise else "module.check()")
-
-
-class Notebook(Names):
-    """A notebook of the unit with the answers typed in."""
-
-    def __init__(self, unit, **typed):
-        super().__init__(unit)
-        answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
-        self.names = {"X": SIX_WORDS, "module": self.names["module"]}  # a locked cell of the notebook defines X
-        for source in [HEADER, *{**answers, **typed}.values()]:
-            exec(source, self.names)
 
 
 def named(unit, exercise, printed):
@@ -198,14 +188,14 @@ def test_seven_faults_at_once_lose_most_of_the_points():
 def test_no_mistake_is_seen_in_a_right_answer(unit, exercise):
     for one in [*catalogue.right_answers(unit).values(), *(u.answer for u in unseen(unit) if not u.wrong)]:
         if one.exercise == exercise:
-            printed, score = Names(unit, **{exercise: one.answer}).check(exercise)
-            assert (score, named(unit, exercise, printed)) == (course.unit(unit).exercise(exercise).points, set())
+            said = said_of(unit, one)
+            assert (said.score, named(unit, exercise, said.printed)) == (said.points, set())
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_answers_from_outside_of_the_catalogue_get_no_wrong_name(unit):
     for one in unseen(unit):
-        printed, _ = Names(unit, **{one.answer.exercise: one.answer.answer}).check(one.answer.exercise)
+        printed = said_of(unit, one.answer).printed
         found = named(unit, one.answer.exercise, printed)
         assert not found or found & set(one.names), printed
 
