@@ -147,7 +147,7 @@ class Report(msgspec.Struct, frozen=True):
     score: float
     """Given by the graders; written questions are not in it."""
     max_score: float
-    """0 where no unit could be told."""
+    """What the graders can give, and not by hand; 0 where no unit could be told."""
     exercises: list[ExerciseReport]
     message: str = ""
     cells: list[CellReport] = []

@@ -60,7 +60,7 @@ scores = torch.tensor(
 )
 
 
-# %% locked="picture"
+# %% locked="picture" drawing=true
 def picture(ax: plt.Axes, title: str, make: Callable[[], torch.Tensor]) -> None:
     """Draw the (6, 6) matrix that `make` returns, with the words at its sides."""
     ax.set_title(title, fontsize=10)
@@ -72,7 +72,8 @@ def picture(ax: plt.Axes, title: str, make: Callable[[], torch.Tensor]) -> None:
         matrix = make().detach().double().reshape(6, 6)
     except Exception as error:
         missing = isinstance(error, NotImplementedError)
-        ax.text(2.5, 2.5, "not written yet" if missing else type(error).__name__, ha="center", va="center")
+        said = "not written yet" if missing else type(error).__name__
+        ax.text(2.5, 2.5, said, ha="center", va="center")
         ax.set_xlim(-0.5, 5.5)
         ax.set_ylim(5.5, -0.5)
         return
@@ -83,7 +84,8 @@ def picture(ax: plt.Axes, title: str, make: Callable[[], torch.Tensor]) -> None:
         for key in range(6):
             number = matrix[query, key].item()
             color = "white" if number > 0.6 * top else "black"
-            ax.text(key, query, f"{number:.2g}", ha="center", va="center", fontsize=7, color=color)
+            place = {"ha": "center", "va": "center", "fontsize": 7, "color": color}
+            ax.text(key, query, f"{number:.2g}", **place)
 
 
 # %% [markdown]
@@ -125,7 +127,11 @@ plt.show()
 shares = torch.softmax(scores / math.sqrt(2), dim=-1)
 fig, axes = plt.subplots(1, 2, figsize=(7.6, 3.8))
 picture(axes[0], "every key is seen", lambda: shares)
-picture(axes[1], "the future removed, rows sum to 1", lambda: renormalized_causal_weights(shares))
+picture(
+    axes[1],
+    "the future removed, rows sum to 1",
+    lambda: renormalized_causal_weights(shares),
+)
 fig.tight_layout()
 plt.show()
 
@@ -181,7 +187,11 @@ plt.show()
 fig, axes = plt.subplots(1, 3, figsize=(11, 3.8))
 for ax in axes[:2]:
     picture(ax, "ones, p = 0.5", lambda: attention_dropout(torch.ones(6, 6), 0.5))
-picture(axes[2], "causal weights, p = 0.2", lambda: attention_dropout(causal_softmax(scores, 2), 0.2))
+picture(
+    axes[2],
+    "causal weights, p = 0.2",
+    lambda: attention_dropout(causal_softmax(scores, 2), 0.2),
+)
 fig.tight_layout()
 plt.show()
 

@@ -79,7 +79,7 @@ X = torch.tensor(
 # Mind large scores: in float32 $e^{89}$ is already infinite, and infinity divided by infinity is NaN. Adding the same
 # number to all scores changes no weight ($e^{c}$ cancels), so subtract the maximum first. Then no exponent is above 0.
 
-# %%
+# %% drawing=true
 scores = torch.linspace(-3, 3, 100)
 fig, ax = plt.subplots(figsize=(5.5, 2.8))
 for factor in (1, 2, 8):
@@ -141,6 +141,8 @@ plt.show()
 
 # %%
 weights = torch.softmax(X @ X.T, dim=-1)  # (6, 6)
+
+# %% drawing=true
 fig, ax = plt.subplots(figsize=(4.6, 3.8))
 image = ax.imshow(weights, cmap="Blues", vmin=0)
 for i in range(6):

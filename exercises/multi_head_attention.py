@@ -52,9 +52,11 @@ X = torch.tensor(
 )
 
 
+# %% drawing=true
 def show_heads(weights: torch.Tensor) -> None:
     """Draw the weights (h, T, T) of each head beside each other."""
-    fig, axes = plt.subplots(1, len(weights), figsize=(4.4 * len(weights), 3.8), sharey=True, layout="constrained")
+    layout = {"figsize": (4.4 * len(weights), 3.8), "layout": "constrained"}
+    fig, axes = plt.subplots(1, len(weights), sharey=True, **layout)
     for head, ax in enumerate(axes):
         image = ax.imshow(weights[head], cmap="Blues", vmin=0, vmax=1)
         ax.set_title(f"head {head}")
@@ -66,9 +68,11 @@ def show_heads(weights: torch.Tensor) -> None:
     plt.show()
 
 
+# %%
 generator = torch.Generator().manual_seed(7)
-Q = torch.einsum("ti,hki->htk", X - X.mean(0), 6 * torch.randn(2, 3, 3, generator=generator))
-K = torch.einsum("ti,hki->htk", X - X.mean(0), torch.randn(2, 3, 3, generator=generator))
+centred = X - X.mean(0)
+Q = torch.einsum("ti,hki->htk", centred, 6 * torch.randn(2, 3, 3, generator=generator))
+K = torch.einsum("ti,hki->htk", centred, torch.randn(2, 3, 3, generator=generator))
 head_scores = torch.einsum("hqk,htk->hqt", Q, K) / math.sqrt(3)
 show_heads(torch.softmax(head_scores, dim=-1))
 
@@ -104,14 +108,16 @@ show_heads(torch.softmax(head_scores, dim=-1))
 # own sequence of tokens, `(h, T, hd)`: the dimensions of tokens and heads have changed places.
 
 
-# %%
+# %% drawing=true
 def draw_cells(ax: plt.Axes, left: float, top: float, rows: list[list[str]]) -> None:
-    """Draw rows of cells with these labels; positions 0 to 2 are blue, 3 to 5 orange."""
+    """Draw rows of cells with these labels; positions 0 to 2 blue, 3 to 5 orange."""
     for i, row in enumerate(rows):
         for j, label in enumerate(row):
             colour = "#9ecae1" if label[-1] in "012" else "#fdae6b"
-            ax.add_patch(plt.Rectangle((left + j, top - i), 1, 1, facecolor=colour, edgecolor="white"))
-            ax.text(left + j + 0.5, top - i + 0.5, label, ha="center", va="center", fontsize=8)
+            x, y = left + j, top - i
+            box = plt.Rectangle((x, y), 1, 1, facecolor=colour, edgecolor="white")
+            ax.add_patch(box)
+            ax.text(x + 0.5, y + 0.5, label, ha="center", va="center", fontsize=8)
 
 
 labels = [[f"{token}.{position}" for position in range(6)] for token in range(3)]
@@ -225,8 +231,12 @@ show_heads(torch.softmax(head_scores.where(~later, -math.inf), dim=-1))
 # %%
 width = 768
 layers = {"MultiHeadAttention": 4, "Optimized": 3, "Efficient": 2}
+parameters = [count * width * width + width for count in layers.values()]
+dict(zip(layers, parameters))
+
+# %% drawing=true
 fig, ax = plt.subplots(figsize=(5.5, 2.4))
-bars = ax.barh(list(layers), [(count * width * width + width) / 1e6 for count in layers.values()])
+bars = ax.barh(list(layers), [count / 1e6 for count in parameters])
 ax.bar_label(bars, fmt="%.2f", fontsize=8)
 ax.invert_yaxis()
 ax.set_xlabel("million parameters")

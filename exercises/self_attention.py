@@ -118,7 +118,7 @@ X = torch.tensor(
 #
 # But softmax is sensitive to the size of what goes in. The same five numbers, once as they are and once times 8:
 
-# %%
+# %% drawing=true
 numbers = torch.tensor([0.1, -0.2, 0.3, -0.2, 0.5])
 fig, axes = plt.subplots(1, 2, figsize=(8, 2.6), sharey=True)
 for ax, factor in zip(axes, (1, 8)):
@@ -145,9 +145,12 @@ variances = []
 for d_k in widths:
     queries, keys = (torch.randn(64, d_k, generator=generator) for _ in range(2))
     variances.append((queries @ keys.T).var().item())
+
+# %% drawing=true
+scaled = [variance / d_k for variance, d_k in zip(variances, widths)]
 fig, ax = plt.subplots(figsize=(5.5, 3))
 ax.plot(widths, variances, "o-", label="scores")
-ax.plot(widths, [variance / d_k for variance, d_k in zip(variances, widths)], "o-", label="scores divided by sqrt(d_k)")
+ax.plot(widths, scaled, "o-", label="scores divided by sqrt(d_k)")
 ax.set_xscale("log", base=2)
 ax.set_yscale("log", base=2)
 ax.set_xlabel("d_k")
@@ -239,6 +242,8 @@ plt.show()
 torch.manual_seed(123)
 W_query, W_key, W_value = (torch.rand(3, 2) for _ in range(3))
 weights = torch.softmax((X @ W_query) @ (X @ W_key).T / math.sqrt(2), dim=-1)  # (6, 6)
+
+# %% drawing=true
 fig, ax = plt.subplots(figsize=(4.6, 3.8))
 image = ax.imshow(weights, cmap="Blues", vmin=0)
 ax.set_xticks(range(6), words, rotation=45)

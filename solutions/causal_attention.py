@@ -7,44 +7,53 @@ from torch import nn
 def causal_mask(num_tokens: int) -> torch.Tensor:
     """Say for every query which keys are hidden from it: those that come after it.
 
-    Returns a bool tensor of shape (T, T), T being num_tokens: row i is query i, column j is key j, True means hidden.
+    Returns a bool tensor of shape (T, T), T being num_tokens: row i is query i,
+    column j is key j, True means hidden.
     """
     return torch.triu(torch.ones(num_tokens, num_tokens, dtype=torch.bool), diagonal=1)
 
 
 def renormalized_causal_weights(weights: torch.Tensor) -> torch.Tensor:
-    """Make attention weights causal after the softmax: remove the future, then let each row sum to 1 again.
+    """Make attention weights causal after the softmax.
 
-    weights: (T, T), above zero, each row summing to 1. Returns (T, T), zero above the diagonal, each row summing to 1.
+    Remove the future, then let each row sum to 1 again.
+    weights: (T, T), above zero, each row summing to 1.
+    Returns (T, T), zero above the diagonal, each row summing to 1.
     """
     kept = torch.tril(weights)  # (T, T)
     return kept / kept.sum(dim=-1, keepdim=True)  # (T, T) / (T, 1)
 
 
 def masked_scores(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Put minus infinity in the place of every score that is hidden, and leave the scores passed in as they are.
+    """Put minus infinity in the place of every score that is hidden.
 
-    scores: (..., T, T), mask: a bool tensor (T, T), True where hidden, not always the causal one. Returns (..., T, T).
+    The scores passed in are left as they are. scores: (..., T, T), mask: a bool
+    tensor (T, T), True where hidden, not always the causal one. Returns (..., T, T).
     """
     return scores.masked_fill(mask, float("-inf"))  # the mask broadcasts over the leading dimensions
 
 
 def causal_softmax(scores: torch.Tensor, d_k: int) -> torch.Tensor:
-    """Turn scores into causal attention weights: hide the future, divide by the square root of d_k, then softmax.
+    """Turn scores into causal attention weights.
 
-    scores: (..., T, T), d_k: the width of a key. Returns weights (..., T, T), zero above the diagonal, whose rows sum
-    to 1.
+    Hide the future, divide by the square root of d_k, then take the softmax.
+    scores: (..., T, T), d_k: the width of a key.
+    Returns weights (..., T, T), zero above the diagonal, whose rows sum to 1.
     """
     num_tokens = scores.shape[-1]
     mask = torch.ones(num_tokens, num_tokens, dtype=torch.bool, device=scores.device).triu(diagonal=1)  # (T, T)
     return torch.softmax(scores.masked_fill(mask, float("-inf")) / d_k**0.5, dim=-1)
 
 
-def attention_dropout(weights: torch.Tensor, p: float, training: bool = True) -> torch.Tensor:
-    """Drop each weight with probability p and divide the kept ones by 1 - p; outside of training, change nothing.
+def attention_dropout(
+    weights: torch.Tensor,
+    p: float,
+    training: bool = True,
+) -> torch.Tensor:
+    """Drop each weight with probability p and divide the kept ones by 1 - p.
 
-    weights: any shape, p: at least 0 and below 1. Returns the shape of weights. Each weight is drawn on its own, and
-    anew in each call.
+    Outside of training, change nothing. weights: any shape, p: at least 0 and below 1.
+    Returns the shape of weights. Each weight is drawn on its own, anew in each call.
     """
     if not training:
         return weights
@@ -52,7 +61,11 @@ def attention_dropout(weights: torch.Tensor, p: float, training: bool = True) ->
     return weights * kept / (1 - p)
 
 
-def causal_head(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+def causal_head(
+    queries: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+) -> torch.Tensor:
     """Causal scaled dot-product attention of one head, without the library's attention.
 
     queries, keys, values: (b, T, head_dim) each. Returns (b, T, head_dim).
@@ -65,16 +78,25 @@ def causal_head(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor)
 
 
 class CausalAttention(nn.Module):
-    """Single-head causal self-attention over a batch, with dropout on the attention weights.
+    """Single-head causal self-attention over a batch, with dropout on the weights.
 
-    d_in: width of an input vector, d_out: width of queries, keys and values, context_length: the most tokens that a
-    sequence can have, dropout: the probability that a weight is dropped in training, qkv_bias: whether the layers have
-    a bias. The nn.Linear layers W_query, W_key and W_value are created in this order.
+    d_in: width of an input vector, d_out: width of queries, keys and values,
+    context_length: the most tokens that a sequence can have,
+    dropout: the probability that a weight is dropped in training,
+    qkv_bias: whether the layers have a bias.
+    The nn.Linear layers W_query, W_key and W_value are created in this order.
     """
 
     mask: torch.Tensor
 
-    def __init__(self, d_in: int, d_out: int, context_length: int, dropout: float, qkv_bias: bool = False) -> None:
+    def __init__(
+        self,
+        d_in: int,
+        d_out: int,
+        context_length: int,
+        dropout: float,
+        qkv_bias: bool = False,
+    ) -> None:
         super().__init__()
         self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
         self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
@@ -84,7 +106,10 @@ class CausalAttention(nn.Module):
         self.register_buffer("mask", mask)  # (context_length, context_length)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return the context vectors: x is (b, T, d_in) with T <= context_length, the result (b, T, d_out)."""
+        """Return the context vectors.
+
+        x is (b, T, d_in) with T <= context_length, the result (b, T, d_out).
+        """
         queries: torch.Tensor = self.W_query(x)  # (b, T, d_out)
         keys: torch.Tensor = self.W_key(x)  # (b, T, d_out)
         values: torch.Tensor = self.W_value(x)  # (b, T, d_out)
@@ -96,10 +121,10 @@ class CausalAttention(nn.Module):
 
 
 class MultiHeadAttentionWrapper(nn.Module):
-    """Several heads of CausalAttention, each with its own weights, their results side by side.
+    """Several heads of CausalAttention, each with its own weights, side by side.
 
-    d_out: the width of one head's result, num_heads: how many heads; the other arguments go to each CausalAttention.
-    The heads are in the nn.ModuleList `heads`.
+    d_out: the width of one head's result, num_heads: how many heads; the other
+    arguments go to each CausalAttention. The heads are in the nn.ModuleList `heads`.
     """
 
     def __init__(
@@ -117,7 +142,10 @@ class MultiHeadAttentionWrapper(nn.Module):
         )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return the context vectors of all heads: x is (b, T, d_in), the result (b, T, num_heads * d_out)."""
+        """Return the context vectors of all heads.
+
+        x is (b, T, d_in), the result (b, T, num_heads * d_out).
+        """
         return torch.cat([head(x) for head in self.heads], dim=-1)
 
 

@@ -6,7 +6,8 @@ import torch
 def dot_product_scores(query: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
     """Score one query against every input by their dot product.
 
-    query: (d,), inputs: (T, d), one token a row. Returns (T,): how well each token fits the query.
+    query: (d,), inputs: (T, d), one token a row.
+    Returns (T,): how well each token fits the query.
     """
     return inputs @ query  # (T, d) @ (d,) -> (T,)
 
@@ -22,7 +23,8 @@ def normalize_by_sum(scores: torch.Tensor) -> torch.Tensor:
 def softmax(scores: torch.Tensor, dim: int = -1) -> torch.Tensor:
     """Turn scores into positive weights that sum to 1 along `dim`, from exp and a sum.
 
-    scores: any shape and any float dtype, with numbers as large as 1e4. Returns the same shape and dtype.
+    scores: any shape and any float dtype, with numbers as large as 1e4.
+    Returns the same shape and dtype.
     The library's softmax, log_softmax and logsumexp are not allowed here.
     """
     shifted = scores - scores.amax(dim=dim, keepdim=True)  # exp(0) = 1 is the largest number left
@@ -47,8 +49,9 @@ def pairwise_scores(inputs: torch.Tensor) -> torch.Tensor:
 
 
 def simple_self_attention(inputs: torch.Tensor) -> torch.Tensor:
-    """Give every token its context vector: pairwise scores, softmax over each row, weighted sum of the inputs.
+    """Give every token its context vector.
 
+    Pairwise scores, softmax over each row, weighted sum of the inputs.
     inputs: (T, d). Returns (T, d). The library's attention is not allowed here.
     """
     weights = torch.softmax(inputs @ inputs.T, dim=-1)  # (T, T)

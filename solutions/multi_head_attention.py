@@ -5,12 +5,17 @@ from torch import nn
 
 
 def stacked_heads_attention(
-    inputs: torch.Tensor, W_query: torch.Tensor, W_key: torch.Tensor, W_value: torch.Tensor
+    inputs: torch.Tensor,
+    W_query: torch.Tensor,
+    W_key: torch.Tensor,
+    W_value: torch.Tensor,
 ) -> torch.Tensor:
-    """Scaled dot-product attention of several heads over one sequence, each head with weights of its own.
+    """Scaled dot-product attention of several heads over one sequence.
 
-    inputs: (T, d_in); weights, stored as nn.Linear stores them, one matrix a head: (h, d_k, d_in), (h, d_k, d_in),
-    (h, d_v, d_in). Returns the heads' context vectors (h, T, d_v). The library's attention is not allowed here.
+    Each head has weights of its own. inputs: (T, d_in); weights, stored as nn.Linear
+    stores them, one matrix a head: (h, d_k, d_in), (h, d_k, d_in), (h, d_v, d_in).
+    Returns the heads' context vectors (h, T, d_v). The library's attention is not
+    allowed here.
     """
     queries = inputs @ W_query.transpose(1, 2)  # (T, d_in) @ (h, d_in, d_k) -> (h, T, d_k)
     keys = inputs @ W_key.transpose(1, 2)  # (h, T, d_k)
@@ -21,9 +26,10 @@ def stacked_heads_attention(
 
 
 def split_heads(x: torch.Tensor, num_heads: int) -> torch.Tensor:
-    """Cut each token's vector into num_heads pieces of equal width, and give every head its own sequence of pieces.
+    """Cut each token's vector into num_heads pieces of equal width.
 
-    x: (b, T, d). Returns (b, num_heads, T, d / num_heads): head 0 has the first piece of every token.
+    Every head gets its own sequence of pieces. x: (b, T, d).
+    Returns (b, num_heads, T, d / num_heads): head 0 has the first piece of every token.
     Raises ValueError where d is not divisible by num_heads.
     """
     b, num_tokens, d = x.shape
@@ -36,7 +42,8 @@ def split_heads(x: torch.Tensor, num_heads: int) -> torch.Tensor:
 def multi_head_scores(queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
     """Score every query of a head against every key of the same head, unscaled.
 
-    queries, keys: (b, h, T, hd). Returns (b, h, T, T): row i of a head holds query i's scores.
+    queries, keys: (b, h, T, hd).
+    Returns (b, h, T, T): row i of a head holds query i's scores.
     """
     return queries @ keys.transpose(-2, -1)  # (b, h, T, hd) @ (b, h, hd, T) -> (b, h, T, T)
 
@@ -44,7 +51,8 @@ def multi_head_scores(queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor
 def merge_heads(x: torch.Tensor) -> torch.Tensor:
     """Put each token's pieces side by side again: the inverse of split_heads.
 
-    x: (b, h, T, hd). Returns (b, T, h * hd): head 0's numbers come first in every token.
+    x: (b, h, T, hd).
+    Returns (b, T, h * hd): head 0's numbers come first in every token.
     """
     b, num_heads, num_tokens, head_dim = x.shape
     return x.transpose(1, 2).reshape(b, num_tokens, num_heads * head_dim)  # by way of (b, T, h, hd)
@@ -53,15 +61,24 @@ def merge_heads(x: torch.Tensor) -> torch.Tensor:
 class MultiHeadAttention(nn.Module):
     """Causal self-attention with several heads.
 
-    d_in: width of an input vector, d_out: width of all heads together, context_length: the longest sequence,
-    dropout: the probability with which an attention weight is dropped in training, num_heads: how many heads,
+    d_in: width of an input vector, d_out: width of all heads together,
+    context_length: the longest sequence,
+    dropout: the probability with which a weight is dropped in training,
+    num_heads: how many heads,
     qkv_bias: whether W_query, W_key and W_value have a bias; out_proj always has one.
-    The layers W_query, W_key, W_value (d_in to d_out) and out_proj (d_out to d_out) are created in this order.
+    The layers W_query, W_key, W_value (d_in to d_out) and out_proj (d_out to d_out)
+    are created in this order.
     Raises ValueError where d_out is not divisible by num_heads.
     """
 
     def __init__(
-        self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
+        self,
+        d_in: int,
+        d_out: int,
+        context_length: int,
+        dropout: float,
+        num_heads: int,
+        qkv_bias: bool = False,
     ) -> None:
         super().__init__()
         if d_out % num_heads != 0:
@@ -76,7 +93,10 @@ class MultiHeadAttention(nn.Module):
         self.register_buffer("mask", torch.ones(context_length, context_length, dtype=torch.bool).triu(diagonal=1))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return the context vectors: x is (b, T, d_in) with T <= context_length, the result (b, T, d_out)."""
+        """Return the context vectors.
+
+        x is (b, T, d_in) with T <= context_length, the result (b, T, d_out).
+        """
         b, num_tokens, _ = x.shape
         pieces = (b, num_tokens, self.num_heads, self.head_dim)
         queries = self.W_query(x).view(pieces).transpose(1, 2)  # (b, h, T, hd)
@@ -92,15 +112,23 @@ class MultiHeadAttention(nn.Module):
 
 
 class OptimizedMultiHeadAttention(nn.Module):
-    """Causal self-attention with several heads and without W_value: the input itself, split into heads, is the value.
+    """Causal self-attention with several heads and without W_value.
 
+    The input itself, split into heads, is the value.
     The arguments are those of MultiHeadAttention; d_in = d_out.
-    The layers W_query, W_key (d_in to d_out) and out_proj (d_out to d_out) are created in this order.
+    The layers W_query, W_key (d_in to d_out) and out_proj (d_out to d_out) are created
+    in this order.
     Raises ValueError where d_out is not divisible by num_heads.
     """
 
     def __init__(
-        self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
+        self,
+        d_in: int,
+        d_out: int,
+        context_length: int,
+        dropout: float,
+        num_heads: int,
+        qkv_bias: bool = False,
     ) -> None:
         super().__init__()
         if d_out % num_heads != 0:
@@ -114,7 +142,10 @@ class OptimizedMultiHeadAttention(nn.Module):
         self.register_buffer("mask", torch.ones(context_length, context_length, dtype=torch.bool).triu(diagonal=1))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return the context vectors: x is (b, T, d_in) with T <= context_length, the result (b, T, d_out)."""
+        """Return the context vectors.
+
+        x is (b, T, d_in) with T <= context_length, the result (b, T, d_out).
+        """
         b, num_tokens, _ = x.shape
         pieces = (b, num_tokens, self.num_heads, self.head_dim)
         queries = self.W_query(x).view(pieces).transpose(1, 2)  # (b, h, T, hd)
@@ -130,15 +161,23 @@ class OptimizedMultiHeadAttention(nn.Module):
 
 
 class EfficientMultiHeadAttention(nn.Module):
-    """Causal self-attention with several heads and one projection: the input, split into heads, is key and value.
+    """Causal self-attention with several heads and one projection.
 
+    The input, split into heads, is key and value.
     The arguments are those of MultiHeadAttention; d_in = d_out.
-    The layers W_query (d_in to d_out) and out_proj (d_out to d_out) are created in this order.
+    The layers W_query (d_in to d_out) and out_proj (d_out to d_out) are created in
+    this order.
     Raises ValueError where d_out is not divisible by num_heads.
     """
 
     def __init__(
-        self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
+        self,
+        d_in: int,
+        d_out: int,
+        context_length: int,
+        dropout: float,
+        num_heads: int,
+        qkv_bias: bool = False,
     ) -> None:
         super().__init__()
         if d_out % num_heads != 0:
@@ -151,7 +190,10 @@ class EfficientMultiHeadAttention(nn.Module):
         self.register_buffer("mask", torch.ones(context_length, context_length, dtype=torch.bool).triu(diagonal=1))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return the context vectors: x is (b, T, d_in) with T <= context_length, the result (b, T, d_out)."""
+        """Return the context vectors.
+
+        x is (b, T, d_in) with T <= context_length, the result (b, T, d_out).
+        """
         b, num_tokens, _ = x.shape
         pieces = (b, num_tokens, self.num_heads, self.head_dim)
         queries = self.W_query(x).view(pieces).transpose(1, 2)  # (b, h, T, hd)

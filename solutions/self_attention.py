@@ -7,8 +7,8 @@ from torch import nn
 def build_vocab(sentence: str) -> dict[str, int]:
     """Number the distinct words of a sentence in alphabetical order.
 
-    Commas are dropped, then the sentence is split at white space. Python's sort order decides: capitals come first.
-    Returns a dict from word to index, 0 to n - 1.
+    Commas are dropped, then the sentence is split at white space. Python's sort order
+    decides: capitals come first. Returns a dict from word to index, 0 to n - 1.
     """
     words = sentence.replace(",", "").split()
     return {word: index for index, word in enumerate(sorted(set(words)))}
@@ -17,19 +17,23 @@ def build_vocab(sentence: str) -> dict[str, int]:
 def encode(sentence: str, vocab: dict[str, int]) -> torch.Tensor:
     """Look up every word of a sentence in the vocabulary.
 
-    Commas are dropped, then the sentence is split at white space. Returns an int64 tensor of shape (T,), in the order
-    of the sentence. A word that is not in the vocabulary raises KeyError.
+    Commas are dropped, then the sentence is split at white space. Returns an int64
+    tensor of shape (T,), in the order of the sentence. A word that is not in the
+    vocabulary raises KeyError.
     """
     return torch.tensor([vocab[word] for word in sentence.replace(",", "").split()], dtype=torch.int64)
 
 
 def project_qkv(
-    inputs: torch.Tensor, W_query: torch.Tensor, W_key: torch.Tensor, W_value: torch.Tensor
+    inputs: torch.Tensor,
+    W_query: torch.Tensor,
+    W_key: torch.Tensor,
+    W_value: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Make each token's query, key and value.
 
-    inputs: (T, d_in), weights: (d_in, d_k), (d_in, d_k), (d_in, d_v). Returns (queries, keys, values) of shapes
-    (T, d_k), (T, d_k), (T, d_v).
+    inputs: (T, d_in), weights: (d_in, d_k), (d_in, d_k), (d_in, d_v).
+    Returns (queries, keys, values) of shapes (T, d_k), (T, d_k), (T, d_v).
     """
     return inputs @ W_query, inputs @ W_key, inputs @ W_value
 
@@ -45,15 +49,18 @@ def linear_projection(inputs: torch.Tensor, weight: torch.Tensor) -> torch.Tenso
 def attention_scores(queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
     """Score every query against every key by their dot product.
 
-    queries: (..., Tq, d_k), keys: (..., Tk, d_k). Returns (..., Tq, Tk): row i holds query i's scores.
+    queries: (..., Tq, d_k), keys: (..., Tk, d_k).
+    Returns (..., Tq, Tk): row i holds query i's scores.
     """
     return queries @ keys.transpose(-2, -1)  # (..., Tq, d_k) @ (..., d_k, Tk) -> (..., Tq, Tk)
 
 
 def scaled_softmax(scores: torch.Tensor, d_k: int) -> torch.Tensor:
-    """Turn scores into attention weights: divide by the square root of d_k, then softmax over the last dimension.
+    """Turn scores into attention weights.
 
-    scores: (..., Tq, Tk), d_k: the width of a key. Returns weights of the same shape whose rows sum to 1.
+    Divide by the square root of d_k, then take the softmax over the last dimension.
+    scores: (..., Tq, Tk), d_k: the width of a key.
+    Returns weights of the same shape whose rows sum to 1.
     """
     return torch.softmax(scores / d_k**0.5, dim=-1)
 
@@ -66,32 +73,44 @@ def context_vectors(weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor
     return weights @ values  # (..., Tq, Tk) @ (..., Tk, d_v) -> (..., Tq, d_v)
 
 
-def single_query_attention(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+def single_query_attention(
+    query: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+) -> torch.Tensor:
     """Scaled dot-product attention of one query.
 
-    query: (d_k,), keys: (T, d_k), values: (T, d_v); d_v may differ from d_k. Returns the context vector (d_v,).
-    The library's attention is not allowed here.
+    query: (d_k,), keys: (T, d_k), values: (T, d_v); d_v may differ from d_k.
+    Returns the context vector (d_v,). The library's attention is not allowed here.
     """
     scores = keys @ query  # (T, d_k) @ (d_k,) -> (T,)
     weights = torch.softmax(scores / query.shape[-1] ** 0.5, dim=-1)
     return weights @ values  # (T,) @ (T, d_v) -> (d_v,)
 
 
-def scaled_dot_product_attention(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+def scaled_dot_product_attention(
+    queries: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+) -> torch.Tensor:
     """softmax(Q K^T / sqrt(d_k)) V, without the library's attention.
 
-    queries: (..., Tq, d_k), keys: (..., Tk, d_k), values: (..., Tk, d_v). Returns (..., Tq, d_v).
+    queries: (..., Tq, d_k), keys: (..., Tk, d_k), values: (..., Tk, d_v).
+    Returns (..., Tq, d_v).
     """
     scores = queries @ keys.transpose(-2, -1)  # (..., Tq, Tk)
     weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
     return weights @ values  # (..., Tq, d_v)
 
 
-def score_variance(queries: torch.Tensor, keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Measure what scaling does: the variance of all scores before and after dividing by sqrt(d_k).
+def score_variance(
+    queries: torch.Tensor,
+    keys: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Measure the variance of all scores before and after dividing by sqrt(d_k).
 
-    queries: (..., Tq, d_k), keys: (..., Tk, d_k). Returns two 0-d tensors: Tensor.var() of the raw scores, and of the
-    scaled ones.
+    queries: (..., Tq, d_k), keys: (..., Tk, d_k).
+    Returns two 0-d tensors: Tensor.var() of the raw scores, and of the scaled ones.
     """
     scores = queries @ keys.transpose(-2, -1)  # (..., Tq, Tk)
     return scores.var(), (scores / keys.shape[-1] ** 0.5).var()
@@ -101,7 +120,8 @@ class SelfAttention_v1(nn.Module):
     """Single-head self-attention over one sequence.
 
     d_in: width of an input vector, d_out: width of queries, keys and values.
-    The parameters W_query, W_key and W_value are created in this order, each nn.Parameter(torch.rand(d_in, d_out)).
+    The parameters W_query, W_key and W_value are created in this order, each
+    nn.Parameter(torch.rand(d_in, d_out)).
     """
 
     def __init__(self, d_in: int, d_out: int) -> None:
@@ -123,7 +143,8 @@ class SelfAttention_v1(nn.Module):
 class SelfAttention_v2(nn.Module):
     """Single-head self-attention over one sequence, its projections nn.Linear layers.
 
-    d_in: width of an input vector, d_out: width of queries, keys and values, qkv_bias: whether the layers have a bias.
+    d_in: width of an input vector, d_out: width of queries, keys and values,
+    qkv_bias: whether the layers have a bias.
     The layers W_query, W_key and W_value are created in this order.
     """
 

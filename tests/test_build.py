@@ -4,15 +4,20 @@ import ast
 import json
 import math
 import re
+import tomllib
 
+import msgspec
 import pytest
 import torch
+from packaging.requirements import Requirement
 
 from autograder import catalogue, course
 from autograder.build import released_check
+from autograder.build.columns import COLUMNS
 from autograder.build.solution_cell import solution_cell, written_answers
 from autograder.build.source_notebook import BuildError, source_notebook
 from autograder.build.up_to_date import is_up_to_date
+from autograder.course.settings import HandingIn, load
 from autograder.course.version import digest
 from autograder.handout.data_file import data_of, read_data
 from autograder.handout.names import EXAMPLES, MISTAKES, STEPS, WRITTEN
@@ -38,7 +43,12 @@ class Scale(nn.Module):
 
 def double(x):
     """Double."""
-    return 2 * x
+    return 2 * x  # an answer may be wider than what students get, which this comment makes it here
+
+
+def wide(x):
+    """A docstring that students read, and that goes on for longer than they see at once."""
+    return x
 '''
 
 
@@ -66,11 +76,31 @@ def text(tmp_path):
     return write
 
 
-def test_points_are_those_on_the_exercise_line(text):
-    notebook = source_notebook(*text('# %% exercise="double" points=2.5'))
-    (check,) = [cell for cell in notebook.cells if cell.id == "test_double"]
-    assert check.metadata.nbgrader.points == 2.5
-    assert [cell.id for cell in notebook.cells] == ["unit-1", "double", "test_double"]
+def test_points_are_those_on_the_exercise_line_and_stand_before_its_text(text):
+    notebook = source_notebook(*text('# %% exercise="double" points=2.5', '# %% exercise="Scale" points=1'), load())
+    cells = {cell.id: cell for cell in notebook.cells}
+    assert cells["test_double"].metadata.nbgrader.points == 2.5
+    double, scale = ["double", "test_double"], ["points-Scale", "Scale", "test_Scale"]
+    assert list(cells) == ["unit-1", *double, *scale, "how-to-hand-in"]
+    assert cells["unit-1"].source == "# Text\n\n**3.5 points**.\n\n**Exercise `double`: 2.5 points**"
+    assert cells["points-Scale"].source == "**Exercise `Scale`: 1 point**"
+
+
+def test_how_to_hand_in_is_the_course_s_own_text(text):
+    theirs = msgspec.structs.replace(load(), handing_in=HandingIn("Upload `{notebook}`, {please}."))
+    *_, last = source_notebook(*text(), theirs).cells
+    assert last.source == "## How to hand in\n\nUpload `unit.ipynb`, {please}."
+    assert [
+        cell.id for cell in source_notebook(*text(), msgspec.structs.replace(theirs, handing_in=HandingIn(""))).cells
+    ] == ["unit-1"]
+
+
+def test_what_only_draws_is_collapsed_and_its_first_line_says_so(text):
+    notebook = source_notebook(*text('# %% locked="map" drawing=true\nplt.show()'), load())
+    (cell,) = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert cell.source.splitlines()[1:] == ["plt.show()"]
+    assert cell.metadata.jupyter == {"source_hidden": True}
+    assert cell.metadata.nbgrader.locked
 
 
 @pytest.mark.parametrize(
@@ -85,11 +115,16 @@ def test_points_are_those_on_the_exercise_line(text):
         (["# %% exercise=double points=2"], "which means nothing here"),
         (['# %% exercise="double" points=True'], "needs points"),
         (['# %% [markdown] written="why" points=2'], "question `why` has no model answer"),
+        (
+            ["# %%\n" + "x" * 89],
+            "a given cell has a line of 89 columns; break it, so that it is read without scrolling (at most 88): x",
+        ),
+        (['# %% exercise="wide" points=2'], "what students get of `wide` has a line of 92 columns"),
     ],
 )
 def test_bad_exercise_line_is_one_sentence(text, lines, sentence):
     with pytest.raises(BuildError, match=re.escape(sentence)):
-        source_notebook(*text(*lines))
+        source_notebook(*text(*lines), load())
 
 
 def test_running_a_source_notebook_is_no_edit():
@@ -109,9 +144,12 @@ def test_release_holds_no_answer_no_mistake_and_no_grader(unit):
         EXAMPLES,
         MISTAKES,
         STEPS,
+        "README.md",
+        "requirements.txt",
     }
     assert (RELEASE / unit / "attention_check.py").read_text() == released_check.released_check()
     data = "\n".join(json.dumps(read_data(RELEASE / unit / name)) for name in (EXAMPLES, MISTAKES, STEPS))
+    data += (RELEASE / unit / "README.md").read_text()
     cells = json.loads((RELEASE / unit / f"{unit}.ipynb").read_text())["cells"]
     released = data + "\n".join(course.joined(cell["source"]) for cell in cells)
     solutions = catalogue.solutions(unit)
@@ -126,6 +164,36 @@ def test_release_holds_no_answer_no_mistake_and_no_grader(unit):
             assert line not in data
     for secret in ("BEGIN SOLUTION", "misconception", "pytest", "student.", "reference."):
         assert secret not in released
+
+
+@pytest.mark.parametrize("unit", course.unit_names())
+def test_a_released_notebook_tells_its_points_and_how_to_hand_in_and_fits_the_window(unit):
+    cells = json.loads((RELEASE / unit / f"{unit}.ipynb").read_text())["cells"]
+    texts = [course.joined(cell["source"]) for cell in cells]
+    worth = course.points(unit)
+    assert f"**{sum(worth.values()):g} points**" in texts[0]
+    for name, points in worth.items():
+        at = [cell["id"] for cell in cells].index(name.removeprefix(course.CHECK_PREFIX))
+        told = (
+            f"**Exercise `{cells[at]['id']}`: {points:g} point"
+            if name.startswith("test_")
+            else f": {points:g} points**"
+        )
+        assert told in texts[at - 1]
+    code = [text for cell, text in zip(cells, texts, strict=True) if cell["cell_type"] == "code"]
+    assert max(len(line) for text in code for line in text.splitlines()) <= COLUMNS
+    assert texts[-1] in (RELEASE / unit / "README.md").read_text()
+    assert "press **Submit**" in texts[-1]
+    wanted = {
+        line.partition(";")[0]
+        for line in tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["dependencies"]
+    }
+    needed = (RELEASE / unit / "requirements.txt").read_text().splitlines()
+    names = [Requirement(line).name for line in needed]
+    assert names == ["jupyterlab", "matplotlib", "torch"]
+    assert {(one.name, one.specifier) for one in map(Requirement, needed)} <= {
+        (one.name, one.specifier) for one in map(Requirement, wanted)
+    }
 
 
 @pytest.mark.parametrize("unit", course.unit_names())

@@ -19,6 +19,7 @@ from autograder.classroom.assignment import assignment
 from autograder.classroom.new_course import NotMade, new_course
 from autograder.classroom.upgrade import upgrade_course
 from autograder.course.cells import filled_in
+from autograder.course.settings import load
 from autograder.gradebook.course_directory import CourseProblem, nbgrader_api
 from tests import REPOSITORY
 
@@ -60,7 +61,9 @@ def becomes(kit, version):
     now = (REPOSITORY / "exercises" / f"{UNIT}.py").read_text()
     older = now.replace('exercise="softmax" points=4', 'exercise="softmax" points=8')
     text.write_text(older.replace('# %% exercise="normalize_by_sum" points=2\n', ""))
-    nbformat.write(source_notebook(text, kit / "solutions" / f"{UNIT}.py"), kit / "source" / UNIT / f"{UNIT}.ipynb")
+    nbformat.write(
+        source_notebook(text, kit / "solutions" / f"{UNIT}.py", load()), kit / "source" / UNIT / f"{UNIT}.ipynb"
+    )
     made = nbgrader_api(kit).generate_assignment(UNIT, force=True, create=True)
     assert made["success"], made
     (kit / "gradebook.db").unlink()

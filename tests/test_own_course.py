@@ -151,7 +151,11 @@ def test_a_container_marks_to_the_files_of_a_pipeline(python, packed, tmp_path):
 
 def test_students_get_the_check_under_the_course_s_own_name(built):
     names = {path.name for path in (built / "release" / UNIT).iterdir()}
-    assert names == {f"{UNIT}.ipynb", "layers_check.py", EXAMPLES, MISTAKES, STEPS}
+    assert names == {f"{UNIT}.ipynb", "layers_check.py", EXAMPLES, MISTAKES, STEPS, "README.md", "requirements.txt"}
+    assert [line[:5] for line in (built / "release" / UNIT / "requirements.txt").read_text().splitlines()] == [
+        "jupyt",
+        "torch",
+    ]
 
 
 def test_its_mistakes_are_caught_and_named(built, run):

@@ -223,7 +223,8 @@ def test_progress_counts_what_passes():
     # simple_self_attention stands on its own; three of six exercises are right.
     assert "3 of 6 exercises pass" in printed
     assert "not marked yet: a person reads it" in printed
-    assert f"of {course.unit(unit).max_score:g} points" in printed
+    assert f"of {sum(course.points(unit).values()):g} points" in printed
+    assert "3 of these points are not given here: a person reads what you write in words." in printed
 
 
 def test_the_notebook_goes_on_as_if_there_had_been_no_check():
@@ -231,7 +232,7 @@ def test_the_notebook_goes_on_as_if_there_had_been_no_check():
     drawn = notebook.run("(torch.manual_seed(7), torch.rand(3))")[1][1]
     notebook.run("torch.manual_seed(7)")
     printed, _ = notebook.check()
-    assert "12 of 12 exercises pass: 31 of 31 points" in printed
+    assert "12 of 12 exercises pass: 31 of 34 points" in printed
     assert notebook.run("torch.rand(3)")[1].equal(drawn)
 
 

@@ -14,6 +14,7 @@ from nbclient.exceptions import CellExecutionError
 from nbgrader.utils import determine_grade
 
 from autograder import catalogue, course
+from autograder.build.single_file import single_file
 from autograder.course.cells import filled_in
 from tests import RELEASE
 
@@ -33,14 +34,15 @@ sys.meta_path.insert(0, Hidden())
 def run_all(tmp_path_factory):
     """Run All on a notebook in a copy of the released folder; the outputs by cell id.
 
-    Of several notebooks, one after another in the same kernel, as a student types and runs all again.
+    Of several notebooks, one after another in the same kernel, as a student types and runs all again. alone: in an
+    empty folder, which must stay empty.
     """
     hiding = tmp_path_factory.mktemp("hiding")
     (hiding / "sitecustomize.py").write_text(OURS_ALONE)
 
-    def run_all(unit, *contents):
+    def run_all(unit, *contents, alone=False):
         folder = tmp_path_factory.mktemp("released") / unit
-        shutil.copytree(RELEASE / unit, folder)
+        folder.mkdir() if alone else shutil.copytree(RELEASE / unit, folder)
         notebooks = [nbformat.reads(content.decode(), as_version=4) for content in contents]
         cells = [cell for notebook in notebooks for cell in notebook.cells]
         ids = [cell.id for cell in cells]
@@ -49,6 +51,7 @@ def run_all(tmp_path_factory):
         together = nbformat.v4.new_notebook(cells=cells, metadata=notebooks[0].metadata)
         client = NotebookClient(together, resources={"metadata": {"path": str(folder)}}, timeout=120)
         client.execute(env={**os.environ, "PYTHONPATH": str(hiding), "OMP_NUM_THREADS": "1"})
+        assert not alone or not list(folder.iterdir())
         outputs = iter(zip(ids, [cell.get("outputs", []) for cell in cells], strict=True))
         return [dict(islice(outputs, len(notebook.cells))) for notebook in notebooks]
 
@@ -123,6 +126,30 @@ def test_with_the_answers_typed_in_every_check_passes(worked_through, unit):
     for exercise in course.unit(unit).exercises:
         assert value(outputs[exercise.check]) == exercise.points
         assert "passes on the public examples" in shown(outputs[exercise.check])
+
+
+def test_a_notebook_that_stands_alone_says_what_to_do_and_one_that_carries_its_check_shows_the_same(
+    run_all, worked_through
+):
+    unit = "dot_product_attention"
+    lone = nbformat.read(RELEASE / unit / f"{unit}.ipynb", as_version=4)
+    lone.cells = [cell for cell in lone.cells if cell.id == "setup"]
+    lone.cells[0].metadata.tags = ["raises-exception"]
+    carrying = single_file(RELEASE / unit / f"{unit}.ipynb", "attention_check")
+    answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
+    solved = nbformat.from_dict(carrying)
+    for cell in solved.cells:
+        cell.source = answers.get(cell.id, cell.source)
+    alone, *outputs = run_all(unit, *(nbformat.writes(one).encode() for one in (lone, carrying, solved)), alone=True)
+    (error,) = alone["setup"]
+    assert error.ename == "FileNotFoundError"
+    assert error.evalue.startswith("attention_check.py is missing: put all files of this assignment into the folder")
+    for carried, beside in zip(outputs, worked_through(unit)[:2], strict=True):
+        assert carried.pop("carried_check") == []
+        for one in (carried, beside):
+            for shown in (o for cell in one.values() for o in cell):
+                shown.pop("execution_count", None)
+        assert carried == beside
 
 
 def test_the_check_says_what_differs(worked_through):

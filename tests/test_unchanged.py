@@ -259,7 +259,9 @@ def test_who_is_late_is_said(root, recorded):
     assert result.late == {"ada": timedelta(hours=10, minutes=4, seconds=5)}
     console = Console(record=True, width=120, file=io.StringIO())
     console.print(class_table(UNIT, result))
-    assert "Late by 11 hours." in console.export_text()
+    said = console.export_text()
+    assert "Late by 11 hours." in said
+    assert "3 students, 19 points, 3 by hand" in said
 
 
 def test_answers_that_wait_for_a_person_are_counted(root, recorded):

@@ -1,6 +1,5 @@
 """Builds every unit's files in a temporary folder, then compares them with the repository's or replaces those."""
 
-import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,8 +18,10 @@ from ..handout.data_file import data_of
 from ..handout.names import EXAMPLES, MISTAKES, STEPS, WRITTEN
 from ..handout.written_values import shortened
 from ..sandbox import temporary
+from . import single_file
 from .released_check import released_check
-from .source_notebook import BuildError, source_notebook
+from .source_notebook import BuildError, points_of, source_notebook
+from .student_files import README, REQUIREMENTS, readme, requirements
 from .up_to_date import is_up_to_date
 
 
@@ -39,12 +40,18 @@ def differences() -> list[Difference]:
         return list(_compare(stage))
 
 
-def build() -> list[Difference]:
-    """Writes source/ and release/; returns what has changed. If it raises BuildError, nothing was written."""
+def build(*, in_single_files: bool = False) -> list[Difference]:
+    """Writes source/ and release/; returns what has changed. If it raises BuildError, nothing was written.
+
+    in_single_files: writes single_file/ too, which from then on each build does.
+    """
     with temporary.held("build-") as stage:
         for unit in course.unit_names():
             _refuse_edited(course.source(unit))
         _build(stage)
+        wanted = in_single_files or (folder() / single_file.FOLDER).is_dir()
+        if wanted:
+            single_file.single_files(stage, load().check)  # raises BuildError while nothing is written
         changes = list(_compare(stage))
         for change in changes:
             built, target = stage / change.path, folder() / change.path
@@ -53,6 +60,9 @@ def build() -> list[Difference]:
                 shutil.copyfile(built, target)
             else:
                 target.unlink()
+    if wanted:  # of the files that students get, whose numbers may be rounded as another processor does
+        single_files = single_file.single_files(folder(), load().check)
+        changes += [Difference(path, "written") for path in single_file.write(single_files)]
     return changes
 
 
@@ -70,13 +80,16 @@ def _build(stage: Path) -> None:
         _refuse_incomplete(text.stem)
         made = stage / "source" / text.stem
         made.mkdir(parents=True)
-        notebook = source_notebook(text, folder() / "solutions" / text.name)
+        notebook = source_notebook(text, folder() / "solutions" / text.name, settings)
         nbformat.write(notebook, made / f"{text.stem}.ipynb")
-        (made / f"{settings.check}.py").write_text(released_check())
+        check = released_check()
+        (made / f"{settings.check}.py").write_text(check)
+        (made / README).write_text(readme(text.stem, notebook, settings))
+        (made / REQUIREMENTS).write_text(requirements(notebook, check))
     with Marker("cpu", settings.trusting()) as marker:  # only the kit's own code runs
         for text in texts:
             made = stage / "source" / text.stem
-            points, written = _points(made / f"{text.stem}.ipynb")
+            points, written = points_of(nbformat.read(made / f"{text.stem}.ipynb", as_version=4).cells)
             handout = marker.handout(text.stem)
             examples = {**_examples(text.stem, points, handout.examples), WRITTEN: written}
             for name, held in ((EXAMPLES, examples), (MISTAKES, handout.mistakes), (STEPS, handout.steps)):
@@ -102,15 +115,6 @@ def _examples(unit: str, points: dict[str, float], examples: dict[str, Any]) -> 
 
 def _in_short(of: dict[str, Any]) -> dict[str, Any]:
     return {**of, "examples": [{**one, "steps": shortened(one["steps"])} for one in of["examples"]]}
-
-
-def _points(notebook: Path) -> tuple[dict[str, float], dict[str, float]]:
-    """The points of the exercises, and of the written questions, which have no check and no hidden grader."""
-    cells = json.loads(notebook.read_text())["cells"]
-    graded = {cell["id"]: one["points"] for cell in cells if "points" in (one := cell["metadata"].get("nbgrader", {}))}
-    checks = {name: worth for name, worth in graded.items() if name.startswith(course.CHECK_PREFIX)}
-    exercises = {name.removeprefix(course.CHECK_PREFIX): worth for name, worth in checks.items()}
-    return exercises, {name: worth for name, worth in graded.items() if name not in checks}
 
 
 def _refuse_edited(path: Path) -> None:
@@ -140,5 +144,5 @@ def _files(root: Path, kind: str) -> set[Path]:
     return {
         path
         for path in files
-        if path.name != "README.md" and not {".ipynb_checkpoints", "__pycache__"} & set(path.parts)
+        if path.parts[1:] != (README,) and not {".ipynb_checkpoints", "__pycache__"} & set(path.parts)
     }

@@ -5,7 +5,10 @@ The text is a py:percent notebook (jupytext). Some of its cells are more than te
     # %% exercise="scaled_softmax" points=4             becomes the solution cell and its check
     # %% [markdown] written="why_scale" points=3        a question; below it comes a cell for the answer, marked by hand
     # %% locked="setup"                                 code that belongs to the instructor
+    # %% drawing=true                                   code that only draws: collapsed, in a locked cell too
     # %% [markdown]  and  # %%                          stay as they are; students may change the latter
+
+Added are the points, where each exercise's text begins, and at the end how to hand in.
 """
 
 from pathlib import Path
@@ -15,14 +18,21 @@ import jupytext
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from ..course import Exercise
+from ..course import CHECK_PREFIX, Exercise
+from ..course.settings import Settings
 from ..course.version import digest
+from . import points_told
+from .columns import COLUMNS, too_wide
+from .set_up_cell import guarded
 from .solution_cell import NoSolution, solution_cell, written_answers
 
-CHECK = """# Checks your work; the hidden tests that decide the points ask the same with other numbers.
+CHECK = """# Checks your work. The hidden tests, which decide the points, use other numbers.
 check("{exercise}")"""
 
-_KNOWN = {"exercise", "written", "locked", "points"}
+DRAWS = "# This code only draws. Click here to read it."
+"""The line of a collapsed cell that JupyterLab shows."""
+
+_KNOWN = {"exercise", "written", "locked", "points", "drawing"}
 _METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -33,7 +43,7 @@ class BuildError(Exception):
     """Something is wrong in what is to be built; `str()` says what and where."""
 
 
-def source_notebook(text: Path, solutions: Path) -> Any:
+def source_notebook(text: Path, solutions: Path, settings: Settings) -> Any:
     """The notebook of one unit, with answers; raises BuildError."""
     if not solutions.is_file():
         raise BuildError(f"{text.name} has no solutions: write solutions/{solutions.name}.")
@@ -45,25 +55,68 @@ def source_notebook(text: Path, solutions: Path) -> Any:
             line = f"`{next(iter(unknown))}`" if "title" not in unknown else f"`{metadata['title']}`"
             raise BuildError(
                 f"{text.name}: a cell's line says {line}, which means nothing here. "
-                f'It can say exercise="name", written="name", locked="name" and points=2, with the quotes.'
+                f'It can say exercise="name", written="name", locked="name", points=2, drawing=true, with the quotes.'
             )
         if "exercise" in metadata:
-            notebook.cells += _exercise(text, answers, metadata, cell.source)
+            its = _exercise(text, answers, metadata, cell.source)
+            points_told.tell(notebook.cells, metadata["exercise"], metadata["points"])
+            notebook.cells += its
         elif "written" in metadata:
             notebook.cells += _written(text, answers, metadata, cell.source)
-        elif "locked" in metadata:
-            name = metadata["locked"]
-            notebook.cells.append(_code(name, cell.source, _nbgrader(name, locked=True)))
         else:
-            cell.id = f"{text.stem}-{number}"
-            cell.metadata = {}
-            notebook.cells.append(cell)
+            notebook.cells.append(_as_it_is(text, number, cell, metadata, settings))
+    _frame(text.stem, notebook.cells, settings)
     repeated = [cell.id for cell in notebook.cells if [c.id for c in notebook.cells].count(cell.id) > 1]
     if repeated:
         raise BuildError(f"{text.name}: the name `{repeated[0]}` is on two cells.")
     notebook.metadata["autograder"] = {"digest": digest(notebook)}
     nbformat.validate(notebook)
     return notebook
+
+
+def points_of(cells: list[Any]) -> tuple[dict[str, float], dict[str, float]]:
+    """The points of the exercises, and of the written questions, which have no check and no hidden grader."""
+    graded = {cell.id: one["points"] for cell in cells if "points" in (one := cell.metadata.get("nbgrader", {}))}
+    checks = {name: worth for name, worth in graded.items() if name.startswith(CHECK_PREFIX)}
+    exercises = {name.removeprefix(CHECK_PREFIX): worth for name, worth in checks.items()}
+    return exercises, {name: worth for name, worth in graded.items() if name not in checks}
+
+
+def locked(name: str) -> dict[str, Any]:
+    """nbgrader's metadata for a code cell that belongs to the instructor."""
+    return _nbgrader(name, locked=True)
+
+
+def _as_it_is(text: Path, number: int, cell: Any, metadata: dict[str, Any], settings: Settings) -> Any:
+    """A cell that students get as it stands in the text, its import of the check guarded."""
+    name = metadata.get("locked", f"{text.stem}-{number}")
+    if cell.cell_type == "code":
+        _refuse_wide(f"{text.name}: a given cell", cell.source)
+        address = f"{settings.files_at.rstrip('/')}/{text.stem}" if settings.files_at else ""
+        cell.source = guarded(cell.source, settings.check, address)
+    cell.id, cell.metadata = name, {}
+    if "locked" in metadata:
+        cell.metadata["nbgrader"] = locked(name)
+    if metadata.get("drawing"):
+        cell.source, cell.metadata["jupyter"] = f"{DRAWS}\n{cell.source}", {"source_hidden": True}
+    return cell
+
+
+def _frame(unit: str, cells: list[Any], settings: Settings) -> None:
+    """Puts the total at the top, and at the end how to hand in."""
+    exercises, written = points_of(cells)
+    points_told.tell_total(cells, unit, sum(exercises.values()), sum(written.values()))
+    if how := settings.handing_in.told(f"{unit}.ipynb"):
+        cells.append(new_markdown_cell(how))
+        cells[-1].id = "how-to-hand-in"
+
+
+def _refuse_wide(where: str, code: str) -> None:
+    if line := too_wide(code):
+        raise BuildError(
+            f"{where} has a line of {len(line)} columns; break it, so that it is read without scrolling "
+            f"(at most {COLUMNS}): {line.strip()}"
+        )
 
 
 def _exercise(text: Path, answers: str, metadata: dict[str, Any], body: str) -> list[Any]:
@@ -76,6 +129,7 @@ def _exercise(text: Path, answers: str, metadata: dict[str, Any], body: str) -> 
         answer = solution_cell(answers, name)
     except NoSolution as reason:
         raise BuildError(f"{where} has no solution in solutions/{text.name}: {reason}.") from None
+    _refuse_wide(f"solutions/{text.name}: what students get of `{name}`", answer)
     check = Exercise(name, points).check
     return [
         _code(name, answer, _nbgrader(name, solution=True)),
@@ -91,7 +145,7 @@ def _written(text: Path, answers: str, metadata: dict[str, Any], question: str) 
     answer = written_answers(answers).get(name)
     if not answer:
         raise BuildError(f"{where} has no model answer: add it to WRITTEN in solutions/{text.name}.")
-    cells = [new_markdown_cell(question), new_markdown_cell(answer)]
+    cells = [new_markdown_cell(points_told.tell_of_question(question, points)), new_markdown_cell(answer)]
     cells[0].id, cells[1].id = f"question-{name}", name
     nbgrader = _nbgrader(name, grade=True, solution=True, points=points)
     cells[1].metadata["nbgrader"] = {**nbgrader, "cell_type": "markdown"}

@@ -9,15 +9,20 @@ from .saying import console, refuse, results, shown
 
 def build(
     check: Annotated[bool, typer.Option("--check", help="Change nothing; fail if something is out of date.")] = False,
+    single_file: Annotated[
+        bool, typer.Option("--single-file", help="Make single_file/ too: notebooks that need no file beside them.")
+    ] = False,
 ) -> None:
     """Make source/ from exercises/ and solutions/, and release/ from source/."""
+    if check and single_file:
+        refuse("--check changes nothing, and --single-file writes notebooks: give one of the two.")
     from ..build import course_files
     from ..build.source_notebook import BuildError
     from ..client.marker import MarkerRefused, MarkerStopped
     from ..course.settings import BadSettings
 
     try:
-        changes = course_files.differences() if check else course_files.build()
+        changes = course_files.differences() if check else course_files.build(in_single_files=single_file)
     except (BuildError, BadSettings, MarkerRefused, MarkerStopped) as error:
         refuse(error)
     with results():

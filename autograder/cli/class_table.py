@@ -53,7 +53,14 @@ def class_in_lines(unit: course.Unit, result: ClassResult) -> Iterator[Text]:
 
 
 def _title(unit: course.Unit, result: ClassResult) -> str:
-    return f"{unit.name}: {len(result.rows)} students{_conditions(result)}"
+    return f"{unit.name}: {len(result.rows)} students, {_points(unit)}{_conditions(result)}"
+
+
+def _points(unit: course.Unit) -> str:
+    """What the unit is worth, and how much of that the graders do not give."""
+    points = sum(course.points(unit.name).values())
+    by_hand = f", {points - unit.max_score:g} by hand" if points > unit.max_score else ""
+    return f"{points:g} points{by_hand}"
 
 
 def _rows(unit: course.Unit, result: ClassResult) -> Iterator[tuple[str, str, str, list[str]]]:

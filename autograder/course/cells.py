@@ -9,6 +9,10 @@ import msgspec
 from ..notebook import CodeCell, Damaged, RawNotebook, cell_name
 from . import Unit, released, unit, unit_names
 
+CARRIED = "carried_check"
+"""The grade_id of the cell with which a notebook in a single file carries the check. No unit has a cell of this name,
+and marking runs none: both forms of a notebook give the same marks."""
+
 
 def unit_of(notebook: RawNotebook, class_folder: Path | None = None) -> Unit | Damaged:
     """The unit that a notebook belongs to, by its cells rather than the file's name."""
@@ -51,16 +55,16 @@ def likenesses(notebook: RawNotebook, unit: Unit) -> list[Likeness]:
 def code_cells(notebook: RawNotebook, unit: Unit) -> list[CodeCell]:
     """The cells to run, in the student's order.
 
-    Checks are left out. For the instructor's own cells the source's text runs, whatever is in the notebook; a deleted
-    one runs first. If a cell is there twice both run, so the later of two definitions counts, and only the later cell
-    has the name.
+    Checks are left out, and so is a check that the notebook carries. For the instructor's own cells the source's text
+    runs, whatever is in the notebook; a deleted one runs first. If a cell is there twice both run, so the later of two
+    definitions counts, and only the later cell has the name.
     """
     exercises = {exercise.name for exercise in unit.exercises}
     checks = {exercise.check for exercise in unit.exercises}
     ours = frozenset(unit.instructor_cells.values())
     cells: list[CodeCell] = []
     for number, (cell, likeness) in enumerate(zip(notebook.cells, likenesses(notebook, unit), strict=True), start=1):
-        if cell.cell_type != "code" or likeness.name in checks:
+        if cell.cell_type != "code" or likeness.name in checks or cell.grade_id == CARRIED:
             continue
         source = unit.instructor_cells.get(likeness.name, cell.text)
         name = "" if likeness.is_copy else likeness.name

@@ -1,5 +1,6 @@
 """How submissions are run, and the roster is read: what autograder.toml says."""
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Literal
@@ -26,6 +27,22 @@ class Isolation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     trust_submissions: bool = False
 
 
+class HandingIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What students read about it, at the end of a notebook and in the README beside it."""
+
+    text: str = """Save the notebook first: what is not saved is not handed in.
+
+- In JupyterLab with nbgrader: open *Assignment List* in the menu *Nbgrader*, and press **Submit**.
+- Elsewhere: upload the file `{notebook}` where your course takes files. Keep its name.
+
+It need not be complete. Hand in again whenever you like: until the deadline, the last one counts."""
+    """Markdown; empty for none."""
+
+    def told(self, notebook: str) -> str:
+        """The text about this file, below a heading; empty if there is none."""
+        return f"## How to hand in\n\n{self.text.strip().replace('{notebook}', notebook)}" if self.text.strip() else ""
+
+
 class RosterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the class's roster is read."""
 
@@ -39,11 +56,14 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     isolation: Isolation
     limits: Limits
     pages: PageLimits = PageLimits()
+    handing_in: HandingIn = HandingIn()
     roster: RosterSettings = RosterSettings()
     check: str = CHECK
     """What the module is called that students get, and import `check` from."""
     forbids: tuple[str, ...] = ()
     """The libraries that an answer may not call where its exercise does not say."""
+    files_at: str = ""
+    """Where a notebook that stands alone fetches its files: at this address, with the unit's name and the file's."""
 
     def trusting(self) -> "Settings":
         """The same, but run without isolation where no level is available."""
@@ -68,4 +88,8 @@ def load(path: Path | None = None) -> Settings:
             raise BadSettings(f"The settings {path} cannot be used: {name} must be from {least} to {_MOST}.")
     if not settings.check.isidentifier():
         raise BadSettings(f"The settings {path} cannot be used: check is the name of a Python module, like {CHECK}.")
+    if not re.fullmatch(r"((https://|http://(localhost|127\.0\.0\.1)[:/])[^\s\"\\{}]+)?", settings.files_at):
+        raise BadSettings(
+            f"The settings {path} cannot be used: files_at is an address that begins with https://, or empty."
+        )
     return settings

@@ -14,13 +14,14 @@ import nbformat
 from nbformat import NotebookNode
 
 from .. import course
-from ..course.cells import likenesses
+from ..course.cells import CARRIED, likenesses
 from ..feedback.shortened import bound
 from ..notebook import Damaged, RawCell, RawNotebook, parse
 from ..notebook.nodes import new_cell
 
 PUT_BACK = "# This cell was missing from the notebook that was handed in, and has been put back.\n"
 
+LEFT_OUT = "[The check that this notebook carried stood here. It takes no part in marking.]"
 
 DAMAGED = "damaged"
 _PUT_BACK = "put_back"
@@ -102,6 +103,8 @@ def _unnamed(raw: RawCell, number: int, claimed: Any) -> Any:
     It is then a copy, or of another type. With a locked cell's grade_id its text is the released one, and it runs only
     where marking runs it.
     """
+    if raw.grade_id == CARRIED:
+        return new_cell("raw", f"cell-{number}", LEFT_OUT)
     kind = raw.cell_type if raw.cell_type in ("code", "markdown") else "raw"
     is_of_type = claimed is not None and claimed.cell_type == kind
     if claimed is None or (kind == "code" and not is_of_type):

@@ -149,12 +149,13 @@ def summed(outcomes: list[Outcome], written: dict[str, float]) -> None:
     """Tells how far the whole notebook is; written: the points of the questions that a person marks."""
     rows = [_row(found) for found in outcomes]
     rows += [(question, _BY_A_PERSON, f"– of {points:g}") for question, points in written.items()]
-    total, points = sum(found.score for found in outcomes), sum(found.points for found in outcomes)
+    total, by_hand = sum(found.score for found in outcomes), sum(written.values())
+    points = sum(found.points for found in outcomes) + by_hand
     whole = sum(found.whole for found in outcomes)
     below = [f"{whole} of {len(outcomes)} exercises pass: {total:g} of {points:g} points on the public examples."]
     if written:
-        below.append(f"With the written answers the notebook has {points + sum(written.values()):g} points.")
-    below.append("The hidden tests ask the same with other numbers, and a person reads the written answers.")
+        below.append(f"{by_hand:g} of these points are not given here: a person reads what you write in words.")
+    below.append("The hidden tests ask the same with other numbers.")
     if in_jupyter():
         from IPython.display import HTML, display
 

@@ -12,7 +12,10 @@ def layer_norm(x: torch.Tensor, eps: float = 1e-5) -> torch.Tensor:
 
 
 class ResidualBlock(nn.Module):
-    """Adds to its input what a linear layer, called `linear` and without bias, makes of the normalised input."""
+    """Adds to its input what a linear layer makes of the normalised input.
+
+    The layer is called `linear` and has no bias.
+    """
 
     def __init__(self, d: int) -> None:
         super().__init__()

@@ -1,0 +1,93 @@
+"""A unit's notebook that carries the files beside it in a cell of its own, for where only one file can be sent."""
+
+import base64
+import lzma
+import tarfile
+import textwrap
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat.v4 import new_code_cell
+
+from ..course.cells import CARRIED
+from ..course.folder import folder
+from ..handout.names import EXAMPLES, MISTAKES, STEPS
+from .columns import COLUMNS
+from .source_notebook import BuildError, locked
+
+FOLDER = "single_file"
+
+_CELL = '''# The check, which this notebook carries with it. Run this cell; there is nothing to read.
+import atexit
+import base64
+import io
+import shutil
+import sys
+import tarfile
+import tempfile
+
+_carried = """
+{packed}
+"""
+_folder = tempfile.mkdtemp()  # gone when the kernel stops
+atexit.register(shutil.rmtree, _folder, ignore_errors=True)
+with tarfile.open(fileobj=io.BytesIO(base64.b64decode(_carried))) as _files:
+    _files.extractall(_folder, filter="data")
+sys.path.insert(0, _folder)
+del _carried, _files, _folder'''
+
+
+def single_files(root: Path, check: str) -> dict[Path, str]:
+    """Each unit's notebook, made of its release below a folder: where it belongs in the course, and its text.
+
+    check: the module that notebooks import the check from. Raises BuildError.
+    """
+    released = sorted(path for path in root.glob("release/*/*.ipynb") if path.stem == path.parent.name)
+    return {Path(FOLDER, path.name): nbformat.writes(single_file(path, check)) + "\n" for path in released}
+
+
+def write(texts: dict[Path, str]) -> list[Path]:
+    """Writes those that are not there yet, or are there with another text; returns which."""
+    changed = []
+    for path, text in texts.items():
+        target = folder() / path
+        if not target.is_file() or target.read_text() != text:
+            target.parent.mkdir(exist_ok=True)
+            target.write_text(text)
+            changed.append(path)
+    return changed
+
+
+def single_file(released: Path, check: str) -> Any:
+    """The released notebook, with a cell more above the one that imports the check; raises BuildError."""
+    notebook = nbformat.read(released, as_version=4)
+    imports = f"from {check} import "
+    code = [(at, cell) for at, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
+    first = next((at for at, cell in code if imports in cell.source), None)
+    if first is None:
+        raise BuildError(f"{released.name}: no cell imports the check; begin a line of one with `{imports}check`.")
+    names = (f"{check}.py", EXAMPLES, MISTAKES, STEPS)
+    cell = new_code_cell(_CELL.format(packed=_packed([released.with_name(name) for name in names])))
+    cell.id = CARRIED
+    cell.metadata = {
+        "nbgrader": locked(CARRIED),
+        "jupyter": {"source_hidden": True},
+        "cellView": "form",  # what Colab calls collapsed
+        "deletable": False,
+        "editable": False,
+    }
+    notebook.cells.insert(first, cell)
+    return notebook
+
+
+def _packed(files: list[Path]) -> str:
+    """The files in lines of text, the same for the same files."""
+    held = BytesIO()
+    with lzma.open(held, "wb") as packed, tarfile.open(fileobj=packed, mode="w") as archive:
+        for file in files:
+            about = tarfile.TarInfo(file.name)
+            about.size = file.stat().st_size
+            archive.addfile(about, BytesIO(file.read_bytes()))
+    return "\n".join(textwrap.wrap(base64.b64encode(held.getvalue()).decode(), COLUMNS))
