@@ -137,6 +137,11 @@ def read(path: Path, enrolled: Collection[str] = (), id_column: str | None = Non
     kind = _kind(table.header)
     people, left_out, points = _people(table, kind)
     column = _id_column(path, table, kind, people, id_column)
+    if crowded := next((line.number for line in table.lines if line.is_crowded), None):
+        raise BadRoster(
+            f"The roster {path} has more values than columns in line {crowded}. Is there a "
+            f"`{printable(table.separator)}` in a name? Put the name in quotation marks."
+        )
     ids = [_id(line, column) for line in people]
     _check(path, people, ids, enrolled, column)
     students = [_enrolled(kind, line, name) for line, name in zip(people, ids, strict=True)]

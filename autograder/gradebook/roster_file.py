@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..notebook import printable
-
 _SEPARATORS = (",", ";", "\t")
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 """What a file begins with, and the encoding that this tells."""
@@ -27,6 +25,8 @@ class Line:
     """Where it ends in the file."""
     values: Mapping[str, str]
     """By column, without the spaces around them."""
+    is_crowded: bool = False
+    """Whether there are more of them than columns."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class RosterFile:
     lines: tuple[Line, ...]
     """Those that are not empty."""
     encoding: str
+    separator: str
 
 
 def read(path: Path, known: Iterable[str]) -> RosterFile:
@@ -54,10 +55,10 @@ def read(path: Path, known: Iterable[str]) -> RosterFile:
     try:
         separator = max(_SEPARATORS, key=lambda one: _likeness(_header(text, one), wanted))
         header = _header(text, separator)
-        lines = tuple(_lines(path, text, separator, header))
+        lines = tuple(_lines(text, separator, header))
     except csv.Error as error:
         raise BadRoster(f"The roster {path} is not a CSV file: {error}.") from None
-    return RosterFile(header, lines, encoding)
+    return RosterFile(header, lines, encoding, separator)
 
 
 def _decoded(path: Path, content: bytes) -> tuple[str, str]:
@@ -85,7 +86,7 @@ def _likeness(header: tuple[str, ...], known: set[str]) -> tuple[int, int]:
     return len(known.intersection(map(str.lower, header))), len(header)
 
 
-def _lines(path: Path, text: str, separator: str, header: tuple[str, ...]) -> Iterable[Line]:
+def _lines(text: str, separator: str, header: tuple[str, ...]) -> Iterable[Line]:
     table = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     is_header = True
     for row in table:
@@ -95,11 +96,7 @@ def _lines(path: Path, text: str, separator: str, header: tuple[str, ...]) -> It
         if is_header:
             is_header = False
             continue
-        if any(values[len(header) :]):
-            raise BadRoster(
-                f"The roster {path} has more values than columns in line {table.line_num}. Is there a "
-                f"`{printable(separator)}` in a name? Put the name in quotation marks."
-            )
+        is_crowded = any(values[len(header) :])
         values += [""] * (len(header) - len(values))
         # Of two columns with one name the first is taken.
-        yield Line(table.line_num, dict(reversed(list(zip(header, values, strict=False)))))
+        yield Line(table.line_num, dict(reversed(list(zip(header, values, strict=False)))), is_crowded)
