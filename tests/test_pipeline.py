@@ -16,6 +16,7 @@ import xmlschema
 import yaml
 
 from autograder import catalogue, course
+from autograder.classroom.new_course import new_course
 from autograder.cli.class_lines import StudentLine
 from autograder.cli.mark import _exit_code
 from autograder.cli.result_files import NoSuchOutput, ResultFiles
@@ -79,8 +80,8 @@ def page(tmp_path_factory):
     shutil.copy(RELEASE / UNIT / f"{UNIT}.ipynb", submissions / "c.ipynb")
     (submissions / "d.ipynb").write_text("<html>")
     (submissions / "e.ipynb").symlink_to("gone")
+    new_course(folder / "class", [UNIT])
     (folder / "class" / "submitted" / "no student" / UNIT).mkdir(parents=True)
-    shutil.copy(REPOSITORY / "demo" / "nbgrader_config.py", folder / "class")
     (folder / "class" / "roster.csv").write_text("id,first_name\nada,Ada\nbo,Bo\n")
     pushed = folder / "github" / "homework-ada"
     pushed.mkdir(parents=True)
