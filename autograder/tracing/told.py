@@ -72,10 +72,12 @@ def _meaning(located: Located) -> list[str]:
     is_one = first == second
     match located.how:
         case "missing" if not is_one:
-            return [
-                f"What line {first} makes is right; what line {second} makes of it is not. Look at line {second}, "
-                "and at what stands between the two: a step there is wrong, or missing."
-            ]
+            where = (
+                f"A step of line {second} is wrong, or one is missing before it."
+                if second == first + 1
+                else f"Look at line {second}, and at what stands between the two: a step there is wrong, or missing."
+            )
+            return [f"What line {first} makes is right; what line {second} makes of it is not. {where}"]
         case "unused" if not is_one:
             return [
                 f"What line {first} makes is right, but line {second} does not use it: "
