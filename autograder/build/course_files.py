@@ -1,7 +1,7 @@
 """Builds every unit's files in a temporary folder, then compares them with the repository's or replaces those."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,10 @@ from . import single_file
 from .released_check import released_check
 from .source_notebook import BuildError, points_of, source_notebook
 from .student_files import README, REQUIREMENTS, readme, requirements
+from .to_write import left_to_write
 from .up_to_date import is_up_to_date
+
+_KINDS = (course.SOURCE, course.RELEASE)
 
 
 @dataclass(frozen=True)
@@ -33,26 +36,29 @@ class Difference:
     what: str
 
 
-def differences() -> list[Difference]:
-    """What `build` would change in source/ and release/."""
+def differences(units: Sequence[str] = ()) -> list[Difference]:
+    """What `build` would change in source/ and release/, of these units or of all."""
     with temporary.held("build-") as stage:
-        _build(stage)
-        return list(_compare(stage))
+        _build(stage, _texts(units))
+        return list(_compare(stage, units))
 
 
-def build(*, in_single_files: bool = False) -> list[Difference]:
+def build(units: Sequence[str] = (), *, in_single_files: bool = False) -> list[Difference]:
     """Writes source/ and release/; returns what has changed. If it raises BuildError, nothing was written.
 
-    in_single_files: writes single_file/ too, which from then on each build does.
+    units: those alone; all, and what is left of dropped ones, if none are given. in_single_files: writes single_file/
+    too, which from then on each build does.
     """
     with temporary.held("build-") as stage:
+        texts = _texts(units)
         for unit in course.unit_names():
-            _refuse_edited(course.source(unit))
-        _build(stage)
+            if unit in units or not units:
+                _refuse_edited(course.source(unit))
+        _build(stage, texts)
         wanted = in_single_files or (folder() / single_file.FOLDER).is_dir()
         if wanted:
             single_file.single_files(stage, load().check)  # raises BuildError while nothing is written
-        changes = list(_compare(stage))
+        changes = list(_compare(stage, units))
         for change in changes:
             built, target = stage / change.path, folder() / change.path
             if built.exists():
@@ -60,6 +66,7 @@ def build(*, in_single_files: bool = False) -> list[Difference]:
                 shutil.copyfile(built, target)
             else:
                 target.unlink()
+    _remove_folders_without_files()
     if wanted:  # of the files that students get, whose numbers may be rounded as another processor does
         single_files = single_file.single_files(folder(), load().check)
         changes += [Difference(path, "written") for path in single_file.write(single_files)]
@@ -74,10 +81,26 @@ def _refuse_incomplete(unit: str) -> None:
         raise BuildError(f"The unit {unit} has no {', no '.join(missing)}. docs/design.md says what a unit needs.")
 
 
-def _build(stage: Path) -> None:
-    settings, texts = load(), sorted((folder() / "exercises").glob("*.py"))
+def _refuse_unwritten(unit: str) -> None:
+    if left := left_to_write(unit):
+        raise BuildError("\n".join([f"The unit {unit} is not written to its end:", *left]))
+
+
+def _texts(units: Sequence[str]) -> list[Path]:
+    """The texts of these units, or of all; raises BuildError where a unit has none."""
+    texts = {path.stem: path for path in sorted((folder() / "exercises").glob("*.py"))}
+    for unit in units:
+        if unit not in texts:
+            known = ", ".join(texts) or "none yet"
+            raise BuildError(f"There is no exercises/{unit}.py. The units with a text are: {known}.")
+    return [text for unit, text in texts.items() if unit in units or not units]
+
+
+def _build(stage: Path, texts: Sequence[Path]) -> None:
+    settings = load()
     for text in texts:
         _refuse_incomplete(text.stem)
+        _refuse_unwritten(text.stem)
         made = stage / "source" / text.stem
         made.mkdir(parents=True)
         notebook = source_notebook(text, folder() / "solutions" / text.name, settings)
@@ -98,7 +121,7 @@ def _build(stage: Path) -> None:
             result = api.generate_assignment(text.stem, force=True, create=True)
             if not result["success"]:
                 raise BuildError(f"nbgrader could not make the release of {text.stem}:\n{result['log']}")
-    (stage / "gradebook.db").unlink()
+    (stage / "gradebook.db").unlink(missing_ok=True)  # without units there is none
 
 
 def _examples(unit: str, points: dict[str, float], examples: dict[str, Any]) -> dict[str, Any]:
@@ -126,10 +149,10 @@ def _refuse_edited(path: Path) -> None:
         )
 
 
-def _compare(stage: Path) -> Iterator[Difference]:
-    for kind in ("source", "release"):
+def _compare(stage: Path, units: Sequence[str]) -> Iterator[Difference]:
+    for kind in _KINDS:
         built = _files(stage, kind)
-        present = _files(folder(), kind)
+        present = {path for path in _files(folder(), kind) if not units or path.parts[1] in units}
         for path in sorted(built | present):
             if path not in present:
                 yield Difference(path, "missing")
@@ -137,6 +160,15 @@ def _compare(stage: Path) -> Iterator[Difference]:
                 yield Difference(path, "not built from anything")
             elif not is_up_to_date(stage / path, folder() / path):
                 yield Difference(path, "out of date")
+
+
+def _remove_folders_without_files() -> None:
+    """Where a unit was dropped, nothing is left but what programs keep beside their files."""
+    for kind in _KINDS:
+        kept = {path.parts[1] for path in _files(folder(), kind)}
+        for place in (folder() / kind).glob("*/"):
+            if place.name not in kept and not place.name.startswith(".") and not place.is_symlink():
+                shutil.rmtree(place)
 
 
 def _files(root: Path, kind: str) -> set[Path]:

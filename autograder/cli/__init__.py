@@ -14,6 +14,7 @@ from .import_ import import_
 from .mark import mark
 from .matrix import matrix
 from .new_course import new_course
+from .new_exercise import new_exercise
 from .report import report
 from .saying import ending_in_a_sentence, flush, of_typer
 from .upgrade_course import upgrade_course
@@ -48,6 +49,7 @@ app.command("import")(ending_in_a_sentence()(import_))
 app.command()(ending_in_a_sentence()(mark))
 app.command()(ending_in_a_sentence()(matrix))
 app.command()(ending_in_a_sentence()(new_course))
+app.command()(ending_in_a_sentence()(new_exercise))
 app.command()(ending_in_a_sentence()(report))
 app.command()(ending_in_a_sentence()(upgrade_course))
 

@@ -8,6 +8,7 @@ from .saying import console, refuse, results, shown
 
 
 def build(
+    units: Annotated[list[str] | None, typer.Argument(metavar="[UNIT]...", help="The units; all if not given.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Change nothing; fail if something is out of date.")] = False,
     single_file: Annotated[
         bool, typer.Option("--single-file", help="Make single_file/ too: notebooks that need no file beside them.")
@@ -22,7 +23,8 @@ def build(
     from ..course.settings import BadSettings
 
     try:
-        changes = course_files.differences() if check else course_files.build(in_single_files=single_file)
+        its = list(units or ())
+        changes = course_files.differences(its) if check else course_files.build(its, in_single_files=single_file)
     except (BuildError, BadSettings, MarkerRefused, MarkerStopped) as error:
         refuse(error)
     with results():
@@ -30,5 +32,6 @@ def build(
             console.print(shown(f"{change.path}: {change.what}"), highlight=False)
     if check and changes:
         refuse("source/ and release/ are not what exercises/ and solutions/ make: run `autograder build`.")
+    where = f" of {', '.join(units)}" if units else ""
     with results():
-        console.print(f"{len(changes)} files written." if changes else "source/ and release/ are up to date.")
+        console.print(f"{len(changes)} files written." if changes else f"source/ and release/{where} are up to date.")

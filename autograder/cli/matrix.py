@@ -12,28 +12,44 @@ PAGE = "docs/matrix.md"
 
 
 def matrix(
+    units: Annotated[list[str] | None, typer.Argument(metavar="[UNIT]...", help="The units; all if not given.")] = None,
+    only: Annotated[
+        str, typer.Option("-k", metavar="NAME", help="Only answers with this in their name, or in their exercise's.")
+    ] = "",
     sandboxed: Annotated[
         bool, typer.Option("--sandboxed", help="Type each answer into a notebook and mark it like a submission.")
     ] = False,
     write: Annotated[bool, typer.Option("--write", help=f"Write the figures to {PAGE}.")] = False,
 ) -> None:
     """Mark every answer that the kit knows: which mistakes are caught and named, which right answers are refused."""
+    if write and (units or only):
+        refuse(f"{PAGE} has the figures of all known answers: give --write without a unit and without -k.")
     from dataclasses import astuple
 
+    from .. import course
+
+    try:
+        for unit in units or ():
+            course.unit(unit)  # before anything is imported that takes seconds
+    except (course.UnknownUnit, course.UnusableUnit) as error:
+        refuse(error)
+    from ..catalogue import EditError
     from ..client.marker import Marker, MarkerRefused, MarkerStopped
     from ..course.folder import folder
     from ..course.settings import BadSettings, load
-    from ..proof.first_word import words
     from ..proof.matrix import COLUMNS, Way, by_exercise, by_kind, entries, figures, outcome
-    from ..proof.page import page
 
     try:
-        known = entries()
+        known = entries(tuple(dict.fromkeys(units or ())), only)
+        if not known:
+            of = f" of {', '.join(units)}" if units else ""
+            wanted = f" with `{only}` in its name or its exercise's" if only else ""
+            refuse(f"There is no known answer{of}{wanted}. A new exercise's are tried once `autograder build` has run.")
         with Marker("cpu", load() if sandboxed else load().trusting()) as marker:  # the kit's own code needs no sandbox
             way: Way = "sandboxed" if sandboxed else "in process"
             shown = track(known, console=aside, transient=True, disable=not aside.is_terminal)
             outcomes = [outcome(marker, unit, entry, way) for unit, entry in shown]
-    except (BadSettings, MarkerRefused, MarkerStopped) as error:
+    except (EditError, BadSettings, MarkerRefused, MarkerStopped) as error:
         refuse(error)
     table = Table(title=f"{len(outcomes)} known answers, marked {way}", title_justify="left")
     table.add_column("", no_wrap=True)
@@ -43,11 +59,15 @@ def matrix(
         table.add_row(exercise, *map(str, astuple(row)))
     table.add_section()
     for kind, row in by_kind(outcomes):
-        table.add_row(kind, *map(str, astuple(row)[:5]))
+        if row.misconceptions:
+            table.add_row(kind, *map(str, astuple(row)[:5]))
     table.add_section()
     total = figures(outcomes)
     table.add_row("all", *map(str, astuple(total)))
     if write:
+        from ..proof.first_word import words
+        from ..proof.page import page
+
         (folder() / PAGE).write_text(page(outcomes, list(words())))
     with results():
         console.print(table)

@@ -32,6 +32,9 @@ GOLDEN = 1e-4
 class Mismatch(AssertionError):
     """The student's value is not the expected one; `str()` says in what way."""
 
+    compared: tuple[Any, Any] | None = None
+    """The value and the expected one, for who writes graders: never for a student."""
+
 
 class OddShape(Mismatch):
     """The student's numbers are right, and stand in a shape with a dimension of size 1 too many or too few."""
@@ -43,18 +46,37 @@ def golden(values: Any) -> Expected:
 
 
 def assert_close(actual: Any, expected: Any, *, tolerance: float | None = None, what: str = "The result") -> None:
-    """Raises Mismatch unless `actual` is a tensor with the expected shape and values, or a tuple of such tensors."""
+    """Raises Mismatch unless `actual` is a tensor with the expected shape and values, or a tuple of such tensors.
+
+    Raises TypeError where `expected` does not say how close a right answer comes.
+    """
+    if not _says_how_close(expected):
+        raise TypeError(
+            f"assert_close was given {describe(expected)} as what is expected, which does not say how close a right "
+            f"answer comes: compare with what `reference` gives, with golden(...), or with Expected(value, tolerance)."
+        )
     found = difference(actual, expected, describe, _places, tolerance=tolerance, what=what)
     if found:
-        raise (
-            OddShape(f"{found} Its numbers are right.")
-            if oddly_shaped(actual, expected, tolerance)
-            else Mismatch(found)
-        )
+        odd = oddly_shaped(actual, expected, tolerance)
+        wrong = OddShape(f"{found} Its numbers are right.") if odd else Mismatch(found)
+        wrong.compared = actual, expected
+        raise wrong
+
+
+def _says_how_close(expected: Any) -> bool:
+    return isinstance(expected, Expected) or (isinstance(expected, tuple) and all(map(_says_how_close, expected)))
 
 
 def assert_equal(actual: Any, expected: Any, *, what: str = "The result") -> None:
     """Raises Mismatch unless two plain values (numbers, strings, dicts of them) are equal."""
+    try:
+        _assert_equal(actual, expected, what)
+    except Mismatch as wrong:
+        wrong.compared = actual, expected
+        raise
+
+
+def _assert_equal(actual: Any, expected: Any, what: str) -> None:
     if any(True for _ in tensors_in(actual)):
         raise Mismatch(f"{what} is or holds a tensor; plain values are expected.")
     if isinstance(expected, dict) and isinstance(actual, dict):

@@ -156,14 +156,19 @@ def _run(student: Student, grader: Grader) -> Verdict:
         return Verdict(grader, "failed", _loss(lost), lost)
     except Exception as error:
         # Our own fault, never the student's: told in full on our side, in one word on theirs.
-        frames = traceback.extract_tb(error.__traceback__)
-        hidden = content.place(content.HIDDEN)
-        where = next((frame for frame in reversed(frames) if hidden in Path(frame.filename).parents), None)
+        where = place_in_hidden(error)
         line = f" (line {where.lineno})" if where else ""
         said = "".join(traceback.format_exception_only(error)).strip()
         print(f"{grader.unit}: {grader.name}{line}: {said}", file=sys.stderr)
         return Verdict(grader, "grader_error", f"This grader itself failed ({type(error).__name__}).")
     return Verdict(grader, "passed")
+
+
+def place_in_hidden(error: BaseException) -> traceback.FrameSummary | None:
+    """The line of the hidden graders at which an error came up, if it did in one of them."""
+    frames = traceback.extract_tb(error.__traceback__)
+    hidden = content.place(content.HIDDEN)
+    return next((frame for frame in reversed(frames) if hidden in Path(frame.filename).parents), None)
 
 
 def _grader(item: pytest.Item, usual: tuple[str, ...]) -> Grader:

@@ -4,6 +4,7 @@ A mistake that shows nothing there but errors, or no more than a right answer do
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from .. import catalogue
 from ..course import content
 from ..handout.known import alike, as_pattern, numbers, public
 from ..handout.tried import as_in_a_new_notebook, outcome
+from .side_by_side import each
 
 MOST_SENTENCES = 4
 """Mistakes that the public examples cannot tell apart are named together, up to so many."""
@@ -23,31 +25,37 @@ Rows = list[list[float]]
 
 def of_unit(unit: str, exercises: Mapping[str, Any]) -> dict[str, list[Any]]:
     """By exercise, what the check looks a student's numbers up in."""
+    known = [entry.exercise for entry in catalogue.misconceptions(unit).values()]  # read once, before it is forked
+    dearest = sorted(exercises, key=known.count, reverse=True)
+    made = each(partial(_of_exercise, unit), [(exercise, exercises[exercise]) for exercise in dearest])
+    table = dict(zip(dearest, made, strict=True))
+    return {exercise: table[exercise] for exercise in exercises}
+
+
+def _of_exercise(unit: str, asked: tuple[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    exercise, of = asked
     known = sorted(catalogue.misconceptions(unit).values(), key=lambda entry: entry.name)
     harmless = [*catalogue.solutions(unit).values(), *catalogue.right_answers(unit).values()]
-    table: dict[str, list[Any]] = {}
-    for exercise, of in exercises.items():
-        examples = public(of["examples"])
-        right = [_shows(unit, entry, examples) for entry in harmless if entry.exercise == exercise]
-        mistakes: list[dict[str, Any]] = []
-        for entry in known:
-            if entry.exercise != exercise or entry.caught_by == catalogue.FORBIDDEN:
-                continue
-            shows = _shows(unit, entry, examples)
-            if any(alike(shows, other) for other in right) or not any(map(_tells_numbers, shows)):
-                continue
-            passes = _passes(unit, entry, of)
-            same = next((one for one in mistakes if one["passes"] == passes and alike(shows, one["shows"])), None)
-            if same is None:
-                mistakes.append({"sentences": [entry.sentence], "passes": passes, "shows": shows})
-            else:
-                same["sentences"].append(entry.sentence)
-        table[exercise] = [
-            {**mistake, "shows": [[_rounded(number) for number in row] for row in mistake["shows"]]}
-            for mistake in mistakes
-            if len(mistake["sentences"]) <= MOST_SENTENCES
-        ]
-    return table
+    examples = public(of["examples"])
+    right = [_shows(unit, entry, examples) for entry in harmless if entry.exercise == exercise]
+    mistakes: list[dict[str, Any]] = []
+    for entry in known:
+        if entry.exercise != exercise or entry.caught_by == catalogue.FORBIDDEN:
+            continue
+        shows = _shows(unit, entry, examples)
+        if any(alike(shows, other) for other in right) or not any(map(_tells_numbers, shows)):
+            continue
+        passes = _passes(unit, entry, of)
+        same = next((one for one in mistakes if one["passes"] == passes and alike(shows, one["shows"])), None)
+        if same is None:
+            mistakes.append({"sentences": [entry.sentence], "passes": passes, "shows": shows})
+        else:
+            same["sentences"].append(entry.sentence)
+    return [
+        {**mistake, "shows": [[_rounded(number) for number in row] for row in mistake["shows"]]}
+        for mistake in mistakes
+        if len(mistake["sentences"]) <= MOST_SENTENCES
+    ]
 
 
 def _shows(unit: str, entry: catalogue.Candidate, examples: list[Any]) -> Rows:

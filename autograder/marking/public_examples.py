@@ -36,6 +36,7 @@ from ..student.reference import Exact
 from .examiner import candidate_bench
 from .other_numbers import OtherCases, OtherReference, Rules
 from .right_without_dropout import with_the_right_sums
+from .solution_fails import FAILURES, SolutionFails, sentence
 from .what_is_asked import BIASES, close_for, looks_at, refusals
 
 T = TypeVar("T")
@@ -47,13 +48,13 @@ LONG = 24
 
 
 class NotReleasable(Exception):
-    """A grader cannot be released: its solution fails it, or it asks what no check can; `str()` says which."""
+    """A grader asks what no check can; `str()` says which."""
 
 
 def of_unit(graders: Graders, unit: str) -> dict[str, Any]:
     """By exercise, one example for each grader, what is not tried, and what may not be called.
 
-    Raises NotReleasable.
+    Raises NotReleasable and SolutionFails.
     """
     return {exercise: _of_exercise(unit, list(its_graders)) for exercise, its_graders in graders[unit].items()}
 
@@ -167,10 +168,9 @@ class _Runs:
         keeping = _Keeping(self._unit, other_seeds)
         try:
             self._run(Student(keeping))
-        except Exception as found:
-            name = f"{self._grader.exercise}, {self._grader.name}"
-            which = "its own numbers" if self._grader.is_public else "numbers drawn for the release"
-            raise NotReleasable(f"solutions/{self._unit}.py fails the grader {name} on {which}. {found}") from found
+        except FAILURES as found:
+            on = "" if self._grader.is_public else " with numbers drawn for the release"
+            raise SolutionFails(sentence(self._grader, found, on)) from found
         return keeping.asked
 
     def depends_on_chance(self, asked: list[_Asked]) -> bool:

@@ -31,7 +31,16 @@ from ..sandbox.server import WarmParent
 from . import known_mistakes, public_examples, right_steps
 from .device import NO_CUDA, NoDevice
 from .examiner import Examiner
+from .solution_fails import SolutionFails, ensure_passes
 from .submission import Desk
+
+_REFUSALS = (
+    course.UnknownUnit,
+    course.UnusableUnit,
+    public_examples.NotReleasable,
+    SolutionFails,
+    catalogue.EditError,
+)
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched, start: Start) -> int:
@@ -82,9 +91,10 @@ def _answer(desk: Desk, graders: Graders, request: Request) -> Answer:
                 entries = catalogue.misconceptions if kind == "misconception" else catalogue.right_answers
                 return Marked(desk.mark_candidate(course.unit(unit_name), entries(unit_name)[name]))
             case MakeHandout(unit=unit_name):
+                ensure_passes(graders, unit_name)
                 examples = public_examples.of_unit(graders, unit_name)
                 return Handout(examples, known_mistakes.of_unit(unit_name, examples), right_steps.of_unit(unit_name))
-    except (course.UnknownUnit, course.UnusableUnit, public_examples.NotReleasable, catalogue.EditError) as reason:
+    except _REFUSALS as reason:
         return Refused(str(reason))
 
 

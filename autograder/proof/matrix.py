@@ -1,6 +1,6 @@
 """Every known answer against the graders: which mistakes are caught and named, which right answers are refused."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
@@ -89,13 +89,17 @@ def figures(outcomes: Iterable[Outcome]) -> Figures:
     )
 
 
-def entries() -> list[tuple[str, catalogue.Candidate]]:
-    """Every entry of the catalogue with its unit, in the order of the exercises."""
+def entries(units: Sequence[str] = (), named: str = "") -> list[tuple[str, catalogue.Candidate]]:
+    """The catalogue's entries with their units, in the order of the exercises.
+
+    units: those alone. named: what the name of the entry, or of its exercise, has in it. Raises UnknownUnit.
+    """
     found = []
-    for unit in course.unit_names():
+    for unit in units or course.unit_names():
         known = [*catalogue.misconceptions(unit).values(), *catalogue.right_answers(unit).values()]
         for exercise in course.unit(unit).exercises:
-            found += [(unit, entry) for entry in known if entry.exercise == exercise.name]
+            its = [entry for entry in known if entry.exercise == exercise.name]
+            found += [(unit, entry) for entry in its if named in entry.name or named in entry.exercise]
     return found
 
 

@@ -1,0 +1,183 @@
+"""Changing a course: what `build` refuses, one unit alone, what is dropped, and a new exercise's first pieces."""
+
+import shutil
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests import REPOSITORY, forked_command
+
+UNIT = "normalisation"
+
+WRONG_GRADERS = '''
+    @contracts.points(1)
+    def test_zero_sum(self, student, rng):
+        """The numbers of a row sum to zero."""
+        assert_close(student.layer_norm(rng.randn(1, 3)).sum(), torch.tensor(0.0))
+
+    @contracts.points(1)
+    def test_moved(self, student, reference):
+        """Each row is normalised."""
+        x = torch.tensor([[1.0, 3.0]])
+        assert_close(student.layer_norm(x) + 1, reference.layer_norm(x))
+
+    @contracts.points(1)
+    def test_shape(self, student, rng):
+        """The shape is kept."""
+        assert student.layer_norm(rng.randn(2, 3)).shape == (2, 4)
+
+    @contracts.points(1)
+    def test_of_no_function(self, student, rng):
+        """The rows are normalised."""
+        student.layer_nom(rng.randn(2, 3))
+'''
+RELEASED_INSTEAD = """
+def _right(self, student, reference, rng):
+    student.layer_norm(rng.randn(1, 3))
+
+STEPS = {}
+GRADERS = {("ResidualBlock", "test_zero_sum"): _right}
+"""
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """A small course of its own."""
+    folder = tmp_path_factory.mktemp("authored") / "course"
+    shutil.copytree(REPOSITORY / "tests" / "own_course", folder)
+    settings = (REPOSITORY / "autograder.toml").read_text()
+    (folder / "autograder.toml").write_text(settings.replace('"attention_check"', '"layers_check"'))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def autograder(course):
+    """The command in that course: what it said, where it ended with the code that is expected."""
+    command = partial(forked_command.autograder, cwd=course)
+
+    def run(*arguments, code=0):
+        done = command(*arguments)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stderr if code else done.stdout
+
+    return run
+
+
+@contextmanager
+def changed(path: Path, text: str):
+    """The file with another text, for a while."""
+    before = path.read_text() if path.exists() else None
+    path.write_text(text)
+    yield
+    path.unlink() if before is None else path.write_text(before)
+
+
+def test_a_grader_that_its_own_solution_does_not_pass_is_refused(course, autograder):
+    hidden = course / "autograder" / "hidden"
+    graders = hidden / UNIT / "test_layers.py"
+    text = f"import torch\n\n{graders.read_text()}{WRONG_GRADERS}"
+    with changed(graders, text), changed(hidden / "instead.py", RELEASED_INSTEAD):
+        said = autograder("build", code=2).splitlines()
+    at = [number for number, line in enumerate(text.splitlines(), start=1) if "assert" in line][-3:]
+    place = f"of ResidualBlock (autograder/hidden/{UNIT}/test_layers.py, line "
+    assert [line.partition(place)[0] for line in said] == [
+        "The grader `test_zero_sum` ",
+        f"solutions/{UNIT}.py fails the grader `test_moved` ",
+        "The grader `test_shape` ",
+        "And 1 more.",
+    ]
+    plain, moved, shape = (line.partition(place)[2] for line in said[:3])
+    itself = f") itself fails on solutions/{UNIT}.py: "
+    assert plain.startswith(f"{at[0]}{itself}TypeError: assert_close was given a tensor of shape () as")
+    assert moved.startswith(f"{at[1]}): The result differs in 2 of 2 places")
+    assert "at [0, 0]. It got [[" in moved
+    assert moved.endswith("]] and expected [[-0.999995, 0.999995]].")
+    assert shape == f"{at[2]}{itself}AssertionError: assert torch.Size([2, 3]) == (2, 4)"
+    assert not (course / "source").exists()
+
+
+@pytest.fixture(scope="module")
+def begun(course, autograder):
+    """A unit with a function and a class to write, both only begun; its files."""
+    autograder("new-exercise", "begun", "halved")
+    said = autograder("new-exercise", "begun", "HalvedTwice", "--class").splitlines()
+    assert said[4] == "autograder/right_answers/begun/halved_twice.py"
+    files = [course / name for name in said[:5]]
+    assert all(path.is_file() for path in files)
+    return [*files, *(path.with_name(path.name.replace("halved_twice", "halved")) for path in files[2:])]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["begun", "halved"], "solutions/begun.py has a `halved` already: give the exercise another name."),
+        (["begun", "nn"], "solutions/begun.py has a `nn` already: give the exercise another name."),
+        ([UNIT, "why_residual"], f"exercises/{UNIT}.py has a cell called `why_residual` already: take another name."),
+        (
+            ["begun", "Halved"],
+            "autograder/hidden/begun/test_halved.py is there already: move it, or take another name.",
+        ),
+        (["begun", "a/b"], "`a/b` is no name that Python and a file can have: take letters, digits and `_`."),
+    ],
+)
+def test_no_exercise_is_begun_over_another(course, autograder, begun, arguments, sentence):
+    before = {path: path.read_bytes() for path in course.rglob("*.*") if path.is_file()}
+    assert autograder("new-exercise", *arguments, code=2) == f"{sentence}\n"
+    assert {path: path.read_bytes() for path in course.rglob("*.*") if path.is_file()} == before
+
+
+def test_what_cannot_be_written_whole_changes_nothing(course, autograder, begun):
+    (course / "autograder" / "hidden" / "third").touch()  # where its folder would be
+    said = autograder("new-exercise", "third", "doubled", code=2)
+    assert said == f"{course}/autograder/hidden/third cannot be written: File exists. Nothing was changed.\n"
+    assert [path.name for path in course.rglob("*third*")] == ["third"]
+    (course / "autograder" / "hidden" / "third").unlink()
+
+
+def test_build_says_what_is_left_to_write(course, autograder, begun):
+    said = autograder("build", code=2).splitlines()
+    assert said[0] == "The unit begun is not written to its end:"
+    marked = [
+        f"{path.relative_to(course)}, line {number}: "
+        for path in begun
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if "TO WRITE" in line
+    ]
+    assert sorted(line.partition(": ")[0] + ": " for line in said[1:]) == sorted(marked)
+    assert {line.split(",")[0] for line in said[1:]} == {str(path.relative_to(course)) for path in begun}
+
+
+def test_one_unit_is_built_alone(course, autograder, begun):
+    assert autograder("build", "third", code=2) == (
+        f"There is no exercises/third.py. The units with a text are: begun, {UNIT}.\n"
+    )
+    assert "14 files written" in autograder("build", UNIT)  # though the other unit is only begun
+    assert "There is no unit `third`" in autograder("matrix", "third", code=2)
+    assert "no known answer with `Norm` in its name" in autograder("matrix", "-k", "Norm", code=2)
+    assert "give --write without a unit" in autograder("matrix", UNIT, "--write", code=2)
+
+
+def test_a_unit_is_written_to_its_end_and_a_dropped_one_leaves_nothing(course, autograder, begun):
+    for path in begun:
+        path.write_text(path.read_text().replace("TO WRITE: ", ""))
+    mistakes = course / "autograder" / "misconceptions" / "begun" / "halved.yaml"
+    written = mistakes.read_text().replace("\n# value", "\nvalue").replace("\n#   ", "\n  ")
+    mistakes.write_text(
+        written.replace("what the solution says -> what a student may write", "return x -> return 2 * x")
+    )
+    (course / "source" / UNIT / ".ipynb_checkpoints").mkdir()
+    for kind in ("exercises", "solutions"):
+        (course / kind / f"{UNIT}.py").unlink()
+    said = autograder("build")
+    assert "release/begun/begun.ipynb: missing" in said
+    assert f"source/{UNIT}/{UNIT}.ipynb: not built from anything" in said
+    for kind in ("source", "release"):
+        assert [path.name for path in (course / kind).iterdir()] == ["begun"]
+    figures = [
+        line.strip("│ ").split("│")[1:]
+        for line in autograder("matrix", "begun", "-k", "halved").splitlines()
+        if "all" in line
+    ]
+    assert [int(number) for number in figures[-1]] == [1, 1, 0, 1, 0, 1, 0]  # not the class's right answer
