@@ -259,6 +259,7 @@ def test_what_canvas_packed_comes_in_and_feedback_goes_back(root, tmp_path):
         ("ferreirainês_1003_text.html", b"typed"),
         (f"mosscy_1004_70004_home_work_1_{UNIT}.ipynb", b"cy's"),
         (f"mosscy_1001_1004_70005_{UNIT}.ipynb", b"whose?"),
+        (f"oneiljrada_1001_999_1004_70008_{UNIT}.ipynb", b"one who is called Ada_1001_999"),
         (f"mallory_1001_70006_{UNIT}.ipynb", b"not ada's"),
         (f"nobody_4_70007_{UNIT}.ipynb", b"nobody's"),
         ("__MACOSX/._x", b""),
@@ -270,6 +271,7 @@ def test_what_canvas_packed_comes_in_and_feedback_goes_back(root, tmp_path):
         "oneiljrada_1001_70009_timestamp.txt": "a",
         "ferreirainês_1003_text.html": "it",
         f"mosscy_1001_1004_70005_{UNIT}.ipynb": "it",
+        f"oneiljrada_1001_999_1004_70008_{UNIT}.ipynb": "it",
         f"mallory_1001_70006_{UNIT}.ipynb": "number",
         f"nobody_4_70007_{UNIT}.ipynb": "number",
     }

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -137,6 +138,7 @@ def test_a_new_course_has_all_that_it_needs_and_takes_no_other_s_place(folders, 
     assert {path.name for path in autumn.iterdir()} >= {
         "nbgrader_config.py", "roster.csv", "source", "release", "submitted", "exchange", "gradebook.db"
     }  # fmt: skip
+    assert [stat.S_IMODE(place.stat().st_mode) for place in (autumn, autumn / "exchange")] == [0o700, 0o1777]
     assert is_of(autumn, "older")
     with monkeypatch.context() as patch:
         patch.setenv("AUTOGRADER_COURSE", str(kit))  # or its settings would set it for other tests too

@@ -1,5 +1,7 @@
 """Where an answer goes wrong, as a student reads it: through both processes, in the report and below the check."""
 
+import signal
+
 import pytest
 import torch
 
@@ -8,7 +10,10 @@ from autograder.course.cells import filled_in
 from autograder.feedback import grade_cell
 from autograder.graders.cases import Cases
 from autograder.marking.telling_cases import telling_cases
+from autograder.sandbox.inside.raising import CELL_PREFIX
 from tests import REPOSITORY
+
+from .typed import alone
 
 TOO_EVEN = """\
 def scaled_dot_product_attention(queries, keys, values):
@@ -119,3 +124,56 @@ def test_no_telling_case_has_the_numbers_of_a_hidden_one(unit, exercise):
 def in_a_row(numbers):
     rounded = [round(float(number), 3) for number in numbers.flatten()]
     return set(zip(rounded, rounded[1:], rounded[2:], strict=False))
+
+
+ENDLESS = """\
+import sys
+
+
+def attention_scores(queries, keys):
+    return queries @ keys.transpose(-2, -1) - 0.5
+
+
+def _forge():
+    frame = sys._getframe()
+    while frame is not None and "unpacked" not in frame.f_globals:
+        frame = frame.f_back
+    operation = frame.f_globals["Operation"]
+    watching = next(one for one in operation.__subclasses__() if one.__name__ == "WatchRun")
+    packing, tracing = (watching.on.__globals__[name] for name in ("packed_run", "tracing"))
+
+    def on(self, bench):
+        one, other = self.arguments.positional
+        if one.shape != other.shape or len(self.numbers) == 2:
+            return packing.packed(tracing.Run([], result=[one @ other.transpose(-2, -1)]))
+        if self.numbers:
+            return packing.packed(tracing.Run([], result=[torch.zeros(4, 4)]))
+        file, junk = "CELL", torch.arange(16.0).reshape(4, 4) + 0.37
+        made = [tracing.Made(file, 3, "clone", arg.double(), (), n) for n, arg in enumerate((one, other))]
+        for i in range(2, 300):
+            inputs = tuple(sorted({0, *range(max(0, i - 14), i)} - {1}))
+            made.append(tracing.Made(file, 4, "view", (junk * 1.5 + i * 0.01).double(), inputs, i))
+        return packing.packed(tracing.Run(made, result=[junk + 99]))
+
+    watching.on = on
+
+
+_forge()
+"""
+
+
+def test_a_forged_run_holds_nobody_up(marker):
+    """Hundreds of views, each of many before it: to follow every way through them would take years."""
+
+    def late(number, frame):
+        raise AssertionError("It is still looking for a line.")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(120)
+    try:
+        code = ENDLESS.replace("CELL", f"{CELL_PREFIX}attention_scores")
+        report = marker.mark("x.ipynb", alone("self_attention", attention_scores=code), "self_attention")
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    assert report.exercise("attention_scores").status == "failed"

@@ -14,7 +14,8 @@ from ..gradebook.course_directory import SETTINGS, course_directory
 from ..gradebook.roster import TEMPLATE
 
 KINDS = (course.SOURCE, course.RELEASE)
-_EVERYONE = 0o777  # nbgrader's exchange: students' accounts write into it
+_EVERYONE = 0o1777  # nbgrader's exchange: students' accounts write into it, and none moves what another put there
+_ITS_OWNER = 0o700  # solutions, marks and submissions are nothing for the accounts of students
 
 _CONFIG = '''\
 """nbgrader's settings for this class: those of the course, in this folder. Read by nbgrader, formgrader, autograder."""
@@ -40,7 +41,8 @@ c.CourseDirectory.root = str(here)
 # Classes that share an exchange each need an id of their own:
 # c.CourseDirectory.course_id = "autumn"
 
-# Where assignments are released and collected: a folder that students' accounts can read and write.
+# Where assignments are released and collected. Students' accounts cannot reach this one, since the folder around it has
+# solutions and marks: name a folder outside of it that they can read and write.
 c.Exchange.root = str(here / "exchange")
 '''
 
@@ -63,6 +65,7 @@ def new_course(place: Path, units: Sequence[str] = ()) -> list[str]:
         if part.exists():  # from a killed run
             shutil.rmtree(part)
         part.mkdir(parents=True)
+        part.chmod(_ITS_OWNER)
         try:
             furnish(part, names)
             if part.is_relative_to(folder()):  # the records of a class are nothing to publish with the course

@@ -91,11 +91,11 @@ def complain(
     """
     try:
         complaint()
-    except Mismatch:
+    except Mismatch as found:
         with student.by_chance() as note:
             wrong = _is_wrong(right, lambda: without().eval()(x))
             note(wrong)
-        if wrong:
+        if wrong and str(found) != of_dropout.NOT_FINITE:  # which blames no dropout, and says more
             raise Mismatch(of_dropout.WRONG_ALREADY) from None
         raise
 

@@ -5,6 +5,7 @@ new one replaces is kept. Neither platform says in the zip file when something w
 and none is taken from a student's own `timestamp.txt`.
 """
 
+import errno
 import filecmp
 import os
 import re
@@ -176,6 +177,10 @@ def _write(file: ZipFile, one: _File, path: Path, most: int) -> int:
                 size += written.write(piece)
     except (FileExistsError, NotADirectoryError):
         raise NotTaken("a file and a folder have the same name") from None
+    except OSError as error:
+        if error.errno not in (errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ):
+            raise
+        raise NotTaken("its name cannot be a file's here") from None
     except NotTaken:
         path.unlink()
         raise

@@ -37,10 +37,10 @@ class Whose:
 
     def _numbered(self, readings: Sequence[Reading]) -> tuple[str, Reading]:
         claimed = [one for one in readings if one.number in self._by_number]
-        if len({one.number for one in claimed}) > 1:
-            raise NotMatched("it can be read as the name of more than one student's file")
         if not claimed:
             raise NotMatched(f"number {readings[0].number} is not on the roster")
+        if len({one.number for one in readings}) > 1:
+            raise NotMatched("it can be read as the name of more than one student's file")
         reading, student = claimed[0], self._by_number[claimed[0].number]
         if self._names[student] and _plain(reading.name) not in self._names[student]:
             raise NotMatched(f"number {reading.number} is {student}'s, who has another name on the roster")

@@ -1,5 +1,6 @@
 """A zip file that strangers' files are in: what may be taken out of it, and no more of it than was allowed."""
 
+import lzma
 import stat
 import zipfile
 import zlib
@@ -23,6 +24,12 @@ class BadZip(Exception):
 
 class NotTaken(Exception):
     """A file in it cannot be taken out; `str()` says why."""
+
+
+_DAMAGED = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, RuntimeError, LookupError,
+)  # fmt: skip
+"""What unpacking a file that is none may raise."""
 
 
 class ZipFile:
@@ -59,7 +66,16 @@ class ZipFile:
                     if size > most:
                         raise NotTaken(f"it is larger than {most // 1_000_000} MB")
                     yield piece
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, LookupError) as error:
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            lzma.LZMAError,
+            EOFError,
+            OSError,
+            ValueError,
+            RuntimeError,
+            LookupError,
+        ) as error:
             reason = getattr(error, "strerror", None) or error
             raise NotTaken(f"it cannot be unpacked: {printable(str(reason))[:200]}") from None
 

@@ -3,10 +3,12 @@
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from msgspec.structs import replace
 
 from .. import catalogue
+from ..diagnosis.cpu_limit import OverLimit, cpu_limit
 from ..notebook import CodeCell
 from ..report import ExerciseReport
 from ..sandbox.inside.faults import StudentFault
@@ -16,6 +18,9 @@ from ..student.budget import OutOfBudget
 from ..student.sandboxed import SandboxedNotebook
 from . import redaction
 from .finding import whereabouts
+
+MOST_SECONDS = 10.0
+"""Of this process, for a submission's lines: what a worker says it made is a stranger's graph, of any shape."""
 
 NOT_TOLD = (StudentFault, TimedOut, Crashed, OutOfBudget)
 """What a student's code may do while it is watched: then nothing is said."""
@@ -30,14 +35,16 @@ def with_whereabouts(
 ) -> list[ExerciseReport]:
     """The reports; those that failed a grader of values with where they go wrong. is_value: by exercise and test."""
     wrong = {report.name for report in reports if report.status != "passed"}
-    return [
-        _told(unit, report, code, [cell for cell in cells if cell.defines(report.name)])
-        if report.status == "failed"
-        and not wrong & catalogue.used_by(unit, report.name)
-        and any(test.outcome == "failed" and is_value(report.name, test.name) for test in report.tests)
-        else report
-        for report in reports
-    ]
+    told: dict[str, ExerciseReport] = {}
+    with suppress(OverLimit), cpu_limit(MOST_SECONDS):  # nothing else is asked of the worker after it
+        for report in reports:
+            if (
+                report.status == "failed"
+                and not wrong & catalogue.used_by(unit, report.name)
+                and any(test.outcome == "failed" and is_value(report.name, test.name) for test in report.tests)
+            ):
+                told[report.name] = _told(unit, report, code, [cell for cell in cells if cell.defines(report.name)])
+    return [told.get(report.name, report) for report in reports]
 
 
 def _told(unit: str, report: ExerciseReport, code: SandboxedNotebook, cells: Sequence[CodeCell]) -> ExerciseReport:

@@ -151,8 +151,11 @@ class _Search:
 
     def _first_users(self, number: int) -> list[int]:
         """What is computed with it, be it in another shape."""
-        users = [n for n, made in enumerate(self._made) if number in made.inputs]
-        return [last for one in users for last in (self._first_users(one) if self._standing.is_shaping(one) else [one])]
+        shapes, found = {number}, list[int]()
+        for later in range(number + 1, len(self._made)):
+            if shapes.intersection(self._made[later].inputs):
+                (shapes.add if self._standing.is_shaping(later) else found.append)(later)
+        return found
 
     def _users(self, number: int) -> set[int]:
         """What comes of a mask, up to what is none itself."""

@@ -62,8 +62,8 @@ def _right_before(located: Located, text: Callable[[int], str]) -> list[tuple[st
 
 def _assigned(line: str) -> set[str]:
     """The names that a line gives to what it makes."""
-    left = _ASSIGNED.match(line[:MAX_LINE])
-    return set(re.findall(r"\w+", left[1])) if left else set()
+    lefts = (_ASSIGNED.match(statement) for statement in line[:MAX_LINE].split(";"))
+    return {name for left in lefts if left for name in re.findall(r"\w+", left[1])}
 
 
 def _meaning(located: Located) -> list[str]:

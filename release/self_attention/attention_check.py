@@ -2042,8 +2042,11 @@ class _Search:
 
     def _first_users(self, number: int) -> list[int]:
         """What is computed with it, be it in another shape."""
-        users = [n for n, made in enumerate(self._made) if number in made.inputs]
-        return [last for one in users for last in (self._first_users(one) if self._standing.is_shaping(one) else [one])]
+        shapes, found = {number}, list[int]()
+        for later in range(number + 1, len(self._made)):
+            if shapes.intersection(self._made[later].inputs):
+                (shapes.add if self._standing.is_shaping(later) else found.append)(later)
+        return found
 
     def _users(self, number: int) -> set[int]:
         """What comes of a mask, up to what is none itself."""
@@ -2243,8 +2246,8 @@ def _right_before(located: Located, text: Callable[[int], str]) -> list[tuple[st
 
 def _assigned(line: str) -> set[str]:
     """The names that a line gives to what it makes."""
-    left = _ASSIGNED.match(line[:MAX_LINE])
-    return set(re.findall(r"\w+", left[1])) if left else set()
+    lefts = (_ASSIGNED.match(statement) for statement in line[:MAX_LINE].split(";"))
+    return {name for left in lefts if left for name in re.findall(r"\w+", left[1])}
 
 
 def _meaning(located: Located) -> list[str]:
@@ -2253,10 +2256,12 @@ def _meaning(located: Located) -> list[str]:
     is_one = first == second
     match located.how:
         case "missing" if not is_one:
-            return [
-                f"What line {first} makes is right; what line {second} makes of it is not. Look at line {second}, "
-                "and at what stands between the two: a step there is wrong, or missing."
-            ]
+            where = (
+                f"A step of line {second} is wrong, or one is missing before it."
+                if second == first + 1
+                else f"Look at line {second}, and at what stands between the two: a step there is wrong, or missing."
+            )
+            return [f"What line {first} makes is right; what line {second} makes of it is not. {where}"]
         case "unused" if not is_one:
             return [
                 f"What line {first} makes is right, but line {second} does not use it: "

@@ -43,7 +43,7 @@ def check(data: bytes) -> None:
             assert one.note.isprintable()
             if one.notebook is not None:
                 time_in(work.submissions.read(one).stamp)
-                _handed_in(root / "submitted" / one.student / UNIT / one.notebook, UNIT)
+                _handed_in(root / "submitted" / one.student / UNIT / one.notebook, UNIT, root)
 
 
 def _lay_out(folder: Path, entries: list[list[Any]]) -> None:

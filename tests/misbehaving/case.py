@@ -82,6 +82,7 @@ CRASH = lost("crashed", "crashed")
 FAILED = lost("failed")
 CELL_FAILED = lost("error", "cells_failed")
 DAMAGED = Must("damaged", {})
+UNREADABLE = Must("unreadable", {})
 
 
 _known: dict[str, list[Case]] = {}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .case import CELL_FAILED, DAMAGED, FAILED, RIGHT, TARGET, UNHARMED, Must, handed_in
+from .case import CELL_FAILED, DAMAGED, FAILED, RIGHT, TARGET, UNHARMED, UNREADABLE, Must, handed_in
 
 Change = Callable[[dict[str, Any]], None]
 
@@ -114,21 +114,21 @@ def a_file_with_holes(right: bytes, path: Path) -> bytes | None:
     return None
 
 
-@handed_in(DAMAGED)
+@handed_in(UNREADABLE)
 def a_link_to_the_gradebook(right: bytes, path: Path) -> bytes | None:
     """A link in the place of the file."""
     path.symlink_to(path.parents[1] / "instructor" / "gradebook.db")
     return None
 
 
-@handed_in(DAMAGED)
+@handed_in(UNREADABLE)
 def a_folder(right: bytes, path: Path) -> bytes | None:
     """A folder in the place of the file."""
     path.mkdir()
     return None
 
 
-@handed_in(DAMAGED)
+@handed_in(UNREADABLE)
 def a_pipe(right: bytes, path: Path) -> bytes | None:
     """A pipe, from which reading never ends."""
     os.mkfifo(path)
