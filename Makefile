@@ -1,5 +1,5 @@
 # make        sets up .venv/, builds source/ and release/, and grades the sample class in demo/
-# make test   sets up .venv/ and passes the tests: all of them, a quarter of an hour on two processors
+# make test   sets up .venv/ and passes the tests: all of them, some twenty minutes on two processors
 # make check  passes the quick ones, while you work: about a minute
 # make bench  measures a class of 100, also with stock nbgrader (an hour); the figures go into docs/figures/
 # make search looks for texts that are slow to parse, and keeps the slowest for the tests (six minutes)
