@@ -20,6 +20,8 @@ from .saying import ending_in_a_sentence, flush, of_typer
 from .upgrade_course import upgrade_course
 
 app = typer.Typer(
+    epilog="docs/instructor.md leads through a class, docs/automation.md through a pipeline, CONTRIBUTING.md through a "
+    "change of the course; docs/troubleshooting.md says what a message means.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
