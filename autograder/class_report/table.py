@@ -1,9 +1,6 @@
 """The class report as a table for a spreadsheet: a line a student, two columns an exercise."""
 
-import csv
-import io
-
-from ..gradebook.spreadsheet import text
+from ..gradebook.spreadsheet import as_csv, text
 from .shape import CellFigures, ClassReport, Row
 
 _COLUMNS = ("student", "name", "status", "late_minutes", "raw_score", "late_penalty", "score", "max_score")
@@ -11,13 +8,13 @@ _COLUMNS = ("student", "name", "status", "late_minutes", "raw_score", "late_pena
 
 def table(report: ClassReport) -> str:
     """The table as CSV. A mark that waits for a person is empty; two mistakes at once are joined by a plus."""
-    written = io.StringIO()
-    lines = csv.writer(written, lineterminator="\n")
     exercises = [exercise.name for exercise in report.exercises]
-    lines.writerow([*_COLUMNS, *(column for name in exercises for column in (name, f"{name}: mistakes"))])
-    for row in report.rows:
-        lines.writerow([*_about(row, report.max_score), *(value for name in exercises for value in _of(row, name))])
-    return written.getvalue()
+    header = [*_COLUMNS, *(column for name in exercises for column in (name, f"{name}: mistakes"))]
+    rows = (
+        [*_about(row, report.max_score), *(value for name in exercises for value in _of(row, name))]
+        for row in report.rows
+    )
+    return as_csv([header, *rows])
 
 
 def _about(row: Row, max_score: float) -> list[object]:

@@ -7,6 +7,7 @@ import typer
 
 from ..course import UnknownUnit
 from ..course.folder import folder, use
+from .roster import Course
 from .saying import console, refuse, results, shown
 
 
@@ -17,10 +18,7 @@ def report(
         Path | None,
         typer.Option(help="A folder, or a file that ends in .html; COURSE/reports/UNIT/ if not given."),
     ] = None,
-    course_folder: Annotated[
-        Path | None,
-        typer.Option("--course", help="The class's folder, with its gradebook; the default: the course's own."),
-    ] = None,
+    course_folder: Course = None,
 ) -> None:
     """Write the class report: a page on how a class did in a unit, and the same as CSV and JSON."""
     from ..class_report import files

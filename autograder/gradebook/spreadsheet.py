@@ -32,7 +32,7 @@ def number(points: float) -> str:
     return f"{rounded:f}".rstrip("0").rstrip(".")
 
 
-def as_csv(rows: Iterable[Sequence[str]]) -> str:
+def as_csv(rows: Iterable[Sequence[object]]) -> str:
     """The rows as CSV with commas, for a file in UTF-8."""
     written = io.StringIO(newline="")
     csv.writer(written, lineterminator="\n").writerows(rows)
