@@ -4,6 +4,7 @@ import csv
 import html
 import json
 import re
+import shutil
 import statistics
 import unicodedata
 
@@ -15,7 +16,7 @@ from autograder import course
 from autograder.class_report import specimen
 from autograder.class_report.anonymity import Names
 from autograder.cli import app
-from autograder.gradebook.class_marks import StudentMarks
+from autograder.gradebook.roster import Enrolled
 
 from .browser.chromium import chromium
 from .class_of_100 import ABSENT, MARKUP, SIGNED, STUDENTS, OncePerNotebook, make, mark_by_hand
@@ -216,20 +217,44 @@ def test_code_says_what_it_computes_and_nothing_else(data):
 
 
 def test_names_are_found_in_whatever_form():
-    student = StudentMarks("li", "Li Ångström-As", "b.quist@example.org")
-    names = Names([student], ["Final homework.ipynb"])
+    student = Enrolled("li", "Li", "Ångström-As", "b.quist@example.org")
+    names = Names([student, Enrolled("7", "Ann", "Lee")], "Attention: self.x, and homework")
     for told in (
         "li_scores = 1",
         "scores_by_LI",
         "angstrom2",
         "A\u030angströms",
         "quistian",
-        "final homework.py",
+        "annlee = 1",
+        "my_LeeAnn2",
         "…/x",
     ):
         assert names.is_in(told), told
-    for other in ("linear", "x.split()", "def f(b): return b", "with a as homework"):
+    for other in ("linear", "x.split()", "def f(b): return b", "with a as homework", "planning", "sleep"):
         assert not names.is_in(other), other
+    code = "def f(self): return self.x  # by quentin_2"
+    assert names.is_in(code, "Quentin_2.ipynb")
+    for tells_nobody in ("return.ipynb", "self.ipynb", "x.ipynb", "other.ipynb", ""):
+        assert not names.is_in(code, tells_nobody), tells_nobody
+
+
+def test_no_file_of_ones_own_takes_the_code_of_others_away(graded, anonymous, tmp_path):
+    """Neither by its name, nor by a `return` where none can be."""
+    root, put = graded
+    bare = json.loads(anonymous[2].read_text())
+    halved = sorted(put.halved)[0]
+    other = tmp_path / "class"
+    shutil.copytree(root, other)
+    report_file = other / "autograded" / halved / UNIT / "report.json"
+    kept = json.loads(report_file.read_text())
+    report_file.write_text(json.dumps({**kept, "notebook": f"{halved}/{UNIT}/weights.ipynb"}))
+    result = report(other, "--anonymous")
+    assert result.exit_code == 0, result.output
+    again = json.loads((other / "reports" / UNIT / "anonymous.json").read_text())
+    assert [one["specimen"]["code"] for one in again["clusters"]] == [
+        one["specimen"]["code"] for one in bare["clusters"]
+    ]
+    assert specimen.specimen("def f(x):\n    return x\nreturn f").code.endswith("return f")
 
 
 def test_what_cannot_be_reported_is_said_in_a_sentence(graded, tmp_path):

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 import typer
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from nbgrader.api import Gradebook
 
@@ -22,11 +22,12 @@ from autograder.gradebook import marks, roster
 from autograder.gradebook.class_list import class_list
 from autograder.gradebook.course_directory import course_directory
 from autograder.gradebook.roster import BadRoster
-from autograder.gradebook.spreadsheet import number, text, value
+from autograder.gradebook.rounding import rounded
+from autograder.gradebook.spreadsheet import as_csv, number, text, value
 from autograder.lms import imported, tables
-from autograder.lms.class_marks import class_marks
 from autograder.lms.feedback_zip import pack
 from autograder.lms.file_names import readings
+from autograder.lms.marked_class import marked_class
 from autograder.lms.submissions import import_zip
 from autograder.lms.tables import NoTable
 from autograder.lms.zip_file import BadZip, NotTaken, ZipFile, path_within
@@ -97,7 +98,7 @@ def gradebook(root):
 
 
 def of_class(root, roster_file=None, id_column=None):
-    return class_marks(root, [UNIT], roster_file, id_column)
+    return marked_class(root, [UNIT], roster_file, id_column)
 
 
 def test_the_table_for_a_spreadsheet_has_what_nbgrader_counts(root):
@@ -218,6 +219,21 @@ def test_numbers_are_rounded_and_no_formulas():
         "-1.5", "-", "'=1", "'+1", "'@a", "'-a", "O'Neil, Jr.",
     ]  # fmt: skip
     assert text("-1") == "'-1"
+    names = ["Ada; Bo", "O'Neil, Jr.", 'Ada "A." O;B', "a\tb", "-", "1;2", "two\nlines"]
+    assert next(csv.reader(io.StringIO(as_csv([list(map(value, names))]), newline=""))) == names
+    assert [rounded(x, 4) for x in (0.12345, 2.00005, 1 / 3)] == [0.1235, 2.0001, 0.3333]
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+@given(names=st.lists(st.text(st.sampled_from("a;=\t\n\"' -+@,1"), max_size=12), min_size=1, max_size=3))
+@example(names=["Ada;=1+1"])
+@example(names=["ada", 'Ada; "=1+1";'])
+@example(names=["ada", "Ada\n=1+1"])
+def test_no_name_is_a_formula_wherever_a_spreadsheet_separates(separator, names):
+    written = as_csv([[text(name) for name in names]])
+    for row in csv.reader(io.StringIO(written, newline=""), delimiter=separator):
+        for cell in row:
+            assert not cell.lstrip(" \n").startswith(("=", "+", "-", "@")), written
 
 
 @given(st.text(st.sampled_from("a1_./\\\0é \u202e"), max_size=40) | st.text(max_size=40))
@@ -342,6 +358,42 @@ def test_without_numbers_the_name_decides_if_it_is_one_students(root, tmp_path):
     }
 
 
+def test_a_zip_file_is_one_platforms_and_its_roster_too(root, tmp_path):
+    """In a file of Moodle's, whoever has `_` in the name could call a file as Canvas would call another student's."""
+    own = 'id,first_name,last_name\nada,Ada,"O\'Neil, Jr."\nbo,Bo,Quist\n'
+    path = zipped(
+        tmp_path / "moodle.zip",
+        (f"Bo Quist_502_assignsubmission_file/{UNIT}.ipynb", b"bo's"),
+        (f"M_allory_503_assignsubmission_file/adaoneiljr_1001_70001_{UNIT}.ipynb", b"not ada's"),
+    )
+    before = submitted(root)[f"ada/{UNIT}/{UNIT}.ipynb"]
+    for table in (WORKSHEET, own):
+        (root / "roster.csv").write_text(table)
+        done = taken_in(root, path)
+        assert (done.platform, [*done.new, *done.replaced, *done.unchanged]) == ("Moodle", ["bo"])
+        assert list(done.left_out.values()) == ["its name is not as in a zip file of submissions from Moodle"]
+        assert submitted(root)[f"ada/{UNIT}/{UNIT}.ipynb"] == before
+    (root / "roster.csv").write_text(CANVAS)
+    with pytest.raises(BadZip, match=r"is Moodle's and the roster Canvas's.*Take Moodle's own table"):
+        taken_in(root, path)
+
+
+def test_a_line_of_moodles_without_a_possible_id_is_left_out_alone(root, tmp_path, capsys):
+    sheet = tmp_path / "grades.csv"
+    sheet.write_text(
+        "First name,Last name,Email address\nAda,O,ada@example.org\nEve,E,eve e@example.org\nBo,Q,bo@b.org\n"
+    )
+    found = roster.read(sheet)
+    assert [one.id for one in found.students] == ["ada@example.org", "bo@b.org"]
+    assert found.left_out == ("eve e@example.org",)
+    code, out, why = said(capsys, export, [UNIT], Format.MOODLE, None, None, sheet, "Email address", root)
+    assert (code, len(out.splitlines())) == (1, 3)
+    assert "NOT TAKEN FROM THE ROSTER: eve e@example.org, which can be no new student's id" in " ".join(why.split())
+    sheet.write_text("First name,Last name,Email address\nEve,E,eve e@example.org\n")
+    with pytest.raises(BadRoster, match=r"ids that no new student can have: eve e@example.org"):
+        roster.read(sheet)
+
+
 def test_a_strangers_zip_file_does_nothing_outside_and_fills_no_disk(root, tmp_path):
     folder = "Ada ONeil Jr._501_assignsubmission_file"
     (root / "roster.csv").write_text(WORKSHEET)
@@ -401,6 +453,7 @@ def test_the_commands_say_what_they_did(root, tmp_path, autograder, capsys):
     path = zipped(tmp_path / "canvas.zip", (f"mosscy_1004_70004_{UNIT}.ipynb", b"cy's"), ("strange.txt", b""))
     result = autograder("import", UNIT, path, "--course", root)  # as it is installed; the others in this process
     assert result.returncode == 1
+    assert "The zip file is Canvas's.\n" in result.stdout
     assert "1 submissions are new" in result.stdout
     assert "strange.txt: its name is not as in a zip file" in result.stderr
     code, out, _ = said(capsys, export, [UNIT], Format.CANVAS, tmp_path / "marks.csv", **here)
@@ -412,7 +465,7 @@ def test_the_commands_say_what_they_did(root, tmp_path, autograder, capsys):
     assert "Without a feedback page: cy" in why
     for command, arguments, reason in (
         (export, (["no_unit"],), "There is no unit"),
-        (export, (["causal_attention"],), "run `autograder grade causal_attention`"),
+        (export, (["causal_attention"],), f"Run `autograder grade causal_attention --course {root}`"),
         (export, ([UNIT], Format.CSV, tmp_path / "no" / "marks.csv"), "cannot be written"),
         (export, ([UNIT], Format.CANVAS, None, ["x=y"]), "is not UNIT=COLUMN"),
         (export, ([UNIT], Format.CSV, None, [f"{UNIT}=y"]), "goes with `--format canvas`"),

@@ -20,6 +20,7 @@ from autograder.classroom.new_course import new_course
 from autograder.cli.class_lines import StudentLine
 from autograder.cli.mark import _exit_code
 from autograder.cli.result_files import NoSuchOutput, ResultFiles
+from autograder.cli.saying import OutputLost
 from autograder.course.cells import filled_in
 from autograder.exports.gradescope import results
 from autograder.exports.json_schema import schema
@@ -240,6 +241,8 @@ def test_exit_codes(score, status, percent, code):
         ("{}/homework.ipynb", None, "one of the notebooks"),
         ("{}/link", None, "one of the notebooks"),
         (None, "{}", "is a folder"),
+        ("{}/elsewhere.xml", None, "is a link"),
+        ("/dev/null", None, "not a regular file"),
         ("{}/no/a.xml", None, "there is no folder"),
         ("/proc/version", None, "not yours to change"),
     ],
@@ -247,9 +250,28 @@ def test_exit_codes(score, status, percent, code):
 def test_a_file_that_must_not_be_written_is_refused_before_marking(tmp_path, junit, gradescope, said):
     (tmp_path / "homework.ipynb").write_text("mine")
     (tmp_path / "link").symlink_to("homework.ipynb")
+    (tmp_path / "elsewhere.xml").symlink_to("not there yet.xml")
     junit, gradescope = (path and Path(path.format(tmp_path)) for path in (junit, gradescope))
     with pytest.raises(NoSuchOutput, match=said):
         ResultFiles(junit, gradescope, "visible").check([tmp_path / "homework.ipynb"])
+
+
+def test_results_are_written_whole_and_through_no_link(tmp_path):
+    asked, mine = tmp_path / "marks.xml", tmp_path / "mine"
+    mine.write_text("mine")
+    files = ResultFiles(asked, tmp_path / "results.json", "visible")
+    files.check([])
+    asked.symlink_to(mine)  # while it was marked
+    files.write([replaced(score=1.0)])
+    assert mine.read_text() == "mine"
+    assert not asked.is_symlink()
+    assert {path.name for path in tmp_path.iterdir()} == {"mine", "marks.xml", "results.json"}
+    validated(asked.read_bytes())
+    asked.unlink()
+    asked.mkdir()
+    with pytest.raises(OutputLost, match=r"marks.xml could not be written"):
+        files.write([replaced(score=1.0)])
+    assert {path.name for path in tmp_path.iterdir()} == {"mine", "marks.xml", "results.json"}
 
 
 def test_commands_refuse_in_a_sentence_and_print_their_version(tmp_path):

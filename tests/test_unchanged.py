@@ -258,10 +258,10 @@ def test_who_is_late_is_said(root, recorded):
     assert recorded.asked == []
     assert result.late == {"ada": timedelta(hours=10, minutes=4, seconds=5)}
     console = Console(record=True, width=120, file=io.StringIO())
-    console.print(class_table(course.unit(UNIT), result))
+    console.print(class_table(course.unit(UNIT), root, result))
     said = console.export_text()
     assert "Late by 11 hours." in said
-    assert "3 students, 19 points, 3 by hand" in said
+    assert "3 students, 21 points, 3 by hand" in said
 
 
 def test_answers_that_wait_for_a_person_are_counted(root, recorded):
@@ -281,5 +281,5 @@ def test_a_notebook_that_came_beside_one_that_is_left_alone_is_named(root, recor
     result = recorded.grade(root)
     assert recorded.asked == []
     console = Console(record=True, width=160, file=io.StringIO())
-    console.print(class_table(course.unit(UNIT), result))
+    console.print(class_table(course.unit(UNIT), root, result))
     assert f"Also there, and not marked: `{UNIT} (1).ipynb`." in console.export_text()

@@ -1,6 +1,6 @@
 """Composes the class report from the gradebook and the reports kept beside the marked notebooks."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from math import ceil
 from pathlib import Path
@@ -9,65 +9,84 @@ from .. import __version__, course
 from ..classroom.autograded import Autograded
 from ..course.cells import code_cells
 from ..course.sections import sections, title
-from ..gradebook.class_marks import NothingGraded, StudentMarks, class_marks
 from ..gradebook.course_directory import course_directory
+from ..gradebook.marks import Mark, NoMarks, UnitMarks, of_units
+from ..gradebook.roster import Enrolled
+from ..gradebook.rounding import rounded
 from ..notebook import RawNotebook, parse
 from ..report import Report
 from . import item_analysis
-from .anonymity import Names
+from .anonymity import Names, full_name
 from .item_analysis import DIGITS
-from .mistakes import answers, named, statements, what_went_wrong
-from .shape import CellFigures, ClassReport, Row, ToLookAt
+from .mistakes import Marked, answers, named, statements, what_went_wrong
+from .shape import CellFigures, ClassReport, Concern, Row, ToLookAt
 
-_STATUSES = {"damaged": "damaged", "timed_out": "timed out", "crashed": "crashed", "cells_failed": "cells failed"}
+_BY_STATUS = {
+    Concern.OUR_FAULT: "grader_error",
+    Concern.DAMAGED: "damaged",
+    Concern.TIMED_OUT: "timed_out",
+    Concern.CRASHED: "crashed",
+    Concern.CELLS_FAILED: "cells_failed",
+}
 
 
 def compose(root: Path, unit_name: str, *, is_anonymous: bool = False) -> ClassReport:
-    """The report on a unit of the course in `root`. Raises UnknownUnit, NothingGraded and CourseProblem."""
-    unit = course.unit(unit_name)
+    """The report on a unit of the course in `root`. Raises UnknownUnit, NoMarks and CourseProblem."""
     if not root.is_dir():
-        raise NothingGraded(f"The course folder {root} is not there.")
-    everyone = class_marks(root, unit_name)
-    handed_in = [one for one in everyone if one.is_handed_in]
+        raise NoMarks(f"The course folder {root} is not there.")
+    unit = course.unit(unit_name, root)
+    (of_unit,) = of_units(root, [unit_name])
+    marks, points = of_unit.marks, of_unit.points
+    if not marks:
+        raise NoMarks(f"Nothing of {unit_name} is graded yet. Run `autograder grade {unit_name} --course {root}`.")
     autograded = Autograded(course_directory(root), unit_name)
-    reports = {one.student: report for one in handed_in if (report := _kept(autograded, one)) is not None}
+    reports = {who: report for who, mark in marks.items() if (report := _kept(autograded, who, mark)) is not None}
     codes = {student: _codes(autograded, student, unit, report) for student, report in reports.items()}
     headings = sections(unit_name)
-    points = course.points(unit_name)
-    files = {report.notebook.rpartition("/")[2] for report in reports.values()} - {f"{unit_name}.ipynb"}
-    names = Names(everyone, files)
+    names = Names(of_unit.students, _text_of(course.source(unit_name)))
+
+    def is_anonymous_too(one: Marked, text: str) -> bool:
+        return not names.is_in(text, reports[one.student].notebook.rpartition("/")[2])
+
     went_wrong = what_went_wrong(
         answers(reports, codes),
-        len(handed_in),
+        len(marks),
         {exercise.name: headings.get(exercise.name, "") for exercise in unit.exercises},
         statements(reports.values()),
-        fit=(lambda text: not names.is_in(text)) if is_anonymous else (lambda text: True),
+        fit=is_anonymous_too if is_anonymous else (lambda one, text: True),
         is_anonymous=is_anonymous,
     )
-    rows = [_row(one, points, reports.get(one.student)) for one in everyone]
+    rows = [_row(one, marks.get(one.id), points, reports.get(one.id)) for one in of_unit.students]
+    handed_in = list(marks.values())
     return ClassReport(
         unit_name,
         title(unit_name),
         datetime.now(UTC).isoformat(timespec="seconds"),
         __version__,
         is_anonymous,
-        len(everyone),
-        len(handed_in),
-        sum(points.values()),
+        len(of_unit.students),
+        len(marks),
+        of_unit.max_score,
         item_analysis.spread(handed_in),
         item_analysis.exercises(points, handed_in, headings),
         went_wrong.mistakes,
         went_wrong.clusters,
         went_wrong.unexplained,
-        list(_to_look_at(everyone, reports, is_anonymous=is_anonymous)),
+        _to_look_at(of_unit, reports, is_anonymous=is_anonymous),
         _without_names(rows) if is_anonymous else rows,
     )
 
 
-def _kept(autograded: Autograded, one: StudentMarks) -> Report | None:
-    """The report on the very file that the gradebook's marks are about, if it is there."""
-    report = autograded.report(one.student)
-    return report if report is not None and report.submission == one.submission else None
+def _text_of(notebook: Path) -> str:
+    """All cells of the course's own notebook; file names may have words of it."""
+    found = parse(notebook.read_bytes())
+    return "\n".join(cell.text for cell in found.cells) if isinstance(found, RawNotebook) else ""
+
+
+def _kept(autograded: Autograded, student: str, mark: Mark) -> Report | None:
+    """The report on the very file that the gradebook's mark is about, if it is there."""
+    report = autograded.report(student)
+    return report if report is not None and report.submission == mark.submission else None
 
 
 def _codes(autograded: Autograded, student: str, unit: course.Unit, report: Report) -> dict[str, str]:
@@ -88,26 +107,23 @@ def _codes(autograded: Autograded, student: str, unit: course.Unit, report: Repo
     return found
 
 
-def _row(one: StudentMarks, points: Mapping[str, float], report: Report | None) -> Row:
-    exercises = report.exercises if report else []
-    made = {exercise.name: [mistake.name for mistake in named(exercise)] for exercise in exercises}
+def _row(one: Enrolled, mark: Mark | None, points: Mapping[str, float], report: Report | None) -> Row:
+    if mark is None:
+        return Row(one.id, full_name(one), "not_submitted", 0, 0.0, 0.0, 0.0, {})
+    made = {of.name: [mistake.name for mistake in named(of)] for of in (report.exercises if report else [])}
+    exercises = {name: name.removeprefix(course.CHECK_PREFIX) for name in points if name in mark.shown.scores}
     cells = {
-        name.removeprefix(course.CHECK_PREFIX): CellFigures(
-            round(one.cells[name].score, DIGITS),
-            one.cells[name].is_waiting,
-            made.get(name.removeprefix(course.CHECK_PREFIX), []),
-        )
-        for name in points
-        if name in one.cells
+        exercise: CellFigures(rounded(mark.shown.scores[name], DIGITS), name in mark.waiting, made.get(exercise, []))
+        for name, exercise in exercises.items()
     }
     return Row(
-        one.student,
-        one.name,
-        one.status if one.is_handed_in else "not_submitted",
-        ceil(one.late.total_seconds() / 60),
-        round(sum(cell.score for cell in one.cells.values()), DIGITS),
-        round(one.penalty, DIGITS),
-        round(one.score, DIGITS),
+        one.id,
+        full_name(one),
+        mark.status,
+        ceil(mark.late.total_seconds() / 60),
+        rounded(mark.shown.score, DIGITS),
+        rounded(mark.shown.late_penalty, DIGITS),
+        rounded(mark.score, DIGITS),
         cells,
     )
 
@@ -118,20 +134,15 @@ def _without_names(rows: Iterable[Row]) -> list[Row]:
     return sorted(bare, key=lambda row: (-row.score, [-cell.score for cell in row.cells.values()], repr(row)))
 
 
-def _to_look_at(
-    everyone: Sequence[StudentMarks], reports: Mapping[str, Report], *, is_anonymous: bool
-) -> Iterable[ToLookAt]:
-    handed_in = [one for one in everyone if one.is_handed_in]
-
-    def listed(what: str, who: Iterable[StudentMarks], is_so: Callable[[StudentMarks], bool]) -> Iterable[ToLookAt]:
-        ids = [one.student for one in who if is_so(one)]
-        if ids:
-            yield ToLookAt(what, len(ids), [] if is_anonymous else ids)  # type: ignore[arg-type]
-
-    yield from listed("waiting for a person", handed_in, lambda one: any(c.is_waiting for c in one.cells.values()))
-    yield from listed("our fault", handed_in, lambda one: one.status == "grader_error")
-    for status, what in _STATUSES.items():
-        yield from listed(what, handed_in, lambda one, status=status: one.status == status)  # type: ignore[misc]
-    yield from listed("late", handed_in, lambda one: bool(one.late))
-    yield from listed("nothing handed in", everyone, lambda one: not one.is_handed_in)
-    yield from listed("no report", handed_in, lambda one: one.student not in reports)
+def _to_look_at(of_unit: UnitMarks, reports: Mapping[str, Report], *, is_anonymous: bool) -> list[ToLookAt]:
+    marks = of_unit.marks
+    found: dict[Concern, Sequence[str]] = {
+        Concern.WAITING: [student for student, mark in marks.items() if mark.waiting],
+        Concern.LATE: [student for student, mark in marks.items() if mark.late],
+        Concern.NOTHING: [one.id for one in of_unit.students if one.id not in marks],
+        Concern.NO_REPORT: [student for student in marks if student not in reports],
+    }
+    for concern, status in _BY_STATUS.items():
+        found[concern] = [student for student, mark in marks.items() if mark.status == status]
+    shown = [(concern, list(found[concern])) for concern in Concern if found[concern]]
+    return [ToLookAt(concern, len(who), [] if is_anonymous else who) for concern, who in shown]

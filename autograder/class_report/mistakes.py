@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from ..gradebook.rounding import rounded
 from ..report import NOT_WRITTEN, USES_WRONG, Behaviour, ExerciseReport, Mistake, Report
+from .item_analysis import DIGITS
 from .shape import Cluster, MistakeFigures, Specimen, Unexplained
 from .specimen import LONGEST, NotPython, specimen
 
@@ -36,8 +38,8 @@ class Marked:
     """The cell with the answer; empty if there is none."""
 
 
-Fit = Callable[[str], bool]
-"""Whether a text that comes from a student may be shown."""
+Fit = Callable[[Marked, str], bool]
+"""Whether a text that comes from the student of this answer may be shown."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ def what_went_wrong(
             mistake.name,
             mistake.sentence,
             len(group),
-            round(len(group) / handed_in, 4),
+            rounded(len(group) / handed_in, DIGITS),
             who(group),
             _specimen(sorted(group, key=lambda one: len(named(one.report))), fit),
         )
@@ -177,12 +179,13 @@ def _step(group: Iterable[Marked]) -> str:
 
 def _seen(group: Sequence[Marked], asked: Mapping[tuple[str, str], str], fit: Fit) -> list[str]:
     """What is said of one answer: of all its tests, if that is the same, then of each that failed."""
-    report = min(group, key=_text).report
-    said = [report.message] if report.message and fit(report.message) else []
+    one = min(group, key=_text)
+    report = one.report
+    said = [report.message] if report.message and fit(one, report.message) else []
     for test in report.tests:
         if test.outcome == "failed":
             statement = asked.get((report.name, test.name), "")
-            said.append(test.message if fit(test.message.removeprefix(statement)) else statement)
+            said.append(test.message if fit(one, test.message.removeprefix(statement)) else statement)
     return [message[:_LONGEST_SEEN] for message in said if message][:_MOST_SEEN]
 
 
@@ -196,7 +199,7 @@ def _specimen(group: Sequence[Marked], fit: Fit) -> Specimen:
             shown = specimen(one.code, lines)
         except NotPython:
             continue
-        if fit(shown.code):
+        if fit(one, shown.code):
             return shown
     return Specimen("", [], _NONE_SHOWN)
 

@@ -8,6 +8,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..feedback.grade_cell import prose
+from ..gradebook.rounding import rounded
+from ..gradebook.spreadsheet import PLACES, number
 from ..notebook import printable
 from .histogram import histogram
 from .shape import CellFigures, ClassReport
@@ -26,7 +28,7 @@ def page(report: ClassReport) -> str:
     """The page."""
     spread = report.spread
     scores = [row.score for row in report.rows if row.cells]
-    numbers = {(one.exercise, one.name): number for number, one in enumerate(report.mistakes, start=1)}
+    places = {(one.exercise, one.name): place for place, one in enumerate(report.mistakes, start=1)}
     return _environment().get_template(_TEMPLATE).render(
         report=report,
         lecture=report.mistakes[:_MOST_IN_LECTURE],
@@ -36,7 +38,7 @@ def page(report: ClassReport) -> str:
         waiting=sum(exercise.waiting for exercise in report.exercises),
         without_name=sum(cluster.count for cluster in report.clusters),
         map=sorted((row for row in report.rows if row.cells), key=lambda row: -row.score)[:_MOST_ROWS],
-        said=lambda cell, exercise, worth: _said(cell, worth, [numbers[exercise, name] for name in cell.mistakes]),
+        said=lambda cell, exercise, worth: _said(cell, worth, [places[exercise, name] for name in cell.mistakes]),
     )  # fmt: skip
 
 
@@ -50,7 +52,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {
-        "points": _points,
+        "points": number,
+        "figure": lambda value: f"{rounded(value, PLACES):.{PLACES}f}",
         "percent": _percent,
         "prose": lambda text: Markup(prose(text)),
         "named": _named,
@@ -58,10 +61,6 @@ def _environment() -> Environment:
         "discriminates": _discriminates,
     }
     return made
-
-
-def _points(number: float) -> str:
-    return f"{round(number, 2):g}"
 
 
 def _percent(share: float | None) -> str:
@@ -88,10 +87,10 @@ def _discriminates(correlation: float | None) -> str:
     return "well" if correlation >= _WELL else "a little" if correlation >= _HARDLY else "hardly"
 
 
-def _said(cell: CellFigures, worth: float, mistakes: Sequence[int]) -> Mapping[str, str]:
-    """A mark in the map: its text and its colour."""
+def _said(cell: CellFigures, worth: float, places: Sequence[int]) -> Mapping[str, str]:
+    """A mark in the map: its text and its colour. places: of its mistakes, in the list of all."""
     if cell.is_waiting:
         return {"text": "waits", "kind": "w", "mistakes": ""}
     share = cell.score / worth if worth else 1.0
     kind = "f" if share > 1 - 1e-6 else "n0" if share < 1e-6 else "h" if share >= 0.5 else "l"
-    return {"text": _points(cell.score), "kind": kind, "mistakes": " ".join(f"M{number}" for number in mistakes)}
+    return {"text": number(cell.score), "kind": kind, "mistakes": " ".join(f"M{place}" for place in places)}

@@ -5,7 +5,7 @@ Points are as nbgrader's gradebook has them, with a person's marks in place of a
 the order of rows tells nothing but their marks. Fields may be added; none is renamed.
 """
 
-from typing import Literal
+from enum import StrEnum
 
 import msgspec
 
@@ -91,13 +91,24 @@ class Unexplained(msgspec.Struct, frozen=True):
     students: list[str]
 
 
-class ToLookAt(msgspec.Struct, frozen=True):
-    """What an instructor may have to do something about."""
+class Concern(StrEnum):
+    """What an instructor may have to do something about, in the order of the report."""
 
-    what: Literal[
-        "late", "damaged", "timed out", "crashed", "cells failed", "nothing handed in", "waiting for a person",
-        "our fault", "no report",
-    ]  # fmt: skip
+    WAITING = "waiting for a person"
+    OUR_FAULT = "our fault"
+    DAMAGED = "damaged"
+    TIMED_OUT = "timed out"
+    CRASHED = "crashed"
+    CELLS_FAILED = "cells failed"
+    LATE = "late"
+    NOTHING = "nothing handed in"
+    NO_REPORT = "no report"
+
+
+class ToLookAt(msgspec.Struct, frozen=True):
+    """Whom a concern is about."""
+
+    what: Concern
     count: int
     students: list[str]
 

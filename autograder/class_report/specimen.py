@@ -30,27 +30,30 @@ def specimen(source: str, wrong_lines: Collection[int] = ()) -> Specimen:
     try:
         with warnings.catch_warnings(action="ignore"):
             tree = ast.parse(source)
-            _Cleaned(wrong_lines).visit(tree)
+            cleaned = _Cleaned(wrong_lines)
+            cleaned.visit(tree)
             code = ast.unparse(ast.fix_missing_locations(tree))
-            lines = _lines(tree, ast.parse(code))
+            lines = _lines(tree, cleaned.wrong, ast.parse(code))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise NotPython from None
     return _cut(code, sorted(lines))
 
 
 class _Cleaned(ast.NodeTransformer):
-    """Takes out docstrings, and what is in strings; marks the statements of the wrong lines."""
+    """Takes out docstrings, and what is in strings."""
 
     def __init__(self, wrong_lines: Collection[int]) -> None:
-        self._wrong = frozenset(wrong_lines)
+        self._wrong_lines = frozenset(wrong_lines)
+        self.wrong: set[ast.AST] = set()
+        """The statements on the wrong lines."""
 
     def visit(self, node: ast.AST) -> ast.AST | None:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant | ast.JoinedStr):
             return None if _is_text(node.value) else node
         if isinstance(node, ast.expr) and _is_text(node):
             return ast.Constant(_REMOVED)
-        if isinstance(node, ast.stmt):
-            node.is_wrong = any(line in self._wrong for line in _own_lines(node))  # type: ignore[attr-defined]
+        if isinstance(node, ast.stmt) and not self._wrong_lines.isdisjoint(_own_lines(node)):
+            self.wrong.add(node)
         blocks = [name for name in _BLOCKS if getattr(node, name, None)]
         node = self.generic_visit(node)
         for name in blocks:
@@ -75,13 +78,12 @@ def _own_lines(statement: ast.stmt) -> range:
     return range(statement.lineno, end + 1)
 
 
-def _lines(cleaned: ast.AST, written: ast.AST) -> set[int]:
-    """Where the marked statements are in the text that was written of the cleaned code."""
+def _lines(cleaned: ast.AST, wrong: Collection[ast.AST], written: ast.AST) -> set[int]:
+    """Where the wrong statements are in the text that was written of the cleaned code."""
     ours, theirs = _statements(cleaned), _statements(written)
     if len(ours) != len(theirs):
         return set()
-    marked = (new for old, new in zip(ours, theirs, strict=True) if getattr(old, "is_wrong", False))
-    return {statement.lineno for statement in marked}
+    return {new.lineno for old, new in zip(ours, theirs, strict=True) if old in wrong}
 
 
 def _statements(tree: ast.AST) -> list[ast.stmt]:

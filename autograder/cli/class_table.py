@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from math import ceil
+from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
@@ -30,9 +31,12 @@ _WIDEST = 40
 _ISOLATION = {"none": "none: NOT ISOLATED"}
 
 
-def class_table(unit: course.Unit, result: ClassResult) -> Table:
-    """Students, statuses, scores, and the name of the mistake for each exercise that is not right."""
-    table = Table(title=_title(unit, result), title_justify="left")
+def class_table(unit: course.Unit, root: Path, result: ClassResult) -> Table:
+    """Students, statuses, scores, and the name of the mistake for each exercise that is not right.
+
+    root: the class's folder, which keeps its own points.
+    """
+    table = Table(title=_title(unit, root, result), title_justify="left")
     table.add_column("student")
     table.add_column("status", no_wrap=True)
     table.add_column("by graders", justify="right", no_wrap=True)
@@ -42,9 +46,9 @@ def class_table(unit: course.Unit, result: ClassResult) -> Table:
     return table
 
 
-def class_in_lines(unit: course.Unit, result: ClassResult) -> Iterator[Text]:
+def class_in_lines(unit: course.Unit, root: Path, result: ClassResult) -> Iterator[Text]:
     """The same without boxes, a line for each student: for a file, a mail, or another program."""
-    yield Text(_title(unit, result))
+    yield Text(_title(unit, root, result))
     rows = list(_rows(unit, result))
     widths = [min(max(len(str(shown(row[column]))) for row in rows), _WIDEST) for column in range(3)]
     for student, status, score, notes in rows:
@@ -52,13 +56,13 @@ def class_in_lines(unit: course.Unit, result: ClassResult) -> Iterator[Text]:
         yield shown(line.rstrip())
 
 
-def _title(unit: course.Unit, result: ClassResult) -> str:
-    return f"{unit.name}: {len(result.rows)} students, {_points(unit)}{_conditions(result)}"
+def _title(unit: course.Unit, root: Path, result: ClassResult) -> str:
+    return f"{unit.name}: {len(result.rows)} students, {_points(unit, root)}{_conditions(result)}"
 
 
-def _points(unit: course.Unit) -> str:
+def _points(unit: course.Unit, root: Path) -> str:
     """What the unit is worth, and how much of that the graders do not give."""
-    points = sum(course.points(unit.name).values())
+    points = sum(course.points(unit.name, root).values())
     by_hand = f", {points - unit.max_score:g} by hand" if points > unit.max_score else ""
     return f"{points:g} points{by_hand}"
 

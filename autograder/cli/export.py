@@ -14,7 +14,7 @@ from .roster import Course, IdColumn, RosterFile
 from .saying import refuse, remark, results, short, some
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import
-    from ..lms.tables import ClassMarks, Table
+    from ..lms.tables import MarkedClass, Table
 
 _MODE = 0o644
 
@@ -46,7 +46,7 @@ def export(
     from ..gradebook.marks import NoMarks
     from ..gradebook.roster import BadRoster
     from ..gradebook.spreadsheet import as_csv
-    from ..lms.class_marks import class_marks
+    from ..lms.marked_class import marked_class
     from ..lms.tables import NoTable
 
     try:
@@ -54,7 +54,7 @@ def export(
             use(course_folder)
         ids = id_column or settings.load().roster.id_column
         names = _assignments(assignment or [], units)
-        marks = class_marks((course_folder or folder()).resolve(), list(dict.fromkeys(units)), roster, ids)
+        marks = marked_class((course_folder or folder()).resolve(), list(dict.fromkeys(units)), roster, ids)
         table = _table(form, marks, names)
         written = as_csv(table.rows).encode("utf-8", "replace")
         if output:
@@ -72,6 +72,7 @@ def export(
         remark(f"Written: {short(output.resolve())}, {len(marks.roster.students)} students.")
     if table.without:
         remark(f"NOT ON THE ROSTER, and left out: {some(table.without)}.")
+    if table.without or marks.roster.left_out:
         raise typer.Exit(1)
 
 
@@ -84,7 +85,7 @@ def _assignments(given: list[str], units: list[str]) -> dict[str, str]:
     return found
 
 
-def _table(form: Format, marks: "ClassMarks", assignments: dict[str, str]) -> "Table":
+def _table(form: Format, marks: "MarkedClass", assignments: dict[str, str]) -> "Table":
     from ..lms import tables
 
     if form == Format.CANVAS:

@@ -104,24 +104,29 @@ def grade(
         refuse(f"Interrupted.{kept}")
     of_class = ["--course", str(course_folder)] if course_folder else []
     class_report = shlex.join(["autograder", "report", unit, *of_class])
-    _print_class(work.unit, result, class_report, as_json=as_json)
+    _print_class(work, result, class_report, as_json=as_json)
     for sentence in _remarks(work):
         remark(sentence)
-    if work.refused or any(row.problem or row.report.status == "grader_error" for row in result.rows):
+    if (
+        work.refused
+        or work.listed.left_out
+        or any(row.problem or row.report.status == "grader_error" for row in result.rows)
+    ):
         raise typer.Exit(1)
 
 
-def _print_class(unit: course.Unit, result: "ClassResult", class_report: str, *, as_json: bool) -> None:
+def _print_class(work: "Assignment", result: "ClassResult", class_report: str, *, as_json: bool) -> None:
     """The class as JSON lines; else as a table, or without boxes where nobody looks on, and what else came of it."""
     from .class_lines import class_lines
     from .class_table import class_in_lines, class_table
 
+    about = work.unit, work.root, result
     with results():
         if as_json:
-            for line in class_lines(unit, result):
+            for line in class_lines(work.unit, result):
                 sys.stdout.buffer.write(json_line(line))
             return
-        for text in [class_table(unit, result)] if console.is_terminal else class_in_lines(unit, result):
+        for text in [class_table(*about)] if console.is_terminal else class_in_lines(*about):
             console.print(text, highlight=False, soft_wrap=not console.is_terminal)
         for sentence in _closing(result, class_report):
             console.print(shown(sentence), highlight=False, soft_wrap=True)
@@ -157,7 +162,7 @@ def _print_changes(unit: str, changes: "list[Change]", *, as_json: bool) -> None
 
 def _remarks(work: "Assignment") -> Iterator[str]:
     """What an instructor has to know about who is in the class and what was handed in."""
-    yield from work.about_roster
+    yield from work.listed.remarks
     if work.passed_over:
         yield (
             f"NOT LOOKED AT in {short(work.submitted)}: {some(work.passed_over)}. "

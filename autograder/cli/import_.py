@@ -58,11 +58,14 @@ def import_(
         remark("NOT IMPORTED:")
         for name, why in done.left_out.items():
             remark(f"  {name}: {why}.")
+    if done.left_out or people.left_out:
         raise typer.Exit(1)
 
 
 def _results(unit: str, people: "Roster", done: "Imported") -> Iterator[str]:
     there = [*done.new, *done.replaced, *done.unchanged]
+    if done.platform:
+        yield f"The zip file is {done.platform}'s."
     yield (
         f"{unit}: {len(done.new)} submissions are new, {len(done.replaced)} replace another, "
         f"{len(done.unchanged)} were there already."

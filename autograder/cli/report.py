@@ -23,8 +23,8 @@ def report(
     """Write the class report: a page on how a class did in a unit, and the same as CSV and JSON."""
     from ..class_report import files
     from ..class_report.composing import compose
-    from ..gradebook.class_marks import NothingGraded
     from ..gradebook.course_directory import CourseProblem
+    from ..gradebook.marks import NoMarks
 
     if course_folder:
         use(course_folder)
@@ -35,7 +35,7 @@ def report(
         if output is not None:
             place = output if output.suffix == files.PAGE else output / place.name
         written = files.write(made, place)
-    except (UnknownUnit, NothingGraded, CourseProblem) as reason:
+    except (UnknownUnit, NoMarks, CourseProblem) as reason:
         refuse(reason)
     except OSError as error:
         refuse(f"The report cannot be written: {error}. Give another place with --output.")

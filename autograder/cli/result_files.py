@@ -1,13 +1,18 @@
 """The files that `mark` writes beside what it prints."""
 
 import os
+import stat
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..classroom import whole_files
 from ..exports.gradescope import Visibility
 from ..report import Report
 from .saying import OutputLost
+
+_MODE = 0o644
 
 
 class NoSuchOutput(Exception):
@@ -33,8 +38,14 @@ class ResultFiles:
         for path in asked:
             if os.path.realpath(path) in map(os.path.realpath, notebooks):
                 raise NoSuchOutput(f"{path} is one of the notebooks. Give the results a file of their own.")
+            if path.is_symlink():
+                raise NoSuchOutput(
+                    f"{path} is a link, through which another file would be written. Give a file's own name."
+                )
             if path.is_dir():
                 raise NoSuchOutput(f"{path} is a folder. Give the name of a file.")
+            if path.exists() and not path.is_file():
+                raise NoSuchOutput(f"{path} is not a regular file, and is not replaced by one. Give another name.")
             if not path.parent.is_dir():
                 raise NoSuchOutput(f"{path} cannot be written: there is no folder {path.parent}.")
             if not _may_be_written(path):
@@ -53,18 +64,20 @@ class ResultFiles:
 
 
 def _may_be_written(path: Path) -> bool:
-    """Whether a file can be opened for writing, or made; nothing is changed."""
-    if not path.is_file():
-        return os.access(path if path.exists() else path.parent, os.W_OK)
+    """Whether a file can be made beside it and take its place, which is its owner's wish too; nothing is changed."""
     try:
-        path.open("ab").close()
+        if path.exists():
+            path.open("ab").close()
+        with tempfile.TemporaryFile(dir=path.parent):
+            return True
     except OSError:
         return False
-    return True
 
 
 def _write(path: Path, content: bytes) -> None:
+    """Whole, or not at all: the name may have become a link's since it was looked at."""
     try:
-        path.write_bytes(content)
+        mode = stat.S_IMODE(path.lstat().st_mode) if path.is_file() and not path.is_symlink() else _MODE
+        whole_files.write(path, content, mode)
     except OSError as error:
         raise OutputLost(f"{path} could not be written to the end: {error.strerror}.") from None

@@ -65,8 +65,7 @@ def students_and_assignments(root: Path) -> tuple[list[Enrolled], list[str]]:
     if not (root / FILE).is_file():
         return [], []
     with reading(root) as session:
-        students = [Enrolled(s.id, s.first_name, s.last_name, s.email) for s in entry.students(session)]
-        return students, [name for (name,) in session.query(Assignment.name)]
+        return entry.students(session), [name for (name,) in session.query(Assignment.name)]
 
 
 class ClassGradebook:

@@ -14,7 +14,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from .. import course
-from ..course.cells import CARRIED, likenesses
+from ..course.cells import CARRIED, is_training, likenesses
 from ..feedback.shortened import bound
 from ..notebook import Damaged, RawCell, RawNotebook, parse
 from ..notebook.nodes import new_cell
@@ -65,12 +65,15 @@ def clean(submission: RawNotebook, unit: str, class_folder: Path | None = None) 
     """
     notebook = released(unit, class_folder)
     named = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in notebook.cells if "nbgrader" in cell.metadata}
-    found = likenesses(submission, course.unit(unit, class_folder))
+    its = course.unit(unit, class_folder)
+    found = likenesses(submission, its)
     cells = []
     for number, (raw, likeness) in enumerate(zip(submission.cells, found, strict=True), start=1):
         original = named.get(likeness.name)
         if original is None or likeness.is_copy:
             cells.append(_unnamed(raw, number, named.get(raw.grade_id)))
+            if is_training(raw, likeness, its):
+                cells[-1].metadata["autograder"] = {"training": True}
         else:
             cells.append(_named(raw, original))
     present = {likeness.name for likeness in found}

@@ -1,7 +1,8 @@
 """One student's entry in nbgrader's gradebook: the grades and comments of one submission, and who is in the class."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -23,6 +24,7 @@ from sqlalchemy.orm import Session
 
 from .. import course
 from ..report import Report
+from .roster import Enrolled
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,11 @@ class Entry:
         found: datetime | None = self._submission.timestamp
         return found
 
+    @property
+    def late(self) -> timedelta:
+        """How long after the due date it came, as nbgrader counts it; zero if it was in time."""
+        return timedelta(seconds=self._submission.total_seconds_late if self.timestamp else 0)
+
     def automatic_scores(self) -> dict[str, float | None]:
         """By grade cell; None where a person has to mark."""
         return {name: grade.auto_score for name, grade in self._grades.items()}
@@ -150,21 +157,27 @@ def cells(session: Session, unit: str) -> Cells:
 
 def find(session: Session, cells: Cells, student: str) -> Entry | None:
     """The student's entry, if there is one."""
-    found = (
-        session.query(SubmittedAssignment, SubmittedNotebook)
-        .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
-        .filter(
-            SubmittedAssignment.assignment_id == cells.assignment,
-            SubmittedAssignment.student_id == student,
-            SubmittedNotebook.notebook_id == cells.notebook,
-        )
-        .one_or_none()
-    )
+    found = _submitted(session, cells).filter(SubmittedAssignment.student_id == student).one_or_none()
     if found is None:
         return None
     submission, notebook = found
     grades, comments = (session.query(kind).filter_by(notebook_id=notebook.id) for kind in (Grade, Comment))
     return Entry(cells, submission, notebook, grades, comments)
+
+
+def everyones(session: Session, cells: Cells) -> dict[str, Entry]:
+    """All entries of the unit, by student in the order of the ids, in three queries."""
+    submitted = _submitted(session, cells).order_by(SubmittedAssignment.student_id).all()
+    grades: dict[str, list[Any]] = defaultdict(list)
+    comments: dict[str, list[Any]] = defaultdict(list)
+    for kind, held in ((Grade, grades), (Comment, comments)):
+        its = session.query(kind).join(SubmittedNotebook, SubmittedNotebook.id == kind.notebook_id)
+        for one in its.filter(SubmittedNotebook.notebook_id == cells.notebook):
+            held[one.notebook_id].append(one)
+    return {
+        submission.student_id: Entry(cells, submission, notebook, grades[notebook.id], comments[notebook.id])
+        for submission, notebook in submitted
+    }
 
 
 def new(session: Session, cells: Cells, student: str) -> Entry:
@@ -219,10 +232,23 @@ def automatic_scores(session: Session, unit: str) -> dict[str, dict[str, float]]
     return found
 
 
-def students(session: Session) -> Sequence[Any]:
+def students(session: Session) -> list[Enrolled]:
     """Everyone in the gradebook, by id."""
-    found: Sequence[Any] = session.query(Student).order_by(Student.id).all()
-    return found
+    found = session.query(Student).order_by(Student.id)
+    return [Enrolled(one.id, one.first_name, one.last_name, one.email) for one in found]
+
+
+def holds(session: Session, unit: str) -> bool:
+    """Whether the gradebook knows the unit."""
+    return _notebooks(session, unit).first() is not None
+
+
+def _submitted(session: Session, cells: Cells) -> Any:
+    return (
+        session.query(SubmittedAssignment, SubmittedNotebook)
+        .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+        .filter(SubmittedAssignment.assignment_id == cells.assignment, SubmittedNotebook.notebook_id == cells.notebook)
+    )
 
 
 def _notebooks(session: Session, unit: str) -> Any:

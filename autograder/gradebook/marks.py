@@ -1,16 +1,18 @@
-"""A unit's marks as the gradebook holds them: a person's marks and penalties for lateness count as nbgrader counts."""
+"""A class's marks as the gradebook holds them: a person's marks and penalties for lateness count as nbgrader counts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
-from nbgrader.api import Assignment, SubmittedAssignment
 from sqlalchemy.orm import Session
 
 from .. import course
 from . import entry, provenance
 from .class_gradebook import FILE, reading
-from .entry import Shown
+from .entry import Entry, Shown
+from .provenance import Provenance
+from .roster import Enrolled
 
 
 class NoMarks(Exception):
@@ -21,13 +23,17 @@ class NoMarks(Exception):
 class Mark:
     """What one student has for a unit."""
 
-    status: str
-    """As in a report; `graded` where nbgrader's own command gave the mark."""
     shown: Shown
-    waiting: tuple[str, ...]
+    waiting: frozenset[str] = frozenset()
     """The grade cells that a person has still to mark, which count 0 until then."""
-    page: str
-    """The digest of what the student's feedback page shows; empty if `autograder grade` did not write it."""
+    late: timedelta = timedelta()
+    """How long after the due date it came; zero if it was in time."""
+    status: str = ""
+    """How marking went, as in a report. This and what follows is empty where `autograder` did not give the mark."""
+    submission: str = ""
+    """SHA-256 of the file that the mark is about."""
+    page: str = ""
+    """The digest of what the student's feedback page shows."""
 
     @property
     def score(self) -> float:
@@ -43,7 +49,9 @@ class UnitMarks:
     points: Mapping[str, float]
     """The most that each grade cell gives, in the notebook's order."""
     marks: Mapping[str, Mark]
-    """By student; those without a submission in the gradebook have none."""
+    """By student, in the order of their ids; those without a submission in the gradebook have none."""
+    students: Sequence[Enrolled]
+    """Everyone in the gradebook, by id."""
 
     @property
     def max_score(self) -> float:
@@ -56,12 +64,15 @@ def of_units(root: Path, units: list[str]) -> list[UnitMarks]:
     for unit in units:
         course.unit(unit)
     if not (root / FILE).is_file():
-        raise NoMarks(f"There are no marks yet: {root / FILE} is not there. `autograder grade {units[0]}` makes it.")
+        raise NoMarks(
+            f"Nothing is graded yet: there is no {root / FILE}. Run `autograder grade {units[0]} --course {root}`."
+        )
     with reading(root) as session:
-        there = {name for (name,) in session.query(Assignment.name)}
-        missing = [unit for unit in units if unit not in there]
-        if missing:
-            raise NoMarks(f"The gradebook {root / FILE} has no `{missing[0]}`: run `autograder grade {missing[0]}`.")
+        for unit in units:
+            if not entry.holds(session, unit):
+                raise NoMarks(
+                    f"Nothing of {unit} is graded in {root / FILE} yet. Run `autograder grade {unit} --course {root}`."
+                )
         return [_unit_marks(session, unit) for unit in units]
 
 
@@ -69,14 +80,11 @@ def _unit_marks(session: Session, unit: str) -> UnitMarks:
     cells = entry.cells(session, unit)
     in_order = [name for name in course.points(unit) if name in cells.points]
     in_order += [name for name in cells.points if name not in in_order]  # of the unit as it was
-    submitted = session.query(SubmittedAssignment.student_id).filter_by(assignment_id=cells.assignment)
-    has_provenance = provenance.is_kept(session)
-    marks = {}
-    for (student,) in submitted.order_by(SubmittedAssignment.student_id):
-        found = entry.find(session, cells, student)
-        if found is None:  # of another notebook in the assignment
-            continue
-        kept = provenance.find(session, found.id) if has_provenance else None
-        status, page = (kept.status, kept.page) if kept else ("graded", "")
-        marks[student] = Mark(status, found.shown(), tuple(found.waiting()), page)
-    return UnitMarks(unit, {name: cells.points[name] for name in in_order}, marks)
+    kept = provenance.everyones(session)
+    marks = {student: _mark(found, kept.get(found.id)) for student, found in entry.everyones(session, cells).items()}
+    return UnitMarks(unit, {name: cells.points[name] for name in in_order}, marks, entry.students(session))
+
+
+def _mark(found: Entry, kept: Provenance | None) -> Mark:
+    about = (kept.status, kept.submission, kept.page) if kept else ()
+    return Mark(found.shown(), frozenset(found.waiting()), found.late, *about)

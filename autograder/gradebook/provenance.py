@@ -1,6 +1,6 @@
 """What each mark is based on, kept in the gradebook with it, in our own table, which nbgrader ignores."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 
 from sqlalchemy import Column, MetaData, String, Table, Text, inspect
 from sqlalchemy.engine import Engine
@@ -43,6 +43,9 @@ class Provenance:
     """A digest of what the feedback page shows: if scores or comments have changed since, it is written again."""
 
 
+_RECORDED = [TABLE.c[field.name] for field in fields(Provenance)]
+
+
 def of(report: Report, page: str) -> Provenance:
     """The provenance of the mark in a report."""
     return Provenance(
@@ -64,16 +67,18 @@ def make_table(engine: Engine) -> None:
     _METADATA.create_all(engine)
 
 
-def is_kept(session: Session) -> bool:
-    """Whether the gradebook has the table: `nbgrader` alone makes none."""
-    return bool(inspect(session.get_bind()).has_table(TABLE.name))
+def everyones(session: Session) -> dict[str, Provenance]:
+    """What is recorded about all marks, by the gradebook's id of the submitted notebook."""
+    if not inspect(session.connection()).has_table(TABLE.name):  # `nbgrader` alone makes none
+        return {}
+    rows = session.execute(TABLE.select().with_only_columns(TABLE.c.submitted_notebook_id, *_RECORDED))
+    return {notebook: Provenance(*rest) for notebook, *rest in rows}
 
 
 def find(session: Session, submitted_notebook: str) -> Provenance | None:
     """What is recorded about a mark, if anything."""
-    columns = [column for column in TABLE.columns if not column.primary_key]
     mine = TABLE.c.submitted_notebook_id == submitted_notebook
-    row = session.execute(TABLE.select().with_only_columns(*columns).where(mine)).one_or_none()
+    row = session.execute(TABLE.select().with_only_columns(*_RECORDED).where(mine)).one_or_none()
     return Provenance(*row) if row else None
 
 

@@ -58,6 +58,8 @@ class Roster:
     """Canvas's line with the points of each assignment, by column."""
     remarks: tuple[str, ...] = ()
     """What to say about how it was read."""
+    left_out: tuple[str, ...] = ()
+    """What is in the column of the ids in lines that are left out of a platform's table, because it can be no id."""
 
     def value(self, student: str, column: str) -> str:
         """What the table says about a student in the column of this name, in small or capital letters; else empty."""
@@ -143,7 +145,11 @@ def read(path: Path, enrolled: Collection[str] = (), id_column: str | None = Non
             f"`{printable(table.separator)}` in a name? Put the name in quotation marks."
         )
     ids = [_id(line, column) for line in people]
-    _check(path, people, ids, enrolled, column)
+    _check(path, people, ids, column)
+    unsafe = tuple(name for name in ids if name not in enrolled and not can_be_id(name))
+    if unsafe and (not kind.platform or len(unsafe) == len(ids)):
+        raise BadRoster(f"The roster {path} has ids that no new student can have: {_shown(unsafe)}. An id has {RULE}.")
+    people, ids = [line for line in people if _id(line, column) not in unsafe], [n for n in ids if n not in unsafe]
     students = [_enrolled(kind, line, name) for line, name in zip(people, ids, strict=True)]
     return Roster(
         students,
@@ -152,7 +158,8 @@ def read(path: Path, enrolled: Collection[str] = (), id_column: str | None = Non
         table.header,
         {name: line.values for line, name in zip(people, ids, strict=True)},
         points,
-        tuple(_remarks(path, table, kind, column, left_out)),
+        tuple(_remarks(path, table, kind, column, left_out, unsafe)),
+        unsafe,
     )
 
 
@@ -209,8 +216,8 @@ def _id_column(path: Path, table: RosterFile, kind: _Kind, people: list[Line], a
     )
 
 
-def _check(path: Path, people: list[Line], ids: list[str], enrolled: Collection[str], column: str) -> None:
-    """Raises BadRoster unless each line has an id of its own, that can be one."""
+def _check(path: Path, people: list[Line], ids: list[str], column: str) -> None:
+    """Raises BadRoster unless each line has an id of its own."""
     if not any(ids):
         raise BadRoster(f"The roster {path} names nobody: its column `{printable(column)}` is empty.")
     without = [str(line.number) for line, name in zip(people, ids, strict=True) if not name]
@@ -221,9 +228,6 @@ def _check(path: Path, people: list[Line], ids: list[str], enrolled: Collection[
     repeated = [name for name, count in Counter(ids).items() if count > 1]
     if repeated:
         raise BadRoster(f"The roster {path} has {_some(sorted(repeated))} more than once.")
-    unsafe = [ascii(name)[1:-1] for name in ids if name not in enrolled and not can_be_id(name)]
-    if unsafe:
-        raise BadRoster(f"The roster {path} has ids that no new student can have: {_some(unsafe)}. An id has {RULE}.")
 
 
 def _id(line: Line, column: str) -> str:
@@ -243,7 +247,9 @@ def _enrolled(kind: _Kind, line: Line, name: str) -> Enrolled:
     return Enrolled(name, first, last, first_of(kind.email))
 
 
-def _remarks(path: Path, table: RosterFile, kind: _Kind, column: str, left_out: list[str]) -> Iterable[str]:
+def _remarks(
+    path: Path, table: RosterFile, kind: _Kind, column: str, left_out: list[str], unsafe: Collection[str]
+) -> Iterable[str]:
     if kind.platform or column != "id":
         whose = f"{kind.platform}'s table" if kind.platform else "a table"
         called = next(name for name in table.header if name.lower() == column.removesuffix(_BEFORE_AT))
@@ -253,6 +259,11 @@ def _remarks(path: Path, table: RosterFile, kind: _Kind, column: str, left_out: 
         yield f"The roster {path} was read as {table.encoding}."
     if left_out:
         yield f"Left out of the roster: {_some(left_out)}, Canvas's test student."
+    if unsafe:
+        yield (
+            f"NOT TAKEN FROM THE ROSTER: {_shown(unsafe)}, which can be no new student's id, in the column "
+            f"`{printable(column)}`. An id has {RULE}. Correct these lines, or name another column with `--id-column`."
+        )
     unknown = [name for name in table.header if name and not _is_known(kind, name.lower())]
     if unknown:
         yield f"Not understood in the roster, and not used: {_some(unknown)}."
@@ -265,6 +276,11 @@ def _is_known(kind: _Kind, column: str) -> bool:
 def _value(values: Mapping[str, str], column: str) -> str:
     """A line's value in a column, whose name is compared without regard to case; empty if there is none."""
     return next((value for name, value in values.items() if name.lower() == column.lower()), "")
+
+
+def _shown(ids: Collection[str]) -> str:
+    """Ids that are none, with what cannot be seen in them."""
+    return _some([ascii(name)[1:-1] for name in ids])
 
 
 def _some(names: Collection[str]) -> str:

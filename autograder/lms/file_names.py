@@ -6,6 +6,7 @@ in older versions with `_` before the `/`, or in its place: the name and the num
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,6 +37,16 @@ class Reading:
     """Of two files with one name the one with the larger number came later."""
     instead: str = ""
     """What was handed in in place of a file."""
+
+
+def platform_of(paths: Iterable[str]) -> Platform | Literal[""]:
+    """Whose zip file has these paths in it; empty if nobody's.
+
+    One path as Moodle makes them tells: Canvas puts two numbers behind a name. The other way round nothing is told,
+    because in Moodle's a student chooses what a file is called, and may choose what Canvas would make of it.
+    """
+    found: set[Platform] = {one.platform for path in paths for one in readings(path)}
+    return "Moodle" if "Moodle" in found else "Canvas" if found else ""
 
 
 def readings(path: str) -> list[Reading]:

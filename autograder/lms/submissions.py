@@ -21,10 +21,10 @@ from ..gradebook.roster import Roster
 from ..gradebook.time_stamp import TIMESTAMP
 from ..notebook import printable
 from . import imported
-from .file_names import Reading, readings
+from .file_names import Reading, platform_of, readings
 from .imported import Origin
 from .whose import NotMatched, Whose
-from .zip_file import NotTaken, ZipFile, name_of, path_within
+from .zip_file import BadZip, NotTaken, ZipFile, name_of, path_within
 
 _NOT_STUDENTS = {TIMESTAMP, "submission_secret.txt"}
 """What nbgrader writes beside a notebook, and believes."""
@@ -48,6 +48,8 @@ class Imported:
     """Files of which there is a newer one with the same name."""
     left_out: dict[str, str] = field(default_factory=dict)
     """Why, by name in the zip file, or by student."""
+    platform: str = ""
+    """Whose zip file it is; empty if none of its files is named as Canvas or Moodle name them."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,15 @@ class _File:
 def import_zip(file: ZipFile, directory: Any, root: Path, unit: str, roster: Roster) -> Imported:
     """Takes out of the zip file what belongs to students on the roster.
 
-    directory: the course as nbgrader has it. Raises BadRecord, and OSError if the disk is full or cannot be written.
+    directory: the course as nbgrader has it. Raises BadRecord, BadZip where the roster is another platform's, and
+    OSError if the disk is full or cannot be written.
     """
-    done = Imported()
+    done = Imported(platform=platform_of(map(name_of, file.files)))
+    if done.platform and roster.platform not in ("", done.platform):
+        raise BadZip(
+            f"The zip file is {done.platform}'s and the roster {roster.platform}'s, so names alone would tell whose a "
+            f"file is. Take {done.platform}'s own table for the roster."
+        )
     imported.origins(root, unit)  # if it cannot be read, nothing is done
     by_student = _by_student(file, unit, Whose(roster), done)
     left = _MOST_BYTES
@@ -97,9 +105,11 @@ def _by_student(file: ZipFile, unit: str, whose: Whose, done: Imported) -> Mappi
     for info in file.files:
         name = name_of(info)
         try:
-            ways = readings(name)
+            ways = [one for one in readings(name) if one.platform == done.platform]
             if not ways:
-                raise NotMatched("its name is not as in a zip file of submissions from Canvas or Moodle")
+                raise NotMatched(
+                    f"its name is not as in a zip file of submissions from {done.platform or 'Canvas or Moodle'}"
+                )
             student, reading = whose.student(ways)
             numbers[student].add(reading.number)
             if reading.instead:

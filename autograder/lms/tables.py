@@ -9,7 +9,8 @@ from ..gradebook.marks import Mark, UnitMarks
 from ..gradebook.roster import Roster
 from ..gradebook.spreadsheet import number, text, value
 
-NOT_SUBMITTED, NOT_GRADED = "not_submitted", "not_graded"
+NOT_SUBMITTED, NOT_GRADED, GRADED = "not_submitted", "not_graded", "graded"
+"""Where there is no status of a report's: nothing came, it is not marked yet, or nbgrader's own command marked it."""
 _CANVAS_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 _POINTS_POSSIBLE = "    Points Possible"
 _OF_CANVAS = {"EX", "N/A"}
@@ -18,6 +19,8 @@ _ASSIGNMENT_NUMBER = re.compile(r" \(\d+\)$")
 _WORKSHEET = {"identifier", "grade"}
 """The columns by which a grading worksheet of Moodle's is known."""
 
+_APOSTROPHE = re.compile(r"(?:^|[;\t\r\n])'")
+"""Where `spreadsheet.text` puts one."""
 _TAKEN_BACK = re.compile(r"status|grade|maximum grade|grade can be changed|last modified \(.*\)")
 """Its columns that are written again. Comments are not: with an apostrophe before one it would be another."""
 
@@ -27,7 +30,7 @@ class NoTable(Exception):
 
 
 @dataclass(frozen=True)
-class ClassMarks:
+class MarkedClass:
     """What the tables are made of."""
 
     roster: Roster
@@ -38,7 +41,7 @@ class ClassMarks:
     def status(self, student: str, unit: UnitMarks) -> str:
         """The status of the student's mark; why there is none, if there is none."""
         if student in unit.marks:
-            return unit.marks[student].status
+            return unit.marks[student].status or GRADED
         return NOT_GRADED if student in self.handed_in[unit.unit] else NOT_SUBMITTED
 
     def score(self, student: str, unit: UnitMarks) -> str:
@@ -70,7 +73,7 @@ class Table:
     """Who has a mark that is not in it."""
 
 
-def for_spreadsheet(marks: ClassMarks) -> Table:
+def for_spreadsheet(marks: MarkedClass) -> Table:
     """A row a student: of each unit the status, the score, what it is made of, and what each exercise gave."""
     person = [name for name in marks.roster.person if name != "id"]
     header = ["student_id", *person, *(column for unit in marks.units for column in _columns(unit))]
@@ -81,7 +84,7 @@ def for_spreadsheet(marks: ClassMarks) -> Table:
     return Table(rows, [*_about(marks)])
 
 
-def for_canvas(marks: ClassMarks, assignments: Mapping[str, str]) -> Table:
+def for_canvas(marks: MarkedClass, assignments: Mapping[str, str]) -> Table:
     """Canvas's own columns of its students, and one for each unit: the assignment's, where the roster has it.
 
     assignments: by unit, the assignment's column in Canvas, where it is not called as the unit is. Raises NoTable.
@@ -117,7 +120,7 @@ def for_canvas(marks: ClassMarks, assignments: Mapping[str, str]) -> Table:
     return Table(rows, [*said, *_about(marks), *_changed(rows[2:], len(person), "Canvas")], marks.unlisted)
 
 
-def for_moodle(marks: ClassMarks) -> Table:
+def for_moodle(marks: MarkedClass) -> Table:
     """A grading worksheet, where the roster is one, with its grades filled in; else a table for Moodle's grade import.
 
     Raises NoTable.
@@ -141,7 +144,7 @@ def _columns(unit: UnitMarks) -> Iterator[str]:
     yield from (f"{unit.unit}.{_exercise(cell)}" for cell in unit.points)
 
 
-def _cells(marks: ClassMarks, unit: UnitMarks, student: str) -> list[str]:
+def _cells(marks: MarkedClass, unit: UnitMarks, student: str) -> list[str]:
     mark = unit.marks.get(student)
     shown = mark.shown if mark else None
     score = marks.score(student, unit)
@@ -189,7 +192,7 @@ def _as_canvas(roster: Roster, student: str) -> list[str]:
     return [name, "", "", student, ""]
 
 
-def _worksheet(marks: ClassMarks) -> Table:
+def _worksheet(marks: MarkedClass) -> Table:
     roster, (unit, *more) = marks.roster, marks.units
     if more:
         raise NoTable("A grading worksheet of Moodle's is for one assignment: name one unit.")
@@ -217,7 +220,7 @@ def _as_number(written: str) -> float:
         return float("inf")
 
 
-def _about(marks: ClassMarks) -> Iterator[str]:
+def _about(marks: MarkedClass) -> Iterator[str]:
     """What to know about the marks in any table."""
     for unit in marks.units:
         of_status = {student: marks.status(student, unit) for student in (*marks.listed, *marks.unlisted)}
@@ -234,7 +237,7 @@ def _about(marks: ClassMarks) -> Iterator[str]:
 
 def _changed(rows: Iterable[list[str]], columns: int, platform: str) -> Iterator[str]:
     """Which values got an apostrophe, by which a platform does not know its people."""
-    found = [cell for row in rows for cell in row[:columns] if cell.startswith("'")]
+    found = [cell for row in rows for cell in row[:columns] if _APOSTROPHE.search(cell)]
     if found:
         yield (
             f"An apostrophe was put before what a spreadsheet would take for a formula: {', '.join(found)}. "
@@ -242,4 +245,4 @@ def _changed(rows: Iterable[list[str]], columns: int, platform: str) -> Iterator
         )
 
 
-__all__ = ["ClassMarks", "Mark", "NoTable", "Table", "for_canvas", "for_moodle", "for_spreadsheet"]
+__all__ = ["Mark", "MarkedClass", "NoTable", "Table", "for_canvas", "for_moodle", "for_spreadsheet"]

@@ -24,14 +24,13 @@ class Whose:
 
     def __init__(self, roster: Roster) -> None:
         self._names = {student.id: _names(roster, student) for student in roster.students}
-        self._platform = roster.platform
         column = {"Canvas": "ID", "Moodle": "Identifier"}.get(roster.platform, "")
         numbers = {student.id: _last_number(roster.value(student.id, column)) for student in roster.students}
         self._by_number = {number: student for student, number in numbers.items() if number}
 
     def student(self, readings: Sequence[Reading]) -> tuple[str, Reading]:
-        """The student, and the reading that is right. Raises NotMatched."""
-        if self._by_number and readings[0].platform == self._platform:
+        """The student, and the reading that is right; readings are of the roster's platform. Raises NotMatched."""
+        if self._by_number:
             return self._numbered(readings)
         return self._named(readings)
 

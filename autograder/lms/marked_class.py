@@ -6,10 +6,10 @@ from ..gradebook import marks
 from ..gradebook.class_list import class_list
 from ..gradebook.course_directory import CourseProblem, course_directory
 from ..handed_in.opened_folder import OpenedFolder
-from .tables import ClassMarks
+from .tables import MarkedClass
 
 
-def class_marks(root: Path, units: list[str], roster: Path | None, id_column: str | None) -> ClassMarks:
+def marked_class(root: Path, units: list[str], roster: Path | None, id_column: str | None) -> MarkedClass:
     """The marks of a course folder's class. Raises UnknownUnit, NoMarks, BadRoster and CourseProblem."""
     if not root.is_dir():
         raise CourseProblem(f"The course folder {root} is not there.")
@@ -21,7 +21,7 @@ def class_marks(root: Path, units: list[str], roster: Path | None, id_column: st
         unit.unit: frozenset(s for s in everyone - set(unit.marks) if _has_handed_in(submitted / s / unit.unit))
         for unit in of_units
     }
-    return ClassMarks(people, of_units, handed_in)
+    return MarkedClass(people, of_units, handed_in)
 
 
 def _has_handed_in(folder: Path) -> bool:
