@@ -26,7 +26,7 @@ from autograder.report import Report
 from autograder.sandbox.inside.confinement import Level
 from autograder.sandbox.launch import launch
 from autograder.sandbox.server import WarmParent
-from tests import REPOSITORY, forked_command
+from tests import REPOSITORY, forked_command, sampling
 
 UNIT = "self_attention"
 collect_ignore = ["own_course"]
@@ -44,10 +44,21 @@ settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile("repeat")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--every`, as `make search` has it."""
+    parser.addoption("--every", action="store_true", help="try every known answer, not only the part in `sampling`")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Comes before the tests are collected, of which there are more or fewer."""
+    sampling.every = config.getoption("--every")
+
+
 DEAREST = (
-    "test_misbehaving", "test_matrix", "browser", "test_commands", "test_nbgrader", "test_interruption",
-    "test_student_check", "test_reading", "test_sandbox", "test_formatting", "test_own_course", "test_endings",
-    "test_two_at_once", "test_class_of_60", "test_class", "test_student_notebook", "test_fuzz", "test_collect",
+    "test_misbehaving", "browser", "test_nbgrader", "test_sandbox", "test_reading", "test_own_course",
+    "test_interruption", "test_formatting", "test_commands", "test_endings", "test_matrix", "test_student_check",
+    "test_without_work", "test_two_at_once", "test_build", "test_class_of_60", "test_class", "test_student_notebook",
+    "test_fuzz", "test_collect",
 )  # fmt: skip
 """What takes longest, in the order in which it is begun: so no processor is left alone at the end."""
 

@@ -19,9 +19,10 @@ from autograder.report import Diagnosis, ExerciseReport, Mistake
 from autograder.sandbox.inside.arguments import Arguments
 from autograder.sandbox.inside.operations import Call
 from autograder.student.recording import Event
-from tests import REPOSITORY
+from tests import REPOSITORY, sampling
 
-PAIRS = 60
+PAIRS = 150 if sampling.every else 33
+"""Of each exercise one, or several."""
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """What earns points without the work: of the public examples what they are worth, and nothing else.
 
-The answers are those of `adversaries`: every exercise's examples by heart, and what looks right from outside.
+The answers are those of `adversaries`: every exercise's examples by heart, and what looks right from outside. Each run
+tries a third of them on each exercise, `pytest --every` all.
 """
 
 import json
@@ -10,14 +11,14 @@ import sys
 import pytest
 
 from autograder import course
-from tests import REPOSITORY
+from tests import REPOSITORY, sampling
 
 ROUNDING = 0.01
 
 
 @pytest.fixture(scope="module")
 def found():
-    command = [sys.executable, "-m", "tests.adversaries"]
+    command = [sys.executable, "-m", "tests.adversaries", "every" if sampling.every else "part"]
     run = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=900)
     assert run.returncode == 0, run.stderr[-3000:]
     return json.loads(run.stdout)

@@ -12,15 +12,15 @@
 longer than the whole code, that stands as `answer`.
 """
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
 from .candidate import KINDS, Candidate, Code
 from .edit import Edit, EditError
+from .strict_yaml import NotYaml, read_yaml
 
 SOLUTION = "solution"
 LONGEST = 160
@@ -79,20 +79,10 @@ def mistakes_in(file: Path, unit: str, base: Callable[[str, str], str]) -> Itera
                 raise EditError(f"{origin}: {reason}.") from None
 
 
-class _Loader(yaml.CSafeLoader):
-    """YAML in which no key stands twice: of two mistakes of one name, one would be lost."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        keys = [key.value for key, _ in node.value]
-        if twice := {key for key in keys if keys.count(key) > 1}:
-            raise EditError(f"`{min(twice)}` is there twice")
-        return super().construct_mapping(node, deep)
-
-
 def _read(file: Path) -> dict[str, Any]:
     try:
-        content: dict[str, Any] = yaml.load(file.read_text(), Loader=_Loader)
-    except (yaml.YAMLError, EditError) as reason:
+        content: dict[str, Any] = read_yaml(file)
+    except NotYaml as reason:
         raise EditError(f"{file}: {reason}.") from None
     return content
 

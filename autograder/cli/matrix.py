@@ -1,5 +1,7 @@
 """`autograder matrix`."""
 
+from contextlib import ExitStack
+from functools import cache
 from typing import Annotated
 
 import typer
@@ -33,11 +35,14 @@ def matrix(
             course.unit(unit)  # before anything is imported that takes seconds
     except (course.UnknownUnit, course.UnusableUnit) as error:
         refuse(error)
+    if write:
+        _refuse_outdated()
     from ..catalogue import EditError
     from ..client.marker import Marker, MarkerRefused, MarkerStopped
     from ..course.folder import folder
     from ..course.settings import BadSettings, load
     from ..proof.matrix import COLUMNS, Way, by_exercise, by_kind, entries, figures, outcome
+    from ..proof.matrix import outcomes as all_outcomes
 
     try:
         known = entries(tuple(dict.fromkeys(units or ())), only)
@@ -45,10 +50,17 @@ def matrix(
             of = f" of {', '.join(units)}" if units else ""
             wanted = f" with `{only}` in its name or its exercise's" if only else ""
             refuse(f"There is no known answer{of}{wanted}. A new exercise's are tried once `autograder build` has run.")
-        with Marker("cpu", load() if sandboxed else load().trusting()) as marker:  # the kit's own code needs no sandbox
-            way: Way = "sandboxed" if sandboxed else "in process"
-            shown = track(known, console=aside, transient=True, disable=not aside.is_terminal)
-            outcomes = [outcome(marker, unit, entry, way) for unit, entry in shown]
+        way: Way = "sandboxed" if sandboxed else "in process"
+        settings = load() if sandboxed else load().trusting()  # the kit's own code needs no sandbox
+        with ExitStack() as stack:
+            marker = cache(lambda: stack.enter_context(Marker("cpu", settings)))
+            found = (
+                (outcome(marker(), unit, entry, way) for unit, entry in known)
+                if sandboxed
+                else all_outcomes(marker, known, is_new=not (units or only))
+            )
+            shown = track(found, total=len(known), console=aside, transient=True, disable=not aside.is_terminal)
+            outcomes = list(shown)
     except (EditError, BadSettings, MarkerRefused, MarkerStopped) as error:
         refuse(error)
     table = Table(title=f"{len(outcomes)} known answers, marked {way}", title_justify="left")
@@ -79,3 +91,18 @@ def matrix(
             console.print(f"{PAGE} written.")
     if total.refused or total.wrongly_named or not total.misconceptions == total.caught + total.told == total.named:
         refuse("The graders do not do what they should: see the lines above.")
+
+
+def _refuse_outdated() -> None:
+    """The page is about what is released too: so that must be what is built now."""
+    from ..build import course_files
+    from ..build.source_notebook import BuildError
+    from ..client.marker import MarkerRefused, MarkerStopped
+    from ..course.settings import BadSettings
+
+    try:
+        changes = course_files.differences()
+    except (BuildError, BadSettings, MarkerRefused, MarkerStopped) as error:
+        refuse(error)
+    if changes:
+        refuse(f"{changes[0].path} is {changes[0].what}: run `autograder build` first.")

@@ -1,12 +1,16 @@
 """Every known answer against the graders: which mistakes are caught and named, which right answers are refused."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
+import msgspec
+
 from .. import catalogue, course
+from ..catalogue.kept import Kept
 from ..client.marker import Marker
+from ..client.requests import Known
 from ..course.cells import filled_in
 from ..report import ExerciseReport
 
@@ -103,11 +107,43 @@ def entries(units: Sequence[str] = (), named: str = "") -> list[tuple[str, catal
     return found
 
 
+def outcomes(
+    marker: Callable[[], Marker], known: Sequence[tuple[str, catalogue.Candidate]], *, is_new: bool
+) -> Iterator[Outcome]:
+    """What the graders make of these entries, run beside them, in their order.
+
+    marker: gives the marking process, when one is needed first. is_new: mark all of them, though what came of some may
+    be kept from before.
+    """
+    for unit, of_unit in groupby(known, key=lambda one: one[0]):
+        its = [entry for _, entry in of_unit]
+        kept = {exercise: Kept("marks", unit, exercise) for exercise in dict.fromkeys(one.exercise for one in its)}
+        held = {exercise: {} if is_new else _read(one) for exercise, one in kept.items()}
+        missing = [entry for entry in its if "/".join(_known(entry)) not in held[entry.exercise]]
+        reports = marker().mark_known(unit, list(map(_known, missing))) if missing else []
+        for entry, report in zip(missing, reports, strict=True):
+            held[entry.exercise]["/".join(_known(entry))] = report
+        for exercise in {entry.exercise for entry in missing}:
+            kept[exercise].write(held[exercise])
+        for entry in its:
+            yield Outcome(unit, entry, held[entry.exercise]["/".join(_known(entry))])
+
+
+def _read(kept: Kept) -> dict[str, ExerciseReport]:
+    try:
+        return msgspec.convert(kept.read() or {}, dict[str, ExerciseReport])
+    except msgspec.ValidationError:
+        return {}
+
+
+def _known(entry: catalogue.Candidate) -> Known:
+    return ("right_answer" if entry.caught_by is None else "misconception"), entry.name
+
+
 def outcome(marker: Marker, unit: str, entry: catalogue.Candidate, way: Way = "in process") -> Outcome:
     """What the graders make of one entry."""
     if way == "in process":
-        kind: Literal["right_answer", "misconception"] = "right_answer" if entry.caught_by is None else "misconception"
-        report = marker.mark_candidate(unit, kind, entry.name)
+        report = marker.mark_candidate(unit, *_known(entry))
     else:
         answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
         report = marker.mark("typed.ipynb", filled_in(unit, {**answers, entry.exercise: entry.source()}))

@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import astuple
 
+from .content_digest import line
 from .first_word import WORD_COLUMNS, Word, WordFigures, not_tried, words_by
 from .matrix import COLUMNS, Figures, Outcome, by_exercise, by_kind, figures
 
 _TEXT = """# The proof, in figures
 
-Written by `autograder matrix --write`, and kept up to date by a test. The hidden graders mark every misconception and
-every right answer that the kit knows. *Caught*: the mistake fails the grader that it must fail, and loses points.
-*Told*: it fails that grader, which weighs nothing. *Named*: the student reads the mistake's own sentence (or which
-library must not be called). *Wrong name*: the student reads another mistake's sentence. *Refused*: a right answer that
-loses points.
+Written by `autograder matrix --write`; the digest at the end tells whether it is about what is there now. The hidden
+graders mark every misconception and every right answer that the kit knows. *Caught*: the mistake fails the grader that
+it must fail, and loses points. *Told*: it fails that grader, which weighs nothing. *Named*: the student reads the
+mistake's own sentence (or which library must not be called). *Wrong name*: the student reads another mistake's
+sentence. *Refused*: a right answer that loses points.
 
 ## By exercise
 
@@ -40,7 +41,7 @@ The same answers, tried by the released check. *Named*: the student reads the mi
 
 def page(outcomes: Sequence[Outcome], words: Sequence[Word]) -> str:
     """The whole page, in Markdown."""
-    return part_of_marking(outcomes) + part_of_the_check(words)
+    return f"{part_of_marking(outcomes)}{part_of_the_check(words)}\n{line()}\n"
 
 
 def part_of_marking(outcomes: Sequence[Outcome]) -> str:
@@ -54,7 +55,7 @@ def part_of_marking(outcomes: Sequence[Outcome]) -> str:
 
 
 def part_of_the_check(words: Sequence[Word]) -> str:
-    """What the page says of the check that students get; it ends so."""
+    """What the page says of the check that students get; it comes after that."""
     return _OF_THE_CHECK.format(
         not_tried=_not_tried(),
         checked_units=_table("unit", words_by(words, lambda one: f"`{one.unit}`"), WORD_COLUMNS),

@@ -1,0 +1,121 @@
+"""What `build` and `matrix` keep of a unit: taken again only where all that it comes from is as it was."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from autograder.catalogue.kept import FOLDER
+from autograder.handout.data_file import read_data
+from autograder.handout.names import MISTAKES
+from tests import REPOSITORY, forked_command
+
+UNIT = "normalisation"
+BOTH, NEITHER = {"layer_norm", "ResidualBlock"}, set()
+CHANGES = {
+    "nothing": NEITHER,
+    "exercises/normalisation.py": NEITHER,
+    "autograder/misconceptions/normalisation/layer_norm.yaml": {"layer_norm"},
+    "autograder/misconceptions/normalisation/residual_block.yaml": {"ResidualBlock"},
+    "autograder/right_answers/normalisation/layer_norm.py": {"layer_norm"},
+    "autograder/right_answers/__init__.py": BOTH,
+    "solutions/normalisation.py": BOTH,
+    "solutions/notebook.py": BOTH,
+    "solutions/another.py": BOTH,
+    "autograder/hidden/normalisation/test_layers.py": BOTH,
+    "autograder/hidden/normalisation/sizes.py": BOTH,
+    "autograder/hidden/shared.py": BOTH,
+    "autograder.toml": BOTH,
+    "the engine": BOTH,
+    "another torch": BOTH,
+}
+"""What is changed, and the exercises of which everything has to be made again."""
+
+ORIGINS = """
+import json, os, sys
+from pathlib import Path
+import torch
+from autograder.catalogue import kept
+from autograder.course import kit
+
+for change in json.loads(sys.argv[1]):
+    if os.fork():
+        os.wait()
+        continue
+    path = Path(change)
+    before = path.read_bytes() if path.is_file() else None
+    if change == "the engine":
+        kit.engine = lambda: "another"
+    elif change == "another torch":
+        torch.__version__ = "0"
+    elif change != "nothing":
+        text = (before or b"").decode().replace("says: \\"", "says: \\"Now: ")
+        path.write_text(f"{text}\\n# changed\\n")
+    print(json.dumps({name: kept.Kept("handout", "normalisation", name)._origin.decode() for name in
+                      ("layer_norm", "ResidualBlock")}), flush=True)
+    if before is not None:
+        path.write_bytes(before)
+    elif path.is_file():
+        path.unlink()
+    os._exit(0)
+"""
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """A small course of its own."""
+    folder = tmp_path_factory.mktemp("kept") / "course"
+    shutil.copytree(REPOSITORY / "tests" / "own_course", folder)
+    shutil.copy(REPOSITORY / "autograder.toml", folder)
+    return folder
+
+
+def test_another_origin_for_whatever_it_comes_from(course):
+    command = [sys.executable, "-P", "-c", ORIGINS, json.dumps(list(CHANGES))]
+    done = subprocess.run(
+        command, cwd=course, env={**os.environ, "AUTOGRADER_COURSE": str(course)}, capture_output=True, text=True
+    )
+    before, *others = map(json.loads, done.stdout.splitlines())
+    assert len(others) == len(CHANGES) - 1, done.stderr
+    anew = [{name for name, origin in one.items() if origin != before[name]} for one in (before, *others)]
+    assert dict(zip(CHANGES, anew, strict=True)) == CHANGES
+
+
+def test_only_what_changed_is_made_again_and_a_check_takes_nothing(course):
+    def autograder(*arguments, code=0):
+        done = forked_command.autograder(*arguments, cwd=course)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout
+
+    def sentences():
+        return [
+            sentence
+            for mistakes in read_data(course / "release" / UNIT / MISTAKES).values()
+            for one in mistakes
+            for sentence in one["sentences"]
+        ]
+
+    assert "14 files written" in autograder("build", UNIT)
+    kept = {path.name.partition(".")[2]: path for path in (course / FOLDER / "handout").iterdir()}
+    when = {name: path.stat().st_mtime_ns for name, path in kept.items()}
+    assert when.keys() == BOTH
+    mistakes = course / "autograder" / "misconceptions" / UNIT / "layer_norm.yaml"
+    told = sentences()[0]
+    assert told in mistakes.read_text()
+    mistakes.write_text(mistakes.read_text().replace(told, f"No: {told}"))
+    autograder("build", UNIT)
+    assert f"No: {told}" in sentences()
+    assert {name for name, path in kept.items() if path.stat().st_mtime_ns != when[name]} == {"layer_norm"}
+
+    origin, digest, made = kept["layer_norm"].read_bytes().split(b"\n", 2)
+    forged = made.replace(b"No: ", b"So: ")
+    kept["layer_norm"].write_bytes(b"\n".join([origin, digest, forged]))  # damaged: made again
+    assert "up to date" in autograder("build", UNIT)
+    kept["layer_norm"].write_bytes(b"\n".join([origin, hashlib.sha256(forged).hexdigest().encode(), forged]))
+    autograder("build", UNIT)
+    assert f"So: {told}" in sentences()  # taken, because it says that it comes from the same
+    autograder("build", "--check", code=2)  # which takes nothing
