@@ -1,8 +1,10 @@
 # make        sets up .venv/, builds source/ and release/, and grades the sample class in demo/
-# make test   sets up .venv/ and passes the tests: all of them, some twenty minutes on two processors
+# make test   sets up .venv/ and passes the tests: some fifteen minutes on two processors
 # make check  passes the quick ones, while you work: about a minute
 # make bench  measures a class of 100, also with stock nbgrader (an hour); the figures go into docs/figures/
-# make search looks for texts that are slow to parse, and keeps the slowest for the tests (six minutes)
+# make search tries every known answer, where a test run tries a part, and writes docs/matrix.md; then it looks for texts
+#             that are slow to parse, SECONDS=60 of each kind, and keeps the slowest (together some twenty minutes)
+# make pictures takes the pictures of the pages in docs/ anew, from what the browser tests go through
 # make lab    sets up .venv/ and opens the course in JupyterLab with nbgrader's formgrader, assignment list and validate
 #
 # TORCH=cuda  installs the CUDA build of torch (gigabytes) instead of the CPU build
@@ -13,6 +15,7 @@ PYTHON ?= python3
 TORCH ?= cpu
 COURSE ?= .
 LAB ?=
+SECONDS ?= 60
 
 BIN := .venv/bin
 TORCH_VERSION := $(shell sed -n 's/.*"torch==\([0-9.]*\)".*/\1/p' pyproject.toml)
@@ -30,9 +33,11 @@ endif
 
 # One process more than there are processors: many a test waits for a limit to pass.
 IN_PARALLEL := --numprocesses=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --maxprocesses=4 --dist=loadfile
+SEARCHED := test_matrix.py test_student_check.py test_without_work.py test_two_at_once.py test_interruption.py \
+	test_class_of_200.py
 QUICK := solutions test_catalogue.py test_compare.py test_device_probe.py test_graders.py test_layers.py test_locating.py
 
-.PHONY: demo build test suite check lab lint bench search clean
+.PHONY: demo build test suite check lab lint bench search pictures clean
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -84,8 +89,16 @@ lint: .venv/ready-test-$(TORCH)
 bench: build
 	$(BIN)/python -m benchmarks.class_of_100
 
+# The page is written last: it says that all the rest was as it should be.
 search: .venv/ready-test-$(TORCH)
-	$(BIN)/python -m tests.fuzz.slow 60
+	$(BIN)/pytest $(IN_PARALLEL) --every -k "not on_the_page and not the_page_is" $(addprefix tests/,$(SEARCHED))
+	$(BIN)/autograder matrix --write
+	$(BIN)/python -m tests.fuzz.slow $(SECONDS)
+
+pictures: .venv/ready-test-$(TORCH)
+	@rm -rf artifacts/screenshots
+	$(BIN)/pytest tests/browser/test_instructor.py tests/browser/test_journeys.py
+	$(BIN)/python -m tests.browser.pictures
 
 # Of demo/ keeps what is part of the repository.
 clean:

@@ -86,11 +86,11 @@ def notebook():
 @pytest.fixture(scope="module")
 def hostile(lab, released, new_page):
     """A class with a student who writes markup, and with students who are called markup; afterwards it is as before."""
-    gradebook = f"sqlite:///{lab.course}/gradebook.db"
+    gradebook = f"sqlite:///{lab.folder}/gradebook.db"
     with Gradebook(gradebook, "attention") as open_gradebook:
         for student in (MALLORY, *OTHERS):
             open_gradebook.add_student(student, first_name=MARKUP, last_name=MARKUP, email=MARKUP)
-    folders = [lab.course / "submitted" / student for student in (MALLORY, *OTHERS)]
+    folders = [lab.folder / "submitted" / student for student in (MALLORY, *OTHERS)]
     for folder in folders:
         (folder / UNIT).mkdir(parents=True)
         (folder / UNIT / f"{UNIT}.ipynb").write_text(notebook())
@@ -106,7 +106,7 @@ def hostile(lab, released, new_page):
 
 
 def scores(lab):
-    with Gradebook(f"sqlite:///{lab.course}/gradebook.db", "attention") as gradebook:
+    with Gradebook(f"sqlite:///{lab.folder}/gradebook.db", "attention") as gradebook:
         submission = gradebook.find_submission_notebook(UNIT, UNIT, MALLORY)
         return {grade.name: (grade.auto_score, grade.manual_score, grade.extra_credit) for grade in submission.grades}
 
@@ -176,7 +176,7 @@ def test_clicks_anywhere_move_no_score(shown, lab):
     before = scores(lab)
     saved = []
     shown.on("request", lambda request: saved.append(request.url) if request.method != "GET" else None)
-    for x, y in [(5, 500), (800, 500), (1590, 990), (800, 60)]:
+    for x, y in [(5, 500), (800, 500), (1270, 890), (800, 60)]:
         shown.mouse.click(x, y)
     for one in shown.locator(".rendered_html, .text_cell_render pre, .output pre, math").all():
         click_where_it_comes_to_rest(one)
@@ -233,7 +233,7 @@ def test_what_a_dialog_says_is_text(page, hostile):
 def test_an_id_that_is_markup_is_autograded(page, hostile):
     page.goto(SUBMISSIONS)
     press(page, OTHERS[0], "autograde")
-    expect(row(page, OTHERS[0])).to_contain_text("0 / 34")
+    expect(row(page, OTHERS[0])).to_contain_text("0 / 39")
     is_untouched(page)
     row(page, OTHERS[0]).get_by_role("link").first.click()
     row(page, UNIT).get_by_role("link", name=UNIT).click()
@@ -255,7 +255,7 @@ def test_data_is_no_page(page, hostile):
 def test_the_feedback_page_has_no_markup_of_a_students(page, lab, hostile):
     page.goto(SUBMISSIONS)
     press(page, MALLORY, "generate-feedback")
-    page.goto((lab.course / "feedback" / MALLORY / UNIT / f"{UNIT}.html").as_uri())
+    page.goto((lab.folder / "feedback" / MALLORY / UNIT / f"{UNIT}.html").as_uri())
     is_untouched(page)
     assert page.locator(".full-credit, .modal-backdrop, .tabbable, script").count() == 0
     assert page.locator("#notebook-container a:not([href='#top']):not([name])").count() == 0
