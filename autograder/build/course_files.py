@@ -1,5 +1,6 @@
 """Builds every unit's files in a temporary folder, then compares them with the repository's or replaces those."""
 
+import filecmp
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,17 +14,14 @@ from ..client.marker import Marker
 from ..course import content, version
 from ..course.folder import folder
 from ..course.settings import load
-from ..gradebook.course_directory import nbgrader_api
 from ..handout.data_file import data_of
-from ..handout.names import EXAMPLES, MISTAKES, STEPS, WRITTEN
-from ..handout.written_values import shortened
+from ..handout.names import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN
 from ..sandbox import temporary
-from . import single_file
+from . import lesson_file, single_file
 from .released_check import released_check
 from .source_notebook import BuildError, points_of, source_notebook
 from .student_files import README, REQUIREMENTS, readme, requirements
 from .to_write import left_to_write
-from .up_to_date import is_up_to_date
 
 _KINDS = (course.SOURCE, course.RELEASE)
 
@@ -39,7 +37,7 @@ class Difference:
 def differences(units: Sequence[str] = ()) -> list[Difference]:
     """What `build` would change in source/ and release/, of these units or of all."""
     with temporary.held("build-") as stage:
-        _build(stage, _texts(units))
+        _build(stage, _texts(units), is_new=True)
         return list(_compare(stage, units))
 
 
@@ -54,7 +52,7 @@ def build(units: Sequence[str] = (), *, in_single_files: bool = False) -> list[D
         for unit in course.unit_names():
             if unit in units or not units:
                 _refuse_edited(course.source(unit))
-        _build(stage, texts)
+        _build(stage, texts, is_new=False)
         wanted = in_single_files or (folder() / single_file.FOLDER).is_dir()
         if wanted:
             single_file.single_files(stage, load().check)  # raises BuildError while nothing is written
@@ -96,24 +94,31 @@ def _texts(units: Sequence[str]) -> list[Path]:
     return [text for unit, text in texts.items() if unit in units or not units]
 
 
-def _build(stage: Path, texts: Sequence[Path]) -> None:
+def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
+    """Builds into `stage`. is_new: whether nothing is taken that is kept from an earlier build."""
     settings = load()
     for text in texts:
         _refuse_incomplete(text.stem)
         _refuse_unwritten(text.stem)
         made = stage / "source" / text.stem
         made.mkdir(parents=True)
-        notebook = source_notebook(text, folder() / "solutions" / text.name, settings)
+        lesson = lesson_file.lesson(text)
+        notebook = source_notebook(text, folder() / "solutions" / text.name, settings, with_hints=lesson is not None)
+        lesson_file.refuse_unmatched(text, lesson, notebook)
+        if lesson is not None:
+            (made / LESSON).write_bytes(data_of(lesson))
         nbformat.write(notebook, made / f"{text.stem}.ipynb")
         check = released_check()
         (made / f"{settings.check}.py").write_text(check)
-        (made / README).write_text(readme(text.stem, notebook, settings))
+        (made / README).write_text(readme(text.stem, notebook, settings, with_lesson=lesson is not None))
         (made / REQUIREMENTS).write_text(requirements(notebook, check))
     with Marker("cpu", settings.trusting()) as marker:  # only the kit's own code runs
+        from ..gradebook.course_directory import nbgrader_api  # takes seconds, in which the marker starts
+
         for text in texts:
             made = stage / "source" / text.stem
             points, written = points_of(nbformat.read(made / f"{text.stem}.ipynb", as_version=4).cells)
-            handout = marker.handout(text.stem)
+            handout = marker.handout(text.stem, is_new=is_new)
             examples = {**_examples(text.stem, points, handout.examples), WRITTEN: written}
             for name, held in ((EXAMPLES, examples), (MISTAKES, handout.mistakes), (STEPS, handout.steps)):
                 (made / name).write_bytes(data_of(held))
@@ -133,11 +138,7 @@ def _examples(unit: str, points: dict[str, float], examples: dict[str, Any]) -> 
     for exercise in examples:
         if exercise not in points:
             raise BuildError(f"{hidden} grades `{exercise}`, for which exercises/{unit}.py has no exercise line.")
-    return {name: {"points": points[name], **_in_short(examples[name])} for name in points}
-
-
-def _in_short(of: dict[str, Any]) -> dict[str, Any]:
-    return {**of, "examples": [{**one, "steps": shortened(one["steps"])} for one in of["examples"]]}
+    return {name: {"points": points[name], **examples[name]} for name in points}
 
 
 def _refuse_edited(path: Path) -> None:
@@ -158,8 +159,16 @@ def _compare(stage: Path, units: Sequence[str]) -> Iterator[Difference]:
                 yield Difference(path, "missing")
             elif path not in built:
                 yield Difference(path, "not built from anything")
-            elif not is_up_to_date(stage / path, folder() / path):
+            elif not _is_up_to_date(stage / path, folder() / path):
                 yield Difference(path, "out of date")
+
+
+def _is_up_to_date(built: Path, present: Path) -> bool:
+    if filecmp.cmp(built, present, shallow=False):
+        return True
+    from .up_to_date import is_up_to_date  # imports torch
+
+    return is_up_to_date(built, present)
 
 
 def _remove_folders_without_files() -> None:

@@ -31,6 +31,13 @@ TEXT = Template("""
 # %% exercise="$name" points=1
 """)
 
+HINTS = Template("""\
+$name:
+  - "TO WRITE: a question that leads there"
+  - "TO WRITE: a plan of shapes"
+  - "TO WRITE: the operation to look up"
+""")
+
 FUNCTION = Template('''
 
 def $name(x: torch.Tensor) -> torch.Tensor:

@@ -3,6 +3,7 @@
 import ast
 import keyword
 import re
+import textwrap
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,6 +34,10 @@ class _Place:
     @property
     def text(self) -> Path:
         return folder() / "exercises" / f"{self.unit}.py"
+
+    @property
+    def lesson(self) -> Path:
+        return self.text.with_suffix(".yaml")
 
     @property
     def solutions(self) -> Path:
@@ -73,8 +78,20 @@ def new_exercise(unit: str, name: str, *, of_a_class: bool = False) -> list[Path
         place.mistakes: pieces.MISTAKES.substitute(words),
         place.right_answers: right.substitute(words),
     }
+    if lesson := _read(place.lesson):
+        written[place.lesson] = _with_hints(lesson, pieces.HINTS.substitute(words))
     _write(written)
     return list(written)
+
+
+def _with_hints(lesson: str, new: str) -> str:
+    """The unit's guesses and hints, with an exercise's more where the hints begin, as far in as the others."""
+    found = re.search(r"^hints:[ \t]*(?:#.*)?\n(?:[ \t]*(?:#.*)?\n)*(?=( +)\S)", lesson, re.M)
+    if found:
+        return lesson[: found.end()] + textwrap.indent(new, found[1]) + lesson[found.end() :]
+    if re.search(r"^hints:", lesson, re.M):  # on one line: `build` says which are missing
+        return lesson
+    return f"{lesson.rstrip()}\n\nhints:\n{textwrap.indent(new, '  ')}"
 
 
 def _write(texts: dict[Path, str]) -> None:

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,9 +16,25 @@ def released_check() -> str:
     paths = [first, *others]  # it needs nothing of theirs until it is called
     modules = [_Module(path, path.read_text()) for path in paths]
     docstring = ast.get_docstring(ast.parse(modules[0].text), clean=False)
-    imports = sorted({line for module in modules for line in module.imports()}, key=_order)
+    imports = _together({line for module in modules for line in module.imports()})
     bodies = _apart(modules)
-    return f'"""{docstring}"""\n\n' + "\n".join(imports) + "\n\n\n" + "\n\n\n".join(bodies) + "\n"
+    code = "\n".join(imports) + "\n\n\n" + "\n\n\n".join(bodies) + "\n"
+    return f'"""{docstring}"""\n\n{_narrow(code)}'
+
+
+def _narrow(code: str) -> str:
+    """Indented by one space for each four, without comments and empty lines: a unit's folder is to stay small."""
+    texts = (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant | ast.JoinedStr))
+    in_texts = {line for node in texts for line in range(node.lineno + 1, (node.end_lineno or 0) + 1)}
+    kept = list[str]()
+    for at, line in enumerate(code.splitlines(), start=1):
+        text = line.lstrip(" ")
+        if at in in_texts:
+            kept.append(line)
+        elif text and not text.startswith("#"):
+            begins = [""] if line.startswith(("def ", "class ", "@")) and not kept[-1].startswith("@") else []
+            kept += [*begins, " " * ((len(line) - len(text)) // 4) + text.removesuffix("  # fmt: skip")]
+    return "\n".join(kept) + "\n"
 
 
 def _in_order(path: Path, found: list[Path]) -> list[Path]:
@@ -55,7 +72,9 @@ class _Module:
         docstring, *others = ast.parse(self.text).body
         imports = [node for node in others if isinstance(node, ast.Import | ast.ImportFrom)]
         last = max(node.end_lineno or 0 for node in [docstring, *imports])
-        return "\n".join(self.text.splitlines()[last:]).strip("\n")
+        lines = self.text.splitlines()
+        left_out = set() if self.path == FIRST else _of_docstrings(self.text)
+        return "\n".join(line for at, line in enumerate(lines, start=1) if at > last and at not in left_out).strip("\n")
 
     def whole(self) -> set[str]:
         """The modules that it imports whole."""
@@ -63,8 +82,26 @@ class _Module:
         return {name.name for node in nodes for name in node.names if not node.module}
 
 
-def _order(line: str) -> tuple[bool, str]:
-    return line.startswith("from"), line
+def _of_docstrings(text: str) -> set[int]:
+    """The lines of docstrings: students read those of what they call, and a unit's folder is to stay small."""
+    return {
+        line
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and len(node.body) > 1
+        for one in node.body
+        if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str)
+        for line in range(one.lineno, (one.end_lineno or 0) + 1)
+    }
+
+
+def _together(imports: Iterable[str]) -> list[str]:
+    """Import statements, of which those from one module are one."""
+    whole = sorted(line for line in imports if line.startswith("import"))
+    names = dict[str, list[str]]()
+    for line in sorted(line for line in imports if line.startswith("from")):
+        module, _, name = line.partition(" import ")
+        names.setdefault(module, []).append(name)
+    return whole + [f"{module} import {', '.join(its)}" for module, its in names.items()]
 
 
 def _apart(modules: list[_Module]) -> list[str]:

@@ -1,8 +1,12 @@
 """The import of the check, in a cell that says what to do, or fetches the files, where a notebook stands alone."""
 
 import re
+from collections.abc import Sequence
 
-from ..handout.names import EXAMPLES, MISTAKES, STEPS
+from ..handout.names import EXAMPLES, LESSON, MISTAKES, STEPS
+
+LATER = ("buggy", "draw", "guess", "hint", "show")
+"""What a check has that came later than its file: an older one beside a notebook lacks it."""
 
 _STOPS = """try:
     {imported}
@@ -25,10 +29,7 @@ except ModuleNotFoundError:  # the notebook stands alone
     )
     try:
         for name in (
-            "{examples}",
-            "{mistakes}",
-            "{steps}",
-            "{module}.py",
+{files}
         ):
             with urlopen(f"{{place}}/{{name}}", timeout=60) as file:
                 Path(name).write_bytes(file.read())
@@ -41,16 +42,47 @@ except ModuleNotFoundError:  # the notebook stands alone
     importlib.invalidate_caches()
     {imported}"""
 
+_LATER = """
+try:
+    from {module} import {names}
+except ImportError:  # the file beside this notebook is older
 
-def guarded(code: str, module: str, address: str) -> str:
+    def older(*_, **__):
+        print(
+            "{module}.py is older than this notebook: fetch the "
+            "assignment's files again, then restart the kernel."
+        )
+
+    {same}"""
+
+
+def guarded(code: str, module: str, address: str, later: Sequence[str] = ()) -> str:
     """A cell's code, its import of the check guarded. In marking a module of this name is there already.
 
-    address: of the folder with the unit's files; empty if there is none to fetch from.
+    address: of the folder with the unit's files; empty if there is none to fetch from. later: which of `LATER` the
+    notebook uses, whether or not the code imports them.
     """
     template = _FETCHES if address else _STOPS
-    names = {"examples": EXAMPLES, "mistakes": MISTAKES, "steps": STEPS}
+    files = [
+        EXAMPLES,
+        MISTAKES,
+        STEPS,
+        *([LESSON] if {"guess", "hint"} & set(later) else []),
+        f"{module}.py",
+    ]  # the check last
 
     def written(found: re.Match[str]) -> str:
-        return template.format(imported=found[0], module=module, address=address, **names)
+        given = [name.strip(" ()") for name in found[1].partition("#")[0].split(",")]
+        names = [name for name in LATER if name in later or name in given]
+        imported = f"from {module} import {', '.join(one for one in given if one not in names) or 'check'}"
+        listed = "\n".join(f'            "{name}",' for name in files)
+        text = template.format(imported=imported, module=module, address=address, files=listed)
+        if not names:
+            return text
+        others = [name for name in names if name != "buggy"]
+        same = ["    " + " = ".join([*others, "older"])] * bool(others)
+        called = ["    def buggy(*_):  # what it gives is called too\n        return older"] * ("buggy" in names)
+        stand_ins = "\n\n".join(same + called).strip()
+        return text + _LATER.format(module=module, names=", ".join(names), same=stand_ins)
 
-    return re.sub(rf"^from {module} import .+$", written, code, flags=re.M)
+    return re.sub(rf"^from {module} import (.+)$", written, code, flags=re.M)

@@ -13,7 +13,7 @@ from nbformat.v4 import new_code_cell
 
 from ..course.cells import CARRIED
 from ..course.folder import folder
-from ..handout.names import EXAMPLES, MISTAKES, STEPS
+from ..handout.names import EXAMPLES, LESSON, MISTAKES, STEPS
 from .columns import COLUMNS
 from .source_notebook import BuildError, locked
 
@@ -68,8 +68,10 @@ def single_file(released: Path, check: str) -> Any:
     first = next((at for at, cell in code if imports in cell.source), None)
     if first is None:
         raise BuildError(f"{released.name}: no cell imports the check; begin a line of one with `{imports}check`.")
-    names = (f"{check}.py", EXAMPLES, MISTAKES, STEPS)
-    cell = new_code_cell(_CELL.format(packed=_packed([released.with_name(name) for name in names])))
+    beside = [released.with_name(name) for name in (f"{check}.py", EXAMPLES, MISTAKES, STEPS, LESSON)]
+    if not beside[-1].is_file():
+        beside.pop()
+    cell = new_code_cell(_CELL.format(packed=_packed(beside)))
     cell.id = CARRIED
     cell.metadata = {
         "nbgrader": locked(CARRIED),

@@ -44,6 +44,12 @@ def solution_cell(module_source: str, name: str) -> str:
     return "\n".join(lines[start - 1 : (definition.end_lineno or 0) + added])
 
 
+def takes_nothing(module_source: str, name: str) -> bool:
+    """Whether `name` is a function without arguments, which no test can give other numbers: that of a hunt."""
+    definition = _definition(module_source, name)
+    return isinstance(definition, ast.FunctionDef) and not ast.unparse(definition.args)
+
+
 def written_answers(module_source: str) -> dict[str, str]:
     """The model answers to the unit's written questions: the module's dict WRITTEN, by name."""
     for node in ast.parse(module_source).body:

@@ -6,11 +6,13 @@ The text is a py:percent notebook (jupytext). Some of its cells are more than te
     # %% [markdown] written="why_scale" points=3        a question; below it comes a cell for the answer, marked by hand
     # %% locked="setup"                                 code that belongs to the instructor
     # %% drawing=true                                   code that only draws: collapsed, in a locked cell too
+    # %% training="reverse_six_digits"                  code that takes its time: students run it, marking never does
     # %% [markdown]  and  # %%                          stay as they are; students may change the latter
 
 Added are the points, where each exercise's text begins, and at the end how to hand in.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +25,25 @@ from ..course.settings import Settings
 from ..course.version import digest
 from . import points_told
 from .columns import COLUMNS, too_wide
-from .set_up_cell import guarded
-from .solution_cell import NoSolution, solution_cell, written_answers
+from .lesson_calls import called_in
+from .set_up_cell import LATER, guarded
+from .solution_cell import NoSolution, solution_cell, takes_nothing, written_answers
 
 CHECK = """# Checks your work. The hidden tests, which decide the points, use other numbers.
-check("{exercise}")"""
+"""
+CHECK_OF_A_HUNT = """# Checks your work. The hidden test, which decides the points, asks the same
+# with the right function in the place of yours.
+"""
+STUCK = """# Stuck? In a cell of your own: hint("{exercise}")
+"""
+CALLED = 'check("{exercise}")'
 
 DRAWS = "# This code only draws. Click here to read it."
 """The line of a collapsed cell that JupyterLab shows."""
+TRAINS = "# Yours to change and to run, as often as you like. Marking does not run this cell."
+"""Above what a training cell says."""
 
-_KNOWN = {"exercise", "written", "locked", "points", "drawing"}
+_KNOWN = {"exercise", "written", "locked", "points", "drawing", "training"}
 _METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -43,28 +54,34 @@ class BuildError(Exception):
     """Something is wrong in what is to be built; `str()` says what and where."""
 
 
-def source_notebook(text: Path, solutions: Path, settings: Settings) -> Any:
-    """The notebook of one unit, with answers; raises BuildError."""
+def source_notebook(text: Path, solutions: Path, settings: Settings, *, with_hints: bool = False) -> Any:
+    """The notebook of one unit, with answers; raises BuildError. with_hints: whether its exercises have hints."""
     if not solutions.is_file():
         raise BuildError(f"{text.name} has no solutions: write solutions/{solutions.name}.")
     answers = solutions.read_text()
     notebook = new_notebook(metadata=dict(_METADATA))
-    for number, cell in enumerate(jupytext.read(text, fmt="py:percent").cells, start=1):
+    given = jupytext.read(text, fmt="py:percent").cells
+    used = {call.function for cell in given if cell.cell_type == "code" for call in called_in(cell.source)}
+    later = [name for name in LATER if name in used or (name == "hint" and with_hints)]
+    for number, cell in enumerate(given, start=1):
         metadata = {key: value for key, value in cell.metadata.items() if not key.startswith("lines_to")}
         if unknown := metadata.keys() - _KNOWN:
             line = f"`{next(iter(unknown))}`" if "title" not in unknown else f"`{metadata['title']}`"
             raise BuildError(
                 f"{text.name}: a cell's line says {line}, which means nothing here. "
-                f'It can say exercise="name", written="name", locked="name", points=2, drawing=true, with the quotes.'
+                f'It can say exercise="name", written="name", locked="name", training="name", points=2, drawing=true, '
+                f"with the quotes."
             )
-        if "exercise" in metadata:
-            its = _exercise(text, answers, metadata, cell.source)
+        if "training" in metadata:
+            notebook.cells.append(_training(text, cell, metadata))
+        elif "exercise" in metadata:
+            its = _exercise(text, answers, metadata, cell.source, with_hints=with_hints)
             points_told.tell(notebook.cells, metadata["exercise"], metadata["points"])
             notebook.cells += its
         elif "written" in metadata:
             notebook.cells += _written(text, answers, metadata, cell.source)
         else:
-            notebook.cells.append(_as_it_is(text, number, cell, metadata, settings))
+            notebook.cells.append(_as_it_is(text, number, cell, metadata, settings, later))
     _frame(text.stem, notebook.cells, settings)
     repeated = [cell.id for cell in notebook.cells if [c.id for c in notebook.cells].count(cell.id) > 1]
     if repeated:
@@ -87,19 +104,35 @@ def locked(name: str) -> dict[str, Any]:
     return _nbgrader(name, locked=True)
 
 
-def _as_it_is(text: Path, number: int, cell: Any, metadata: dict[str, Any], settings: Settings) -> Any:
+def _as_it_is(
+    text: Path, number: int, cell: Any, metadata: dict[str, Any], settings: Settings, later: Sequence[str]
+) -> Any:
     """A cell that students get as it stands in the text, its import of the check guarded."""
     name = metadata.get("locked", f"{text.stem}-{number}")
     if cell.cell_type == "code":
         _refuse_wide(f"{text.name}: a given cell", cell.source)
         address = f"{settings.files_at.rstrip('/')}/{text.stem}" if settings.files_at else ""
-        cell.source = guarded(cell.source, settings.check, address)
+        cell.source = guarded(cell.source, settings.check, address, later)
     cell.id, cell.metadata = name, {}
     if "locked" in metadata:
         cell.metadata["nbgrader"] = locked(name)
     if metadata.get("drawing"):
         cell.source, cell.metadata["jupyter"] = f"{DRAWS}\n{cell.source}", {"source_hidden": True}
     return cell
+
+
+def _training(text: Path, cell: Any, metadata: dict[str, Any]) -> Any:
+    """A cell that students may change and run, and that marking leaves out: told by its id or its metadata."""
+    name = metadata["training"]
+    if cell.cell_type != "code" or len(metadata) > 1 or not isinstance(name, str) or not name.isidentifier():
+        raise BuildError(
+            f'{text.name}: a training cell\'s line says `# %% training="name"` and nothing else, with a name of '
+            f"letters, digits and `_`; this one says {metadata}."
+        )
+    _refuse_wide(f"{text.name}: training cell `{name}`", cell.source)
+    training = new_code_cell(f"{TRAINS}\n{cell.source}", metadata={"autograder": {"training": True}})
+    training.id = name
+    return training
 
 
 def _frame(unit: str, cells: list[Any], settings: Settings) -> None:
@@ -119,7 +152,7 @@ def _refuse_wide(where: str, code: str) -> None:
         )
 
 
-def _exercise(text: Path, answers: str, metadata: dict[str, Any], body: str) -> list[Any]:
+def _exercise(text: Path, answers: str, metadata: dict[str, Any], body: str, *, with_hints: bool) -> list[Any]:
     name = metadata["exercise"]
     where = f"{text.name}: exercise `{name}`"
     points = _points(where, metadata)
@@ -131,9 +164,10 @@ def _exercise(text: Path, answers: str, metadata: dict[str, Any], body: str) -> 
         raise BuildError(f"{where} has no solution in solutions/{text.name}: {reason}.") from None
     _refuse_wide(f"solutions/{text.name}: what students get of `{name}`", answer)
     check = Exercise(name, points).check
+    tries = (CHECK_OF_A_HUNT if takes_nothing(answers, name) else CHECK) + STUCK * with_hints + CALLED
     return [
         _code(name, answer, _nbgrader(name, solution=True)),
-        _code(check, CHECK.format(exercise=name), _nbgrader(check, grade=True, locked=True, points=points)),
+        _code(check, tries.format(exercise=name), _nbgrader(check, grade=True, locked=True, points=points)),
     ]
 
 

@@ -6,7 +6,7 @@ from importlib.metadata import metadata, requires
 from typing import Any
 
 from ..course.settings import Settings
-from ..handout.names import EXAMPLES, MISTAKES, STEPS
+from ..handout.names import EXAMPLES, LESSON, MISTAKES, STEPS
 
 README, REQUIREMENTS = "README.md", "requirements.txt"
 _ENGINE = "attention-autograder"
@@ -33,12 +33,15 @@ the other files into *Files*, at the left.
 | `{examples}` | the examples that it tries |
 | `{mistakes}` | what common mistakes give on them, as numbers |
 | `{steps}` | what is right on the way, as numbers |
-| `requirements.txt` | what `pip` is to install |
+{lesson}| `requirements.txt` | what `pip` is to install |
 """
 
 
-def readme(unit: str, notebook: Any, settings: Settings) -> str:
-    """The folder's README."""
+_LESSON = f"| `{LESSON}` | what `guess` and `hint` say |\n"
+
+
+def readme(unit: str, notebook: Any, settings: Settings, *, with_lesson: bool) -> str:
+    """The folder's README. with_lesson: whether the unit has guesses or hints."""
     found = re.search(r"^# +(.+)$", notebook.cells[0].source if notebook.cells else "", re.M)
     text = _README.format(
         title=found[1].strip() if found else unit,
@@ -48,6 +51,7 @@ def readme(unit: str, notebook: Any, settings: Settings) -> str:
         examples=EXAMPLES,
         mistakes=MISTAKES,
         steps=STEPS,
+        lesson=_LESSON if with_lesson else "",
     )
     how = settings.handing_in.told(f"{unit}.ipynb")
     return f"{text}\n{how}\n" if how else text

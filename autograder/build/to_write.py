@@ -16,6 +16,7 @@ def left_to_write(unit: str) -> list[str]:
 
 def _files(unit: str) -> Iterator[Path]:
     yield folder() / "exercises" / f"{unit}.py"
+    yield folder() / "exercises" / f"{unit}.yaml"
     yield content.place(content.SOLUTIONS) / f"{unit}.py"
     for kind in content.OF_EACH_UNIT:
         yield from sorted(path for path in (content.place(kind) / unit).rglob("*") if path.suffix in (".py", ".yaml"))

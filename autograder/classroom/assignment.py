@@ -47,8 +47,8 @@ class Assignment:
     """What is among the submissions and was not looked at, because it is not STUDENT/UNIT/."""
     not_on_roster: list[str]
     """Students who are in the class only because they handed in, although there is a roster."""
-    about_roster: tuple[str, ...]
-    """What to say about how the roster was read."""
+    listed: roster.Roster
+    """Who is on the roster, and what to say about how it was read."""
 
 
 def assignment(
@@ -103,7 +103,7 @@ def assignment(
         [NotGraded(notebook.printable(one.name), one.reason) for one in refused],
         submissions.passed_over({*course.unit_names(), *listed.assignments}),
         new if listed.has_file else [],
-        listed.roster.remarks,
+        listed.roster,
     )
 
 

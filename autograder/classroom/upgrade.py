@@ -7,6 +7,7 @@ from .. import course
 from ..course import version
 from ..course.folder import folder
 from ..gradebook.class_gradebook import FILE, reading
+from ..gradebook.course_directory import SETTINGS
 from ..gradebook.entry import graded
 from . import whole_files
 from .new_course import KINDS, NotMade, furnish, handed_out, known
@@ -26,6 +27,10 @@ def upgrade_course(place: Path, units: Sequence[str] = ()) -> list[str]:
         raise NotMade(f"The course folder {place} is not there. `autograder new-course` makes one.")
     if root == folder():
         raise NotMade(f"{place} is the course itself: `autograder build` makes its units.")
+    if not any((root / name).exists() for name in (SETTINGS, FILE, course.SOURCE)):
+        raise NotMade(
+            f"{place} is no course folder: name the one that has your gradebook, or make one with new-course."
+        )
     keeps = course.unit_names(root) if (root / course.SOURCE).is_dir() else []
     names = known(units or keeps)
     with one_run(root):

@@ -19,16 +19,20 @@ from ..course.folder import VARIABLE, folder
 from ..course.settings import Settings, load
 from ..handed_in.notebook_file import read_at
 from ..notebook import Damaged
-from ..report import Report, without_marks
+from ..report import ExerciseReport, Report, without_marks
 from ..sandbox.isolation import exposed_in
 from .requests import (
+    LOST,
+    AllMarked,
     Answer,
     CandidateKind,
     Device,
     Handout,
+    Known,
     MakeHandout,
     MarkCandidate,
     Marked,
+    MarkKnown,
     MarkNotebook,
     Ready,
     Refused,
@@ -113,11 +117,27 @@ class Marker:
         """The report on an answer that the kit knows."""
         return self._report(MarkCandidate(unit, kind, name))
 
-    def handout(self, unit: str) -> Handout:
-        """The public graders' calls with their right results, and what known mistakes show on them."""
-        answer = self._ask(MakeHandout(unit))
+    def mark_known(self, unit: str, known: Sequence[Known]) -> list[ExerciseReport]:
+        """What the graders make of each of these answers. Raises MarkerRefused."""
+        answer = self._ask_of_unit(MarkKnown(unit, list(known)))
+        assert isinstance(answer, AllMarked)
+        return answer.exercises
+
+    def handout(self, unit: str, *, is_new: bool = True) -> Handout:
+        """The public graders' calls with their right results, and what known mistakes show on them.
+
+        is_new: make all of it, though some may be kept from before. Raises MarkerRefused.
+        """
+        answer = self._ask_of_unit(MakeHandout(unit, is_new))
         assert isinstance(answer, Handout)
         return answer
+
+    def _ask_of_unit(self, request: MakeHandout | MarkKnown) -> Answer:
+        """The answer to what takes processes of its own; one that is ended from outside is said in a sentence."""
+        try:
+            return self._ask(request)
+        except MarkerStopped:
+            raise MarkerRefused(LOST.format(unit=request.unit)) from None
 
     def close(self) -> None:
         """Ends the process."""

@@ -6,10 +6,12 @@ import msgspec
 
 from ..course.settings import Settings
 from ..notebook import Damaged
-from ..report import Conditions, Report
+from ..report import Conditions, ExerciseReport, Report
 
 Device = Literal["cpu", "cuda", "auto"]
 CandidateKind = Literal["solution", "misconception", "right_answer"]
+Known = tuple[Literal["misconception", "right_answer"], str]
+"""An answer that the kit knows, by its kind and name."""
 
 
 class Start(msgspec.Struct):
@@ -49,13 +51,29 @@ class MarkCandidate(msgspec.Struct, tag="candidate"):
     name: str = ""
 
 
+class MarkKnown(msgspec.Struct, tag="known"):
+    """Mark these misconceptions and right answers of a unit, beside the graders."""
+
+    unit: str
+    known: list[Known]
+
+
+LOST = (
+    "{unit}: a process that worked on it was ended from outside, perhaps because memory ran out. Nothing was written; "
+    "run the same command again, with less running beside it."
+)
+"""What is said where what is released with a unit could not be made to its end."""
+
+
 class MakeHandout(msgspec.Struct, tag="handout"):
     """What the check that is released with a unit knows."""
 
     unit: str
+    is_new: bool = True
+    """Whether all of it is to be made, and nothing taken that is kept from before."""
 
 
-Request = MarkNotebook | MarkCandidate | MakeHandout
+Request = MarkNotebook | MarkCandidate | MarkKnown | MakeHandout
 
 
 class Ready(Conditions, tag="ready", frozen=True):
@@ -74,6 +92,12 @@ class Marked(msgspec.Struct, tag="marked"):
     report: Report
 
 
+class AllMarked(msgspec.Struct, tag="all marked"):
+    """What came of each, in the order in which they were named."""
+
+    exercises: list[ExerciseReport]
+
+
 class Handout(msgspec.Struct, tag="handout"):
     """By exercise, what `build` writes into the release."""
 
@@ -85,4 +109,4 @@ class Handout(msgspec.Struct, tag="handout"):
     """See `marking.right_steps`."""
 
 
-Answer = Ready | Refused | Marked | Handout
+Answer = Ready | Refused | Marked | AllMarked | Handout

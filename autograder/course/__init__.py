@@ -5,7 +5,7 @@ because that is what the gradebook holds. A class's folder that has a `source/` 
 they are as they were released, whatever the course has by now.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,8 @@ class Unit:
     """The cell type of every named cell, by grade_id."""
     showing_cells: frozenset[str]
     """The source of the other code cells, which are not exercises but show what the exercises make."""
+    training_cells: dict[str, str] = field(default_factory=dict)
+    """The source of the cells that marking leaves out, by their id in the notebook."""
 
     @property
     def max_score(self) -> float:
@@ -119,7 +121,8 @@ def _unit(path: Path, changed: int) -> Unit:
     """The unit in a notebook that was last changed at this time."""
     name, cells = path.stem, _cells(path)
     marked = _of_nbgrader(cells)
-    code = (cell for cell in cells if cell["cell_type"] == "code")
+    plain = [cell for cell in cells if cell["cell_type"] == "code" and "nbgrader" not in cell["metadata"]]
+    training = {str(cell.get("id")): joined(cell["source"]) for cell in plain if _trains(cell)}
     return Unit(
         name,
         tuple(
@@ -133,7 +136,8 @@ def _unit(path: Path, changed: int) -> Unit:
             if meta["locked"] and not meta["grade"] and cell["cell_type"] == "code"
         },
         {meta["grade_id"]: cell["cell_type"] for cell, meta in marked},
-        frozenset(joined(cell["source"]) for cell in code if "nbgrader" not in cell["metadata"]),
+        frozenset(joined(cell["source"]) for cell in plain if not _trains(cell)),
+        training,
     )
 
 
@@ -149,6 +153,11 @@ def written(unit_name: str) -> dict[str, str]:
         (cell, meta) for cell, meta in _of_nbgrader(_cells(source(unit_name))) if meta["grade"] and meta["solution"]
     )
     return {meta["grade_id"]: joined(cell["source"]) for cell, meta in cells}
+
+
+def _trains(cell: dict[str, Any]) -> bool:
+    of_the_kit = cell["metadata"].get("autograder")
+    return isinstance(of_the_kit, dict) and of_the_kit.get("training") is True
 
 
 def _of_nbgrader(cells: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:

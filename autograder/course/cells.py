@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..notebook import CodeCell, Damaged, RawNotebook, cell_name
+from ..notebook import CodeCell, Damaged, RawCell, RawNotebook, cell_name
 from . import Unit, released, unit, unit_names
 
 CARRIED = "carried_check"
@@ -52,12 +52,22 @@ def likenesses(notebook: RawNotebook, unit: Unit) -> list[Likeness]:
     return [Likeness(name, bool(name) and last[name] != number) for number, name in enumerate(names)]
 
 
+def is_training(cell: RawCell, likeness: Likeness, unit: Unit) -> bool:
+    """Whether a cell trains something, and so is left out of marking: as its metadata say, or its id, or its text.
+
+    Programs that open notebooks may drop some of these. A cell that has a name in the unit is none, whatever it says.
+    """
+    if cell.cell_type != "code" or likeness.name:
+        return False
+    return cell.says_training or cell.cell_id in unit.training_cells or cell.text in unit.training_cells.values()
+
+
 def code_cells(notebook: RawNotebook, unit: Unit) -> list[CodeCell]:
     """The cells to run, in the student's order.
 
-    Checks are left out, and so is a check that the notebook carries. For the instructor's own cells the source's text
-    runs, whatever is in the notebook; a deleted one runs first. If a cell is there twice both run, so the later of two
-    definitions counts, and only the later cell has the name.
+    Checks and training cells are left out, and so is a check that the notebook carries. For the instructor's own cells
+    the source's text runs, whatever is in the notebook; a deleted one runs first. If a cell is there twice both run, so
+    the later of two definitions counts, and only the later cell has the name.
     """
     exercises = {exercise.name for exercise in unit.exercises}
     checks = {exercise.check for exercise in unit.exercises}
@@ -65,6 +75,8 @@ def code_cells(notebook: RawNotebook, unit: Unit) -> list[CodeCell]:
     cells: list[CodeCell] = []
     for number, (cell, likeness) in enumerate(zip(notebook.cells, likenesses(notebook, unit), strict=True), start=1):
         if cell.cell_type != "code" or likeness.name in checks or cell.grade_id == CARRIED:
+            continue
+        if is_training(cell, likeness, unit):
             continue
         source = unit.instructor_cells.get(likeness.name, cell.text)
         name = "" if likeness.is_copy else likeness.name

@@ -1,7 +1,7 @@
 """The version of the kit behind a mark: a digest of everything here that can change one."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -25,9 +25,17 @@ def digest(unit: str, class_folder: Path | None = None) -> str:
 @cache
 def _digest_of_the_rest(unit: str) -> str:
     """The digest of all but the notebooks, which may be a class's own."""
+    engine = {f"engine/{path.relative_to(_ENGINE)}": path for path in _engine()}
+    return _digest_of(engine | {str(path.relative_to(folder())): path for path in _of_course(unit)})
+
+
+def engine() -> str:
+    """SHA-256 of the engine alone."""
+    return _digest_of({str(path.relative_to(_ENGINE)): path for path in _engine()})
+
+
+def _digest_of(files: Mapping[str, Path]) -> str:
     digested = hashlib.sha256()
-    files = {f"engine/{path.relative_to(_ENGINE)}": path for path in _engine()}
-    files |= {str(path.relative_to(folder())): path for path in _of_course(unit)}
     for name, path in sorted(files.items()):
         its = path.read_bytes()
         digested.update(f"{name} {len(its)}\n".encode() + its)

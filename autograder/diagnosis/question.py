@@ -9,7 +9,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ..sandbox.inside.operations import Build, Call, ManualSeed, NamedParameters, Operation, ProbeDevice
+from ..sandbox.inside.operations import (
+    Assemble,
+    Build,
+    Call,
+    CallWith,
+    ManualSeed,
+    NamedParameters,
+    Operation,
+    ProbeDevice,
+)
 from ..student.recording import Event
 from .fingerprint import Fingerprint, Trace
 
@@ -37,6 +46,8 @@ def question(fingerprint: Fingerprint, grader: int, event: int | None) -> Questi
     asked = [one.operation for one in trace.events[: (event or 0) + 1] if one.operation is not None]
     if event is None or event >= len(asked):
         return Question(trace.grader, None)  # of calls whose results are chance only notes are kept
+    if any(isinstance(one, CallWith) for one in asked):
+        return Question(trace.grader, None)  # what was done to an instance decides what it shows
     instance = _instance(asked[event])
     number = sum(_is_built(one) for before in fingerprint[:grader] for one in before.events)
     operations: list[Operation[Any]] = []
@@ -45,7 +56,7 @@ def question(fingerprint: Fingerprint, grader: int, event: int | None) -> Questi
         number += made is not None
         if isinstance(operation, ManualSeed) or (instance is not None and _makes(operation, made) == instance):
             operations.append(operation)
-    if instance is not None and not any(isinstance(one, Build) for one in operations):
+    if instance is not None and not any(isinstance(one, Build | Assemble) for one in operations):
         return Question(trace.grader, None)  # made where only notes are kept, or by an earlier grader
     return Question(trace.grader, event, tuple(map(_of_the_first, [*operations, asked[event]])))
 
@@ -70,7 +81,7 @@ def _of_the_first(operation: Operation[Any]) -> Operation[Any]:
 
 
 def _is_built(event: Event) -> bool:
-    return isinstance(event.operation, Build) and event.shown is None
+    return isinstance(event.operation, Build | Assemble) and event.shown is None
 
 
 def _instance(operation: Operation[Any] | None) -> int | None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..course import CHECK_PREFIX
+from ..report import NOT_WRITTEN
 
 NO_ANSWER = "No response."
 """nbgrader's own comment on a cell that was left as it was released: the verdict says so too."""
@@ -57,8 +58,9 @@ class Contents:
 
     @property
     def first(self) -> list[Row]:
-        """What to look at first: the mistakes that cost most, in the notebook's order."""
-        dearest = sorted((row for row in self.rows if row.says), key=lambda row: -row.lost)[:LINES]
+        """What to look at first: the mistakes that cost most before what is not written, in the notebook's order."""
+        wrong = (row for row in self.rows if row.says)
+        dearest = sorted(wrong, key=lambda row: (NOT_WRITTEN in row.says, -row.lost))[:LINES]
         return [row for row in self.rows if row in dearest]
 
     @property

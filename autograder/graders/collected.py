@@ -26,6 +26,7 @@ from ..student.face import Student
 from ..student.reference import Reference
 from . import fixtures
 from .cases import Cases
+from .hunts import Hunt
 
 GIVEN = {"student", "reference", "rng"}
 """What a grader may ask for: see `fixtures`."""
@@ -63,6 +64,8 @@ class Grader:
     """The class that it is a method of."""
     function: Callable[..., None]
     asks_for: frozenset[str]
+    hunted: Hunt | None = None
+    """Of a hunt: what it is for."""
 
     def ask(self, student: Student, reference: Reference | None = None, rng: Cases | None = None) -> None:
         """Runs it on one student's code; raises what it finds. reference, rng: in the place of its own."""
@@ -198,6 +201,7 @@ def _grader(item: pytest.Item, usual: tuple[str, ...]) -> Grader:
         item.cls,
         item.function,
         asks_for,
+        getattr(item.function, "hunted", None),
     )
 
 

@@ -8,8 +8,8 @@ import re
 
 _KEPT = {
     1: {b"nbformat", b"cells"},
-    3: {b"cell_type", b"source", b"metadata"},
-    4: {b"nbgrader"},
+    3: {b"cell_type", b"source", b"metadata", b"id"},
+    4: {b"nbgrader", b"autograder"},
 }
 """The names whose values are kept, by the number of brackets around them; at other depths everything is kept."""
 _MOST_PARTS = 8_000_000

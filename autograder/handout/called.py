@@ -10,11 +10,12 @@ from .trial import Call
 from .written_values import as_value
 
 _LONGEST_ARGUMENT = 60
+_MOST_PARTS = 6
 
 
 def calls_with_results(steps: list[Any]) -> list[Any]:
-    """Those of a function: a module would need its parameters."""
-    return [step for step in steps if "name" in step and "result" in step]
+    """Those of a function: a module would need its parameters, also where a function is called with it."""
+    return [step for step in steps if "name" in step and "result" in step and "with" not in step]
 
 
 def to_play_with(call: Call, exercise: str, number: int, example: Mapping[str, Any]) -> str:
@@ -29,9 +30,11 @@ def in_words(call: Call, example: Mapping[str, Any]) -> str:
     """What was called, with what."""
     step = call.step
     if "name" in step:
-        return f"{step['name']}({_arguments(call.function, call.args, call.named)})"
-    builds = [one for one in example["steps"] if one["operation"] == "build"]
+        return f"{step['name']}({_arguments(call.function, [*call.instances, *call.args], call.named)})"
+    builds = [one for one in example["steps"] if one["operation"] in ("build", "assemble")]
     build = builds[step["instance"]]
+    if build["operation"] == "assemble":
+        return f"{_argument('', call.function)}, called with {_arguments(None, call.args, call.named)}"
     made = _arguments(None, [as_value(arg) for arg in build.get("args", ())], build.get("named", {}))
     mode = "in training" if call.function.training else "after eval()"  # type: ignore[attr-defined]
     forward = getattr(call.function, "forward", None)
@@ -51,6 +54,10 @@ def _argument(name: str, arg: Any) -> str:
     if isinstance(arg, torch.Tensor):
         dtype = "" if arg.dtype == torch.float32 else f" and {arg.dtype}"
         return f"{name or 'a tensor'} of shape {tuple(arg.shape)}{dtype}"
+    if isinstance(arg, torch.nn.Module):
+        parts = [f"{part} {tuple(own.shape)}" for part, own in arg.named_parameters()]
+        more = "" if len(parts) <= _MOST_PARTS else f" and {len(parts) - _MOST_PARTS} more"
+        return f"{name or 'a module'} with {', '.join(parts[:_MOST_PARTS]) or 'no parameters'}{more}"
     said = repr(arg)
     said = said if len(said) <= _LONGEST_ARGUMENT else f"{said[:_LONGEST_ARGUMENT]}…"
     return f"{name}={said}" if name else said

@@ -20,6 +20,7 @@ from ..compare.complaints import (
 from ..compare.values import difference, expecting, oddly_shaped
 from ..sandbox.inside.seeding import seed_in_use
 from .dropped import not_counted_out, weights_dropped
+from .hunted import COMES_FIRST, caught
 from .trial import Call, Step, Trial, Wrong
 from .written_values import as_value
 
@@ -37,6 +38,7 @@ def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | 
     trial = trial or Trial(names)
     calls: list[Call] = []
     parameters: list[Any] = []
+    odd: tuple[Wrong, Call | None] | None = None  # a size of 1 may make of anything the right numbers in an odd shape
     seed_in_use(0)  # randomness starts at the same place each time
     for step in example["steps"]:
         found = _taken(trial, step)
@@ -44,13 +46,26 @@ def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | 
             calls.append(found)
             for aspect, (part, judge) in _OF_A_CALL.items():
                 if aspect in looks_at and (part in step or not part):
-                    judge(found)
+                    try:
+                        judge(found)
+                    except Wrong as wrong:
+                        if not wrong.odd_shape:
+                            raise
+                        odd = odd or (wrong, trial.now)
         elif step["operation"] == "parameters":
             parameters.append(found)
             if "parameters" in looks_at:
                 _parameters(found, step["right"])
+    if odd:
+        odd_one, trial.now = odd
+        raise odd_one
     if "other parameters" in looks_at and _all_alike(parameters):
         raise Wrong(SAME_WEIGHTS)
+    if "hunt" in looks_at:
+        for call in calls:
+            _own_comes_first(names, call.step["hunt"])
+            if problem := caught(call, names).problem:
+                raise Wrong(problem)
     if "steady" in looks_at:
         _steady(calls)
     if "counted" in looks_at:
@@ -58,6 +73,22 @@ def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | 
     if "anew" in looks_at and _any_alike([call.value for call in calls]):
         raise Wrong("Two calls give exactly the same: nothing is dropped, or a seed is set, or a draw kept, inside.")
     return trial
+
+
+def _own_comes_first(names: Mapping[str, Any], hunt: Mapping[str, Any]) -> None:
+    """Raises Wrong unless the function whose mistake is hunted gives what is right in the notebook itself."""
+    values = [one for one in hunt.get("examples", ()) if _looks_at_values(one)]
+    for example in values:
+        try:
+            judged(names, {**example, "looks_at": ["value"]})
+        except Exception as error:
+            if hunt["of"] not in names or is_stub(error):
+                raise Wrong(f"Write {hunt['of']} first: {COMES_FIRST}") from None
+            raise Wrong(f"{hunt['of']} does not pass its check yet, so mend that first: {COMES_FIRST}") from None
+
+
+def _looks_at_values(example: Mapping[str, Any]) -> bool:
+    return "value" in example.get("looks_at", ["value"]) and not example.get("property")
 
 
 def _taken(trial: Trial, step: Step) -> Any:

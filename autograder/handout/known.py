@@ -6,12 +6,14 @@ import io
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
 
 from ..sandbox.inside.seeding import seed_in_use
-from .trial import copied, is_unwritten, load
+from .hunted import looked_at
+from .trial import assembled, copied, is_unwritten, load
 from .written_values import as_value
 
 
@@ -51,7 +53,10 @@ def numbers(names: dict[str, Any], examples: list[Any], dtype: torch.dtype | Non
             with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # PyTorch's own, of which the student has read already
                 for step, function, args in _calls(names, example["steps"], dtype):
-                    row += _observed(function, args, step.get("named", {}))
+                    if "hunt" in step:
+                        row += _hunted(names, function(), step["hunt"])
+                    else:
+                        row += _observed(function, args, step.get("named", {}))
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -95,10 +100,14 @@ def _calls(
         elif step["operation"] == "build":
             called = names[step["name"]](*args, **step.get("named", {}))
             built.append(called if dtype is None else called.to(dtype))
+        elif step["operation"] == "assemble":
+            built.append(assembled(step) if dtype is None else assembled(step).to(dtype))
         elif step["operation"] == "load":
             load(built[step["instance"]], {name: as_value(value) for name, value in step["values"].items()})
         else:
-            yield step, names[step["name"]] if "name" in step else built[step.get("instance", -1)], args
+            called = names[step["name"]] if "name" in step else built[step.get("instance", -1)]
+            given = [built[number] for number in step.get("with", ())]
+            yield step, partial(called, *given) if given else called, args
 
 
 def _observed(function: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> list[float]:
@@ -112,6 +121,11 @@ def _observed(function: Callable[..., Any], args: list[Any], named: dict[str, An
     gradients = _attempt(lambda: _gradient_sums(function, held, named))
     flows, flow_sums = gradients if isinstance(gradients, tuple) else (gradients, [])
     return [_checksum(repr((exact, changed, wider, flows))), *sums, *flow_sums]
+
+
+def _hunted(names: dict[str, Any], given: Any, hunt: dict[str, Any]) -> list[float]:
+    """In what way an input fails, which is the same for many, and that it is told of an input and no error."""
+    return [_checksum(looked_at(given, hunt, names).why), 1.0]
 
 
 def _gradient_sums(

@@ -55,6 +55,12 @@ def page_of_summary(rows: list[tuple[str, str, str]], below: list[str]) -> str:
     return f'{_STYLE}<div class="acheck"><table class="s">{lines}</table>{text}</div>'
 
 
+def page_of_lines(title: str, lines: list[str]) -> str:
+    """A few sentences below a title; without one if it is empty."""
+    parts = [f'<p class="t">{_prose(title)}</p>'] if title else []
+    return f'{_STYLE}<div class="acheck">{"".join([*parts, *(f"<p>{_prose(line)}</p>" for line in lines)])}</div>'
+
+
 def _mark(said: str) -> str:
     if said == "passes":
         return "✓ "

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 
 from ..compare.complaints import calls_forbidden, halves_the_points
 from .called import in_words, to_play_with
+from .hunted import hunts
 from .matrices import Beside, beside
-from .page import as_page, page_of_summary
+from .page import as_page, page_of_lines, page_of_summary
 from .tried import NOT_DEFINED, NOT_WRITTEN, Outcome, Tried
 
 _WHAT_TO_DO = {
@@ -75,11 +76,18 @@ def account(found: Outcome, warning: str) -> Account:
         asides.insert(0, calls_forbidden(found.calls))
     if any(line.to_play_with for line in lines):
         asides.append(f"`from {__name__} import example` gives you `example`.")
-    asides.append("The hidden tests ask the same with other numbers.")
+    asides.append(_of_hidden_tests(found))
     return Account(
         title, warning, lines, box_title, box, found.whereabouts, asides,
         f"On the public examples that is {found.score:g} of {found.points:g} points:",
     )  # fmt: skip
+
+
+def _of_hidden_tests(found: Outcome) -> str:
+    """What the hidden tests do that this does not."""
+    if hunted := [prey["of"] for one in found.tried for prey in hunts({"examples": [one.example]})]:
+        return f"The hidden test asks the same, with the right `{hunted[0]}` in the place of yours."
+    return "The hidden tests ask the same with other numbers."
 
 
 def _line(exercise: str, number: int, one: Tried, *, with_more: bool) -> Line:
@@ -143,6 +151,17 @@ def in_jupyter() -> bool:
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+def say(title: str, lines: list[str]) -> None:
+    """Says a few sentences below a title: in Jupyter as a small page, elsewhere in print."""
+    text = (" " if title.endswith(".") else "\n").join(filter(None, [title, *lines]))
+    if not in_jupyter():
+        print(text)
+        return
+    from IPython.display import display
+
+    display({"text/html": page_of_lines(title, lines), "text/plain": text}, raw=True)
 
 
 def summed(outcomes: list[Outcome], written: dict[str, float]) -> None:

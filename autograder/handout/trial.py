@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from ..sandbox.inside.arguments import Arguments
+from ..sandbox.inside.assembled import Assembled
 from ..sandbox.inside.device_probe import moved, probe
 from ..sandbox.inside.seeding import seed_in_use
 from .written_values import as_value
@@ -33,6 +34,8 @@ class Call:
     args: list[Any]
     named: dict[str, Any]
     value: Any = None
+    instances: list[Any] = field(default_factory=list)
+    """Those that it is called with, before all else; not copied, for it may be there to change them."""
     changed: list[int] = field(default_factory=list)
     """The arguments that it wrote into, by number."""
     gradients: list[Any] = field(default_factory=list)
@@ -65,6 +68,9 @@ class Trial:
                 self.seed = step["seed"]
             case "build":
                 self._build(step)
+            case "assemble":
+                self.instances.append(assembled(step))
+                self.built.append(lambda: assembled(step))
             case "load":
                 load(self.instances[step["instance"]], {n: as_value(v) for n, v in step["values"].items()})
             case "to":
@@ -95,6 +101,7 @@ class Trial:
     def _call(self, step: Step) -> Call:
         own = self.names[step["name"]] if "name" in step else self.instances[step["instance"]]
         call = self.now = Call(step, own, [as_value(arg) for arg in step.get("args", ())], dict(step.get("named", {})))
+        call.instances = [self.instances[number] for number in step.get("with", ())]
         with self._listening():
             if step["operation"] == "probe":
                 call.verdict = self._followed(call)
@@ -105,7 +112,7 @@ class Trial:
             for arg in given:
                 if isinstance(arg, torch.Tensor):
                     arg.requires_grad_("cotangents" in step and arg.is_floating_point())
-            call.value = own(*given, **call.named)
+            call.value = own(*call.instances, *given, **call.named)
         call.changed = [number for number, held in enumerate(before) if not is_unwritten(held, given[number])]
         if "cotangents" in step:
             self._flow_back(call, given)
@@ -150,6 +157,12 @@ class Trial:
         self.printed = io.StringIO()
         with contextlib.redirect_stdout(self.printed):
             yield
+
+
+def assembled(step: Step) -> Assembled:
+    """The module that a step makes; the same each time."""
+    seed_in_use(0)
+    return Assembled(step["parameters"], step.get("buffers", {}), step.get("frozen", ()), step.get("shared", {}))
 
 
 def load(instance: Any, values: Mapping[str, torch.Tensor]) -> None:

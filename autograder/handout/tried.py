@@ -100,7 +100,7 @@ class Outcome:
         earned = sum(
             one.share * weight
             for one, weight in zip(self.tried, weights, strict=True)
-            if shown or one.problem or not one.example.get("property")
+            if shown or not one.example.get("property")
         )
         return float(earned / sum(weights))
 

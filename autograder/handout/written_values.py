@@ -55,6 +55,16 @@ def unpacked(text: str, dtype: str = "float32") -> list[float]:
     return list(struct.unpack(f"<{len(held) // struct.calcsize(code)}{code}", held))
 
 
+def are_short(numbers: Sequence[float]) -> bool:
+    """Whether the numbers are thousandths, not too many of them: as those are that are drawn to be shown."""
+    return all(abs(number) < 2**15 / 1000 and round(number, DRAWN_DIGITS) == number for number in numbers)
+
+
+def in_thousandths(numbers: Sequence[float]) -> str:
+    """Short numbers as text, in half of the room of others."""
+    return base64.b85encode(struct.pack(f"<{len(numbers)}h", *(round(number * 1000) for number in numbers))).decode()
+
+
 def shortened(steps: Sequence[Any]) -> list[Any]:
     """Steps, with the number of an earlier one in the place of one that is the same, and without the usual dtype."""
     first = [steps.index(step) for step in steps]
@@ -89,6 +99,10 @@ def as_value(plain: Any) -> Any:
         made = drawn(plain["drawn"], shape).to(dtype)
     elif "identity" in plain:
         made = identity(plain["identity"], shape).to(dtype)
+    elif "thousandths" in plain:
+        held = base64.b85decode(plain["thousandths"])
+        counts = struct.unpack(f"<{len(held) // 2}h", held)
+        made = torch.tensor([count / 1000 for count in counts], dtype=dtype).reshape(shape)
     elif "packed" in plain:
         made = torch.tensor(unpacked(plain["packed"], kind), dtype=dtype).reshape(shape)
     else:

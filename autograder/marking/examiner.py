@@ -24,6 +24,7 @@ from ..sandbox.inside.observed_functions import observe_functions
 from ..sandbox.inside.observed_operators import observe_operators
 from ..sandbox.inside.operations import KindOf, Operation
 from ..sandbox.inside.protocol import as_it_arrives
+from ..sandbox.inside.wrong_function import PackedFunction
 from ..student.backend import Backend
 from ..student.face import Student
 from ..student.recording import Recording
@@ -46,6 +47,7 @@ class Examiner:
     def __init__(self, graders: Graders) -> None:
         self._graders = graders
         self._known: dict[tuple[str, str], tuple[list[Suspect], Pairs]] = {}
+        self._hunted: dict[str, dict[str, PackedFunction]] = {}
 
     def examine(self, unit: str, exercise: str, backend: Backend, entry: catalogue.Candidate | None = None) -> Finding:
         """What the exercise's graders find in the code behind this backend; `entry` says which of ours it is."""
@@ -64,6 +66,14 @@ class Examiner:
             self._known[unit, exercise] = self._known_of(unit, exercise)
         suspects, pairs = self._known[unit, exercise]
         return named(finding.fingerprint, suspects, pairs, probes)
+
+    def hunted(self, unit: str) -> dict[str, PackedFunction]:
+        """The wrong functions that the unit's hunts are for, by name: what students have of them."""
+        if unit not in self._hunted:
+            graders = [one for of_exercise in self._graders[unit].values() for one in of_exercise]
+            hunted = [one.hunted for one in graders if one.hunted is not None]
+            self._hunted[unit] = {one.of: one.packed(unit) for one in hunted}
+        return self._hunted[unit]
 
     def is_value(self, unit: str, exercise: str, test: str) -> bool:
         """Whether the grader of this name is one of values, and not of a property alone."""

@@ -4,7 +4,6 @@ A mistake that shows nothing there but errors, or no more than a right answer do
 """
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import torch
@@ -13,7 +12,6 @@ from .. import catalogue
 from ..course import content
 from ..handout.known import alike, as_pattern, numbers, public
 from ..handout.tried import as_in_a_new_notebook, outcome
-from .side_by_side import each
 
 MOST_SENTENCES = 4
 """Mistakes that the public examples cannot tell apart are named together, up to so many."""
@@ -23,17 +21,8 @@ _DIGITS = 4
 Rows = list[list[float]]
 
 
-def of_unit(unit: str, exercises: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """By exercise, what the check looks a student's numbers up in."""
-    known = [entry.exercise for entry in catalogue.misconceptions(unit).values()]  # read once, before it is forked
-    dearest = sorted(exercises, key=known.count, reverse=True)
-    made = each(partial(_of_exercise, unit), [(exercise, exercises[exercise]) for exercise in dearest])
-    table = dict(zip(dearest, made, strict=True))
-    return {exercise: table[exercise] for exercise in exercises}
-
-
-def _of_exercise(unit: str, asked: tuple[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    exercise, of = asked
+def of_exercise(unit: str, exercise: str, of: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the check looks a student's numbers up in. of: what is released of the exercise's graders."""
     known = sorted(catalogue.misconceptions(unit).values(), key=lambda entry: entry.name)
     harmless = [*catalogue.solutions(unit).values(), *catalogue.right_answers(unit).values()]
     examples = public(of["examples"])

@@ -12,7 +12,7 @@ import torch
 from ..graders.cases import Cases
 from ..handout.written_values import drawn
 from ..sandbox.inside.bench import Bench
-from ..sandbox.inside.operations import Build, Operation
+from ..sandbox.inside.operations import Assemble, Build, Operation
 from ..student.reference import Reference
 
 T = TypeVar("T")
@@ -74,7 +74,7 @@ class _Drawing(Bench):
 
     def ask(self, operation: Operation[T]) -> T:
         given = super().ask(operation)
-        if isinstance(operation, Build):
+        if isinstance(operation, Build | Assemble):
             for parameter in self.instances[-1].parameters():
                 own = parameter.data
                 spread = float(own.std()) if own.numel() > 1 else 0.5

@@ -9,12 +9,11 @@ from typing import Any
 
 import torch
 
-from ..course import content
 from ..tracing.reference import Reference, Right, comparable
 from ..tracing.written_reference import BY_HAND, LARGEST, OUT_OF_SCALE, given_in, read_tensor
 from .finding import known
-from .public_examples import as_json
 from .telling_cases import telling_cases
+from .written_calls import as_json
 
 _CLOSE = 2e-6
 """As near as what is read comes to what was written: a tenth of what is asked of an answer's tensors."""
@@ -27,13 +26,8 @@ _HUGE = 1e6
 Written = dict[str, Any]
 
 
-def of_unit(unit: str) -> dict[str, Any]:
-    """By exercise, the telling cases with what is right on each; nothing of an exercise that has none."""
-    table = {exercise: _of_exercise(unit, exercise) for exercise in content.solutions(unit)}
-    return {exercise: of for exercise, of in table.items() if of["cases"]}
-
-
-def _of_exercise(unit: str, exercise: str) -> dict[str, Any]:
+def of_exercise(unit: str, exercise: str) -> dict[str, Any]:
+    """An exercise's telling cases with what is right on each; an exercise may have none."""
     found = [right for case in telling_cases(unit, exercise) if (right := known(unit, case)) is not None]
     operators = sorted({one.operator for right in found for one in right.rights})
     return {"operators": operators, "cases": [_Writing(right, operators).case() for right in found]}

@@ -8,7 +8,16 @@ from msgspec.structs import replace
 from .. import course
 from ..compare import complaints
 from ..graders.collected import Verdict
-from ..report import USES_WRONG, CellReport, Diagnosis, ExerciseReport, ExerciseStatus, SubmissionStatus, TestReport
+from ..report import (
+    NOT_WRITTEN,
+    USES_WRONG,
+    CellReport,
+    Diagnosis,
+    ExerciseReport,
+    ExerciseStatus,
+    SubmissionStatus,
+    TestReport,
+)
 from ..sandbox.inside.faults import Missing
 from ..sandbox.losses import Crashed, TimedOut
 
@@ -108,20 +117,22 @@ def _status(verdicts: Sequence[Verdict], cell: CellReport | None) -> ExerciseSta
 def _seen_everywhere(verdicts: Sequence[Verdict]) -> str:
     """What every grader saw, if it was the same each time: said once, then, and not below each statement."""
     seen = {verdict.seen for verdict in verdicts}
-    return seen.pop() if len(seen) == 1 and len(verdicts) > 1 else ""
+    said = seen.pop() if len(seen) == 1 else ""
+    return said if len(verdicts) > 1 or said.startswith(NOT_WRITTEN) else ""
 
 
 def _test(verdict: Verdict, worth: float, *, value_passed: bool, forbidden: bool, told: str) -> TestReport:
     """worth: the points that a weight of 1 stands for. told: what need not be said again."""
     grader = verdict.grader
+    pays_not = forbidden or (grader.is_property and not value_passed)
     report = partial(TestReport, grader.name, max_points=round(grader.points * worth, 4), public=grader.is_public)
     if verdict.outcome != "passed":
         seen = verdict.seen.removeprefix(told)
-        points = 0.0 if forbidden else _share(verdict) * grader.points * worth
+        points = 0.0 if pays_not else _share(verdict) * grader.points * worth
         return report(verdict.outcome, points, f"{grader.statement} {seen}".strip())
     if forbidden:
         return report("withheld", 0.0, grader.statement)
-    if grader.is_property and not value_passed:
+    if pays_not:
         return report("withheld", 0.0, f"{grader.statement} {_COUNTS_ONCE}")
     return report("passed", grader.points * worth, grader.statement)
 

@@ -1,5 +1,6 @@
 """What the marking process does: requests in, answers out, one JSON object a line."""
 
+import contextlib
 import gc
 import traceback
 from pathlib import Path
@@ -10,11 +11,13 @@ import torch
 
 from .. import catalogue, course
 from ..client.requests import (
+    LOST,
+    AllMarked,
     Answer,
-    Handout,
     MakeHandout,
     MarkCandidate,
     Marked,
+    MarkKnown,
     MarkNotebook,
     Ready,
     Refused,
@@ -22,23 +25,27 @@ from ..client.requests import (
     Start,
 )
 from ..graders.collected import Graders, NotCollected, collected
+from ..graders.hunts import NoHunt
 from ..report import Report
 from ..sandbox.inside import processor
 from ..sandbox.isolation import NotIsolated
 from ..sandbox.launch import Launched
 from ..sandbox.self_test import NotDenied
 from ..sandbox.server import WarmParent
-from . import known_mistakes, public_examples, right_steps
+from . import handout, known_answers
 from .device import NO_CUDA, NoDevice
 from .examiner import Examiner
-from .solution_fails import SolutionFails, ensure_passes
+from .side_by_side import ProcessLost
+from .solution_fails import SolutionFails
 from .submission import Desk
+from .written_calls import NotReleasable
 
 _REFUSALS = (
     course.UnknownUnit,
     course.UnusableUnit,
-    public_examples.NotReleasable,
+    NotReleasable,
     SolutionFails,
+    NoHunt,
     catalogue.EditError,
 )
 
@@ -59,9 +66,10 @@ def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched, start: Star
         processor.keep_to(launched.core)  # not before: it and the warm parent start side by side
         gc.freeze()  # torch's and the graders' objects stay; no collection need walk through them
         gc.enable()
-        _say(answers, ready)
-        for line in requests:
-            _say(answers, _answer(desk, graders, msgspec.json.decode(line, type=Request)))
+        with contextlib.suppress(BrokenPipeError):  # it hung up before it had its answer
+            _say(answers, ready)
+            for line in requests:
+                _say(answers, _answer(desk, graders, msgspec.json.decode(line, type=Request)))
     return 0
 
 
@@ -91,9 +99,11 @@ def _answer(desk: Desk, graders: Graders, request: Request) -> Answer:
                 entries = catalogue.misconceptions if kind == "misconception" else catalogue.right_answers
                 return Marked(desk.mark_candidate(course.unit(unit_name), entries(unit_name)[name]))
             case MakeHandout(unit=unit_name):
-                ensure_passes(graders, unit_name)
-                examples = public_examples.of_unit(graders, unit_name)
-                return Handout(examples, known_mistakes.of_unit(unit_name, examples), right_steps.of_unit(unit_name))
+                return handout.of_unit(graders, unit_name, is_new=request.is_new)
+            case MarkKnown(unit=unit_name, known=known):
+                return AllMarked(known_answers.marked(desk, unit_name, known))
+    except ProcessLost:
+        return Refused(LOST.format(unit=unit_name))
     except _REFUSALS as reason:
         return Refused(str(reason))
 

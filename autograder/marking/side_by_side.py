@@ -4,21 +4,44 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
 
 import torch
+
+from ..sandbox.inside.lifetime import end_with_parent
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
+class ProcessLost(Exception):
+    """A process was ended from outside before it was done, as the system does where memory runs out."""
+
+
 def each(made: Callable[[T], R], of: Sequence[T]) -> list[R]:
-    """What is made of each, in their order; what one raises is raised. The first are begun first."""
+    """What is made of each, in their order; what one raises is raised, or ProcessLost. The first are begun first."""
     processes = min(len(of), _processors())
     if processes < 2:
         return [made(one) for one in of]
-    with multiprocessing.get_context("fork").Pool(processes) as pool:
-        return pool.map(made, of, chunksize=1)
+    _forked[:] = [lambda number: made(of[number])]
+    forking = multiprocessing.get_context("fork")
+    try:
+        with ProcessPoolExecutor(processes, forking, initializer=end_with_parent) as pool:
+            return list(pool.map(_of_number, range(len(of))))
+    except BrokenProcessPool:
+        raise ProcessLost from None
+    finally:
+        _forked.clear()
+
+
+_forked: list[Callable[[int], object]] = []
+"""What the forked processes do. They have it by being forked, because not all that it needs can be sent to them."""
+
+
+def _of_number(number: int) -> Any:
+    return _forked[0](number)
 
 
 def _processors() -> int:

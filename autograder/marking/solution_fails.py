@@ -1,4 +1,7 @@
-"""Runs every grader on its own solution, which must pass: a grader that fails there would cost right answers points."""
+"""Runs every grader on its own solution, which must pass, and call nothing that the exercise forbids.
+
+A grader that fails there would cost right answers their points, and so would a list of what may not be called.
+"""
 
 from typing import Any
 
@@ -12,34 +15,45 @@ from ..graders.collected import Grader, Graders, place_in_hidden
 from ..sandbox.inside.faults import StudentFault
 from ..sandbox.inside.operations import KindOf
 from ..student.face import Student
+from ..student.recording import Recording
 from .examiner import candidate_bench
 
 _MOST_SAID = 3
 _LONGEST = 160
 """Characters of a value in a sentence."""
 
+_CALLS = (
+    "solutions/{unit}.py: `{exercise}` calls {library}, which its graders forbid: an answer like it gets no points."
+)
+
 FAILURES = (Exception, pytest.fail.Exception, pytest.skip.Exception)
 """What ends a grader; pytest's own are no Exception."""
 
 
 class SolutionFails(Exception):
-    """Some graders do not pass their own solution; `str()` says which, and what they got and expected."""
+    """Some graders do not pass their own solution; `str()` says which, and what they got and expected, or what it calls
+    that they forbid."""
 
 
 def ensure_passes(graders: Graders, unit: str) -> None:
-    """Raises SolutionFails unless the unit's solutions pass every grader, with the numbers that students meet."""
+    """Raises SolutionFails unless the unit's solutions pass every grader, with the numbers that students meet.
+
+    From then on this process notes which libraries run in an answer.
+    """
     failing: list[str] = []
     defined = content.solutions(unit)
     for exercise, its_graders in graders.get(unit, {}).items():
         if exercise not in defined:  # the build says that no text asks for it
             continue
-        backend = candidate_bench(unit, None)
-        kinds = {exercise: backend.ask(KindOf(exercise))}
+        recording = Recording(candidate_bench(unit, None, watch=True))
+        kinds = {exercise: recording.ask(KindOf(exercise))}
         for grader in its_graders:
             try:
-                grader.ask(Student(backend, kinds))
+                grader.ask(Student(recording, kinds))
             except FAILURES as found:
                 failing.append(sentence(grader, found))
+        forbidden = {library for grader in its_graders for library in grader.forbids} & recording.library_calls
+        failing += [_CALLS.format(unit=unit, exercise=exercise, library=one) for one in sorted(forbidden)]
     if failing:
         more = [f"And {len(failing) - _MOST_SAID} more."] if len(failing) > _MOST_SAID else []
         raise SolutionFails("\n".join([*failing[:_MOST_SAID], *more]))

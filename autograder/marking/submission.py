@@ -62,7 +62,8 @@ class Desk:
     def _marked(self, submission: MarkNotebook, parsed: notebook.RawNotebook, unit: course.Unit) -> Report:
         cells = code_cells(parsed, unit)
         names = [exercise.name for exercise in unit.exercises]
-        code = SandboxedNotebook(self.sandbox, cells, self.conditions.device, exercises=names)
+        hunted = self.examiner.hunted(unit.name)
+        code = SandboxedNotebook(self.sandbox, cells, self.conditions.device, exercises=names, wrong=hunted)
         with contextlib.closing(code):
             outcomes = code.run_cells()
             troubled = {exercise.name: _troubled_cell(exercise.name, cells, outcomes) for exercise in unit.exercises}

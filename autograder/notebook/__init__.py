@@ -44,13 +44,18 @@ class Damaged(msgspec.Struct, frozen=True):
 
 
 class RawMetadata(msgspec.Struct):
-    """A cell's metadata. Only the name that nbgrader gave the cell is decoded, so the rest takes no memory."""
+    """A cell's metadata. Only the name that nbgrader gave the cell, and what the kit says, is ever decoded."""
 
     nbgrader: msgspec.Raw = msgspec.Raw(b"null")
+    autograder: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class _Named(msgspec.Struct):
     grade_id: msgspec.Raw
+
+
+class _Training(msgspec.Struct):
+    training: bool
 
 
 class RawCell(msgspec.Struct):
@@ -59,6 +64,7 @@ class RawCell(msgspec.Struct):
     cell_type: str
     source: str | list[str] | None = ""
     metadata: RawMetadata | None = None
+    id: msgspec.Raw = msgspec.Raw(b'""')
 
     @property
     def text(self) -> str:
@@ -72,6 +78,22 @@ class RawCell(msgspec.Struct):
             return msgspec.json.decode(named.grade_id, type=str)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return ""
+
+    @property
+    def cell_id(self) -> str:
+        """nbformat's name for the cell, which programs may change; or an empty string."""
+        try:
+            return msgspec.json.decode(self.id, type=str)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return ""
+
+    @property
+    def says_training(self) -> bool:
+        """Whether its metadata say that it trains something."""
+        try:
+            return msgspec.json.decode((self.metadata or RawMetadata()).autograder, type=_Training).training
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return False
 
 
 class RawNotebook(msgspec.Struct):

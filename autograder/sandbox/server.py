@@ -3,6 +3,7 @@
 import shutil
 import socket
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from types import TracebackType
 from typing import Any
@@ -12,6 +13,7 @@ import msgspec
 from . import processes, self_test
 from .inside import protocol
 from .inside.confinement import Level
+from .inside.wrong_function import PackedFunction
 from .isolation import NotIsolated
 from .launch import Launched
 from .limits import Limits
@@ -62,16 +64,16 @@ class WarmParent:
         """The process's id."""
         return self._process.pid
 
-    def fork(self, device: str) -> Worker:
-        """A new worker for one submission."""
+    def fork(self, device: str, wrong: Mapping[str, PackedFunction] | None = None) -> Worker:
+        """A new worker for one submission. wrong: the functions that the unit's hunts are for, by name."""
         try:
             self._ensure_started()
-            return self._fork(device)
+            return self._fork(device, wrong)
         except _Lost:
             self.close()
             self._adopt(self._launched.again())
             self._ensure_started()
-            return self._fork(device)
+            return self._fork(device, wrong)
 
     def computes_on(self, device: str) -> bool:
         """Whether a worker can compute on the device, confined as it is."""
@@ -146,13 +148,14 @@ class WarmParent:
             enforced.append(f"self-test of {tried} denials")
         return enforced
 
-    def _fork(self, device: str) -> Worker:
+    def _fork(self, device: str, wrong: Mapping[str, PackedFunction] | None = None) -> Worker:
         near_end, far_end = socket.socketpair()
         job = {
             "device": device,
             "limits": asdict(self.limits.of_worker()),
             "scratch_bytes": self.limits.scratch_bytes,
             "core": self._launched.core,
+            "wrong": wrong or {},
         }
         with far_end:
             try:

@@ -13,6 +13,7 @@ import torch
 
 from ..sandbox.inside import operations
 from ..sandbox.inside.arguments import Arguments
+from ..sandbox.inside.assembled import Shapes
 from ..sandbox.inside.bench import Target
 from ..sandbox.inside.faults import Raised, Unusable
 from ..sandbox.inside.observation import Observation
@@ -22,6 +23,8 @@ from .recording import Event, Recording
 
 Cotangent = torch.Tensor | tuple[torch.Tensor, ...]
 """The gradient of some loss with respect to an output; one for each where there are several."""
+_NO_SHAPES: Shapes = {}
+_NO_NAMES: Mapping[str, str] = {}
 
 
 class Callee:
@@ -36,8 +39,12 @@ class Callee:
         return self.observe(*args, **named).value
 
     def observe(self, *args: Any, cotangent: Cotangent | None = None, **named: Any) -> Observation[Any]:
-        """Everything that the call shows; with a cotangent, the gradients too."""
-        return self._backend.ask(operations.Call(self._target, Arguments(args, named), _cotangents(cotangent)))
+        """Everything that the call shows; with a cotangent, the gradients too. Instances come before all else."""
+        instances = tuple(arg._number for arg in args if isinstance(arg, Instance))
+        arguments, wanted = Arguments(args[len(instances) :], named), _cotangents(cotangent)
+        if instances:
+            return self._backend.ask(operations.CallWith(self._target, arguments, wanted, instances))
+        return self._backend.ask(operations.Call(self._target, arguments, wanted))
 
     def probe_device(self, *args: Any, **named: Any) -> str:
         """Whether the code follows its inputs to another device: see `sandbox.inside.device_probe`."""
@@ -89,6 +96,17 @@ class Student:
     def manual_seed(self, seed: int) -> None:
         """`torch.manual_seed`, beside the student's code."""
         self._backend.ask(operations.ManualSeed(seed))
+
+    def assemble(
+        self,
+        parameters: Shapes,
+        *,
+        buffers: Shapes = _NO_SHAPES,
+        frozen: tuple[str, ...] = (),
+        shared: Mapping[str, str] = _NO_NAMES,
+    ) -> Instance:
+        """A module for the code to work on, of none of the student's classes: see `sandbox.inside.assembled`."""
+        return Instance(self._backend, self._backend.ask(operations.Assemble(parameters, buffers, frozen, shared)))
 
     @contextmanager
     def by_chance(self) -> Iterator[Callable[[Any], None]]:

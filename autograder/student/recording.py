@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from ..sandbox.inside.faults import Missing, Raised, StudentFault
 from ..sandbox.inside.observation import Observation
-from ..sandbox.inside.operations import Build, KindOf, NamedParameters, Operation
+from ..sandbox.inside.operations import Assemble, Build, KindOf, NamedParameters, Operation
 from .backend import Backend
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ class Recording:
 def _shown(operation: Operation[Any], given: Any) -> Any:
     """What an answer shows of the code, and nothing that is chance."""
     match operation:
-        case Build():
+        case Build() | Assemble():
             return None  # its number depends on what was built before; that it could be built is what shows
         case NamedParameters():
             return {name: tuple(parameter.shape) for name, parameter in given.items()}

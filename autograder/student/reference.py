@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import torch
+from msgspec.structs import replace
 
 from ..compare import TOLERANCE
 from ..compare.values import expecting
 from ..sandbox.inside.arguments import Arguments
 from ..sandbox.inside.bench import Bench
-from ..sandbox.inside.operations import Build, Call, Operation, ToDtype
+from ..sandbox.inside.operations import Assemble, Build, Call, Operation, ToDtype
 from .backend import Backend
 from .face import Student
 
@@ -27,9 +28,9 @@ class Exact:
         asked: Operation[Any] = operation
         if isinstance(operation, Call):
             cotangents = Arguments(operation.cotangents or ()).mapped(_double).positional or None
-            asked = Call(operation.target, operation.arguments.mapped(_double), cotangents)
+            asked = replace(operation, arguments=operation.arguments.mapped(_double), cotangents=cotangents)
         given: Any = self._backend.ask(asked)
-        if isinstance(operation, Build):
+        if isinstance(operation, Build | Assemble):
             self._backend.ask(ToDtype(given, "float64"))
         found: T = given
         return found

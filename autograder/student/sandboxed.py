@@ -5,7 +5,7 @@ cells again, without the one that did not come back.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,6 +14,7 @@ from ..notebook import MAX_CHARACTERS, CodeCell
 from ..report import CellReport
 from ..sandbox.inside import protocol
 from ..sandbox.inside.operations import Operation
+from ..sandbox.inside.wrong_function import PackedFunction
 from ..sandbox.losses import Crashed, SandboxLost, TimedOut
 from ..sandbox.server import WarmParent
 from ..sandbox.worker import Worker
@@ -32,11 +33,20 @@ T = TypeVar("T")
 class SandboxedNotebook:
     """One submission's code as a backend for `Student`. Close it when the submission is marked."""
 
-    def __init__(self, parent: WarmParent, cells: Sequence[CodeCell], device: str, *, exercises: Sequence[str]) -> None:
-        """exercises: the names of those that will be examined."""
+    def __init__(
+        self,
+        parent: WarmParent,
+        cells: Sequence[CodeCell],
+        device: str,
+        *,
+        exercises: Sequence[str],
+        wrong: Mapping[str, PackedFunction] | None = None,
+    ) -> None:
+        """exercises: the names of those that will be examined. wrong: the functions that hunts are for, by name."""
         self._parent = parent
         self._cells = cells
         self._device = device
+        self._wrong = wrong or {}
         self._limits = parent.limits
         self._worker: Worker | None = None
         self._budget = Budget(self._limits, exercises)
@@ -88,7 +98,7 @@ class SandboxedNotebook:
     def _restart(self) -> None:
         """Forks a worker and runs the cells that are not known to hang or crash; leaves no worker where one does."""
         self._budget.restart()
-        self._worker = self._parent.fork(self._device)
+        self._worker = self._parent.fork(self._device, self._wrong)
         for number, cell in enumerate(self._cells):
             patience = self._patience(self._limits.cell_cpu_seconds, with_cell=True)
             before = self._outcomes.get(number)

@@ -6,15 +6,14 @@ where all the others are known to be right.
 """
 
 from collections.abc import Iterable
-from itertools import combinations
 
 import torch
 
-from ..sandbox.inside.nesting import tensors_in
 from ..sandbox.inside.tracing import Run
 from .located import Located, Telling
 from .mending import Again, Mended, Mending, made_last
-from .reference import Reference, Right, alone_fits, is_mask, same, without_ones
+from .reference import Reference, Right, alone_fits, same, without_ones
+from .returned import Returned
 from .standing import SHAPING, Standing
 
 _MAX_UNUSED = 4
@@ -34,9 +33,10 @@ class _Search:
         self._standing = Standing(reference, run.made)
         self._mending = Mending(reference, run, self._standing, again)
         self._telling = Telling(reference, self._standing)
+        self._returned = Returned(reference, run, self._standing, self._telling)
 
     def found(self) -> Located | None:
-        return self._of_another_kind() or self._unused() or self._by_mending()
+        return self._returned.of_another_kind() or self._unused() or self._by_mending()
 
     def _by_mending(self) -> Located | None:
         mended: Mended | None = None
@@ -49,7 +49,7 @@ class _Search:
                 break  # of a loop, what goes into a later turn is still to be tried
         if self._mending.is_over:
             return self._in_the_only_line() if mended is None else None
-        located = (mended and self._located(mended)) or self._in_the_only_line() or self._returned_too_early()
+        located = (mended and self._located(mended)) or self._in_the_only_line() or self._returned.too_early()
         if located is None and (mended is None or mended.is_last):
             return self._first_of_two()
         return located
@@ -240,62 +240,6 @@ class _Search:
                         [made.line, user.line], made.file, number, "unused", there, made.values
                     )
         return None
-
-    def _of_another_kind(self) -> Located | None:
-        """Where what is returned is not as many tensors as it should be, and nothing speaks against what was made."""
-        results = list(tensors_in(self._run.result))
-        if self._run.error is not None or self._run.returned is None or len(results) == len(self._reference.result):
-            return None
-        file, line = self._run.returned
-        doubtful = {one.line for number, one in enumerate(self._made) if self._standing.may_be_wrong(number)}
-        if results and doubtful - {line}:
-            return None
-        first = results[0].detach() if results else None
-        return self._telling.located(
-            [line], file, len(self._made), "of another kind", first,
-            results=len(results), wanted=len(self._reference.result),
-        )  # fmt: skip
-
-    def _returned_too_early(self) -> Located | None:
-        """Where what is returned is right as far as it goes, or has nothing of the arguments in it."""
-        results = list(tensors_in(self._run.result))
-        if self._run.error is not None or self._run.returned is None or len(results) != len(self._reference.result):
-            return None
-        standing, last = self._standing, made_last(self._run)
-        behind = set(last).union(*(standing.before[number] for number in last))
-        if any(standing.may_be_wrong(number) for number in behind):
-            return None
-        if any(standing.is_only_a_part(number) for number in behind.difference(last)):
-            return None
-        if any(map(self._adds_up, behind)) or self._is_one_result_twice(results):
-            return None
-        for one, right in zip(results, self._reference.result, strict=True):
-            if one.shape == right.shape and same(one, right):
-                continue
-            if (
-                is_mask(one)
-                or self._is_an_argument(one, behind)
-                or not (self._reference.known(one) or (behind and all(map(standing.is_new, behind))))
-            ):
-                return None
-            file, line = self._run.returned
-            return self._telling.located([line], file, len(self._made), "returned", one, right)
-        return None
-
-    def _adds_up(self, number: int) -> bool:
-        """Whether it is made in a loop, of what an earlier turn made: then a turn may be missing."""
-        standing = self._standing
-        return not standing.is_shaping(number) and any(one in standing.before[number] for one in standing.turns(number))
-
-    def _is_one_result_twice(self, results: list[torch.Tensor]) -> bool:
-        """Whether two results are alike that should not be: then one was made wrong, before it is returned."""
-        found = [set(self._reference.known(one)) for one in results]
-        return any(one & other for one, other in combinations(found, 2))
-
-    def _is_an_argument(self, one: torch.Tensor, behind: set[int]) -> bool:
-        """Whether it is what went in, though more than one line worked on it."""
-        is_given = any(self._reference.rights[n].operator == "given" for n in self._reference.known(one))
-        return is_given and len({self._made[number].line for number in behind}) > 1
 
 
 def _are_alike(one: str, other: str) -> bool:

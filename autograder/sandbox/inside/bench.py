@@ -13,7 +13,7 @@ from .faults import Missing
 from .seeding import seed_generators
 
 if TYPE_CHECKING:
-    from .operations import Build, Operation
+    from .operations import Assemble, Build, Operation
 
 T = TypeVar("T")
 Target = str | int  # a name in the notebook, or the number of an instance built from one of its classes
@@ -26,7 +26,7 @@ class Bench:
         self._names = names
         self.device = torch.device(device)
         self.instances: list[torch.nn.Module] = []
-        self.built: list[Build] = []
+        self.built: list[Build | Assemble] = []
         """What each instance was built by."""
         self.next_seed = 0
         """The seed for the instance that is built next."""
@@ -34,6 +34,12 @@ class Bench:
     def ask(self, operation: "Operation[T]") -> T:
         """Carries an operation out."""
         return operation.on(self)
+
+    def add(self, instance: torch.nn.Module, built: "Build | Assemble") -> int:
+        """Keeps an instance; its number."""
+        self.instances.append(instance)
+        self.built.append(built)
+        return len(self.instances) - 1
 
     def find(self, name: str) -> Any:
         """What the student calls so; raises Missing."""

@@ -6,6 +6,7 @@ import io
 import re
 import sys
 import types
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from .faults import Raised
 from .raising import CELL_PREFIX, raised
 from .set_aside import SetAside
+from .wrong_function import PackedFunction, unpacked_function
 
 MAX_OUTPUT = 10_000
 _CELL_MAGICS = ("time", "capture", "prun", "writefile")
@@ -127,16 +129,28 @@ class Notebook:
         """check: the module that notebooks import it from."""
         # The check in the notebook is the student's own; here the hidden graders do the work.
         stub = types.ModuleType(check)
-        stub.__dict__["check"] = lambda *args, **kwargs: None
+        for name in ("check", "draw", "guess", "hint", "show"):
+            stub.__dict__[name] = lambda *args, **kwargs: None
         stub.__dict__["example"] = lambda *args, **kwargs: ((), None)
+        stub.__dict__["buggy"] = self._buggy
         sys.modules[check] = stub
         self._shell = NotebookShell.instance()
         atexit.unregister(self._shell.atexit_operations)  # there is no history to put away
         self._set_aside = SetAside(self._run)
+        self._wrong: Mapping[str, PackedFunction] = {}
 
-    def settle(self) -> None:
-        """Makes the event loop that `await` in a cell needs, in the process that is to use it."""
+    def settle(self, wrong: Mapping[str, PackedFunction] | None = None) -> None:
+        """Makes the event loop that `await` in a cell needs, in the process that is to use it.
+
+        wrong: what `buggy` gives, by name.
+        """
         get_asyncio_loop()
+        self._wrong = wrong or {}
+
+    def _buggy(self, name: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """A wrong function as the notebook calls it: what a hunt finds by calling it is found here too."""
+        function = self._wrong.get(name) if isinstance(name, str) else None
+        return unpacked_function(name, function) if function else lambda *args, **kwargs: None
 
     @property
     def names(self) -> dict[str, Any]:

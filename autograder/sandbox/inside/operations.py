@@ -6,7 +6,8 @@ anywhere else, but for the method that graders call it by (`student.face`).
 
 import copy
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import islice
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -15,6 +16,7 @@ import torch
 
 from . import device_probe, packed_run, tracing
 from .arguments import Arguments
+from .assembled import Assembled
 from .bench import Bench, Target
 from .faults import Unusable
 from .gradients import gradients
@@ -82,14 +84,34 @@ class Build(Operation[int], tag="build", frozen=True):
         bench.seed(bench.next_seed)
         bench.next_seed = 0
         with student_code():
-            instance = self.arguments.apply(bench.find(self.name))
+            instance = self.made(bench)
         if not isinstance(instance, torch.nn.Module):
             raise Unusable(f"`{self.name}` does not inherit from torch.nn.Module.")
         with student_code():
             instance.to(bench.device)
-        bench.instances.append(instance)
-        bench.built.append(self)
-        return len(bench.instances) - 1
+        return bench.add(instance, self)
+
+    def made(self, bench: Bench) -> Any:
+        """What the student's class gives."""
+        return self.arguments.apply(bench.find(self.name))
+
+
+class Assemble(Operation[int], tag="assemble", frozen=True):
+    """Makes a module for the student's code to work on, of none of the student's classes; its number."""
+
+    form = Whole
+    parameters: Mapping[str, tuple[int, ...]]
+    buffers: Mapping[str, tuple[int, ...]] = {}
+    frozen: tuple[str, ...] = ()
+    shared: Mapping[str, str] = {}
+
+    def on(self, bench: Bench) -> int:
+        bench.seed(0)
+        return bench.add(self.made(bench).to(bench.device), self)
+
+    def made(self, bench: Bench) -> Assembled:
+        """See there."""
+        return Assembled(self.parameters, self.buffers, self.frozen, self.shared)
 
 
 class Call(Operation[Observation[Any]], tag="call", frozen=True):
@@ -109,7 +131,7 @@ class Call(Operation[Observation[Any]], tag="call", frozen=True):
         inputs = arguments.positional
         before = [arg.detach().clone() if isinstance(arg, torch.Tensor) else None for arg in inputs]
         with student_code():
-            value = arguments.apply(function)
+            value = arguments.apply(self._called(function, bench))
         changed = [i for i, held in enumerate(before) if held is not None and not _same(held, inputs[i])]
         devices = sorted({leaf.device.type for leaf in islice(tensors_in(value), MAX_TENSORS)})
         if self.cotangents is None:
@@ -117,11 +139,26 @@ class Call(Operation[Observation[Any]], tag="call", frozen=True):
         parameters = dict(function.named_parameters()) if isinstance(self.target, int) else {}
         return Observation(value, changed, devices, *gradients(value, self.cotangents, inputs, parameters))
 
+    def _called(self, function: Callable[..., Any], bench: Bench) -> Callable[..., Any]:
+        return function
+
     def _placed(self, arg: Any, device: torch.device) -> Any:
         if not isinstance(arg, torch.Tensor):
             return copy.deepcopy(arg)
         placed = arg.detach().to(device, copy=True)
         return placed.requires_grad_() if self.cotangents is not None and placed.is_floating_point() else placed
+
+
+class CallWith(Call, tag="call_with", frozen=True):
+    """Calls a function with instances, which are no copies: what it does to them shows in what is asked of them next.
+
+    They come before the other arguments.
+    """
+
+    instances: tuple[int, ...] = ()
+
+    def _called(self, function: Callable[..., Any], bench: Bench) -> Callable[..., Any]:
+        return partial(function, *(bench.instances[number] for number in self.instances))
 
 
 class NamedParameters(Operation[dict[str, torch.Tensor]], tag="named_parameters", frozen=True):
@@ -235,12 +272,13 @@ def _rebuilt(bench: Bench, number: int) -> Any:
     """An instance built as the one of this number was, and in its mode; each time with the same numbers."""
     built = bench.built[number]
     bench.seed(0)
-    instance = built.arguments.apply(bench.find(built.name))
+    instance = built.made(bench)
     instance.train(bench.instances[number].training)  # which may be the student's own, and return nothing
     return instance
 
 
-OPERATIONS = {kind.__struct_config__.tag: kind for kind in Operation.__subclasses__()}
+_KINDS: tuple[type[Operation[Any]], ...] = (*Operation.__subclasses__(), CallWith)
+OPERATIONS = {kind.__struct_config__.tag: kind for kind in _KINDS}
 """All of them, by the names that they have in a header."""
 
 

@@ -121,7 +121,7 @@ class _Nursery:
             limits = WorkerLimits(**job["limits"])
             worker.work(
                 connection,
-                worker.Job(job["device"], limits, folder, job["core"], warm_parent),
+                worker.Job(job["device"], limits, folder, job["core"], warm_parent, job["wrong"]),
                 self._notebook,
                 self._confinement,
             )

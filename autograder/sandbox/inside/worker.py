@@ -1,18 +1,18 @@
 """One worker: runs one notebook's cells, then answers calls of what they defined, until it is killed."""
 
-import ctypes
 import os
 import signal
 import socket
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import torch
 
-from . import attempts, global_state, library_calls, processor, protocol, resources
+from . import attempts, global_state, library_calls, lifetime, processor, protocol, resources
 from .bench import Bench
 from .cells import Notebook
 from .confinement import Confinement
@@ -21,8 +21,7 @@ from .observation import Observation
 from .operations import KindOf, Operation, unpacked
 from .raising import raised
 from .seeding import seed_generators
-
-_PR_SET_PDEATHSIG = 1
+from .wrong_function import PackedFunction
 
 Answer = tuple[dict[str, Any], protocol.Tensors]
 
@@ -38,12 +37,14 @@ class Job:
     """The processor to keep to; None leaves that to the system."""
     warm_parent: int
     """The process that forked it, without which it has nothing to do."""
+    wrong: Mapping[str, PackedFunction]
+    """The functions that the unit's hunts are for, by name."""
 
 
 def work(connection: socket.socket, job: Job, notebook: Notebook, confinement: Confinement) -> None:
     """Serves one submission in an untouched notebook; returns when the trusted side hangs up."""
     _settle(job)
-    notebook.settle()
+    notebook.settle(job.wrong)
     confinement.enforce(job.limits, job.scratch)
     pid = os.getpid()
     service = Service(notebook, Bench(notebook.names, job.device))
@@ -69,7 +70,7 @@ def _settle(job: Job) -> None:
     """A process group, a directory and silence of its own; arithmetic that repeats."""
     os.setsid()
     if sys.platform == "linux":  # or what sleeps outlives a warm parent that is killed
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        lifetime.end_with_parent()
         if os.getppid() != job.warm_parent:
             os._exit(0)  # it was killed before the system knew what to do then
     processor.keep_to(job.core)

@@ -1,0 +1,156 @@
+"""The guesses and hints of a unit, in `exercises/<unit>.yaml` beside its text; a unit without the file has none.
+
+    guesses:
+      most_alike:
+        answer: 4            # a number, yes or no, a word, or a list of numbers
+        because: "What the student reads below `Yes.` and `Not quite.`"
+        instead:             # what stands below `Not quite.` where one particular other answer was given
+          6: "..."
+    hints:
+      dot_product_scores:    # three for each exercise
+        - "A question ..."
+        - "A plan of shapes ..."
+        - "The operation to look up ..."
+
+A number is right within 1 % or 0.005. An answer without a point is a count, to which no other whole number is near.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from ..catalogue.strict_yaml import NotYaml, read_yaml
+from ..handout.guesses import agrees, wanted
+from .lesson_calls import called_in
+from .source_notebook import BuildError, points_of
+
+T = TypeVar("T")
+
+HINTS = 3
+LONGEST = 200
+"""Characters in a sentence."""
+
+
+class _Guess(msgspec.Struct, forbid_unknown_fields=True):
+    answer: bool | int | float | str | list[int | float]
+    because: str
+    instead: dict[Any, str] = {}
+
+
+class _Lesson(msgspec.Struct, forbid_unknown_fields=True):
+    guesses: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
+
+
+def lesson(text: Path) -> dict[str, Any] | None:
+    """What is released of a unit's guesses and hints; None where it has neither. Raises BuildError."""
+    file = text.with_suffix(".yaml")
+    if not file.is_file():
+        return None
+    try:
+        held = _as(_Lesson, read_yaml(file), file.name)
+    except NotYaml as reason:
+        raise BuildError(f"{file.name}: {reason}.") from None
+    return {
+        "guesses": {name: _guess(f"{file.name}: guess `{name}`", guess) for name, guess in held.guesses.items()},
+        "hints": {name: _hints(f"{file.name}: `{name}`", its) for name, its in held.hints.items()},
+    }
+
+
+def refuse_unmatched(text: Path, held: dict[str, Any] | None, notebook: Any) -> None:
+    """Raises BuildError where the notebook asks for guesses that the file lacks, or the reverse; hints likewise."""
+    file = text.with_suffix(".yaml").name
+    asked = _asked(text, held, notebook)
+    for name in asked:
+        if held is None or name not in held["guesses"]:
+            raise BuildError(f"{text.name} asks for the guess `{name}`, which {file} has no answer to.")
+    if held is None:
+        return
+    for name in held["guesses"]:
+        if name not in asked:
+            raise BuildError(f"{file} answers the guess `{name}`, for which {text.name} has no `guess({name!r}, ...)`.")
+    exercises, _ = points_of(notebook.cells)
+    for name in exercises:
+        if name not in held["hints"]:
+            raise BuildError(f"{file} has no hints for `{name}`: write {HINTS}, one step more each.")
+    for name in held["hints"]:
+        if name not in exercises:
+            raise BuildError(f"{file} has hints for `{name}`, for which {text.name} has no exercise line.")
+
+
+def _refuse_unknown_hint(text: Path, held: dict[str, Any] | None, name: str) -> None:
+    if held is None or (name and name not in held["hints"]):
+        file = text.with_suffix(".yaml").name
+        raise BuildError(f"{text.name} gives a hint for `{name}`, for which {file} has none.")
+
+
+def _asked(text: Path, held: dict[str, Any] | None, notebook: Any) -> list[str]:
+    """The names of the guesses that students are asked for; each in a cell that they can change, its answer open."""
+    found = list[str]()
+    for cell in notebook.cells:
+        for call in called_in(cell.source) if cell.cell_type == "code" else ():
+            if call.function == "hint":
+                _refuse_unknown_hint(text, held, call.name)
+            if call.function != "guess":
+                continue
+            if not call.name or not call.is_open:
+                raise BuildError(f'{text.name}: a guess is asked for as `guess("name", ...)`, with the dots.')
+            if "nbgrader" in cell.metadata or "jupyter" in cell.metadata:
+                raise BuildError(
+                    f"{text.name}: guess `{call.name}` is in a locked or collapsed cell: give it a plain one."
+                )
+            found.append(call.name)
+    return found
+
+
+def _as(kind: type[T], written: Any, where: str) -> T:
+    try:
+        return msgspec.convert(written, kind)
+    except msgspec.ValidationError as reason:
+        raise BuildError(f"{where}: {reason}. CONTRIBUTING.md says how guesses and hints are written.") from None
+
+
+def _guess(where: str, written: Any) -> dict[str, Any]:
+    guess = _as(_Guess, written, where)
+    if isinstance(guess.answer, str) and agrees(True, guess.answer) is not None:
+        raise BuildError(f"{where}: write yes or no without quotation marks.")
+    if guess.answer in ("", []):
+        raise BuildError(f"{where} has no answer.")
+    instead = [
+        (_as_list(other) if isinstance(guess.answer, list) else other, say) for other, say in guess.instead.items()
+    ]
+    for other, sentence in instead:
+        right = agrees(guess.answer, other)
+        if right is None:
+            raise BuildError(f"{where}: `instead` has {other!r}, which is no such answer. {wanted(guess.answer)}")
+        if right:
+            raise BuildError(f"{where}: `instead` has {other!r}, which is right.")
+        _refuse_long(where, sentence)
+    _refuse_long(where, guess.because)
+    return {"answer": guess.answer, "because": guess.because, "instead": instead}
+
+
+def _as_list(written: Any) -> Any:
+    """The list in a string such as "[3, 6]": YAML takes no list for a name."""
+    try:
+        return json.loads(written)
+    except (TypeError, ValueError):
+        return written
+
+
+def _hints(where: str, written: Any) -> list[str]:
+    hints = _as(list[str], written, where)
+    if len(hints) != HINTS:
+        raise BuildError(f"{where} has {len(hints)} hints; write {HINTS}, one step more each.")
+    for one in hints:
+        _refuse_long(where, one)
+    return hints
+
+
+def _refuse_long(where: str, sentence: str) -> None:
+    if not sentence.strip():
+        raise BuildError(f"{where} has a sentence with nothing in it.")
+    if len(sentence) > LONGEST:
+        raise BuildError(f"{where} has a sentence of {len(sentence)} characters, more than {LONGEST}: {sentence}")

@@ -1,0 +1,118 @@
+"""What is said of a guess: a question with a small answer, asked before the notebook shows it. Nothing of it is marked.
+
+An answer is a number, yes or no (a bool), a word (a string), or a list of numbers.
+"""
+
+import math
+from numbers import Real
+from typing import Any
+
+import torch
+
+NOT_GUESSED = "Put your guess in place of `...`, and run this cell."
+_YES, _NO = {"yes", "y", "true"}, {"no", "n", "false"}
+_NEAR, _NEAR_0 = 0.01, 0.005
+"""How close a number must come: of its size, and at all."""
+_MOST = 1000
+"""Numbers in a list that are looked at."""
+
+
+def said_of_guess(guesses: dict[str, Any], name: Any, value: Any) -> tuple[str, str]:
+    """What is said of a value, and why; never raises, whatever the value is."""
+    guess = guesses.get(name) if isinstance(name, str) else None
+    if guess is None:
+        known = ", ".join(f"`{one}`" for one in guesses)
+        return "", f"This notebook has these guesses: {known}." if known else "This notebook has no guesses."
+    if _is_open(value):
+        return "", NOT_GUESSED
+    right = agrees(guess["answer"], value)
+    if right is None:
+        return "", wanted(guess["answer"])
+    if right:
+        return "Yes.", guess["because"]
+    instead = [sentence for other, sentence in guess["instead"] if agrees(other, value)]
+    return "Not quite.", (instead or [guess["because"]])[0]
+
+
+def agrees(answer: Any, value: Any) -> bool | None:
+    """Whether a value is this answer, or near enough to it; None where it is of another kind."""
+    try:
+        return _agrees(answer, _plain(value))
+    except Exception:  # of a value that defines itself what it does
+        return None
+
+
+def wanted(answer: Any) -> str:
+    """What kind of value is wanted, which does not tell the answer."""
+    if isinstance(answer, bool):
+        return "Yes or no is wanted here: write True or False."
+    if isinstance(answer, str):
+        return "A word is wanted here, between quotation marks."
+    if isinstance(answer, list):
+        return "A list of numbers is wanted here, between square brackets and with commas between them."
+    return "A number is wanted here."
+
+
+def _is_open(value: Any) -> bool:
+    """Whether it is as it was released."""
+    return value is ... or (type(value) is list and bool(value) and all(one is ... for one in value))
+
+
+def _agrees(answer: Any, value: Any) -> bool | None:
+    if isinstance(answer, list):
+        if not isinstance(value, list) or not all(map(_is_number, value)):
+            return None
+        return len(value) == len(answer) and all(map(_near, answer, value))
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(answer, bool):
+        said = _yes_or_no(value)
+        return None if said is None else said == answer
+    if isinstance(answer, str):
+        return _word(value) == _word(answer) if isinstance(value, str) else None
+    if isinstance(value, str):
+        value = float(value)
+    return _near(answer, value) if _is_number(value) else None
+
+
+def _plain(value: Any) -> Any:
+    """A value as Python has it: of tensors, arrays and tuples a list, of those without dimensions their number."""
+    if isinstance(value, torch.Tensor):
+        return value.tolist() if value.numel() <= _MOST else None
+    if isinstance(value, list | tuple | range):
+        return [_plain_number(one) for one in value] if len(value) <= _MOST else None
+    if hasattr(value, "tolist") and getattr(value, "size", 0) <= _MOST:  # NumPy's, which the check does not need
+        return value.tolist()
+    return value
+
+
+def _plain_number(value: Any) -> Any:
+    if isinstance(value, torch.Tensor) or hasattr(value, "tolist"):
+        return value.item()
+    return value
+
+
+def _yes_or_no(value: Any) -> bool | None:
+    if isinstance(value, bool):
+        return value
+    word = _word(value) if isinstance(value, str) else ""
+    return True if word in _YES else False if word in _NO else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _near(answer: float, value: Any) -> bool:
+    """Between whole numbers near is not enough: an answer that is one is a count."""
+    try:
+        number = float(value)
+    except OverflowError:
+        return False
+    if isinstance(answer, int) and number.is_integer():
+        return number == answer
+    return math.isclose(number, answer, rel_tol=0, abs_tol=max(_NEAR * abs(answer), _NEAR_0))
+
+
+def _word(text: str) -> str:
+    return " ".join(text.casefold().split()).strip(" .,!?'\"`")
