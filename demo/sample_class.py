@@ -68,7 +68,7 @@ def hand_ins() -> dict[str, tuple[str, bytes]]:
         "greta": (name, typed(scaled_softmax=INFINITE_LOOP)),
         "hiroshi": (name, b"<html><body>Sign in to download self_attention.ipynb</body></html>\n"),
         "ines": (name, in_style("broadcast_products", "minus_logsumexp", "TokenByToken", "numbered_in_a_loop")),
-        "jonas": (name, filled_in(UNIT, dict(list(right.items())[:6]))),
+        "jonas": (name, filled_in(UNIT, dict(list(right.items())[:7]))),
         "kavya": (name, _changed(typed(), _copy_a_cell)),
         "liam": (name, _changed(with_mistakes("BiasIgnored"), _delete_a_check)),
         "mina": (

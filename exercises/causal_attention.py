@@ -13,8 +13,9 @@
 # 4. **dropout** on the attention weights, so that training does not lean on a few of them;
 # 5. **modules**: one head, and several side by side.
 #
-# Write your code where it says `YOUR CODE HERE`, then run the check below it. The pictures show what *your* code makes:
-# run their cells again once it is written. *Run All* reaches the end of this notebook from the first minute on.
+# Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
+# made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
+# from the first minute on. Where you are stuck, `hint("causal_mask")` gives you a question; call it again for more.
 #
 # What holds for every exercise here: the output has its inputs' dtype and device, inputs are left unchanged, and
 # gradients can flow to every input and parameter. Large scores, in the thousands, give no NaN. A leading `...` in a
@@ -23,16 +24,26 @@
 
 # %% locked="setup"
 import math
-from collections.abc import Callable
 
 import matplotlib.pyplot as plt
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from attention_check import check
+from attention_check import buggy, check, draw, guess, hint, show
 
 # %% [markdown]
+# **Tools of this unit**
+#
+# | tool | what it does | example |
+# |---|---|---|
+# | `torch.ones(T, T)` | a matrix of ones | `dtype=` and `device=` say of which kind and where |
+# | `x.tril()` | keeps the diagonal and what is below it, the rest becomes 0 | |
+# | `x.triu(diagonal=1)` | keeps what is above the diagonal, the rest becomes 0 | |
+# | `x.masked_fill(mask, number)` | the number wherever the mask is `True` | a `(T, T)` mask fits `(b, h, T, T)` |
+# | `torch.rand_like(x)` | numbers between 0 and 1, of the same shape, dtype and device | |
+# | `torch.cat([a, b], dim=-1)` | tensors side by side | `(b, T, 2)` twice is `(b, T, 4)` |
+#
 # The six words again, each an embedding with three numbers, and their attention scores under weights that seed 789
 # draws: row $i$ holds the scores of query $i$ with every key, $d_k = 2$.
 
@@ -59,35 +70,6 @@ scores = torch.tensor(
     ]
 )
 
-
-# %% locked="picture" drawing=true
-def picture(ax: plt.Axes, title: str, make: Callable[[], torch.Tensor]) -> None:
-    """Draw the (6, 6) matrix that `make` returns, with the words at its sides."""
-    ax.set_title(title, fontsize=10)
-    ax.set_xticks(range(6), words, rotation=45)
-    ax.set_yticks(range(6), words)
-    ax.set_xlabel("key")
-    ax.set_ylabel("query")
-    try:
-        matrix = make().detach().double().reshape(6, 6)
-    except Exception as error:
-        missing = isinstance(error, NotImplementedError)
-        said = "not written yet" if missing else type(error).__name__
-        ax.text(2.5, 2.5, said, ha="center", va="center")
-        ax.set_xlim(-0.5, 5.5)
-        ax.set_ylim(5.5, -0.5)
-        return
-    finite = matrix.nan_to_num(posinf=0.0, neginf=0.0)
-    top = max(1.0, finite.max().item())
-    ax.imshow(finite, cmap="Blues", vmin=0, vmax=top)
-    for query in range(6):
-        for key in range(6):
-            number = matrix[query, key].item()
-            color = "white" if number > 0.6 * top else "black"
-            place = {"ha": "center", "va": "center", "fontsize": 7, "color": color}
-            ax.text(key, query, f"{number:.2g}", **place)
-
-
 # %% [markdown]
 # ## 1. What is hidden
 #
@@ -101,13 +83,22 @@ def picture(ax: plt.Axes, title: str, make: Callable[[], torch.Tensor]) -> None:
 # | query 1 | `False` | `False` | `True` |
 # | query 2 | `False` | `False` | `False` |
 
+# **Guess first**: how many of the 36 places are hidden for six tokens?
+
+# %%
+guess("hidden_places", ...)
+
 # %% exercise="causal_mask" points=2
 
 # %%
-fig, ax = plt.subplots(figsize=(3.6, 3.6))
-picture(ax, "causal mask: 1 is hidden", lambda: causal_mask(6))
-fig.tight_layout()
-plt.show()
+draw({"causal mask: 1 is hidden": lambda: causal_mask(6)}, words)
+
+# %% [markdown]
+# Other code reaches the same mask by one of two ways: it keeps the lower triangle of a matrix of ones, and hidden is
+# where a 0 was left; or it keeps what is above the diagonal, and hidden is what was kept.
+#
+# Read a mask's documentation before you pass it on. Here, and in `nn.MultiheadAttention`, `True` means *hidden*. In
+# `F.scaled_dot_product_attention` `True` means *takes part*, just the opposite.
 
 # %% [markdown]
 # ## 2. Masking after the softmax
@@ -121,19 +112,45 @@ plt.show()
 # `weights` is `(T, T)`, each row a softmax. For the six words the second row, *journey*, becomes
 # `0.5517 0.4483 0 0 0 0`.
 
+# The weights to begin with are
+#
+# | | Your | journey | starts | with | one | step |
+# |---|---|---|---|---|---|---|
+# | **Your** | 0.1921 | 0.1646 | 0.1652 | 0.1550 | 0.1721 | 0.1510 |
+# | **journey** | 0.2041 | 0.1659 | 0.1662 | 0.1496 | 0.1665 | 0.1477 |
+# | **starts** | 0.2036 | 0.1659 | 0.1662 | 0.1498 | 0.1664 | 0.1480 |
+# | **with** | 0.1869 | 0.1667 | 0.1668 | 0.1571 | 0.1661 | 0.1564 |
+# | **one** | 0.1830 | 0.1669 | 0.1670 | 0.1588 | 0.1658 | 0.1585 |
+# | **step** | 0.1935 | 0.1663 | 0.1666 | 0.1542 | 0.1666 | 0.1529 |
+
+# %% locked="weights"
+weights = torch.tensor(
+    [
+        [0.1921, 0.1646, 0.1652, 0.1550, 0.1721, 0.1510],
+        [0.2041, 0.1659, 0.1662, 0.1496, 0.1665, 0.1477],
+        [0.2036, 0.1659, 0.1662, 0.1498, 0.1664, 0.1480],
+        [0.1869, 0.1667, 0.1668, 0.1571, 0.1661, 0.1564],
+        [0.1830, 0.1669, 0.1670, 0.1588, 0.1658, 0.1585],
+        [0.1935, 0.1663, 0.1666, 0.1542, 0.1666, 0.1529],
+    ]
+)
+
+# %% [markdown]
+# **Guess first**: which weight does *Your*, the first word, give itself afterwards?
+
+# %%
+guess("first_row", ...)
+
 # %% exercise="renormalized_causal_weights" points=3
 
 # %%
-shares = torch.softmax(scores / math.sqrt(2), dim=-1)
-fig, axes = plt.subplots(1, 2, figsize=(7.6, 3.8))
-picture(axes[0], "every key is seen", lambda: shares)
-picture(
-    axes[1],
-    "the future removed, rows sum to 1",
-    lambda: renormalized_causal_weights(shares),
+draw(
+    {
+        "every key is seen": lambda: weights,
+        "future removed, rows sum to 1": lambda: renormalized_causal_weights(weights),
+    },
+    words,
 )
-fig.tight_layout()
-plt.show()
 
 # %% [markdown]
 # ## 3. Masking before the softmax
@@ -145,23 +162,56 @@ plt.show()
 # serves every sequence and head. It need not be the causal one. The scores that come in are left as they are: an
 # operation that ends in `_` would change them for everyone who holds them.
 
+# **Guess first**: what if 0 were written in place of $-\infty$: would a hidden key get the weight 0? Guess `"yes"` or
+# `"no"`.
+
+# %%
+guess("zero_score", ...)
+
 # %% exercise="masked_scores" points=3
 
 # %% [markdown]
 # Then all of it: causal mask, division by $\sqrt{d_k}$, softmax over the keys. `scores` is `(..., T, T)`. The scores of
-# the six words give the same weights as in part 2; the last row, *step*, sees everything:
-# `0.1935 0.1663 0.1666 0.1542 0.1666 0.1529`.
+# the six words give the same weights as in part 2:
+#
+# | | Your | journey | starts | with | one | step |
+# |---|---|---|---|---|---|---|
+# | **Your** | 1 | 0 | 0 | 0 | 0 | 0 |
+# | **journey** | 0.5517 | 0.4483 | 0 | 0 | 0 | 0 |
+# | **starts** | 0.3800 | 0.3097 | 0.3103 | 0 | 0 | 0 |
+# | **with** | 0.2758 | 0.2460 | 0.2462 | 0.2319 | 0 | 0 |
+# | **one** | 0.2175 | 0.1983 | 0.1984 | 0.1888 | 0.1971 | 0 |
+# | **step** | 0.1935 | 0.1663 | 0.1666 | 0.1542 | 0.1666 | 0.1529 |
 #
 # A tensor that you make on the way, such as a mask, must be on the scores' device.
 
 # %% exercise="causal_softmax" points=4
 
+# %% [markdown]
+# **A bug hunt.** Here is a `causal_softmax` that somebody else wrote. You can call it, not read it. It gave the right
+# weights for every sentence that it was tried on, and it still does not do what it should:
+
 # %%
-fig, axes = plt.subplots(1, 2, figsize=(7.6, 3.8))
-picture(axes[0], "masked scores", lambda: masked_scores(scores, causal_mask(6)))
-picture(axes[1], "causal weights", lambda: causal_softmax(scores, 2))
-fig.tight_layout()
-plt.show()
+wrong = buggy("causal_softmax")
+wrong(torch.tensor([[1.0, 2.0, 3.0], [-3.0, -2.0, -1.0], [0.0, 5.0, 0.0]]), 4)
+
+# %% [markdown]
+# Find scores that give it away: `scores` of shape `(T, T)` with at most twelve numbers, `float32` and finite, on which
+# `wrong(scores, 4)` and the right weights differ by more than 0.001 somewhere. It hides the right places. But is
+# everything hidden that is in them, whatever the other scores are?
+#
+# The check compares `wrong` with your own `causal_softmax`, so write that first.
+
+# %% exercise="hunt_causal_softmax" points=2
+
+# %%
+draw(
+    {
+        "masked scores": lambda: masked_scores(scores, causal_mask(6)),
+        "causal weights": lambda: causal_softmax(scores, 2),
+    },
+    words,
+)
 
 # %% [markdown] written="why_mask_before_softmax" points=3
 # **In your own words** (a few sentences, read by a person): why are scores masked with $-\infty$ *before* the softmax?
@@ -178,22 +228,25 @@ plt.show()
 # The check below tries `training=False` alone, where nothing is left to chance: that it passes says nothing yet about
 # training. The hidden tests look at what is dropped there.
 
+# **Guess first**: $p = 0.2$, and a weight of 0.4 is kept. What is it afterwards?
+
+# %%
+guess("kept_weight", ...)
+
 # %% exercise="attention_dropout" points=4
 
 # %% [markdown]
 # A matrix of ones, twice with $p = 0.5$, and the causal weights with $p = 0.2$. Run the cell again for other draws.
 
 # %%
-fig, axes = plt.subplots(1, 3, figsize=(11, 3.8))
-for ax in axes[:2]:
-    picture(ax, "ones, p = 0.5", lambda: attention_dropout(torch.ones(6, 6), 0.5))
-picture(
-    axes[2],
-    "causal weights, p = 0.2",
-    lambda: attention_dropout(causal_softmax(scores, 2), 0.2),
+draw(
+    {
+        "ones, p = 0.5": lambda: attention_dropout(torch.ones(6, 6), 0.5),
+        "once more": lambda: attention_dropout(torch.ones(6, 6), 0.5),
+        "causal, p = 0.2": lambda: attention_dropout(causal_softmax(scores, 2), 0.2),
+    },
+    words,
 )
-fig.tight_layout()
-plt.show()
 
 # %% [markdown]
 # ## 5. One head
@@ -208,6 +261,12 @@ plt.show()
 # | context vectors | `(b, T, head_dim)` |
 #
 # The first token sees itself alone, so its context vector is its own value.
+#
+# **Guess first**: and if dropout hits its one weight? The value of *Your* is `[0.1855, 0.8812]`. Say its context
+# vector.
+
+# %%
+guess("only_weight_dropped", ...)
 
 # %% exercise="causal_head" points=3
 
@@ -223,14 +282,21 @@ plt.show()
 # | context vectors: weights times values | `(b, T, d_out)` |
 #
 # - `qkv_bias` says whether the three layers have a bias, `dropout` is the probability $p$.
-# - A module knows whether it is being trained: `train()` and `eval()` switch it, and the `nn.Module`s in it, over.
-# - A mask that the module keeps is a *buffer* (`self.register_buffer`): no parameter, but it moves to the GPU with the
-#   rest. A mask made in `forward`, on the device of `x`, is right too.
+# - A module knows whether it is being trained: `train()` and `eval()` tell it, and every `nn.Module` in it.
+# - A mask that the module keeps is a *buffer* (`self.register_buffer`). A buffer is not trained, but it moves to the
+#   GPU with the module. A mask made in `forward`, on the device of `x`, is right too.
 #
-# Built under seed 123 with `d_in = 3`, `d_out = 2` and no dropout, it gives *Your* `[-0.4519, 0.2216]` and *journey*
-# `[-0.5874, 0.0058]`.
+# Built under seed 123 with `d_in = 3`, `d_out = 2` and no dropout, the context vectors are
+#
+# | Your | journey | starts | with | one | step |
+# |---|---|---|---|---|---|
+# | -.4519 .2216 | -.5874 .0058 | -.6300 -.0632 | -.5675 -.0843 | -.5526 -.0981 | -.5299 -.1081 |
 
 # %% exercise="CausalAttention" points=6
+
+# %%
+torch.manual_seed(123)
+show(lambda: CausalAttention(3, 2, 6, 0.0)(X[None]))
 
 # %% [markdown]
 # ## 6. Several heads
@@ -242,9 +308,32 @@ plt.show()
 # `heads`. Each takes all of `x` and returns `(b, T, d_out)`; together that is `(b, T, num_heads * d_out)`, head 0
 # first. It can only be right where your `CausalAttention` is.
 #
-# Built under seed 123 with two heads of `d_out = 2`, the result for *Your* is `[-0.4519, 0.2216, 0.4772, 0.1063]`.
+# Built under seed 123 with two heads of `d_out = 2`, the result is, a row for each word,
+#
+# | | head 0 | head 0 | head 1 | head 1 |
+# |---|---|---|---|---|
+# | **Your** | -0.4519 | 0.2216 | 0.4772 | 0.1063 |
+# | **journey** | -0.5874 | 0.0058 | 0.5891 | 0.3257 |
+# | **starts** | -0.6300 | -0.0632 | 0.6202 | 0.3860 |
+# | **with** | -0.5675 | -0.0843 | 0.5478 | 0.3589 |
+# | **one** | -0.5526 | -0.0981 | 0.5321 | 0.3428 |
+# | **step** | -0.5299 | -0.1081 | 0.5077 | 0.3493 |
+#
+# **Guess first**: 12 heads of `d_out = 64`. How wide is the result?
+
+# %%
+guess("twelve_heads", ...)
 
 # %% exercise="MultiHeadAttentionWrapper" points=3
+
+# %%
+torch.manual_seed(123)
+show(lambda: MultiHeadAttentionWrapper(3, 2, 6, 0.0, num_heads=2)(X[None]))
+
+# %% [markdown]
+# **In real models.** GPT-2 small has a context of 1024 tokens and 12 heads of width 64 in each of its 12 layers, all of
+# them causal. The mask alone halves the useful work: of the $T^2$ scores nearly half are thrown away, and fast
+# implementations skip them.
 
 # %% [markdown]
 # ## How far you are

@@ -10,10 +10,12 @@
 # 1. **stacked heads**: one set of weight matrices for each head;
 # 2. **split heads**: one wide projection, cut into pieces; scores head by head; the pieces put together again;
 # 3. **the module**: causal attention with several heads, as language models use it;
-# 4. **fewer parameters**: what happens when the input itself is the value, or key and value.
+# 4. **fewer parameters**: what happens when the input itself is the value, or key and value;
+# 5. **a small language model** around your module, trained in seconds.
 #
-# Write your code where it says `YOUR CODE HERE`, then run the check below it. Everything else works as it is:
-# *Run All* reaches the end of this notebook from the first minute on.
+# Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
+# made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
+# from the first minute on. Where you are stuck, `hint("split_heads")` gives you a question; call it again for more.
 #
 # What holds for every exercise here: the output has its inputs' dtype and device, inputs are left unchanged, and
 # gradients can flow to every input and parameter. Large scores, in the thousands, give no NaN. The functions may not
@@ -22,23 +24,33 @@
 # width of one head.
 
 # %% locked="setup"
+import codecs
+import contextlib
+import io
 import math
+from functools import partial
 
 import matplotlib.pyplot as plt
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from attention_check import check
+from attention_check import buggy, check, draw, guess, hint, show
 
 # %% [markdown]
-# ## 1. Stacked heads
+# **Tools of this unit**
 #
-# What a head looks for is set by its weight matrices. Here is one sentence seen by two heads. Each row is a query;
-# where it is dark, the query takes much from that key. The weight matrices are random here, so the patterns mean
-# nothing yet, but there are two of them, and training can shape each on its own.
+# | tool | what it does | shapes |
+# |---|---|---|
+# | `a @ b` | matrix product; leading dimensions are a batch, and broadcast | `(6, 3) @ (2, 3, 4)` is `(2, 6, 4)` |
+# | `x.transpose(1, 2)` | swaps two dimensions | `(b, T, h, hd)` becomes `(b, h, T, hd)` |
+# | `x.reshape(b, T, h, hd)` | reads the numbers in order, under another shape | `(b, 3, 6)` becomes `(b, 3, 2, 3)` |
+# | `x.view(...)` | the same, but only where nothing has to be copied | |
+# | `x.contiguous()` | copies the numbers into the order of their dimensions | the same shape |
+#
+# The six words once more:
 
-# %%
+# %% locked="six_words"
 words = ["Your", "journey", "starts", "with", "one", "step"]
 X = torch.tensor(
     [
@@ -51,32 +63,11 @@ X = torch.tensor(
     ]
 )
 
-
-# %% drawing=true
-def show_heads(weights: torch.Tensor) -> None:
-    """Draw the weights (h, T, T) of each head beside each other."""
-    layout = {"figsize": (4.4 * len(weights), 3.8), "layout": "constrained"}
-    fig, axes = plt.subplots(1, len(weights), sharey=True, **layout)
-    for head, ax in enumerate(axes):
-        image = ax.imshow(weights[head], cmap="Blues", vmin=0, vmax=1)
-        ax.set_title(f"head {head}")
-        ax.set_xticks(range(len(words)), words, rotation=45)
-        ax.set_yticks(range(len(words)), words)
-        ax.set_xlabel("key")
-    axes[0].set_ylabel("query")
-    fig.colorbar(image, ax=axes, label="weight")
-    plt.show()
-
-
-# %%
-generator = torch.Generator().manual_seed(7)
-centred = X - X.mean(0)
-Q = torch.einsum("ti,hki->htk", centred, 6 * torch.randn(2, 3, 3, generator=generator))
-K = torch.einsum("ti,hki->htk", centred, torch.randn(2, 3, 3, generator=generator))
-head_scores = torch.einsum("hqk,htk->hqt", Q, K) / math.sqrt(3)
-show_heads(torch.softmax(head_scores, dim=-1))
-
 # %% [markdown]
+# ## 1. Stacked heads
+#
+# What a head looks for is set by its weight matrices, so two heads are two sets of them.
+#
 # The plainest way to several heads is to stack their weight matrices along a new first dimension. Each matrix is stored
 # as `nn.Linear` stores it, one row for each output:
 #
@@ -94,7 +85,34 @@ show_heads(torch.softmax(head_scores, dim=-1))
 # is needed, though one is right too. With 3 heads, keys of width 24 and values of width 28, six tokens of width 16
 # become `(3, 6, 28)`.
 
+# **Guess first**: the two heads have the very same matrices. Do two heads then find more than one? Guess `"yes"` or
+# `"no"`.
+
+# %%
+guess("equal_heads", ...)
+
 # %% exercise="stacked_heads_attention" points=4
+
+# %% [markdown]
+# Here is one sentence seen by two of your heads. Each row is a query; where it is dark, the query takes much from that
+# key. The weight matrices are drawn at random, so the patterns mean nothing yet, but there are two of them, and
+# training can shape each on its own. (To make the weights visible each word's value is one-hot: a sum of those *is* the
+# weights.)
+
+# %%
+torch.manual_seed(7)
+with_places = torch.cat([X - X.mean(0), torch.eye(6)], dim=1)  # (6, 3 + 6)
+to_query, to_key = torch.zeros(2, 3, 9), torch.zeros(2, 3, 9)
+to_query[:, :, :3], to_key[:, :, :3] = 6 * torch.randn(2, 3, 3), torch.randn(2, 3, 3)
+to_place = torch.eye(9)[3:].expand(2, 6, 9)
+
+
+def weights_of(head: int) -> torch.Tensor:
+    """What each word takes from each, in one head."""
+    return stacked_heads_attention(with_places, to_query, to_key, to_place)[head]
+
+
+draw({"head 0": lambda: weights_of(0), "head 1": lambda: weights_of(1)}, words)
 
 # %% [markdown]
 # ## 2. Split heads
@@ -143,12 +161,25 @@ plt.show()
 
 # %% [markdown]
 # `split_heads` does both steps for a batch: `(b, T, d)` becomes `(b, h, T, hd)` with `hd = d / h`. A reshape alone
-# gives that shape too, but it only counts numbers off in the order in which they lie in memory: its "head 0" would have
-# the first tokens whole, not the first piece of every token.
+# gives that shape too, but it only counts numbers off in the order in which they lie in memory. Of the nine numbers of
+# its "head 0" the first six would be all of token 0, and the other three the first half of token 1: one and a half
+# tokens, and not the first half of every token.
 #
 # Where `d` is not divisible by `num_heads`, raise a `ValueError` (an `assert` is right too).
+#
+# **Guess first**: GPT-2 small splits a width of 768 into 12 heads. How wide is one?
+
+# %%
+guess("width_of_a_head", ...)
 
 # %% exercise="split_heads" points=3
+
+# %% [markdown]
+# Your two heads of the drawing, each number *token.position*:
+
+# %%
+numbered = torch.arange(3)[:, None] + torch.arange(6) / 10  # (3, 6)
+show(lambda: split_heads(numbered[None], 2))
 
 # %% [markdown]
 # Now every head scores its own queries against its own keys: `(b, h, T, hd)` twice gives `(b, h, T, T)`. These are the
@@ -168,17 +199,49 @@ plt.show()
 # %% exercise="merge_heads" points=3
 
 # %% [markdown]
+# **A bug hunt.** Here is a `merge_heads` that somebody else wrote. You can call it, not read it, and its results have
+# the right shape whatever you give it. On many inputs they are right altogether:
+
+# %%
+wrong = buggy("merge_heads")
+wrong(torch.arange(4.0).reshape(1, 1, 2, 2))
+
+# %% [markdown]
+# Find an input that gives it away: a tensor `x` of shape `(b, h, T, hd)` with at most twelve numbers, `float32` and
+# finite, on which `wrong(x)` and the right result differ by more than 0.001 somewhere. Before you try inputs, think of
+# the step that is easily forgotten in merging, and of the sizes at which forgetting it does no harm.
+#
+# The check compares `wrong` with your own `merge_heads`, so write that first.
+
+# %% exercise="hunt_merge_heads" points=2
+
+# %% [markdown]
+# Heads without trained values, step by step: three tokens of width 6 are split into two heads, and the pieces
+# themselves are mixed with these weights. The first token becomes `0.6308 0.4696 0.7076 0.6730 0.7558 0.4224`.
+
+# %%
+tokens = torch.tensor(
+    [
+        [0.2745, 0.6584, 0.2775, 0.8573, 0.6584, 0.2775],
+        [0.8993, 0.0390, 0.9268, 0.7388, 0.8993, 0.0390],
+        [0.7179, 0.7058, 0.9156, 0.4340, 0.7179, 0.9156],
+    ]
+)
+two_heads = torch.tensor(
+    [
+        [[0.3317, 0.3307, 0.3376], [0.3403, 0.3126, 0.3472], [0.3334, 0.3169, 0.3497]],
+        [[0.3350, 0.3188, 0.3462], [0.3336, 0.3147, 0.3517], [0.3208, 0.3241, 0.3551]],
+    ]
+)
+show(lambda: two_heads @ split_heads(tokens[None], 2))  # (1, h, T, hd)
+show(lambda: merge_heads(two_heads @ split_heads(tokens[None], 2)))
+
+# %% [markdown]
 # ## 3. The module
 #
 # Now all of it in one module, and *causal*: a language model predicts the next word, so no token may look at a later
 # one. Before the softmax the scores of later keys are replaced by $-\infty$, which softmax turns into a weight of 0.
-# This is what the two heads are left with:
-
-# %%
-later = torch.arange(6)[None, :] > torch.arange(6)[:, None]
-show_heads(torch.softmax(head_scores.where(~later, -math.inf), dim=-1))
-
-# %% [markdown]
+#
 # | step | shape |
 # |---|---|
 # | `x` | `(b, T, d_in)` |
@@ -199,10 +262,47 @@ show_heads(torch.softmax(head_scores.where(~later, -math.inf), dim=-1))
 # - **Dropout**: in training, each weight becomes 0 with the given probability $p$, and the others are divided by
 #   $1 - p$. In evaluation (`module.eval()`) nothing is dropped. `nn.Dropout` does both.
 #
-# Built under seed 123 for the six words (`d_in = 3`, `d_out = 2`, two heads), the vector of *Your* is
-# `[0.3190, 0.4858]`. You may call your own functions from above, or write it all again here.
+# Built under seed 123 for the six words (`d_in = 3`, `d_out = 2`, two heads), the vectors are
+#
+# | Your | journey | starts | with | one | step |
+# |---|---|---|---|---|---|
+# | .3190 .4858 | .2943 .3897 | .2856 .3593 | .2693 .3873 | .2639 .3928 | .2575 .4028 |
+#
+# You may call your own functions from above, or write it all again here.
+#
+# **Guess first**: `d_in` and `d_out` become twice as large, and so does the number of heads. How many times as many
+# parameters are there, biases aside?
+
+# %%
+guess("twice_the_width", ...)
 
 # %% exercise="MultiHeadAttention" points=8
+
+# %%
+torch.manual_seed(123)
+show(lambda: MultiHeadAttention(3, 2, 6, 0.0, num_heads=2)(X[None]))
+
+# %% [markdown]
+# What two causal heads of your module see, with the matrices from above:
+
+
+# %%
+def causal_weights_of(head: int) -> torch.Tensor:
+    """What each word takes from each, in one head of your module."""
+    module = MultiHeadAttention(9, 12, 6, 0.0, num_heads=2)
+    with torch.no_grad():
+        module.W_query.weight.zero_()
+        module.W_key.weight.zero_()
+        for layer, matrices in [(module.W_query, to_query), (module.W_key, to_key)]:
+            layer.weight[0:3], layer.weight[6:9] = matrices
+        module.W_value.weight.copy_(to_place.flatten(0, 1))
+        module.out_proj.weight.copy_(torch.eye(12))
+        module.out_proj.bias.zero_()
+        seen = module(with_places[None])[0]  # (6, 12)
+    return seen[:, 6 * head : 6 * head + 6]
+
+
+draw({f"head {head}": partial(causal_weights_of, head) for head in (0, 1)}, words)
 
 # %% [markdown]
 # ## 4. Fewer parameters
@@ -214,34 +314,184 @@ show_heads(torch.softmax(head_scores.where(~later, -math.inf), dim=-1))
 # Built under seed 123 with two heads, it turns the check's first token into
 # `[-0.0395, 0.2886, 0.5358, 0.1082, 0.6340, -0.1723]`.
 
-# %% exercise="OptimizedMultiHeadAttention" points=4
+# %% exercise="OptimizedMultiHeadAttention" points=3
 
 # %% [markdown]
 # `EfficientMultiHeadAttention` goes further: the input, split into heads, is **key and value**. Of the projections only
 # `W_query` is left, and `out_proj`; again `d_in = d_out`.
 #
-# Built under seed 123 for the six words with three heads, the vector of *Your* is `[0.1366, -0.2666, 0.6299]`.
+# Built under seed 123 for the six words with three heads, the vectors are
+#
+# | | | | |
+# |---|---|---|---|
+# | **Your** | 0.1366 | -0.2666 | 0.6299 |
+# | **journey** | 0.0486 | -0.3934 | 0.4185 |
+# | **starts** | 0.0216 | -0.4372 | 0.3483 |
+# | **with** | -0.0181 | -0.3713 | 0.3232 |
+# | **one** | -0.0167 | -0.3554 | 0.2943 |
+# | **step** | -0.0415 | -0.3257 | 0.2941 |
 
-# %% exercise="EfficientMultiHeadAttention" points=4
-
-# %% [markdown]
-# What this saves at the width of a small language model, `d_in = d_out = 768`. It has its price: heads whose keys and
-# values are fixed pieces of the input cannot learn what to offer.
+# %% exercise="EfficientMultiHeadAttention" points=2
 
 # %%
-width = 768
-layers = {"MultiHeadAttention": 4, "Optimized": 3, "Efficient": 2}
-parameters = [count * width * width + width for count in layers.values()]
-dict(zip(layers, parameters))
+torch.manual_seed(123)
+show(lambda: EfficientMultiHeadAttention(3, 3, 6, 0.0, num_heads=3)(X[None]))
 
-# %% drawing=true
-fig, ax = plt.subplots(figsize=(5.5, 2.4))
-bars = ax.barh(list(layers), [count / 1e6 for count in parameters])
-ax.bar_label(bars, fmt="%.2f", fontsize=8)
-ax.invert_yaxis()
-ax.set_xlabel("million parameters")
-ax.margins(x=0.12)
-plt.show()
+# %% [markdown]
+# What does this save? `count_parameters(module)` counts the trained numbers of a module, as an `int`. Each parameter
+# counts once, even if it is used in two places; what is frozen (`requires_grad` is `False`) and buffers do not count. A
+# `MultiHeadAttention` of width 768 with 12 heads has `2360064`.
+#
+# **Guess first**: where does that number come from? It is 768 for the bias of `out_proj`, and 768 · 768 how many times?
+
+# %%
+guess("matrices", ...)
+
+# %% exercise="count_parameters" points=1
+
+
+# %%
+def in_millions(made: type[nn.Module]) -> str:
+    """The parameters of such a module at the width of GPT-2 small."""
+    counted = count_parameters(made(768, 768, 1024, 0.0, 12))
+    return f"{made.__name__}: {counted / 1e6:.2f} million parameters"
+
+
+show(
+    lambda: in_millions(MultiHeadAttention),
+    lambda: in_millions(OptimizedMultiHeadAttention),
+    lambda: in_millions(EfficientMultiHeadAttention),
+)
+
+# %% [markdown]
+# It has its price. Without `W_value` a head gives what its piece of the input holds, and nothing else: head 0 of 12
+# knows the first 64 numbers of each token and can never offer the others. Where the key is fixed too, it cannot even
+# learn what to be found by.
+
+# %% [markdown]
+# ## 5. A small language model
+#
+# Time to see it work. Around your `MultiHeadAttention` goes what every language model has: embeddings of letters and of
+# positions, normalisation, two small layers after each attention, and at the end a score for each possible next letter.
+# It learns from the *Zen of Python*, 856 letters that come with Python, to say which letter is next.
+
+# %% locked="zen"
+with contextlib.redirect_stdout(io.StringIO()):
+    import this
+zen = codecs.decode(this.s, "rot13")
+letters = sorted(set(zen))
+letter_tokens = torch.tensor([letters.index(letter) for letter in zen])
+print(zen[:110])
+
+
+# %% locked="tiny_language_model"
+class Block(nn.Module):
+    """Attention over what came before, then two layers for each token on its own."""
+
+    def __init__(self, d: int, sees_the_future: bool) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(d, d, 64, 0.0, num_heads=4)
+        self.sees_the_future = sees_the_future
+        self.before_attention, self.before_layers = nn.LayerNorm(d), nn.LayerNorm(d)
+        self.layers = nn.Sequential(nn.Linear(d, 4 * d), nn.GELU(), nn.Linear(4 * d, d))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """x and the result: (b, T, d)."""
+        normed = self.before_attention(x)
+        found = self.attention(normed)
+        if self.sees_the_future:  # causal attention on the reversed text
+            found = found + self.attention(normed.flip(1)).flip(1)
+        x = x + found
+        return x + self.layers(self.before_layers(x))
+
+
+class TinyLanguageModel(nn.Module):
+    """Scores for the next letter, at each place of a text of at most 64 letters."""
+
+    def __init__(self, sees_the_future: bool = False, d: int = 64) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(len(letters), d)
+        self.position = nn.Embedding(64, d)
+        blocks = [Block(d, sees_the_future) for _ in range(2)]
+        self.blocks = nn.Sequential(*blocks)
+        self.scores = nn.Linear(d, len(letters))
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """tokens (b, T) -> scores (b, T, number of letters)."""
+        x = self.embedding(tokens) + self.position.weight[: tokens.shape[1]]
+        return self.scores(self.blocks(x))
+
+
+def train(model: nn.Module, steps: int = 300) -> None:
+    """Train on pieces of the text, each place to say the letter after it."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    for step in range(steps + 1):
+        starts = torch.randint(len(letter_tokens) - 64, (16,)).tolist()
+        pieces = torch.stack([letter_tokens[start : start + 65] for start in starts])
+        scores = model(pieces[:, :-1])  # (16, 64, number of letters)
+        loss = F.cross_entropy(scores.flatten(0, 1), pieces[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 50 == 0:
+            print(f"step {step:3}: loss {loss:.3f}")
+
+
+@torch.no_grad()
+def write(model: nn.Module, begun: str, length: int = 120) -> str:
+    """Go on with a text, always with the letter of the highest score."""
+    tokens = [letters.index(letter) for letter in begun]
+    for _ in range(length):
+        scores = model(torch.tensor([tokens[-64:]]))[0, -1]
+        tokens.append(int(scores.argmax()))
+    return "".join(letters[token] for token in tokens)
+
+
+# %% [markdown]
+# Some 110,000 parameters, and ten seconds or so:
+
+
+# %% training="train_causal"
+def with_the_mask() -> str:
+    """Train the model as it should be, and let it write."""
+    torch.manual_seed(0)
+    model = TinyLanguageModel()
+    train(model)
+    return write(model, "Beautiful")
+
+
+show(with_the_mask)
+
+# %% [markdown]
+# It says the Zen by heart, or nearly: 856 letters are few for so many parameters. A large model does the same thing
+# with more text than it can keep.
+#
+# Now once more **without the mask**: each place sees the whole piece, the letter after it included.
+#
+# **Guess first**: will its loss be `"lower"`, `"higher"` or `"the same"`?
+
+# %%
+guess("loss_without_mask", ...)
+
+
+# %% training="train_without_mask"
+def without_the_mask() -> str:
+    """Train a model that sees the letters that it is to predict, and let it write."""
+    torch.manual_seed(0)
+    model = TinyLanguageModel(sees_the_future=True)
+    train(model)
+    return write(model, "Beautiful")
+
+
+show(without_the_mask)
+
+# %% [markdown]
+# Which model is better, and why does the loss lie? The second one learned to look at the next letter and copy it. Its
+# loss is a mark in an exam with the answers on the table. When it writes, there is no next letter to look at yet.
+#
+# **In real models.** GPT-2 small is this: 12 such blocks of width 768 with 12 heads of 64, a context of 1024 tokens and
+# pieces of words instead of letters: 124 million parameters. Scores are a $T \times T$ matrix in each head, so a text
+# twice as long is four times the work.
 
 # %% [markdown] written="why_heads" points=3
 # **In your own words** (a few sentences, read by a person): what can several heads of width `d_out / h` do that one

@@ -8,7 +8,7 @@ def causal_mask(num_tokens: int) -> torch.Tensor:
     """Say for every query which keys are hidden from it: those that come after it.
 
     Returns a bool tensor of shape (T, T), T being num_tokens: row i is query i,
-    column j is key j, True means hidden.
+    column j is key j, True means hidden. For example 3 -> (3, 3).
     """
     return torch.triu(torch.ones(num_tokens, num_tokens, dtype=torch.bool), diagonal=1)
 
@@ -19,6 +19,7 @@ def renormalized_causal_weights(weights: torch.Tensor) -> torch.Tensor:
     Remove the future, then let each row sum to 1 again.
     weights: (T, T), above zero, each row summing to 1.
     Returns (T, T), zero above the diagonal, each row summing to 1.
+    For example (6, 6) -> (6, 6).
     """
     kept = torch.tril(weights)  # (T, T)
     return kept / kept.sum(dim=-1, keepdim=True)  # (T, T) / (T, 1)
@@ -29,6 +30,7 @@ def masked_scores(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
     The scores passed in are left as they are. scores: (..., T, T), mask: a bool
     tensor (T, T), True where hidden, not always the causal one. Returns (..., T, T).
+    For example scores (2, 6, 6), mask (6, 6) -> (2, 6, 6).
     """
     return scores.masked_fill(mask, float("-inf"))  # the mask broadcasts over the leading dimensions
 
@@ -39,10 +41,19 @@ def causal_softmax(scores: torch.Tensor, d_k: int) -> torch.Tensor:
     Hide the future, divide by the square root of d_k, then take the softmax.
     scores: (..., T, T), d_k: the width of a key.
     Returns weights (..., T, T), zero above the diagonal, whose rows sum to 1.
+    For example (2, 6, 6) -> (2, 6, 6).
     """
     num_tokens = scores.shape[-1]
     mask = torch.ones(num_tokens, num_tokens, dtype=torch.bool, device=scores.device).triu(diagonal=1)  # (T, T)
     return torch.softmax(scores.masked_fill(mask, float("-inf")) / d_k**0.5, dim=-1)
+
+
+def hunt_causal_softmax() -> torch.Tensor:
+    """Return an input on which the wrong causal_softmax differs from the right one.
+
+    It is scores, (T, T), float32, with at most twelve numbers; d_k is 4.
+    """
+    return torch.full((2, 2), -20000.0)  # below -10000, which is not minus infinity
 
 
 def attention_dropout(
@@ -53,7 +64,8 @@ def attention_dropout(
     """Drop each weight with probability p and divide the kept ones by 1 - p.
 
     Outside of training, change nothing. weights: any shape, p: at least 0 and below 1.
-    Returns the shape of weights. Each weight is drawn on its own, anew in each call.
+    Each weight is drawn on its own, anew in each call.
+    Returns the shape of weights, for example (2, 6, 6) -> (2, 6, 6).
     """
     if not training:
         return weights
@@ -69,6 +81,7 @@ def causal_head(
     """Causal scaled dot-product attention of one head, without the library's attention.
 
     queries, keys, values: (b, T, head_dim) each. Returns (b, T, head_dim).
+    For example (2, 6, 4) three times -> (2, 6, 4).
     """
     num_tokens, head_dim = queries.shape[-2:]
     scores = queries @ keys.transpose(-2, -1)  # (b, T, head_dim) @ (b, head_dim, T) -> (b, T, T)

@@ -16,6 +16,7 @@ def stacked_heads_attention(
     stores them, one matrix a head: (h, d_k, d_in), (h, d_k, d_in), (h, d_v, d_in).
     Returns the heads' context vectors (h, T, d_v). The library's attention is not
     allowed here.
+    For example (6, 16), (3, 24, 16), (3, 24, 16), (3, 28, 16) -> (3, 6, 28).
     """
     queries = inputs @ W_query.transpose(1, 2)  # (T, d_in) @ (h, d_in, d_k) -> (h, T, d_k)
     keys = inputs @ W_key.transpose(1, 2)  # (h, T, d_k)
@@ -30,6 +31,7 @@ def split_heads(x: torch.Tensor, num_heads: int) -> torch.Tensor:
 
     Every head gets its own sequence of pieces. x: (b, T, d).
     Returns (b, num_heads, T, d / num_heads): head 0 has the first piece of every token.
+    For example x (2, 5, 6), 3 heads -> (2, 3, 5, 2).
     Raises ValueError where d is not divisible by num_heads.
     """
     b, num_tokens, d = x.shape
@@ -44,6 +46,7 @@ def multi_head_scores(queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor
 
     queries, keys: (b, h, T, hd).
     Returns (b, h, T, T): row i of a head holds query i's scores.
+    For example (2, 3, 5, 4) twice -> (2, 3, 5, 5).
     """
     return queries @ keys.transpose(-2, -1)  # (b, h, T, hd) @ (b, h, hd, T) -> (b, h, T, T)
 
@@ -53,9 +56,18 @@ def merge_heads(x: torch.Tensor) -> torch.Tensor:
 
     x: (b, h, T, hd).
     Returns (b, T, h * hd): head 0's numbers come first in every token.
+    For example (2, 3, 5, 4) -> (2, 5, 12).
     """
     b, num_heads, num_tokens, head_dim = x.shape
     return x.transpose(1, 2).reshape(b, num_tokens, num_heads * head_dim)  # by way of (b, T, h, hd)
+
+
+def hunt_merge_heads() -> torch.Tensor:
+    """Return an input on which the wrong merge_heads differs from the right one.
+
+    It is x, (b, h, T, hd), float32, with at most twelve numbers.
+    """
+    return torch.arange(8.0).reshape(1, 2, 2, 2)  # two heads and two tokens: what is not swapped back shows
 
 
 class MultiHeadAttention(nn.Module):
@@ -205,6 +217,17 @@ class EfficientMultiHeadAttention(nn.Module):
         context = (weights @ inputs).transpose(1, 2)  # (b, T, h, hd)
         merged: torch.Tensor = self.out_proj(context.flatten(2))  # (b, T, d_out)
         return merged
+
+
+def count_parameters(module: nn.Module) -> int:
+    """Count the numbers that a module can learn.
+
+    module: any nn.Module, with modules inside it to any depth.
+    Returns an int: nn.Linear(3, 2) gives 8, for its weight (2, 3) and its bias (2,).
+    A parameter that is there under two names counts once. Parameters that do not
+    require gradients do not count, nor do buffers.
+    """
+    return sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
 
 
 # Model answers to the written questions.

@@ -5,6 +5,8 @@
 
 from typing import Any
 
+import torch
+
 from autograder.marking.telling_cases import Large, Mask, Shape, Weights
 
 
@@ -29,6 +31,7 @@ FUNCTIONS: dict[str, list[tuple[Any, ...]]] = {
     "encode": [
         (_SENTENCE, {"To": 0, "be": 1, "is": 2, "not": 3, "or": 4, "question": 5, "that": 6, "the": 7, "to": 8})
     ],
+    "embed": [(torch.tensor([2, 0, 3, 3, 1]), _s(4, 6)), (torch.tensor([2, 0, 3, 1]), _s(4, 4))],
     "project_qkv": [(_s(5, 3), _s(3, 4), _s(3, 4), _s(3, 2)), (_s(5, 3), _s(3, 3), _s(3, 3), _s(3, 3))],
     "linear_projection": [(_s(2, 5, 4), _s(3, 4)), (_s(5, 4), _s(4, 4)), (_s(4), _s(3, 4))],
     "attention_scores": [(_s(2, 5, 4), _s(2, 7, 4)), (_s(5, 4), _s(7, 4)), (_s(4, 4), _s(4, 4))],

@@ -434,3 +434,37 @@ class ScaledByDimension1(nn.Module):
         scores = (queries @ keys.mT).masked_fill(self.mask[:T, :T], -torch.inf)
         weights = self.dropout(torch.softmax(scores / keys.size(1) ** 0.5, dim=-1))
         return self.out_proj((weights @ values).transpose(1, 2).flatten(2))
+
+
+# count_parameters
+
+
+@rewritten("frozen_counted")
+def _(module):
+    total = 0
+    for _, parameter in module.named_parameters():
+        total += parameter.nelement()
+    return total
+
+
+@rewritten("state_dict_counted")
+def _(module):
+    return sum(map(torch.numel, module.state_dict().values()))
+
+
+@unlisted("count_parameters", "frozen_counted", "shared_counted_twice")
+def _(module):
+    """Frozen parameters count, and shared ones twice."""
+    return sum(one.numel() for part in module.modules() for one in part._parameters.values())
+
+
+@unlisted("count_parameters")
+def _(module):
+    """One too many."""
+    return 1 + sum(one.numel() for one in module.parameters() if one.requires_grad)
+
+
+@right("count_parameters")
+def _(module):
+    different = {id(one): one for part in module.modules() for one in part._parameters.values() if one is not None}
+    return sum(one.numel() * one.requires_grad for one in different.values())

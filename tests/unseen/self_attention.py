@@ -65,6 +65,39 @@ def _(sentence, vocab):
     return tokens
 
 
+# embed
+
+
+@rewritten("table_detached")
+def _(tokens, table):
+    layer = nn.Embedding.from_pretrained(table)
+    return layer(tokens)
+
+
+@rewritten("one_hot_transposed")
+def _(tokens, table):
+    chosen = torch.zeros(len(tokens), len(table), dtype=table.dtype, device=table.device)
+    chosen[torch.arange(len(tokens)), tokens] = 1
+    return chosen.mT @ table
+
+
+@unlisted("embed")
+def _(tokens, table):
+    """The rows are scaled, and the table is detached."""
+    return F.embedding(tokens, table.data) * table.size(1) ** 0.5
+
+
+@unlisted("embed")
+def _(tokens, table):
+    """Every other number of a row has its sign changed."""
+    return table[tokens] * (1 - 2 * (torch.arange(table.size(1)).to(tokens) % 2)).to(table)
+
+
+@right("embed")
+def _(tokens, table):
+    return torch.einsum("tv,vd->td", F.one_hot(tokens, table.size(0)).to(table), table)
+
+
 # project_qkv and linear_projection
 
 
@@ -407,3 +440,52 @@ class _Functional(nn.Module):
     def forward(self, x):
         batch = [layer(x)[None, None] for layer in (self.W_query, self.W_key, self.W_value)]
         return F.scaled_dot_product_attention(*batch)[0, 0]
+
+
+# copy_weights
+
+
+@rewritten("storage_shared")
+def _(v1, v2):
+    for name in ("W_query", "W_key", "W_value"):
+        layer = getattr(v2, name)
+        layer.weight = nn.Parameter(getattr(v1, name).T)
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)
+
+
+@rewritten("copied_without_transposing")
+def _(v1, v2):
+    with torch.no_grad():
+        for name, matrix in v1.named_parameters():
+            getattr(v2, name).weight.copy_(matrix)
+            if getattr(v2, name).bias is not None:
+                getattr(v2, name).bias.fill_(0)
+
+
+@both("value_matrix_forgotten", "storage_shared")
+def _(v1, v2):
+    """Two mistakes: W_value stays as it was, and the others share memory with v1."""
+    for layer, matrix in ((v2.W_query, v1.W_query), (v2.W_key, v1.W_key)):
+        layer.weight.data = matrix.data.T
+        if layer.bias is not None:
+            layer.bias.data.zero_()
+
+
+@unlisted("copy_weights")
+def _(v1, v2):
+    """The weights of the queries get the other sign."""
+    with torch.no_grad():
+        for layer, matrix in ((v2.W_query, -v1.W_query), (v2.W_key, v1.W_key), (v2.W_value, v1.W_value)):
+            layer.weight.copy_(matrix.T)
+            if layer.bias is not None:
+                layer.bias.zero_()
+
+
+@right("copy_weights")
+def _(v1, v2):
+    for name, matrix in v1.state_dict().items():
+        state = {"weight": matrix.T}
+        if v2.get_submodule(name).bias is not None:
+            state["bias"] = torch.zeros(matrix.shape[1], dtype=matrix.dtype)
+        v2.get_submodule(name).load_state_dict(state)

@@ -11,6 +11,13 @@ LIFE_IS_SHORT_CONTEXT = [
     -0.1628, -2.0184, 0.3838, -2.1188, -0.8136, -1.5694, 0.7934,
     -0.2911, -1.3640, -0.2366, -0.9564, -0.5265, 0.0624, 1.7084,
 ]  # fmt: skip
+# The tokens of "Life is short, eat dessert first".
+LIFE_IS_SHORT = [0, 4, 5, 2, 1, 3]
+# The embeddings of its first word, "Life", token 0: what `nn.Embedding(6, 16)` draws under seed 123.
+LIFE = [
+    0.3374, -0.1778, -0.3035, -0.5880, 0.3486, 0.6603, -0.2196, -0.3792,
+    0.7671, -1.1925, 0.6984, -1.4097, 0.1794, 1.8951, 0.4954, 0.2692,
+]  # fmt: skip
 # The six words' context vectors under the weights that each seed draws.
 SEED_123_CONTEXT = [
     [0.2996, 0.8053], [0.3061, 0.8210], [0.3058, 0.8203], [0.2948, 0.7939], [0.2927, 0.7891], [0.2990, 0.8040],
@@ -32,10 +39,14 @@ def projections() -> tuple[torch.Tensor, ...]:
     return tuple((SIX_WORDS.double() @ W.double()).float() for W in seed_123_weights())  # (6, 3) @ (3, 2) -> (6, 2)
 
 
+def embedding_table() -> torch.Tensor:
+    """The table of the worked example with 16 numbers for each of six words."""
+    return torch.randn(6, 16, generator=torch.Generator().manual_seed(123))
+
+
 def life_is_short() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The query of the second word, and all keys and values, of the worked example with d_k = 24 and d_v = 28."""
-    embeddings = torch.randn(6, 16, generator=torch.Generator().manual_seed(123)).double()
-    inputs = embeddings[[0, 4, 5, 2, 1, 3]]
+    inputs = embedding_table().double()[LIFE_IS_SHORT]
     generator = torch.Generator().manual_seed(123)
     W_query, W_key, W_value = (torch.rand(width, 16, generator=generator).double() for width in (24, 24, 28))
     projected = inputs[1] @ W_query.T, inputs @ W_key.T, inputs @ W_value.T

@@ -94,3 +94,9 @@ class EfficientInOtherNames(nn.Module):
         attn = (q @ k.mT).masked_fill(self.later[: k.size(2), : k.size(2)], -torch.inf)
         attn = self.drop(torch.softmax(attn / k.size(-1) ** 0.5, -1))
         return self.out_proj((attn @ v).transpose(1, 2).flatten(2))
+
+
+@right_answer("count_parameters")
+def counted_in_other_names(model):
+    """other names for all arguments"""
+    return sum(map(torch.Tensor.numel, filter(lambda one: one.requires_grad, model.parameters())))

@@ -18,6 +18,12 @@ def encoded_in_other_names(text, numbers):
     return torch.tensor([numbers[token] for token in text.replace(",", "").split()])
 
 
+@right_answer("embed")
+def embedded_in_other_names(numbers, rows):
+    """other names for all arguments"""
+    return rows[numbers, :]
+
+
 @right_answer("project_qkv")
 def projected_in_other_names(x, wq, wk, wv):
     """other names for all arguments"""
@@ -91,3 +97,12 @@ class LayersInOtherNames(nn.Module):
     def forward(self, tokens):
         q, k, v = self.W_query(tokens), self.W_key(tokens), self.W_value(tokens)
         return torch.softmax(q @ k.mT / k.size(-1) ** 0.5, -1) @ v
+
+
+@right_answer("copy_weights")
+def copied_in_other_names(source, target):
+    """other names for all arguments"""
+    with torch.no_grad():
+        for name, own in target.named_parameters():
+            layer, _, part = name.partition(".")
+            own.copy_(source.get_parameter(layer).mT if part == "weight" else torch.zeros_like(own))

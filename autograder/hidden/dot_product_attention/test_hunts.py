@@ -1,0 +1,17 @@
+"""The hidden graders of the unit's hunts."""
+
+from autograder.graders import contracts
+from autograder.graders.hunts import Hunt, hunt
+
+
+@contracts.exercise("hunt_softmax", forbids=())
+class TestHuntSoftmax(contracts.Graders):
+    test_they_differ = hunt(
+        "On your input the wrong `softmax` gives something else than the right one.",
+        Hunt(
+            "softmax",
+            ("scores: R T",),
+            hides=("R=1", "scores alike", "scores alike along R"),
+            mistake="maximum_of_everything",
+        ),
+    )

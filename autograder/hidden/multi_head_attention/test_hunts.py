@@ -1,0 +1,17 @@
+"""The hidden graders of the unit's hunts."""
+
+from autograder.graders import contracts
+from autograder.graders.hunts import Hunt, hunt
+
+
+@contracts.exercise("hunt_merge_heads", forbids=())
+class TestHuntMergeHeads(contracts.Graders):
+    test_they_differ = hunt(
+        "On your input the wrong `merge_heads` gives something else than the right one.",
+        Hunt(
+            "merge_heads",
+            ("x: b h T hd",),
+            hides=("T=1", "h=1", "x alike", "x alike turned h T"),
+            mistake="merged_without_swapping",
+        ),
+    )

@@ -1,0 +1,17 @@
+"""The hidden graders of the unit's hunts."""
+
+from autograder.graders import contracts
+from autograder.graders.hunts import Hunt, hunt
+
+
+@contracts.exercise("hunt_scaled_dot_product_attention", forbids=())
+class TestHuntScaledDotProductAttention(contracts.Graders):
+    test_they_differ = hunt(
+        "On your input the wrong `scaled_dot_product_attention` gives something else than the right one.",
+        Hunt(
+            "scaled_dot_product_attention",
+            ("queries: Tq d_k", "keys: Tk d_k", "values: Tk d_v"),
+            hides=("d_k=d_v", "Tk=1", "keys alike along Tk", "values alike along Tk"),
+            mistake="attention_scaled_by_d_v",
+        ),
+    )
