@@ -58,6 +58,11 @@ class Case:
         """Whether it only ends its process, or takes time, memory or the like, of which all have as much."""
         return self.family in _USE_UP
 
+    @property
+    def hangs(self) -> bool:
+        """Whether a time limit has to end it."""
+        return "timeout" in self.must.exercises.values()
+
     def hand_in(self, path: Path, fill_in: Callable[[str], bytes]) -> None:
         """Puts the submission at a path. fill_in: makes a notebook with this text in the target's cell."""
         content = fill_in(self.code) if self.file is None else self.file(fill_in(RIGHT), path)

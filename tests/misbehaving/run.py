@@ -1,7 +1,8 @@
 """Marks every misbehaving submission at one level, and honest ones between: `python -m tests.misbehaving.run`.
 
-An honest one comes at the end, and after each that meets the operating system where that is asked for. After any other
-the next cases are as good: they are right but for one exercise, and have to get their marks.
+What hangs comes last, with less time. An honest one comes at the end of either, and after each that meets the operating
+system where that is asked for. After any other the next cases are as good: they are right but for one exercise, and
+have to get their marks.
 
 LEVEL FOLDER end|each [NAME ...]     one JSON object a case in FOLDER/results.jsonl; NAMEs pick cases
 """
@@ -11,6 +12,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from autograder.course.cells import filled_in
 from autograder.course.settings import Isolation, Settings, load
 from tests import CHECK
 
-from .case import TARGET, UNIT, cases
+from .case import TARGET, UNIT, Case, cases
 from .instructor import Instructor
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -77,10 +79,11 @@ def safetensors_of(listed, body=b""):
 '''
 
 
-def settings(level: str) -> Settings:
-    """The usual ones at this level, with the least time that there is, so that a hundred hangs do not take an hour."""
-    usual = load()
-    limits = msgspec.structs.replace(usual.limits, cell_cpu_seconds=1, call_cpu_seconds=1, wall_factor=4)
+def settings(level: str, *, for_hangs: bool = False) -> Settings:
+    """The usual ones at this level; for what hangs with the least time that there is, or it would take an hour."""
+    limits = load().limits
+    if for_hangs:
+        limits = msgspec.structs.replace(limits, cell_cpu_seconds=1, call_cpu_seconds=1, wall_factor=4)
     return Settings(Isolation(level), limits, check=CHECK)  # type: ignore[arg-type]
 
 
@@ -93,24 +96,34 @@ def notebook(names: dict[str, object], code: str) -> bytes:
 def main() -> int:
     """Writes the results; returns the exit code."""
     level, folder, honest_after, *picked = sys.argv[1:]
-    submitted = Path(folder) / "submitted"
-    submitted.mkdir()
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what is left behind comes to this process
-    instructor = Instructor(Path(folder))
-    with Marker("cpu", settings(level)) as marker, (Path(folder) / "results.jsonl").open("w") as results:
+    tried = [case for case in cases() if not picked or case.name in picked]
+    with (Path(folder) / "results.jsonl").open("w") as results:
+        for hang in (False, True):
+            of_these = [case for case in tried if case.hangs is hang]
+            for result in _results(of_these, settings(level, for_hangs=hang), Path(folder) / str(hang), honest_after):
+                results.write(json.dumps(result) + "\n")
+                results.flush()
+    return 0
+
+
+def _results(tried: list[Case], settings: Settings, folder: Path, honest_after: str) -> Iterator[dict[str, Any]]:
+    if not tried:
+        return
+    submitted = folder / "submitted"
+    submitted.mkdir(parents=True)
+    instructor = Instructor(folder)
+    honest = filled_in(UNIT, {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()})
+    with Marker("cpu", settings) as marker:
         names = instructor.names(marker.pid)
-        honest = filled_in(UNIT, {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()})
         marker.mark("wrong.ipynb", notebook(names, "def context_vector(weights, inputs): return inputs"), UNIT)
         instructor.settle()
-        tried = [case for case in cases() if not picked or case.name in picked]
         for case in tried:
             path = submitted / f"{case.name}.ipynb"
             case.hand_in(path, lambda code: notebook(names, code))
             has_one = case is tried[-1] or (honest_after == "each" and not case.speaks_alone)
-            results.write(json.dumps(_result(path, instructor, marker, honest if has_one else None)) + "\n")
-            results.flush()
+            yield _result(path, instructor, marker, honest if has_one else None)
     instructor.close()
-    return 0
 
 
 def _result(path: Path, instructor: Instructor, marker: Marker, honest: bytes | None) -> dict[str, Any]:
