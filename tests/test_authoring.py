@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder.catalogue.strict_yaml import read_yaml
 from tests import REPOSITORY, forked_command
 
 UNIT = "normalisation"
@@ -98,6 +99,35 @@ def test_a_grader_that_its_own_solution_does_not_pass_is_refused(course, autogra
     assert not (course / "source").exists()
 
 
+def test_a_solution_that_calls_what_its_graders_forbid_is_refused(course, autograder):
+    solutions = course / "solutions" / f"{UNIT}.py"
+    text = solutions.read_text().replace(
+        "self.linear(normalised)", "self.linear(normalised) + 0 * F.scaled_dot_product_attention(x, x, x)"
+    )
+    with changed(solutions, f"import torch.nn.functional as F\n{text}"):
+        said = autograder("build", code=2)
+    assert said.startswith(f"solutions/{UNIT}.py: `ResidualBlock` calls library attention, which its graders forbid: ")
+    assert not (course / "source").exists()
+
+
+KILLED = """
+
+@right_answer("layer_norm")
+def ended_from_outside(x, eps=1e-5):
+    \"\"\"What the system does to a process where memory runs out\"\"\"
+    import os, signal
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_build_ends_where_one_of_its_processes_is_killed(course, autograder):
+    answers = course / "autograder" / "right_answers" / UNIT / "layer_norm.py"
+    with changed(answers, answers.read_text() + KILLED):
+        said = autograder("build", code=2)
+    assert said.startswith(f"{UNIT}: a process that worked on it was ended from outside, perhaps because memory ran")
+    assert not (course / "source").exists()
+
+
 @pytest.fixture(scope="module")
 def begun(course, autograder):
     """A unit with a function and a class to write, both only begun; its files."""
@@ -134,6 +164,29 @@ def test_what_cannot_be_written_whole_changes_nothing(course, autograder, begun)
     assert said == f"{course}/autograder/hidden/third cannot be written: File exists. Nothing was changed.\n"
     assert [path.name for path in course.rglob("*third*")] == ["third"]
     (course / "autograder" / "hidden" / "third").unlink()
+
+
+@pytest.mark.parametrize(
+    ("before", "line"),
+    [
+        ('hints:\n    older: ["a", "b", "c"]\n', 3),
+        ('guesses: {}\nhints:  # of each\n  # three\n  older: ["a", "b", "c"]\n', 5),
+        ("guesses: {}\n", 5),
+    ],
+)
+def test_in_a_unit_with_hints_those_of_a_new_exercise_are_to_write(course, autograder, before, line):
+    lesson = course / "exercises" / "hinted.yaml"
+    lesson.write_text(before)
+    try:
+        assert f"exercises/{lesson.name}" in autograder("new-exercise", "hinted", "newer").splitlines()
+        held = read_yaml(lesson)["hints"]
+        assert set(held) == {"newer", *(["older"] if "older" in before else [])}
+        assert len(held["newer"]) == 3
+        left = autograder("build", "hinted", code=2)
+        assert f"exercises/{lesson.name}, line {line}: a question that leads there\n" in left
+    finally:
+        for path in course.rglob("*hinted*"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def test_build_says_what_is_left_to_write(course, autograder, begun):
@@ -181,3 +234,7 @@ def test_a_unit_is_written_to_its_end_and_a_dropped_one_leaves_nothing(course, a
         if "all" in line
     ]
     assert [int(number) for number in figures[-1]] == [1, 1, 0, 1, 0, 1, 0]  # not the class's right answer
+    (course / "release" / "begun" / "stray.txt").touch()
+    assert autograder("matrix", "--write", code=2) == (
+        "release/begun/stray.txt is not built from anything: run `autograder build` first.\n"
+    )

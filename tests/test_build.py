@@ -5,8 +5,10 @@ import json
 import math
 import re
 import tomllib
+from functools import cache
 
 import msgspec
+import nbformat
 import pytest
 import torch
 from packaging.requirements import Requirement
@@ -19,9 +21,12 @@ from autograder.build.source_notebook import BuildError, source_notebook
 from autograder.build.up_to_date import is_up_to_date
 from autograder.course.settings import HandingIn, load
 from autograder.course.version import digest
+from autograder.gradebook.course_directory import nbgrader_api
+from autograder.graders.collected import collected
 from autograder.handout.data_file import data_of, read_data
-from autograder.handout.names import EXAMPLES, MISTAKES, STEPS, WRITTEN
-from autograder.handout.written_values import packed
+from autograder.handout.names import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN
+from autograder.handout.written_values import packed, shortened
+from autograder.marking import known_mistakes, public_examples
 from autograder.marking.right_steps import packed_numbers
 from tests import RELEASE, REPOSITORY, SOURCE
 
@@ -138,17 +143,18 @@ def test_running_a_source_notebook_is_no_edit():
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_release_holds_no_answer_no_mistake_and_no_grader(unit):
+    files = [EXAMPLES, MISTAKES, STEPS]
+    if (REPOSITORY / "exercises" / f"{unit}.yaml").is_file():
+        files.append(LESSON)
     assert {path.name for path in (RELEASE / unit).iterdir()} == {
         f"{unit}.ipynb",
         "attention_check.py",  # the same for every unit
-        EXAMPLES,
-        MISTAKES,
-        STEPS,
+        *files,
         "README.md",
         "requirements.txt",
     }
     assert (RELEASE / unit / "attention_check.py").read_text() == released_check.released_check()
-    data = "\n".join(json.dumps(read_data(RELEASE / unit / name)) for name in (EXAMPLES, MISTAKES, STEPS))
+    data = "\n".join(json.dumps(read_data(RELEASE / unit / name)) for name in files)
     data += (RELEASE / unit / "README.md").read_text()
     cells = json.loads((RELEASE / unit / f"{unit}.ipynb").read_text())["cells"]
     released = data + "\n".join(course.joined(cell["source"]) for cell in cells)
@@ -215,6 +221,58 @@ def test_the_points_of_written_questions_are_released(unit):
     solutions = (REPOSITORY / "solutions" / f"{unit}.py").read_text()
     assert released.keys() == written_answers(solutions).keys()
     assert all(points > 0 for points in released.values())
+
+
+@pytest.fixture(scope="module")
+def examples():
+    """By unit, what its graders ask, as it is written for the release."""
+    graders = collected()
+    return cache(
+        lambda unit: {name: public_examples.of_exercise(unit, list(its)) for name, its in graders[unit].items()}
+    )
+
+
+@pytest.mark.parametrize("unit", course.unit_names())
+def test_the_notebooks_and_the_examples_are_what_is_built_now(tmp_path, examples, unit):
+    """What else there is takes longer; it is tried in part below, and whole by `make search`."""
+    text, solutions = (REPOSITORY / kind / f"{unit}.py" for kind in ("exercises", "solutions"))
+    made, name = tmp_path / "source" / unit, f"{unit}.ipynb"
+    made.mkdir(parents=True)
+    nbformat.write(source_notebook(text, solutions, load(), with_hints=True), made / name)
+    assert (made / name).read_bytes() == (SOURCE / unit / name).read_bytes(), "run `autograder build`"
+    assert nbgrader_api(tmp_path).generate_assignment(unit, force=True, create=True)["success"]
+    assert (tmp_path / "release" / unit / name).read_bytes() == (RELEASE / unit / name).read_bytes()
+    built = {
+        exercise: {**of, "examples": [{**one, "steps": shortened(one["steps"])} for one in of["examples"]]}
+        for exercise, of in examples(unit).items()
+    }
+    released = read_data(RELEASE / unit / EXAMPLES)
+    del released[WRITTEN]
+    for exercise in course.unit(unit).exercises:
+        assert released[exercise.name].pop("points") == exercise.points
+    for place, held in (("built", built), ("present", released)):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / EXAMPLES).write_bytes(data_of(held))
+    assert is_up_to_date(*(tmp_path / place / EXAMPLES for place in ("built", "present"))), "run `autograder build`"
+
+
+SOON_BUILT = {
+    "causal_attention": ["attention_dropout", "causal_softmax"],
+    "multi_head_attention": ["merge_heads", "stacked_heads_attention"],
+    "self_attention": ["encode", "score_variance", "SelfAttention_v1"],
+}
+"""Exercises whose mistakes show their numbers in a second or two: with and without dropout, functions and a class."""
+
+
+@pytest.mark.parametrize("unit", SOON_BUILT)
+def test_the_numbers_of_mistakes_are_what_is_built_now(tmp_path, examples, unit):
+    released = read_data(RELEASE / unit / MISTAKES)
+    for exercise in SOON_BUILT[unit]:
+        built = {exercise: known_mistakes.of_exercise(unit, exercise, examples(unit)[exercise])}
+        for place, held in (("built", built), ("present", {exercise: released[exercise]})):
+            (tmp_path / place).mkdir(exist_ok=True)
+            (tmp_path / place / MISTAKES).write_bytes(data_of(held))
+        assert is_up_to_date(tmp_path / "built" / MISTAKES, tmp_path / "present" / MISTAKES), exercise
 
 
 def joined(monkeypatch, tmp_path, first, again):

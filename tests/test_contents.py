@@ -65,7 +65,7 @@ def test_a_file_that_cannot_be_read_has_one_note(tops):
     assert "The file is not a notebook" in page.select_one(".autograder-note").text
     assert not page.select("#toc tr, .nbgrader_cell")
     assert "No response." not in page.text
-    assert "0 of 19 points" in page.h1.text
+    assert "0 of 21 points" in page.h1.text
 
 
 def test_what_a_person_says_is_on_the_page_of_a_damaged_file_too():

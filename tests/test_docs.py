@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder import course
 from autograder.report import ExerciseStatus, SubmissionStatus
 from tests import REPOSITORY
 
@@ -54,3 +55,10 @@ def test_an_instructor_gets_by_the_page_from_a_clone_to_marks(tmp_path):
     assert "divided_by_d_k" in (tmp_path / "autumn" / "reports" / UNIT / "report.html").read_text()
     released = list((tmp_path / "autumn" / "exchange").rglob("feedback/*.html"))
     assert len(released) == 2
+
+
+def test_the_points_that_teachers_read_are_those_of_the_units():
+    rows = re.findall(r"^\| `(\w+)` \| \d+[^|]*\| (\d+) \|$", (REPOSITORY / "docs" / "teaching.md").read_text(), re.M)
+    assert {unit: float(points) for unit, points in rows} == {
+        unit: sum(course.points(unit).values()) for unit in course.unit_names()
+    }

@@ -115,7 +115,7 @@ def class_of_three(recorded, root):
             hand_in(root, student, notebook(**{"why_softmax": f"*It is {student}.*", **answer}))
         result = recorded.grade(root)
         assert [row.problem for row in result.rows] == ["", "", ""]
-        assert {row.report.score for row in result.rows} == {16.0}
+        assert {row.report.score for row in result.rows} == {18.0}
         return root
 
     return grade
@@ -278,7 +278,7 @@ def test_pages_of_attacks_are_made(recorded, root, cells):
     """A page of a size that a browser shows, from `grade` and in formgrader."""
     hand_in(root, "mallory", with_cells(*cells))
     (row,) = recorded.grade(root).rows
-    assert (row.problem, row.report.score) == ("", 16.0)
+    assert (row.problem, row.report.score) == ("", 18.0)
     begun = os.times()
     shown = in_formgrader(root, "mallory")
     used = os.times()

@@ -141,7 +141,8 @@ def test_it_takes_time_in_proportion(part):
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_the_release_holds_no_hidden_grader_no_answer_and_no_mistake(unit):
-    data = {EXAMPLES, MISTAKES, STEPS}
+    data = {path.name for path in (RELEASE / unit).glob("*.json.gz")}
+    assert {EXAMPLES, MISTAKES, STEPS} <= data
     files = [path for path in (RELEASE / unit).rglob("*") if path.is_file() and path.name not in data]
     released = "".join([*(path.read_text() for path in files), *(str(read_data(RELEASE / unit / one)) for one in data)])
     released = msgspec.json.encode(released).decode() + released

@@ -29,8 +29,8 @@ from . import forked_command
 UNIT = "dot_product_attention"
 GONE, CHANGED = "normalize_by_sum", "softmax"
 POINTS = {
-    "older": {"softmax": 8.0, "normalize_by_sum": None, "all": 18.0},
-    "now": {"softmax": 4.0, "normalize_by_sum": 2.0, "all": 16.0},
+    "older": {"softmax": 8.0, "normalize_by_sum": None, "all": 20.0},
+    "now": {"softmax": 4.0, "normalize_by_sum": 2.0, "all": 18.0},
 }
 """By version of the kit: what the two exercises that differ give, and all exercises together."""
 
@@ -84,7 +84,8 @@ def command(kit):
 
     def command(*arguments, expected=0):
         program = Path(sys.executable).with_name("autograder")
-        done = subprocess.run([program, *arguments], cwd=kit, capture_output=True, text=True)
+        own = {name: value for name, value in os.environ.items() if name != "AUTOGRADER_COURSE"}
+        done = subprocess.run([program, *arguments], cwd=kit, env=own, capture_output=True, text=True)
         assert done.returncode == expected, done.stdout + done.stderr
         assert "Traceback" not in done.stderr
         return " ".join((done.stdout + done.stderr).split())
@@ -160,10 +161,11 @@ def test_a_new_course_has_all_that_it_needs_and_takes_no_other_s_place(folders, 
 def test_a_course_folder_is_marked_by_what_it_was_given(folders, command):
     autumn = folders / "autumn"
     said = command("grade", UNIT, "--course", autumn, "--markers", "1")
-    assert "ada graded 18 / 18" in said
+    assert f"{UNIT}: 1 students, 23 points, 3 by hand" in said
+    assert "ada graded 20 / 20" in said
     assert "this version of the kit has another: marked are the exercises that the folder has, at its points." in said
     assert is_of(autumn, "older")
-    assert held(autumn)[1] == [18.0]
+    assert held(autumn)[1] == [20.0]
     report = json.loads((autumn / "autograded" / "ada" / UNIT / "report.json").read_text())
     assert GONE not in [exercise["name"] for exercise in report["exercises"]]
     shutil.rmtree(autumn / "autograded")
@@ -194,7 +196,12 @@ def test_a_course_folder_is_upgraded_before_anything_is_graded(folders, kit, com
         assert theirs.items() <= ours.items()
     assert (winter / "source" / UNIT / "data.txt").is_file()
     assert "has its units as this version of the kit has them" in command("upgrade-course", winter)
-    for place, reason in ((REPOSITORY, "is the course itself"), (winter / "no", "is not there")):
+    wrong = (
+        (REPOSITORY, "is the course itself"),
+        (winter / "no", "is not there"),
+        (winter / "source", "is no course folder"),
+    )
+    for place, reason in wrong:
         with pytest.raises(NotMade, match=reason):
             upgrade_course(place)
 

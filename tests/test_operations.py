@@ -12,8 +12,10 @@ from autograder.sandbox.inside.bench import Bench
 from autograder.sandbox.inside.observation import Observation
 from autograder.sandbox.inside.operations import (
     OPERATIONS,
+    Assemble,
     Build,
     Call,
+    CallWith,
     KindOf,
     LoadParameters,
     ManualSeed,
@@ -42,10 +44,18 @@ ASKED = [
     Train(0, False),
     Call(0, Arguments((torch.ones(2, 3, dtype=torch.float64),))),
     ProbeDevice("f", INPUTS),
+    Assemble({"W": (3, 4), "layer.weight": (2, 3), "layer.bias": (2,)}, {"mask": (3, 3)}, ("W",), {"tied": "W"}),
+    CallWith("frozen", Arguments((2,)), None, (1,)),
+    Call(1, INPUTS),
+    ProbeDevice(1, INPUTS),
     WatchRun("f", INPUTS),
     WatchRun("Linear", INPUTS, (3, 2), {"weight": torch.ones(2, 3), "bias": torch.zeros(2)}),
 ]
-NAMES = {"Linear": torch.nn.Linear, "f": lambda x: x.exp()}
+NAMES = {
+    "Linear": torch.nn.Linear,
+    "f": lambda x: x.exp(),
+    "frozen": lambda module, factor: factor * sum(not one.requires_grad for one in module.parameters()),
+}
 
 
 def far_away(service, operation):

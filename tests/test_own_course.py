@@ -186,7 +186,7 @@ def test_a_class_is_graded_by_both_ways(built, run):
         folder = built / "submitted" / student / UNIT
         folder.mkdir(parents=True)
         (folder / f"{UNIT}.ipynb").write_text(solved(built))
-    assert "InputNotAdded" in run("autograder", "grade", UNIT)
+    assert "InputNotAdded" in run("autograder", "grade", UNIT, "--markers", "1")
     page = (built / "feedback" / "ada" / UNIT / f"{UNIT}.html").read_text()
     assert "The input is not added to what the layer makes of it." in page
     marked = json.loads((built / "autograded" / "brook" / UNIT / "report.json").read_text())
@@ -197,6 +197,30 @@ def test_a_class_is_graded_by_both_ways(built, run):
     run("autograder", "report", UNIT)
     mistakes = json.loads((built / "reports" / UNIT / "report.json").read_text())["mistakes"]
     assert [(one["name"], one["students"]) for one in mistakes] == [("InputNotAdded", ["ada", "brook"])]
+
+
+def test_nbgrader_finds_the_engine_where_it_is_a_link_to_its_checkout(built):
+    """As `make` installs it: nbgrader looks in the course's folder first, which has an autograder/ of its own."""
+    folder = built / "submitted" / "chiara" / UNIT
+    folder.mkdir(parents=True)
+    (folder / f"{UNIT}.ipynb").write_text(solved(built))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "AUTOGRADER"))}
+    command = [Path(sys.executable).with_name("nbgrader"), "autograde", UNIT, "--student", "chiara", "--create"]
+    done = subprocess.run(command, cwd=built, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    report = json.loads((built / "autograded" / "chiara" / UNIT / "report.json").read_text())
+    assert (report["status"], report["isolation"], report["exercises"][0]["score"]) == ("graded", "A", 3.0)
+
+
+def test_nbgrader_goes_nowhere_without_the_courses_settings(built, tmp_path):
+    shutil.copyfile(built / "nbgrader_config.py", tmp_path / "nbgrader_config.py")
+    (tmp_path / "autograder").mkdir()
+    (tmp_path / "autograder" / "nbgrader_plugin.py").touch()
+    command = [Path(sys.executable).with_name("nbgrader"), "list"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "The autograder cannot be used:" in done.stderr
 
 
 def test_a_library_that_nobody_knows_is_refused(run, built):

@@ -1,4 +1,7 @@
-"""The released check on every answer that the kit knows: it names the mistake, or no mistake, never a wrong one."""
+"""The released check on the answers that the kit knows: it names the mistake, or no mistake, never a wrong one.
+
+Each run tries the part in `sampling`; `pytest --every` tries all, and the committed page has what came of that.
+"""
 
 import contextlib
 import importlib
@@ -22,15 +25,15 @@ from autograder.marking import finding, public_examples
 from autograder.marking.known_mistakes import MOST_SENTENCES
 from autograder.marking.telling_cases import telling_cases
 from autograder.proof.first_word import released_check, word
-from autograder.proof.matrix import entries
-from autograder.proof.page import part_of_the_check
 from autograder.sandbox.inside.tracing import Run
 from solutions.six_words import SIX_WORDS
 from tests import RELEASE, REPOSITORY
 
+from . import sampling
 from .graders import listed as listed_graders
 from .unseen import unseen
 
+PAGE = REPOSITORY / "docs" / "matrix.md"
 HEADER = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
 
 
@@ -71,12 +74,14 @@ def listed(unit, exercise):
     return {one.name for one in known if one.exercise == exercise and one.sentence in sentences}
 
 
+KNOWN = {unit: sampling.part(catalogue.misconceptions(unit).values()) for unit in course.unit_names()}
+"""The mistakes that are tried."""
 EXERCISES = [(unit, exercise.name) for unit in course.unit_names() for exercise in course.unit(unit).exercises]
 
 
 @pytest.mark.parametrize(("unit", "exercise"), EXERCISES)
 def test_every_listed_mistake_is_named(unit, exercise):
-    known = {name: one for name, one in catalogue.misconceptions(unit).items() if one.exercise == exercise}
+    known = {one.name: one for one in KNOWN[unit] if one.exercise == exercise}
     table = listed(unit, exercise)
     assert table
     for name, one in known.items():
@@ -100,11 +105,10 @@ def costs_nothing(unit, one):
 @pytest.mark.parametrize(("unit", "exercise"), EXERCISES)
 def test_what_the_check_is_silent_about_is_said_to_be_not_tried(unit, exercise):
     """Full points here are full points in the mark, but for what the check says that it does not try."""
-    known = [one for one in catalogue.misconceptions(unit).values() if one.exercise == exercise]
+    known = [one for one in KNOWN[unit] if one.exercise == exercise]
     silent = [one for one in known if said_of(unit, one).silent]
     not_tried = read_data(RELEASE / unit / EXAMPLES)[exercise]["not_tried"]
     assert [one.name for one in known if said_of(unit, one).full and not (not_tried or costs_nothing(unit, one))] == []
-    assert len(silent) <= 0.1 * len(known)
     assert [one.name for one in silent if one.kind in ("value", "mask")] == []
 
 
@@ -114,8 +118,9 @@ WITH_DROPOUT = [(unit, name) for unit, name in EXERCISES if f"{name}/test_dropou
 @pytest.mark.parametrize(("unit", "exercise"), WITH_DROPOUT)
 def test_dropout_is_not_blamed_for_what_is_wrong_without_it(unit, exercise):
     known = [one for one in catalogue.misconceptions(unit).values() if one.exercise == exercise]
-    others = [said_of(unit, one).printed for one in known if one.kind in ("value", "mask")]
-    assert any(of_dropout.WRONG_ALREADY in printed for printed in others)
+    plain = [one for one in known if one.kind in ("value", "mask")]
+    assert any(of_dropout.WRONG_ALREADY in said_of(unit, one).printed for one in plain)  # mostly one of the first
+    others = [said_of(unit, one).printed for one in KNOWN[unit] if one in plain]
     for printed in others:
         for line in printed.splitlines():
             assert line.strip() not in (of_dropout.ANOTHER_SHARE, of_dropout.NOT_RESCALED, of_dropout.CHANGED), printed
@@ -148,16 +153,18 @@ def test_of_dropout_the_check_says_what_is_so(kind):
     assert [one.problem for one in found.tried] == [said]
 
 
-@pytest.mark.parametrize("unit", course.unit_names())
-def test_nearly_every_mistake_meets_a_word(unit):
-    known = catalogue.misconceptions(unit).values()
-    assert sum(said_of(unit, one).silent for one in known) <= 0.03 * len(known)
-
-
-def test_the_page_shows_these_figures():
-    written = (REPOSITORY / "docs" / "matrix.md").read_text()
-    right = part_of_the_check([said_of(unit, entry) for unit, entry in entries()])
-    assert written.endswith(right), "run `autograder matrix --write`"
+def test_on_the_page_nearly_every_mistake_meets_a_word_and_no_right_answer_is_refused():
+    """The page is about what is there now: `test_matrix` sees to that."""
+    of_the_check = PAGE.read_text().partition("## The check that students get")[2]
+    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in of_the_check.splitlines() if row[-1:] == "|"]
+    by_name = {name: list(map(int, numbers)) for name, *numbers in rows if numbers[0].isdigit()}
+    exercises = {f"`{exercise}`" for _, exercise in EXERCISES}
+    units = {f"`{unit}`" for unit in course.unit_names()}
+    assert {*exercises, *units, "value", "mask"} <= by_name.keys()
+    for name, (mistakes, _, silent, _, refused) in by_name.items():
+        assert refused == 0, name
+        most = 0.1 if name in exercises else 0.03 if name in units else 0 if name in ("value", "mask") else 1
+        assert silent <= most * mistakes, name
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
@@ -220,8 +227,8 @@ def test_progress_counts_what_passes():
     assert "not defined yet" in lines["pairwise_scores"]
     assert "0 of" in lines["context_vector"]
     assert "passes" in lines["normalize_by_sum"]
-    # simple_self_attention stands on its own; three of six exercises are right.
-    assert "3 of 6 exercises pass" in printed
+    # simple_self_attention stands on its own, and the hunt waits for softmax; three of seven exercises are right.
+    assert "3 of 7 exercises pass" in printed
     assert "not marked yet: a person reads it" in printed
     assert f"of {sum(course.points(unit).values()):g} points" in printed
     assert "3 of these points are not given here: a person reads what you write in words." in printed
@@ -232,7 +239,7 @@ def test_the_notebook_goes_on_as_if_there_had_been_no_check():
     drawn = notebook.run("(torch.manual_seed(7), torch.rand(3))")[1][1]
     notebook.run("torch.manual_seed(7)")
     printed, _ = notebook.check()
-    assert "12 of 12 exercises pass: 31 of 34 points" in printed
+    assert "15 of 15 exercises pass: 36 of 39 points" in printed
     assert notebook.run("torch.rand(3)")[1].equal(drawn)
 
 

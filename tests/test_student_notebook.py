@@ -16,6 +16,8 @@ from nbgrader.utils import determine_grade
 from autograder import catalogue, course
 from autograder.build.single_file import single_file
 from autograder.course.cells import filled_in
+from autograder.handout.data_file import read_data
+from autograder.handout.names import LESSON
 from tests import RELEASE
 
 # A student has torch, numpy, matplotlib and Jupyter; what else is installed here is hidden from the kernel.
@@ -150,6 +152,46 @@ def test_a_notebook_that_stands_alone_says_what_to_do_and_one_that_carries_its_c
             for shown in (o for cell in one.values() for o in cell):
                 shown.pop("execution_count", None)
         assert carried == beside
+
+
+def test_guesses_and_hints_are_answered_with_a_page(run_all):
+    """As released a guess says what to do; a hint says one step more each time."""
+    unit, released = "dot_product_attention", []
+    for value in ("...", "4", "3"):
+        notebook = nbformat.read(RELEASE / unit / f"{unit}.ipynb", as_version=4)
+        (guess,) = (cell for cell in notebook.cells if cell.source.startswith('guess("most_alike"'))
+        guess.source, guess.id = guess.source.replace("...", value), "guess"
+        notebook.cells = [*(cell for cell in notebook.cells if cell.id in ("setup", "guess"))]
+        for number in range(2):
+            notebook.cells.append(nbformat.v4.new_code_cell('hint("softmax")', id=f"hint-{number}"))
+        released.append(nbformat.writes(notebook).encode())
+    told = read_data(RELEASE / unit / LESSON)
+    because, hints = told["guesses"]["most_alike"]["because"], told["hints"]["softmax"]
+    said = [
+        {name: html.unescape(said_in(cell)) for name, cell in outputs.items() if name != "setup"}
+        for outputs in run_all(unit, *released)
+    ]
+    open_, right, wrong = (one["guess"] for one in said)
+    assert "Put your guess in place of ..., and run this cell." in open_
+    assert because not in open_
+    assert "Yes." in right
+    assert because in right
+    assert "Not quite." in wrong
+    shown = [one[f"hint-{number}"] for one in said for number in range(2)]
+    assert [sum(without_marks(hint) in page for hint in hints) for page in shown] == [1, 2, 3, 3, 3, 3]
+    assert ["There are no more." in page for page in shown] == [False] * 3 + [True] * 3
+
+
+def said_in(outputs):
+    """The page of an output that is no result; it says the same in plain text."""
+    (display,) = outputs
+    assert display.output_type == "display_data"
+    assert "<" not in display.data["text/plain"]
+    return re.sub(r"<style>.*?</style>|<[^>]+>", "", display.data["text/html"], flags=re.S)
+
+
+def without_marks(text):
+    return text.replace("`", "")
 
 
 def test_the_check_says_what_differs(worked_through):

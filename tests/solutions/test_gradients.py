@@ -36,6 +36,12 @@ def test_of_functions(function):
     assert torch.autograd.gradcheck(function, inputs)
 
 
+def test_of_embeddings():
+    table = torch.randn(4, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
+    tokens = torch.tensor([2, 0, 2, 3])
+    assert torch.autograd.gradcheck(lambda one: unit2.embed(tokens, one), [table])
+
+
 @pytest.mark.parametrize("d_k", [1, 3])
 @pytest.mark.parametrize("function", [unit2.scaled_softmax, unit3.causal_softmax])
 def test_of_scaled_weights(function, d_k):

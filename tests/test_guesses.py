@@ -1,0 +1,172 @@
+"""What the notebooks answer to a guess is true: each answer is worked out by the solutions."""
+
+import codecs
+import contextlib
+import io
+from collections.abc import Callable
+from typing import Any
+
+import nbformat
+import pytest
+import torch
+import yaml
+from torch import nn
+
+from autograder import course
+from solutions import causal_attention as unit_3
+from solutions import dot_product_attention as unit_1
+from solutions import multi_head_attention as unit_4
+from solutions import self_attention as unit_2
+from solutions.six_words import SIX_WORDS as X
+from tests import RELEASE, REPOSITORY
+
+
+def of_six_words() -> tuple[torch.Tensor, ...]:
+    """Queries, keys and values under the weights that seed 123 draws."""
+    torch.manual_seed(123)
+    return unit_2.project_qkv(X, *(torch.rand(3, 2) for _ in range(3)))
+
+
+def longer_query() -> float:
+    return (unit_1.dot_product_scores(2 * X[1], X) / unit_1.dot_product_scores(X[1], X)).mean().item()
+
+
+def most_alike() -> int:
+    return int((unit_1.pairwise_scores(X).argmax(-1) != torch.arange(6)).sum())
+
+
+def shuffled() -> str:
+    turned = unit_1.simple_self_attention(X.flip(0)).flip(0)
+    return "the same" if torch.allclose(turned, unit_1.simple_self_attention(X)) else "another"
+
+
+def symmetric() -> bool:
+    queries, keys, _ = of_six_words()
+    scores = unit_2.attention_scores(queries, keys)
+    return torch.allclose(scores[0, 1], scores[1, 0])
+
+
+def variance_of_a_score() -> int:
+    torch.manual_seed(0)
+    raw, _ = unit_2.score_variance(torch.randn(2000, 64), torch.randn(2000, 64))
+    return round(raw.item())
+
+
+def equal_keys() -> str:
+    values = torch.rand(5, 3)
+    context = unit_2.single_query_attention(torch.rand(4), torch.ones(5, 4), values)
+    return "the mean" if torch.allclose(context, values.mean(0)) else "another"
+
+
+def cells(unit: str, *names: str) -> dict[str, Any]:
+    """What these cells of the released notebook define, run with the solutions in the place of a student's answers."""
+    held = {"F": nn.functional, "nn": nn, "torch": torch, "codecs": codecs, "contextlib": contextlib, "io": io}
+    known: dict[str, Any] = {**held, **vars({"self_attention": unit_2, "multi_head_attention": unit_4}[unit])}
+    known["show"] = lambda make: None
+    given = {cell.id: cell.source for cell in nbformat.read(RELEASE / unit / f"{unit}.ipynb", as_version=4).cells}
+    with contextlib.redirect_stdout(io.StringIO()):
+        for name in names:
+            exec(given[name], known)
+    return known
+
+
+def reversing() -> str:
+    """What the weights are after the notebook's own training."""
+    trained = cells("self_attention", "reverse_six_digits")
+    with contextlib.redirect_stdout(io.StringIO()):
+        trained["reverse_six_digits"]()
+    weights = unit_2.scaled_dot_product_attention(trained["ask"], trained["offer"], torch.eye(6))
+    assert weights.amax(-1).min() > 0.9
+    return {(5, 4, 3, 2, 1, 0): "anti-diagonal"}.get(tuple(weights.argmax(-1).tolist()), "another")
+
+
+def kept_weight() -> float:
+    torch.manual_seed(0)
+    return unit_3.attention_dropout(torch.full((100,), 0.4), 0.2).max().item()
+
+
+def zero_score() -> bool:
+    weights = torch.softmax(torch.tensor([[0.5, 0.0]]), dim=-1)
+    return weights[0, 1].item() == 0
+
+
+def only_weight_dropped() -> list[float]:
+    _, _, values = of_six_words()
+    assert values[0].tolist() == pytest.approx([0.1855, 0.8812], abs=1e-4)
+    return (torch.zeros(1, 1) @ values[:1])[0].tolist()
+
+
+def twelve_heads() -> int:
+    return unit_3.MultiHeadAttentionWrapper(4, 64, 2, 0.0, 12)(torch.rand(1, 2, 4)).shape[-1]
+
+
+def equal_heads() -> bool:
+    weights = [torch.rand(4, 3).expand(2, 4, 3) for _ in range(3)]
+    first, second = unit_4.stacked_heads_attention(X, *weights)
+    return not torch.allclose(first, second)
+
+
+def weights_alone(width: int, num_heads: int) -> int:
+    module = unit_4.MultiHeadAttention(width, width, 8, 0.0, num_heads)
+    return sum(one.numel() for name, one in module.named_parameters() if "bias" not in name)
+
+
+def matrices() -> float:
+    module = unit_4.MultiHeadAttention(768, 768, 8, 0.0, 12)
+    assert unit_4.count_parameters(module) == 2360064
+    return (2360064 - 768) / 768**2
+
+
+def loss_without_mask() -> str:
+    """By the notebook's own model and training, a third as long: the loss on the whole text's beginning."""
+    known = cells("multi_head_attention", "zen", "tiny_language_model")
+    text = known["letter_tokens"][:65]
+    losses = []
+    for sees_the_future in (False, True):
+        torch.manual_seed(0)
+        model = known["TinyLanguageModel"](sees_the_future)
+        with contextlib.redirect_stdout(io.StringIO()):
+            known["train"](model, 100)
+        losses.append(nn.functional.cross_entropy(model(text[None, :-1])[0], text[1:]).item())
+    return "lower" if losses[1] < losses[0] - 0.2 else "another"
+
+
+TRUE: dict[str, Callable[[], Any]] = {
+    "longer_query": longer_query,
+    "negative_score": lambda: unit_1.normalize_by_sum(torch.tensor([2.0, -1.0]))[0].item(),
+    "equal_scores": lambda: unit_1.softmax(torch.full((6,), 1000.0))[0].item(),
+    "all_on_one": lambda: unit_1.context_vector(torch.tensor([0.0, 0, 0, 0, 1, 0]), X).tolist(),
+    "most_alike": most_alike,
+    "shuffled": shuffled,
+    "same_word_twice": lambda: len(unit_2.embed(torch.tensor([3, 3]), torch.rand(5, 2)).unique(dim=0)),
+    "symmetric": symmetric,
+    "variance_of_a_score": variance_of_a_score,
+    "equal_keys": equal_keys,
+    "reversing": reversing,
+    "hidden_places": lambda: int(unit_3.causal_mask(6).sum()),
+    "first_row": lambda: unit_3.renormalized_causal_weights(torch.rand(6, 6))[0, 0].item(),
+    "zero_score": zero_score,
+    "kept_weight": kept_weight,
+    "only_weight_dropped": only_weight_dropped,
+    "twelve_heads": twelve_heads,
+    "equal_heads": equal_heads,
+    "width_of_a_head": lambda: unit_4.split_heads(torch.rand(1, 2, 768), 12).shape[-1],
+    "twice_the_width": lambda: weights_alone(16, 4) / weights_alone(8, 2),
+    "matrices": matrices,
+    "loss_without_mask": loss_without_mask,
+}
+
+ANSWERS = {
+    name: guess["answer"]
+    for unit in course.unit_names()
+    for name, guess in yaml.safe_load((REPOSITORY / "exercises" / f"{unit}.yaml").read_text())["guesses"].items()
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_what_a_guess_is_answered_is_true(name):
+    worked_out, answer = TRUE[name](), ANSWERS[name]
+    if isinstance(answer, str | bool):
+        assert worked_out == answer
+    else:
+        assert worked_out == pytest.approx(answer, rel=0.005)
