@@ -1,0 +1,85 @@
+"""What only a GPU can suffer from a submission, and what must come of it: that exercise is lost, and nothing else."""
+
+from dataclasses import dataclass
+
+from autograder import course
+from autograder.report import ExerciseStatus, Report
+
+UNIT = "dot_product_attention"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One submission, right but for one exercise."""
+
+    name: str
+    tries: str
+    status: ExerciseStatus
+    """What becomes of the exercise."""
+    says: str
+    """What is in the sentences about it, so that it is told from a wrong answer; empty for anything."""
+    code: str
+    exercise: str = "context_vector"
+
+    def problem(self, report: Report, after: Report) -> str:
+        """What is not as it must be; empty where all is. after: the report on the honest notebook that came next."""
+        lost = {one.name: one for one in report.exercises if one.status != "passed"}
+        if set(lost) != {self.exercise}:
+            return f"lost: {', '.join(lost) or 'nothing'}"
+        one = lost[self.exercise]
+        said = " ".join([one.message or "", *(test.message or "" for test in one.tests)])
+        if one.status != self.status or self.says not in said:
+            return f"{one.status}: {said[:200]}"
+        full = course.unit(UNIT).max_score
+        return "" if after.score == full else f"the honest one after it got {after.score:g} of {full:g}"
+
+
+CASES = [
+    Case(
+        "out_of_memory",
+        "Asks for more memory than the GPU has.",
+        "error",
+        "out of memory",
+        """
+def context_vector(weights, inputs):
+    return torch.empty(1 << 40, device=weights.device)
+""",
+    ),
+    Case(
+        "keeps_all_memory",
+        "Takes the memory of the GPU piece by piece, and keeps it.",
+        "error",
+        "out of memory",
+        """
+kept = []
+
+def context_vector(weights, inputs):
+    while True:
+        kept.append(torch.empty(1 << 28, device=weights.device))
+""",
+    ),
+    Case(
+        "index_out_of_range",
+        "Stops the kernel by an index that is out of range, after which the device refuses all else.",
+        "error",
+        "",
+        """
+def context_vector(weights, inputs):
+    found = inputs[torch.full((6,), 10**6, device=inputs.device)]
+    torch.cuda.synchronize()
+    return found.sum(0)
+""",
+    ),
+    Case(
+        "endless_kernel",
+        "Keeps the device busy for ever.",
+        "timeout",
+        "",
+        """
+def context_vector(weights, inputs):
+    for _ in range(10**6):
+        torch.cuda._sleep(10**12)
+    torch.cuda.synchronize()
+""",
+    ),
+]
