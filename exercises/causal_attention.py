@@ -41,8 +41,12 @@ from attention_check import buggy, check, draw, guess, hint, show
 # | `x.tril()` | keeps the diagonal and what is below it, the rest becomes 0 | |
 # | `x.triu(diagonal=1)` | keeps what is above the diagonal, the rest becomes 0 | |
 # | `x.masked_fill(mask, number)` | the number wherever the mask is `True` | a `(T, T)` mask fits `(b, h, T, T)` |
+# | `mask.to(x.device)` | the same tensor where `x` is | a mask made on the CPU does not fit scores on a GPU |
 # | `torch.rand_like(x)` | numbers between 0 and 1, of the same shape, dtype and device | |
 # | `torch.cat([a, b], dim=-1)` | tensors side by side | `(b, T, 2)` twice is `(b, T, 4)` |
+# | `nn.Dropout(p)(x)` | drops in training, and leaves `x` as it is after `eval()` | the same shape |
+# | `self.register_buffer("name", x)` | a tensor that is not trained and moves with the module | `self.name` |
+# | `nn.ModuleList([a, b])` | modules in a list, whose parameters are found and trained | `for a in self.list:` |
 #
 # The six words again, each an embedding with three numbers, and their attention scores under weights that seed 789
 # draws: row $i$ holds the scores of query $i$ with every key, $d_k = 2$.
@@ -112,16 +116,7 @@ draw({"causal mask: 1 is hidden": lambda: causal_mask(6)}, words)
 # `weights` is `(T, T)`, each row a softmax. For the six words the second row, *journey*, becomes
 # `0.5517 0.4483 0 0 0 0`.
 
-# The weights to begin with are
-#
-# | | Your | journey | starts | with | one | step |
-# |---|---|---|---|---|---|---|
-# | **Your** | 0.1921 | 0.1646 | 0.1652 | 0.1550 | 0.1721 | 0.1510 |
-# | **journey** | 0.2041 | 0.1659 | 0.1662 | 0.1496 | 0.1665 | 0.1477 |
-# | **starts** | 0.2036 | 0.1659 | 0.1662 | 0.1498 | 0.1664 | 0.1480 |
-# | **with** | 0.1869 | 0.1667 | 0.1668 | 0.1571 | 0.1661 | 0.1564 |
-# | **one** | 0.1830 | 0.1669 | 0.1670 | 0.1588 | 0.1658 | 0.1585 |
-# | **step** | 0.1935 | 0.1663 | 0.1666 | 0.1542 | 0.1666 | 0.1529 |
+# The weights to begin with, a row for each query:
 
 # %% locked="weights"
 weights = torch.tensor(
@@ -225,8 +220,6 @@ draw(
 # a row stays as it was. Outside of training nothing is dropped and nothing is divided.
 #
 # `weights` may have any shape, $0 \le p < 1$. PyTorch's own dropout may be used here, and so may `torch.rand`.
-# The check below tries `training=False` alone, where nothing is left to chance: that it passes says nothing yet about
-# training. The hidden tests look at what is dropped there.
 
 # **Guess first**: $p = 0.2$, and a weight of 0.4 is kept. What is it afterwards?
 
@@ -332,8 +325,7 @@ show(lambda: MultiHeadAttentionWrapper(3, 2, 6, 0.0, num_heads=2)(X[None]))
 
 # %% [markdown]
 # **In real models.** GPT-2 small has a context of 1024 tokens and 12 heads of width 64 in each of its 12 layers, all of
-# them causal. The mask alone halves the useful work: of the $T^2$ scores nearly half are thrown away, and fast
-# implementations skip them.
+# them causal. Of the $T^2$ scores the mask throws nearly half away; fast implementations do not compute these.
 
 # %% [markdown]
 # ## How far you are

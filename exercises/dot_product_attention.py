@@ -40,8 +40,9 @@ from attention_check import buggy, check, draw, guess, hint, show
 #
 # A `(4, 1)` tensor fits a `(4, 6)` one: its single column serves all six. That is **broadcasting**.
 #
-# Our sentence is *"Your journey starts with one step"*, each word an embedding with three numbers. A row is a word:
-# `X` has shape `(T, d)` with `T = 6` tokens of width `d = 3`.
+# Our sentence is *"Your journey starts with one step"*. A model reads it in pieces, the **tokens**; here each word is
+# one. Each token is given as a vector, its **embedding**, here of three numbers. A row is a word: `X` has shape
+# `(T, d)` with `T = 6` tokens of width `d = 3`.
 
 # %% locked="six_words"
 words = ["Your", "journey", "starts", "with", "one", "step"]
@@ -126,8 +127,8 @@ guess("equal_scores", ...)
 # %% exercise="softmax" points=4
 
 # %% [markdown]
-# **A bug hunt.** Here is a `softmax` that somebody else wrote. You can call it, not read it. It was tried on large
-# scores, of which one row at a time came out right:
+# **A bug hunt.** Here is a `softmax` that somebody else wrote. You can call it, not read it. Tried on large
+# scores, one row at a time, it was right:
 
 # %%
 wrong = buggy("softmax")
@@ -135,8 +136,9 @@ wrong(torch.tensor([[1000.0, 1001.0, 1002.0]]))
 
 # %% [markdown]
 # Find a matrix that gives it away: `scores` of shape `(R, T)`, R rows of T scores each, with at most twelve numbers,
-# `float32` and finite, on which `wrong(scores)` and the right weights differ by more than 0.001 somewhere. Before you
-# try matrices, think of what is done to the scores before `exp`, and of the numbers that it could be done with.
+# `float32` and finite, on which `wrong(scores)` and the right weights differ by more than 0.001, be it in one row only.
+# Before you try matrices, think of what is done to the scores before `exp`, and of the numbers that it could be done
+# with.
 #
 # The check compares `wrong` with your own `softmax`, so write that first.
 
@@ -293,7 +295,7 @@ draw(
 
 # %% [markdown]
 # **In real models.** The embeddings of GPT-2 small have 768 numbers, not three, and it reads up to 1024 tokens. Scores
-# are a $T \times T$ matrix: twice the text is four times the work. What is missing here and comes next: real models
+# are a $T \times T$ matrix: twice the text has four times as many. What is missing here and comes next: real models
 # do not compare embeddings as they are, but ask, offer and give with three sets of trained weights.
 
 # %% [markdown] written="why_softmax" points=3

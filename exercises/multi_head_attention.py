@@ -85,8 +85,8 @@ X = torch.tensor(
 # is needed, though one is right too. With 3 heads, keys of width 24 and values of width 28, six tokens of width 16
 # become `(3, 6, 28)`.
 
-# **Guess first**: the two heads have the very same matrices. Do two heads then find more than one? Guess `"yes"` or
-# `"no"`.
+# **Guess first**: the two heads have the very same matrices. Do they then find more than one head would? Guess
+# `"yes"` or `"no"`.
 
 # %%
 guess("equal_heads", ...)
@@ -122,8 +122,9 @@ draw({"head 0": lambda: weights_of(0), "head 1": lambda: weights_of(1)}, words)
 # faster than several small ones.
 #
 # Below, each cell is a number, written *token.position*, and each colour is a head. On the left is what the projection
-# gives, `(T, d)`. In the middle every row is cut into its heads' pieces, `(T, h, hd)`. On the right each head has its
-# own sequence of tokens, `(h, T, hd)`: the dimensions of tokens and heads have changed places.
+# gives, `(T, d)`. In the middle every row is cut into its heads' pieces, `(T, h, hd)`, and the pieces of a token still
+# lie together. On the right each head has its own sequence of tokens, `(h, T, hd)`: the dimensions of tokens and heads
+# have changed places.
 
 
 # %% drawing=true
@@ -141,20 +142,21 @@ def draw_cells(ax: plt.Axes, left: float, top: float, rows: list[list[str]]) -> 
 labels = [[f"{token}.{position}" for position in range(6)] for token in range(3)]
 fig, ax = plt.subplots(figsize=(11, 3.4))
 draw_cells(ax, 0, 3, labels)
-draw_cells(ax, 8.5, 3, [row[:3] for row in labels])
-draw_cells(ax, 12, 3, [row[3:] for row in labels])
+for i, row in enumerate(labels):
+    draw_cells(ax, 10.7, 5.4 - 2.4 * i, [row[:3], row[3:]])
+    ax.text(10.5, 5.4 - 2.4 * i, f"token {i}", ha="right", va="center", fontsize=8)
 draw_cells(ax, 18, 5, [row[:3] for row in labels])
 draw_cells(ax, 18, 1, [row[3:] for row in labels])
 ax.text(3, 4.3, "(T, d) = (3, 6)", ha="center")
-ax.text(11.75, 4.3, "(T, h, hd) = (3, 2, 3)", ha="center")
+ax.text(12.2, 6.7, "(T, h, hd) = (3, 2, 3)", ha="center")
 ax.text(19.5, 6.3, "(h, T, hd) = (2, 3, 3)", ha="center")
-for start, end, name in [(6.2, 8.3, "cut"), (15.2, 17.8, "swap T and h")]:
+for start, end, name in [(6.2, 8.3, "cut"), (14.2, 16.8, "swap T and h")]:
     ax.annotate("", (end, 2.5), (start, 2.5), arrowprops={"arrowstyle": "->"})
     ax.text((start + end) / 2, 2.7, name, ha="center", fontsize=8)
 ax.text(17.8, 4.5, "head 0", ha="right", va="center", fontsize=8)
 ax.text(17.8, 0.5, "head 1", ha="right", va="center", fontsize=8)
 ax.set_xlim(-0.2, 21.2)
-ax.set_ylim(-1.3, 7)
+ax.set_ylim(-1.3, 7.3)
 ax.set_aspect("equal")
 ax.axis("off")
 plt.show()
@@ -365,8 +367,9 @@ show(
 
 # %% [markdown]
 # It has its price. Without `W_value` a head gives what its piece of the input holds, and nothing else: head 0 of 12
-# knows the first 64 numbers of each token and can never offer the others. Where the key is fixed too, it cannot even
-# learn what to be found by.
+# knows the first 64 numbers of each token and can never offer the others. Where the key is fixed too, it can only be
+# found by these. Both modules are experiments; what large models do to save is to let several heads share one key and
+# one value.
 
 # %% [markdown]
 # ## 5. A small language model
@@ -374,6 +377,10 @@ show(
 # Time to see it work. Around your `MultiHeadAttention` goes what every language model has: embeddings of letters and of
 # positions, normalisation, two small layers after each attention, and at the end a score for each possible next letter.
 # It learns from the *Zen of Python*, 856 letters that come with Python, to say which letter is next.
+#
+# Three things in it are new. A **position embedding** is added to each letter's, as attention alone cannot tell places
+# apart. Each part **adds** what it finds to what came in, so that gradients reach the first layers unhindered. And a
+# **LayerNorm** before each part brings a token's numbers to mean 0 and variance 1, so that sizes do not run away.
 
 # %% locked="zen"
 with contextlib.redirect_stdout(io.StringIO()):
@@ -448,7 +455,7 @@ def write(model: nn.Module, begun: str, length: int = 120) -> str:
 
 
 # %% [markdown]
-# Some 110,000 parameters, and ten seconds or so:
+# Some 110,000 parameters; training takes from ten seconds to a minute or two:
 
 
 # %% training="train_causal"
@@ -463,10 +470,12 @@ def with_the_mask() -> str:
 show(with_the_mask)
 
 # %% [markdown]
-# It says the Zen by heart, or nearly: 856 letters are few for so many parameters. A large model does the same thing
-# with more text than it can keep.
+# It begins with the Zen by heart, and goes on in words of its own. Trained twice as long, with `train(model, 600)`, it
+# says all of it: 856 letters are few for so many parameters. A large model does the same thing with more text than it
+# can keep.
 #
-# Now once more **without the mask**: each place sees the whole piece, the letter after it included.
+# Now once more **without the mask**: each block reads the piece a second time, from its end, and so each place sees all
+# of it, the letter that it is asked for included.
 #
 # **Guess first**: will its loss be `"lower"`, `"higher"` or `"the same"`?
 
@@ -489,9 +498,9 @@ show(without_the_mask)
 # Which model is better, and why does the loss lie? The second one learned to look at the next letter and copy it. Its
 # loss is a mark in an exam with the answers on the table. When it writes, there is no next letter to look at yet.
 #
-# **In real models.** GPT-2 small is this: 12 such blocks of width 768 with 12 heads of 64, a context of 1024 tokens and
-# pieces of words instead of letters: 124 million parameters. Scores are a $T \times T$ matrix in each head, so a text
-# twice as long is four times the work.
+# **In real models.** GPT-2 small is much the same: 12 such blocks of width 768 with 12 heads of 64, a context of 1024
+# tokens and pieces of words instead of letters: 124 million parameters. Scores are a $T \times T$ matrix in each head,
+# so a text twice as long has four times as many.
 
 # %% [markdown] written="why_heads" points=3
 # **In your own words** (a few sentences, read by a person): what can several heads of width `d_out / h` do that one

@@ -44,7 +44,23 @@ from attention_check import buggy, check, draw, guess, hint, show
 # | `x.transpose(-2, -1)` | swaps the last two dimensions, whatever comes before | `(b, 7, 4)` becomes `(b, 4, 7)` |
 # | `torch.softmax(x, dim=-1)` | weights that sum to 1 along a dimension | the same shape |
 # | `x ** 0.5` | the square root | the same shape |
+# | `nn.Parameter(x)` | a tensor that an optimizer trains | the same shape |
+# | `with torch.no_grad():` | what is done below it leaves no trace for gradients | |
 #
+# A **module** is a class that keeps its parameters, and says in `forward` what a call does. This one has a single
+# number to learn:
+#
+# ```python
+# class Scale(nn.Module):
+#     def __init__(self) -> None:
+#         super().__init__()
+#         self.factor = nn.Parameter(torch.tensor(2.0))
+#
+#     def forward(self, x):
+#         return self.factor * x  # Scale()(x) calls it
+# ```
+
+# %% [markdown]
 # ## 1. From words to embeddings
 #
 # A model sees numbers. A **vocabulary** gives each distinct word one: for *"Life is short, eat dessert first"* it is
@@ -206,8 +222,8 @@ show(scores_of_words)
 # Scores become **weights** by softmax: every weight is positive, and each query's weights sum to 1.
 #
 # But softmax is sensitive to the size of what goes in. Here are the same five numbers as they are, times 8, and times
-# 32. Below each picture is how strongly its weights still answer to a change of the scores (the norm of the softmax's
-# gradient).
+# 32. Below each picture is how strongly its weights still answer to a change of what goes into the softmax (the norm of
+# its matrix of derivatives).
 
 # %% drawing=true
 numbers = [0.1, -0.2, 0.3, -0.2, 0.5]
@@ -220,7 +236,7 @@ for ax, factor in zip(axes, (1, 8, 32)):
     ax.bar_label(bars, fmt="%.4f", fontsize=8)
     ax.set_title(f"softmax of the numbers times {factor}")
     ax.set_xticks(range(5), [f"{number * factor:.1f}" for number in numbers])
-    ax.set_xlabel(f"gradient {gradient:.3f}")
+    ax.set_xlabel(f"answers by {gradient:.3f}")
 axes[0].set_ylim(0, 1.05)
 axes[0].set_ylabel("weight")
 fig.tight_layout()
@@ -322,8 +338,8 @@ wrong(X[:1], X[:2], X[:2])
 
 # %% [markdown]
 # Measure what the scaling does. `score_variance` returns two 0-d tensors: the variance (`Tensor.var()`) of all raw
-# scores, and of all scores divided by $\sqrt{d_k}$. For the check's queries and keys with $d_k = 16$ these are 17.4690
-# and 1.0918.
+# scores, and of all scores divided by $\sqrt{d_k}$. For the check's queries and keys with $d_k = 16$ these are 17.469
+# and 1.092.
 
 # %% exercise="score_variance" points=2
 
@@ -391,7 +407,7 @@ show(lambda: SelfAttention_v1(3, 2)(X))
 # | storage | as you like, here `(d_in, d_out)` | `(d_out, d_in)`, transposed for you |
 # | a bias | a second parameter, added by you | `bias=True` |
 # | first values | yours; `torch.rand` makes all of them positive | small, of both signs, fit for the width |
-# | a wrong shape | whatever error your product raises, if any | an error that names both shapes |
+# | `print(module)` | does not show it | shows its widths |
 # | speed | as fast as what you write | the library's own fast path, bias and all |
 # | saved models | under the name you gave it | as `name.weight` and `name.bias`, which other code expects |
 #
@@ -460,12 +476,16 @@ torch.manual_seed(0)
 ask, offer = (nn.Parameter(torch.randn(6, 16)) for _ in range(2))
 
 
-def reverse_six_digits() -> None:
-    """Train queries and keys of six places to reverse 64 rows of digits a step."""
+def reverse_six_digits(
+    ask: torch.Tensor,
+    offer: torch.Tensor,
+    longer: float = 1,
+) -> None:
+    """Train queries, made longer, and keys of six places to reverse rows of digits."""
     optimizer = torch.optim.Adam([ask, offer], lr=0.1)
     for step in range(61):
         digits = torch.randint(10, (64, 6))
-        queries, keys = (places.expand(64, 6, 16) for places in (ask, offer))
+        queries, keys = (places.expand(64, 6, -1) for places in (longer * ask, offer))
         values = F.one_hot(digits, 10).float()  # (64, 6, 10)
         shares = scaled_dot_product_attention(queries, keys, values)  # (64, 6, 10)
         of_right = shares.gather(-1, digits.flip(-1)[..., None])
@@ -478,7 +498,7 @@ def reverse_six_digits() -> None:
             print(f"step {step:2}: loss {loss:.4f}, {right:.0%} of digits right")
 
 
-show(reverse_six_digits)
+show(lambda: reverse_six_digits(ask, offer))
 
 
 # %%
@@ -493,8 +513,28 @@ draw({"after training": trained_weights}, [f"place {place}" for place in range(6
 # Nobody told it where to look: the loss asked for the right digit, and its gradient, through the softmax, moved each
 # query towards the key that it needed.
 #
+# Did the root of $d_k$ have a part in it? Here are queries and keys of width 256, trained once as above and once with
+# queries 16 times as long, which undoes the division by the root of 256:
+
+
+# %% training="without_the_root"
+def wide_places() -> list[nn.Parameter]:
+    """Queries and keys of six places, of width 256."""
+    torch.manual_seed(0)
+    return [nn.Parameter(torch.randn(6, 256)) for _ in range(2)]
+
+
+print("with the root")
+show(lambda: reverse_six_digits(*wide_places()))
+print("without")
+show(lambda: reverse_six_digits(*wide_places(), longer=16))
+
+# %% [markdown]
+# Without the root each place begins with nearly all of its weight on one other, decided by chance. Where that is the
+# wrong one, hardly any gradient is left to move it away.
+#
 # **In real models.** GPT-2 small has $d_k = 64$ in each head, so it divides by 8. Its queries, keys and values are made
-# by one `nn.Linear` of width 3 · 768 and cut apart, which is faster than three layers and otherwise the same.
+# by one linear layer of width 3 · 768 and cut apart, which is faster than three layers and otherwise the same.
 
 # %% [markdown] written="why_scale" points=3
 # **In your own words** (a few sentences, read by a person): why are scores divided by the square root of $d_k$, and not

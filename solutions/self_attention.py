@@ -214,14 +214,14 @@ WRITTEN = {
     "why_scale": """
     A score is a sum of d_k products. If queries and keys have independent entries with mean 0 and variance 1, each
     product has variance 1 and the sum has variance d_k, so scores have a standard deviation of sqrt(d_k). For d_k = 64
-    differences of 8 and more between scores are then common, and softmax puts nearly all the weight on one key. There
-    its gradient is close to zero, and the weights W_query and W_key hardly learn. Dividing by sqrt(d_k) brings the
-    variance back to 1 for every width.
+    differences of 8 and more between scores are then common, and softmax often puts nearly all the weight on one key.
+    There its gradient is close to zero, and the weights W_query and W_key hardly learn. Dividing by sqrt(d_k) brings
+    the variance back to 1 for every width.
 
     One point each for:
 
     - the variance of a score grows with d_k: at 64 its standard deviation is 8;
-    - softmax then puts nearly all the weight on one key;
-    - its gradient vanishes there, so the weights hardly learn.
+    - softmax then often puts nearly all the weight on one key;
+    - there hardly any gradient is left, so the weights hardly learn.
     """,
 }

@@ -74,7 +74,7 @@ def reversing() -> str:
     """What the weights are after the notebook's own training."""
     trained = cells("self_attention", "reverse_six_digits")
     with contextlib.redirect_stdout(io.StringIO()):
-        trained["reverse_six_digits"]()
+        trained["reverse_six_digits"](trained["ask"], trained["offer"])
     weights = unit_2.scaled_dot_product_attention(trained["ask"], trained["offer"], torch.eye(6))
     assert weights.amax(-1).min() > 0.9
     return {(5, 4, 3, 2, 1, 0): "anti-diagonal"}.get(tuple(weights.argmax(-1).tolist()), "another")

@@ -12,6 +12,7 @@ import torch
 
 from ..sandbox.inside.nesting import tensors_in
 from ..sandbox.inside.protocol import Opaque
+from .complaints import with_article
 from .values import ORDINALS as ORDINALS
 from .values import Expected as Expected
 from .values import difference, oddly_shaped
@@ -127,8 +128,8 @@ def describe(value: Any) -> str:
         case None:
             return "None"
         case Opaque(type_name=type_name):
-            return type_name if type_name.startswith("a tensor") else f"a {type_name}"
-    return f"a {type(value).__name__}" + (f" of {len(value)}" if isinstance(value, tuple | list | dict) else "")
+            return type_name if type_name.startswith("a tensor") else with_article(type_name)
+    return with_article(type(value).__name__) + (f" of {len(value)}" if isinstance(value, tuple | list | dict) else "")
 
 
 def _places(actual: torch.Tensor, expected: torch.Tensor, close: torch.Tensor) -> str:

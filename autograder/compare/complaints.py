@@ -17,10 +17,16 @@ _OF_LIBRARIES = {
     LIBRARY_ATTENTION: "a library's attention",
 }
 _OF_DEVICES = {
-    MIXED: "It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere.",
+    MIXED: "It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere. Make it "
+    "where they are (`device=`), or bring it there (`.to`).",
     ELSEWHERE: "The result is not on the inputs' device.",
     DIFFERS: "On another device it gives another result than on the CPU.",
 }
+
+
+def with_article(name: str) -> str:
+    """`a list`, `an int`."""
+    return f"{'an' if name[:1].lower() in tuple('aeio') else 'a'} {name}"
 
 
 def argument(number: int) -> str:

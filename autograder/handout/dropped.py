@@ -2,6 +2,7 @@
 
 import torch
 
+from ..compare.complaints import with_article
 from ..compare.of_dropout import (
     ALL_DROPPED,
     ANOTHER_SHARE,
@@ -25,7 +26,7 @@ def weights_dropped(call: Call) -> None:
     """Each weight falls with probability p, on its own, and what is kept is divided by 1 - p."""
     rule = call.step["dropped"]
     if not isinstance(call.value, torch.Tensor) or not isinstance(call.whole, torch.Tensor):
-        raise Wrong(f"The result is a {type(call.value).__name__}; a tensor is expected.")
+        raise Wrong(f"The result is {with_article(type(call.value).__name__)}; a tensor is expected.")
     right = rule.get("evaluation", {})
     expected = tuple(right.get("shape", call.whole.shape))
     if call.value.shape != expected:

@@ -31,6 +31,10 @@ def said_of_guess(guesses: dict[str, Any], name: Any, value: Any) -> tuple[str, 
     if right:
         return "Yes.", guess["because"]
     instead = [sentence for other, sentence in guess["instead"] if agrees(other, value)]
+    if isinstance(guess["answer"], str) and not instead:
+        choices = sorted([guess["answer"], *(other for other, _ in guess["instead"])])
+        listed = ", ".join(f'`"{one}"`' for one in choices)
+        return "", f"The answers to choose from are {listed}."
     return "Not quite.", (instead or [guess["because"]])[0]
 
 
@@ -111,8 +115,12 @@ def _near(answer: float, value: Any) -> bool:
         return False
     if isinstance(answer, int) and number.is_integer():
         return number == answer
+    if math.isnan(answer):
+        return math.isnan(number)
     return math.isclose(number, answer, rel_tol=0, abs_tol=max(_NEAR * abs(answer), _NEAR_0))
 
 
 def _word(text: str) -> str:
-    return " ".join(text.casefold().split()).strip(" .,!?'\"`")
+    """Its letters and digits, without an article: `The mean.` is `mean`."""
+    words = text.casefold().split()
+    return "".join(one for one in "".join(words[words[:1] == ["the"] :]) if one.isalnum())

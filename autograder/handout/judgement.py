@@ -15,6 +15,7 @@ from ..compare.complaints import (
     of_another_shape,
     of_devices,
     other_parameters,
+    with_article,
     writes_into,
 )
 from ..compare.values import difference, expecting, oddly_shaped
@@ -164,7 +165,7 @@ def _number(value: float) -> str:
 
 
 def _called(value: Any) -> str:
-    return "None" if value is None else f"a {type(value).__name__}"
+    return "None" if value is None else with_article(type(value).__name__)
 
 
 def _gradients(call: Call) -> None:

@@ -12,6 +12,7 @@ from .written_values import as_value
 _MOST = 8
 """Rows and columns that are shown."""
 _LARGE = 1e4
+_MORE_DIGITS = (".6f", ".8g", ".10g", ".12g")
 
 
 @dataclass
@@ -56,12 +57,30 @@ def _first(own: torch.Tensor, right: torch.Tensor, tolerance: float) -> Beside |
     if cut:
         where.append(f"from row {row} and column {column} on")
     own, right, wrong = own[part], right[part], wrong[part]
-    return Beside(", ".join(where), _numbers(own), _numbers(right), wrong.tolist(), cut)
+    own_shown, right_shown = _apart(own, right, wrong)
+    return Beside(", ".join(where), own_shown, right_shown, wrong.tolist(), cut)
 
 
-def _numbers(matrix: torch.Tensor) -> list[list[str]]:
-    """With as many digits everywhere, so that they can be compared from row to row."""
+def _apart(own: torch.Tensor, right: torch.Tensor, wrong: torch.Tensor) -> list[list[list[str]]]:
+    """Both in so many digits that what differs looks different."""
+    shown = [_numbers(one, _digits(one)) for one in (own, right)]
+    for digits in _MORE_DIGITS:
+        if all(
+            not differs or one != other
+            for rows in zip(*shown, wrong.tolist(), strict=True)
+            for one, other, differs in zip(*rows, strict=True)
+        ):
+            break
+        shown = [_numbers(one, digits) for one in (own, right)]
+    return shown
+
+
+def _numbers(matrix: torch.Tensor, digits: str) -> list[list[str]]:
+    return [[f"{number:{digits}}" for number in row] for row in matrix.tolist()]
+
+
+def _digits(matrix: torch.Tensor) -> str:
+    """As many everywhere, so that they can be compared from row to row."""
     finite = matrix[matrix.isfinite()]
     whole = bool((finite == finite.round()).all())
-    digits = ".4g" if bool((finite.abs() >= _LARGE).any()) else ".0f" if whole else ".4f"
-    return [[f"{number:{digits}}" for number in row] for row in matrix.tolist()]
+    return ".4g" if bool((finite.abs() >= _LARGE).any()) else ".0f" if whole else ".4f"

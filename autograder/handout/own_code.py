@@ -64,4 +64,4 @@ def _draw_one(ax: Any, make: Callable[[], Any], size: int) -> None:
     for query, row in enumerate(matrix.tolist()):
         for key, number in enumerate(row):
             colour = "white" if number > 0.6 * top else "black"
-            ax.text(key, query, f"{number:.2g}", ha="center", va="center", fontsize=7, color=colour)
+            ax.text(key, query, f"{number:.2f}".removesuffix(".00"), ha="center", va="center", fontsize=7, color=colour)

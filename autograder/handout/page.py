@@ -69,7 +69,7 @@ def _mark(said: str) -> str:
 
 def _item(line: Any) -> str:
     kind, mark = _MARKS[line.mark]
-    inside = f'<span class="m">{mark}</span>{_prose(line.statement)}'
+    inside = f'<span class="m">{mark}</span> {_prose(line.statement)}'
     if line.problem:
         below = _prose(line.problem)
         below += f"<div>In the call <code>{escape(line.call)}</code></div>" if line.call else ""

@@ -1,5 +1,6 @@
 """What the check says, in lines: as text, and for `page` as HTML."""
 
+import re
 import sys
 from dataclasses import dataclass, field
 
@@ -16,6 +17,7 @@ _WHAT_TO_DO = {
 }
 _BY_A_PERSON = "not marked yet: a person reads it"
 _MOST_PRINTED = 600
+_AS_ABOVE = "As above."
 MOST_SHOWN = 3
 """Failed examples of which more is said than what is wrong."""
 
@@ -56,12 +58,13 @@ def account(found: Outcome, warning: str) -> Account:
         title = f"{found.exercise} is {found.missing}: {_WHAT_TO_DO[found.missing]}."
         return Account(title, warning, [], "", [], "", [], "")
     title = f"{found.exercise} passes on the public examples." if found.whole else f"{found.exercise} is not right yet."
-    more = [id(one) for one in found.tried if one.problem][:MOST_SHOWN]
-    lines = [
-        _line(found.exercise, number, one, with_more=id(one) in more) for number, one in enumerate(found.tried, start=1)
-    ]
-    for line, one in zip(lines, found.tried, strict=True) if found.halved else ():
-        if line.problem and one.example.get("essential"):
+    first = {_kind(one): number for number, one in reversed(list(enumerate(found.tried))) if one.problem}
+    more = sorted(first.values())[:MOST_SHOWN]
+    lines = [_line(found.exercise, number, one, with_more=number in more) for number, one in enumerate(found.tried)]
+    for number, (line, one) in enumerate(zip(lines, found.tried, strict=True)):
+        if line.problem and first[_kind(one)] != number:
+            line.problem = _AS_ABOVE
+        if line.problem and found.halved and one.example.get("essential"):
             line.problem = halves_the_points(line.problem)
     box_title, box = "", list(found.mistakes)
     if box:
@@ -75,12 +78,17 @@ def account(found: Outcome, warning: str) -> Account:
     if found.calls:
         asides.insert(0, calls_forbidden(found.calls))
     if any(line.to_play_with for line in lines):
-        asides.append(f"`from {__name__} import example` gives you `example`.")
+        asides.append(f"`example` comes with `from {__name__} import example`.")
     asides.append(_of_hidden_tests(found))
     return Account(
         title, warning, lines, box_title, box, found.whereabouts, asides,
         f"On the public examples that is {found.score:g} of {found.points:g} points:",
     )  # fmt: skip
+
+
+def _kind(one: Tried) -> str:
+    """What is wrong; of an error without its numbers, because in each example other sizes meet."""
+    return re.sub(r"\d+", "", one.problem) if one.frames else one.problem
 
 
 def _of_hidden_tests(found: Outcome) -> str:
@@ -97,7 +105,7 @@ def _line(exercise: str, number: int, one: Tried, *, with_more: bool) -> Line:
         return line
     if one.call is not None:
         line.call = in_words(one.call, one.example)
-        line.to_play_with = to_play_with(one.call, exercise, number, one.example)
+        line.to_play_with = to_play_with(one.call, exercise, number + 1, one.example)
         line.beside = beside(one.call) if "value" in one.example.get("looks_at", ["value"]) and not one.frames else None
     line.frames = [f"line {at} of the cell, in {name}: {text}" for name, at, text in one.frames]
     printed = one.printed.strip()

@@ -12,7 +12,9 @@ from typing import Any
 
 import torch
 
+from ..compare.shapes_met import meant
 from .forbidden import libraries_watched
+from .hunted import COMES_FIRST
 from .judgement import is_stub, judged
 from .known import mistakes_alike
 from .trial import Call, Trial, Wrong
@@ -131,7 +133,7 @@ def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistake
                 return found
             late = late or one.problem == _TOO_LONG
     found.calls = sorted(libraries & forbids)
-    if mistakes and not late and not found.calls:
+    if mistakes and not late and not found.calls and not any(COMES_FIRST in one.problem for one in found.tried):
         with limited():
             passed = [not one.problem for one in found.tried]
             found.mistakes = mistakes_alike(names, of["examples"], passed, mistakes)
@@ -161,10 +163,11 @@ def _tried(names: dict[str, Any], example: Mapping[str, Any]) -> Tried:
 
 def _said(error: BaseException) -> str:
     try:
-        first_line = str(error).strip().partition("\n")[0]
+        first_line = str(error).strip().partition("\n")[0].removesuffix("Hint:").strip()
     except Exception:
         first_line = ""
-    return f"It raised {type(error).__name__}: {first_line[:_LONGEST]}"
+    means = meant(first_line)
+    return f"It raised {type(error).__name__}: {first_line[:_LONGEST]}{means and ' '}{means}"
 
 
 def _frames(error: BaseException) -> list[tuple[str, int, str]]:

@@ -6,6 +6,7 @@ import msgspec
 import torch
 
 from ..compare import describe
+from ..compare.shapes_met import meant
 from ..sandbox.inside.faults import Missing, Place, Raised, StudentFault, Unusable
 from ..sandbox.inside.observation import Observation
 from ..sandbox.inside.operations import Call, NamedParameters, Operation, WatchRun
@@ -35,7 +36,8 @@ class Fault(msgspec.Struct):
             return Missing(self.name[:MAX_NAME])
         if self.kind == "raised":
             kinds = self.kinds[:MAX_NAMES]
-            return Raised(self.type_name, self.message, self._place(), kinds, limits.hint(kinds, self.message))
+            hint = limits.hint(kinds, self.message) or meant(self.message[: Raised.MAX_MESSAGE])
+            return Raised(self.type_name, self.message, self._place(), kinds, hint)
         return Unusable(self.sentence)
 
     def _place(self) -> Place | None:

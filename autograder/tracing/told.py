@@ -103,7 +103,7 @@ def _meaning(located: Located) -> list[str]:
         case "first of two":
             return ["To mend this line is not enough: a later one goes wrong too, perhaps for the same reason."]
         case "one line":
-            return ["Any tensor that goes into this line is right: look at the line, and at what else it uses."]
+            return ["The tensors that go into this line are right: look at the line itself, and at what else it uses."]
     return []
 
 

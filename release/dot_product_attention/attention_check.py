@@ -773,6 +773,10 @@ def said_of_guess(guesses: dict[str, Any], name: Any, value: Any) -> tuple[str, 
  if right:
   return "Yes.", guess["because"]
  instead = [sentence for other, sentence in guess["instead"] if agrees(other, value)]
+ if isinstance(guess["answer"], str) and not instead:
+  choices = sorted([guess["answer"], *(other for other, _ in guess["instead"])])
+  listed = ", ".join(f'`"{one}"`' for one in choices)
+  return "", f"The answers to choose from are {listed}."
  return "Not quite.", (instead or [guess["because"]])[0]
 
 def agrees(answer: Any, value: Any) -> bool | None:
@@ -839,10 +843,13 @@ def _near(answer: float, value: Any) -> bool:
   return False
  if isinstance(answer, int) and number.is_integer():
   return number == answer
+ if math.isnan(answer):
+  return math.isnan(number)
  return math.isclose(number, answer, rel_tol=0, abs_tol=max(_NEAR * abs(answer), _NEAR_0))
 
 def _word(text: str) -> str:
- return " ".join(text.casefold().split()).strip(" .,!?'\"`")
+ words = text.casefold().split()
+ return "".join(one for one in "".join(words[words[:1] == ["the"] :]) if one.isalnum())
 _seen: dict[str, int] = {}
 
 def said_of_hints(hints: dict[str, list[str]]) -> tuple[str, list[str]]:
@@ -2216,7 +2223,7 @@ def _meaning(located: Located) -> list[str]:
   case "first of two":
    return ["To mend this line is not enough: a later one goes wrong too, perhaps for the same reason."]
   case "one line":
-   return ["Any tensor that goes into this line is right: look at the line, and at what else it uses."]
+   return ["The tensors that go into this line are right: look at the line itself, and at what else it uses."]
  return []
 
 def _of_mask(located: Located) -> str:
@@ -2367,6 +2374,26 @@ def numbers_in(written: Mapping[str, Any]) -> torch.Tensor:
  for count, said in OUT_OF_SCALE.items():
   values[counts == count] = said
  return values
+_PRODUCT = (
+ "A matrix product joins the last dimension of the left with the last but one of the right (of a vector, the only "
+    "one), which have to be equal: here {} meets {}. Is one of them to be turned, or should they change places?"
+)
+_NUMBER_BY_NUMBER = (
+ "Where tensors meet number by number, and in the leading dimensions of a product, sizes have to be equal, or 1: "
+    "here {} meets {}. Is one of them turned the wrong way, or larger than the part that is needed here?"
+)
+_MEANT = (
+ (r"shapes cannot be multiplied \(\d+x(\d+) and (\d+)x\d+\)", _PRODUCT),
+ (r"mat \(\d+x(\d+)\), vec \((\d+)\)", _PRODUCT),
+ (r"batch2 tensor to be: \[\d+, (\d+)\] but got: \[\d+, (\d+)\]", _PRODUCT),
+ (r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", _NUMBER_BY_NUMBER),
+)
+
+def meant(message: str) -> str:
+ for pattern, sentence in _MEANT:
+  if (found := re.search(pattern, message)) and found[1] != found[2]:
+   return sentence.format(*found.groups())
+ return ""
 LIBRARY_SOFTMAX = "library softmax"
 LIBRARY_ATTENTION = "library attention"
 _PATTERNS = {
@@ -2505,10 +2532,14 @@ _OF_LIBRARIES = {
  LIBRARY_ATTENTION: "a library's attention",
 }
 _OF_DEVICES = {
- MIXED: "It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere.",
+ MIXED: "It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere. Make it "
+    "where they are (`device=`), or bring it there (`.to`).",
  ELSEWHERE: "The result is not on the inputs' device.",
  DIFFERS: "On another device it gives another result than on the CPU.",
 }
+
+def with_article(name: str) -> str:
+ return f"{'an' if name[:1].lower() in tuple('aeio') else 'a'} {name}"
 
 def argument(number: int) -> str:
  return f"the {ORDINALS[number]} argument"
@@ -2700,7 +2731,7 @@ _SIGMAS = 6
 def weights_dropped(call: Call) -> None:
  rule = call.step["dropped"]
  if not isinstance(call.value, torch.Tensor) or not isinstance(call.whole, torch.Tensor):
-  raise Wrong(f"The result is a {type(call.value).__name__}; a tensor is expected.")
+  raise Wrong(f"The result is {with_article(type(call.value).__name__)}; a tensor is expected.")
  right = rule.get("evaluation", {})
  expected = tuple(right.get("shape", call.whole.shape))
  if call.value.shape != expected:
@@ -2897,7 +2928,7 @@ def _number(value: float) -> str:
  return "0" if short == "-0" else short
 
 def _called_in_judgement(value: Any) -> str:
- return "None" if value is None else f"a {type(value).__name__}"
+ return "None" if value is None else with_article(type(value).__name__)
 
 def _gradients(call: Call) -> None:
  close = call.step.get("close", _USUAL)
@@ -3074,7 +3105,7 @@ def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistake
     return found
    late = late or one.problem == _TOO_LONG
  found.calls = sorted(libraries & forbids)
- if mistakes and not late and not found.calls:
+ if mistakes and not late and not found.calls and not any(COMES_FIRST in one.problem for one in found.tried):
   with limited():
    passed = [not one.problem for one in found.tried]
    found.mistakes = mistakes_alike(names, of["examples"], passed, mistakes)
@@ -3100,10 +3131,11 @@ def _tried(names: dict[str, Any], example: Mapping[str, Any]) -> Tried:
 
 def _said(error: BaseException) -> str:
  try:
-  first_line = str(error).strip().partition("\n")[0]
+  first_line = str(error).strip().partition("\n")[0].removesuffix("Hint:").strip()
  except Exception:
   first_line = ""
- return f"It raised {type(error).__name__}: {first_line[:_LONGEST_in_tried]}"
+ means = meant(first_line)
+ return f"It raised {type(error).__name__}: {first_line[:_LONGEST_in_tried]}{means and ' '}{means}"
 
 def _frames(error: BaseException) -> list[tuple[str, int, str]]:
  found = traceback.extract_tb(error.__traceback__)
@@ -3244,9 +3276,10 @@ def _draw_one(ax: Any, make: Callable[[], Any], size: int) -> None:
  for query, row in enumerate(matrix.tolist()):
   for key, number in enumerate(row):
    colour = "white" if number > 0.6 * top else "black"
-   ax.text(key, query, f"{number:.2g}", ha="center", va="center", fontsize=7, color=colour)
+   ax.text(key, query, f"{number:.2f}".removesuffix(".00"), ha="center", va="center", fontsize=7, color=colour)
 _MOST_in_matrices = 8
 _LARGE = 1e4
+_MORE_DIGITS = (".6f", ".8g", ".10g", ".12g")
 
 @dataclass
 class Beside:
@@ -3284,13 +3317,28 @@ def _first(own: torch.Tensor, right: torch.Tensor, tolerance: float) -> Beside |
  if cut:
   where.append(f"from row {row} and column {column} on")
  own, right, wrong = own[part], right[part], wrong[part]
- return Beside(", ".join(where), _numbers(own), _numbers(right), wrong.tolist(), cut)
+ own_shown, right_shown = _apart(own, right, wrong)
+ return Beside(", ".join(where), own_shown, right_shown, wrong.tolist(), cut)
 
-def _numbers(matrix: torch.Tensor) -> list[list[str]]:
+def _apart(own: torch.Tensor, right: torch.Tensor, wrong: torch.Tensor) -> list[list[list[str]]]:
+ shown = [_numbers(one, _digits(one)) for one in (own, right)]
+ for digits in _MORE_DIGITS:
+  if all(
+   not differs or one != other
+   for rows in zip(*shown, wrong.tolist(), strict=True)
+   for one, other, differs in zip(*rows, strict=True)
+  ):
+   break
+  shown = [_numbers(one, digits) for one in (own, right)]
+ return shown
+
+def _numbers(matrix: torch.Tensor, digits: str) -> list[list[str]]:
+ return [[f"{number:{digits}}" for number in row] for row in matrix.tolist()]
+
+def _digits(matrix: torch.Tensor) -> str:
  finite = matrix[matrix.isfinite()]
  whole = bool((finite == finite.round()).all())
- digits = ".4g" if bool((finite.abs() >= _LARGE).any()) else ".0f" if whole else ".4f"
- return [[f"{number:{digits}}" for number in row] for row in matrix.tolist()]
+ return ".4g" if bool((finite.abs() >= _LARGE).any()) else ".0f" if whole else ".4f"
 _STYLE = """<style>
 .acheck{max-width:60em;line-height:1.45;overflow-wrap:anywhere;font-size:.95em}
 .acheck .t{font-weight:600;margin:.2em 0 .5em}
@@ -3348,7 +3396,7 @@ def _mark(said: str) -> str:
 
 def _item(line: Any) -> str:
  kind, mark = _MARKS[line.mark]
- inside = f'<span class="m">{mark}</span>{_prose(line.statement)}'
+ inside = f'<span class="m">{mark}</span> {_prose(line.statement)}'
  if line.problem:
   below = _prose(line.problem)
   below += f"<div>In the call <code>{escape(line.call)}</code></div>" if line.call else ""
@@ -3382,6 +3430,7 @@ _WHAT_TO_DO = {
 }
 _BY_A_PERSON = "not marked yet: a person reads it"
 _MOST_PRINTED = 600
+_AS_ABOVE = "As above."
 MOST_SHOWN = 3
 
 @dataclass
@@ -3411,12 +3460,13 @@ def account(found: Outcome, warning: str) -> Account:
   title = f"{found.exercise} is {found.missing}: {_WHAT_TO_DO[found.missing]}."
   return Account(title, warning, [], "", [], "", [], "")
  title = f"{found.exercise} passes on the public examples." if found.whole else f"{found.exercise} is not right yet."
- more = [id(one) for one in found.tried if one.problem][:MOST_SHOWN]
- lines = [
-  _line(found.exercise, number, one, with_more=id(one) in more) for number, one in enumerate(found.tried, start=1)
- ]
- for line, one in zip(lines, found.tried, strict=True) if found.halved else ():
-  if line.problem and one.example.get("essential"):
+ first = {_kind_in_showing(one): number for number, one in reversed(list(enumerate(found.tried))) if one.problem}
+ more = sorted(first.values())[:MOST_SHOWN]
+ lines = [_line(found.exercise, number, one, with_more=number in more) for number, one in enumerate(found.tried)]
+ for number, (line, one) in enumerate(zip(lines, found.tried, strict=True)):
+  if line.problem and first[_kind_in_showing(one)] != number:
+   line.problem = _AS_ABOVE
+  if line.problem and found.halved and one.example.get("essential"):
    line.problem = halves_the_points(line.problem)
  box_title, box = "", list(found.mistakes)
  if box:
@@ -3430,12 +3480,15 @@ def account(found: Outcome, warning: str) -> Account:
  if found.calls:
   asides.insert(0, calls_forbidden(found.calls))
  if any(line.to_play_with for line in lines):
-  asides.append(f"`from {__name__} import example` gives you `example`.")
+  asides.append(f"`example` comes with `from {__name__} import example`.")
  asides.append(_of_hidden_tests(found))
  return Account(
   title, warning, lines, box_title, box, found.whereabouts, asides,
   f"On the public examples that is {found.score:g} of {found.points:g} points:",
  )
+
+def _kind_in_showing(one: Tried) -> str:
+ return re.sub(r"\d+", "", one.problem) if one.frames else one.problem
 
 def _of_hidden_tests(found: Outcome) -> str:
  if hunted := [prey["of"] for one in found.tried for prey in hunts({"examples": [one.example]})]:
@@ -3449,7 +3502,7 @@ def _line(exercise: str, number: int, one: Tried, *, with_more: bool) -> Line:
   return line
  if one.call is not None:
   line.call = in_words(one.call, one.example)
-  line.to_play_with = to_play_with(one.call, exercise, number, one.example)
+  line.to_play_with = to_play_with(one.call, exercise, number + 1, one.example)
   line.beside = beside(one.call) if "value" in one.example.get("looks_at", ["value"]) and not one.frames else None
  line.frames = [f"line {at} of the cell, in {name}: {text}" for name, at, text in one.frames]
  printed = one.printed.strip()

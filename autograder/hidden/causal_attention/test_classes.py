@@ -39,14 +39,14 @@ class TestCausalAttention(contracts.Graders):
 
     @contracts.points(2)
     def test_fewer_tokens_than_context_length(self, student, reference, rng):
-        """Sequences may be shorter than context_length, and none is kept for the next, of whatever length."""
+        """Sequences may be shorter than context_length, and each call is apart from the one before it."""
         attention, right = self.pair(student, reference, context_length=9)
         for training, num_tokens in [(True, 4), (True, 9), (True, 1), (True, 8), (True, 8), (False, 8), (False, 8)]:
             x = rng.randn(3, num_tokens, 5, scale=3.0)
             assert_close(attention.train(training)(x), right(x))
 
     test_nothing_is_added = contracts.nothing_added(
-        "Also where the result is as wide as the input, nothing is added to it.", of=(2, 7, 5), built={"d_out": 5}
+        "Where the result is as wide as the input, the input is not added to it.", of=(2, 7, 5), built={"d_out": 5}
     )
     test_bias = contracts.biased(
         "With qkv_bias=True all three layers have a bias, use it, and learn it.", scale=3.0, weight=2
@@ -103,7 +103,7 @@ class TestCausalAttention(contracts.Graders):
 
     @contracts.points(0.5)
     def test_scores_of_zero(self, student, reference, rng):
-        """A token of zeros, as padding is, scores zero with every key, and attends to all that it may see alike."""
+        """A token of zeros scores zero with every key, and so attends alike to all that it may see."""
         x = rng.randn(2, 6, 5, scale=2.0)
         x[:, 3] = 0.0
         self.assert_agree(student, reference, x)
@@ -191,14 +191,14 @@ class TestMultiHeadAttentionWrapper(contracts.Graders):
 
     @contracts.points(1)
     def test_fewer_tokens_than_context_length(self, student, reference, rng):
-        """Sequences may be shorter than context_length, and none is kept for the next."""
+        """Sequences may be shorter than context_length, and each call is apart from the one before."""
         attention, right = self.pair(student, reference, context_length=9)
         for training, num_tokens in [(True, 9), (True, 4), (True, 4), (False, 4), (False, 4)]:
             x = rng.randn(2, num_tokens, 5, scale=3.0)
             assert_close(attention.train(training)(x), right(x))
 
     test_nothing_is_added = contracts.nothing_added(
-        "Also where the result is as wide as the input, nothing is added to it.",
+        "Where the result is as wide as the input, the input is not added to it.",
         of=(2, 7, 6),
         built={"d_in": 6, "num_heads": 2},
     )

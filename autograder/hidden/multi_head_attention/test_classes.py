@@ -58,7 +58,7 @@ class CausalHeads(contracts.Graders):
             self.assert_agree(student, reference, x, d_out=d_out, context_length=num_tokens, num_heads=h)
 
     test_nothing_is_added = contracts.nothing_added(
-        "Also where the result is as wide as the input, nothing is added to it.", d_in=15, built={"d_in": 15}
+        "Where the result is as wide as the input, the input is not added to it.", d_in=15, built={"d_in": 15}
     )
 
     @contracts.points(2)
@@ -71,7 +71,7 @@ class CausalHeads(contracts.Graders):
 
     @contracts.points(0.5)
     def test_scores_of_zero(self, student, reference, rng):
-        """A token of zeros, as padding is, scores zero with every key, and attends to all that it may see alike."""
+        """A token of zeros scores zero with every key, and so attends alike to all that it may see."""
         (x,) = self.draw(rng, 2, 6, scale=2.0)
         x[:, 3] = 0.0
         self.assert_agree(student, reference, x, context_length=7)

@@ -44,7 +44,7 @@ class TestSelfAttentionV1(contracts.Graders):
         in_each([rng.randn(T, 5, scale=self.scale) for T in (7, 7)], lambda x: assert_close(attention(x), right(x)))
 
     test_nothing_is_added = contracts.nothing_added(
-        "Also where the result is as wide as the input, nothing is added to it.", of=(7, 5), built={"d_out": 5}
+        "Where the result is as wide as the input, the input is not added to it.", of=(7, 5), built={"d_out": 5}
     )
     test_large_scores_do_not_overflow = contracts.large_scores(
         "Scores in the thousands give context vectors, not NaN.", scale=30.0

@@ -85,7 +85,7 @@ class TestAttentionScores(contracts.Graders):
         public=True,
     )
     test_any_leading_dimensions = contracts.agree(
-        "Leading dimensions, such as batch and heads, stay apart.",
+        "Leading dimensions, such as those of a batch, stay apart.",
         [(3, 5, 7, 4), (4, 4, 4, 4), (2, 3, 5, 7, 4), (3, 3, 3, 3, 3), (1, 1, 7, 4), (2, 1, 2, 1, 3, 2)],
     )
     test_gradients_reach_queries_and_keys = contracts.gradients(
@@ -161,7 +161,7 @@ class TestContextVectors(contracts.Graders):
         public=True,
     )
     test_any_leading_dimensions = contracts.agree(
-        "Leading dimensions, such as batch and heads, stay apart.",
+        "Leading dimensions, such as those of a batch, stay apart.",
         [(3, 5, 7, 2), (4, 4, 4, 4), (2, 3, 5, 7, 2), (3, 3, 3, 3, 3), (1, 1, 7, 1), (2, 1, 2, 1, 3, 2)],
     )
     test_gradients = contracts.gradients("Gradients flow back to the weights and to the values.", of=(2, 5, 7, 3))
@@ -221,7 +221,7 @@ class TestScaledDotProductAttention(contracts.Graders):
         public=True,
     )
     test_any_leading_dimensions = contracts.agree(
-        "Leading dimensions, such as batch and heads, stay apart.",
+        "Leading dimensions, such as those of a batch, stay apart.",
         [(3, 5, 7, 3, 2), (3, 3, 3, 3, 3), (2, 3, 5, 7, 5, 2), (3, 3, 3, 3, 3, 3), (2, 1, 2, 1, 3, 5, 1)],
     )
     test_large_scores_do_not_overflow = contracts.large_scores(
@@ -243,7 +243,7 @@ class TestScoreVariance(contracts.Graders):
         return rng.randn(*leading, Tq, d_k), rng.randn(*leading, Tk, d_k)
 
     test_worked_example = contracts.gives(
-        "The variances of the worked example are 17.4690 and, scaled, 1.0918.",
+        "The variances of the worked example are 17.469 and, scaled, 1.092.",
         unit_gaussians(),
         (golden(17.4690), golden(1.0918)),
     )
