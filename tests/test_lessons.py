@@ -107,6 +107,15 @@ def test_another_guess_is_told_what_is_right(name, value):
     assert said_of_guess(GUESSES, name, value) == ("Not quite.", GUESSES[name]["because"])
 
 
+def test_a_word_that_is_no_choice_is_not_judged():
+    guesses = {"reversing": {"answer": "anti-diagonal", "because": "So.", "instead": [("the diagonal", "No.")]}}
+    for value in ("Antidiagonal", "anti diagonal."):
+        assert said_of_guess(guesses, "reversing", value) == ("Yes.", "So.")
+    assert said_of_guess(guesses, "reversing", "diagonal") == ("Not quite.", "No.")
+    title, said = said_of_guess(guesses, "reversing", "banana")
+    assert (title, said) == ("", 'The answers to choose from are `"anti-diagonal"`, `"the diagonal"`.')
+
+
 @pytest.mark.parametrize(("name", "value"), numbered(OF_ANOTHER_KIND))
 def test_a_guess_of_another_kind_is_told_which_is_wanted(name, value):
     assert said_of_guess(GUESSES, name, value) == ("", wanted(GUESSES[name]["answer"]))

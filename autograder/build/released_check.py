@@ -19,7 +19,23 @@ def released_check() -> str:
     imports = _together({line for module in modules for line in module.imports()})
     bodies = _apart(modules)
     code = "\n".join(imports) + "\n\n\n" + "\n\n\n".join(bodies) + "\n"
-    return f'"""{docstring}"""\n\n{_narrow(code)}'
+    return f'"""{docstring}"""\n\n{_narrow(_untyped(code))}'
+
+
+def _untyped(code: str) -> str:
+    """Without the types of arguments and results, where these fit a line."""
+    lines = [line.encode() for line in code.splitlines()]
+    cuts = list[tuple[int, int, int]]()
+    for node in ast.walk(ast.parse(code)):
+        match node:
+            case ast.arg(arg=name, annotation=ast.expr() as kind) if kind.end_lineno == node.lineno:
+                cuts.append((node.lineno, node.col_offset + len(name.encode()), kind.end_col_offset or 0))
+            case ast.FunctionDef(returns=ast.expr() as kind) if kind.end_lineno == kind.lineno:
+                start = lines[kind.lineno - 1].rfind(b" ->", 0, kind.col_offset)
+                cuts.append((kind.lineno, start, kind.end_col_offset or 0))
+    for line, start, end in sorted(cuts, reverse=True):
+        lines[line - 1] = lines[line - 1][:start] + lines[line - 1][end:]
+    return "\n".join(line.decode() for line in lines) + "\n"
 
 
 def _narrow(code: str) -> str:

@@ -31,7 +31,7 @@ def said_of_guess(guesses: dict[str, Any], name: Any, value: Any) -> tuple[str, 
     if right:
         return "Yes.", guess["because"]
     instead = [sentence for other, sentence in guess["instead"] if agrees(other, value)]
-    if isinstance(guess["answer"], str) and not instead:
+    if isinstance(guess["answer"], str) and guess["instead"] and not instead:
         choices = sorted([guess["answer"], *(other for other, _ in guess["instead"])])
         listed = ", ".join(f'`"{one}"`' for one in choices)
         return "", f"The answers to choose from are {listed}."

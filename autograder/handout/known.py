@@ -21,10 +21,15 @@ def mistakes_alike(
     names: dict[str, Any], examples: list[Any], passed: list[bool], mistakes: list[dict[str, Any]]
 ) -> list[str]:
     """The sentences on the common mistakes that show, number for number, what this code shows; mostly none or one."""
-    shown = numbers(names, public(examples))
     pattern = as_pattern(examples, passed)
+    shown: dict[Any, list[list[float]]] = {}
     for mistake in mistakes:
-        if mistake.get("passes", pattern) == pattern and alike(shown, mistake["shows"]):
+        at = mistake.get("at")
+        if mistake.get("passes", pattern) != pattern:
+            continue
+        if at not in shown:
+            shown[at] = numbers(names, public(examples) if at is None else [examples[at]])
+        if alike(shown[at], mistake["shows"]):
             return list(mistake["sentences"])
     return []
 
@@ -35,9 +40,16 @@ def public(examples: list[Any]) -> list[Any]:
 
 
 def as_pattern(examples: list[Any], passed: list[bool]) -> str:
-    """Which examples pass, but for those on devices: a tensor that is left on the CPU hides no other mistake."""
+    """Which examples pass, but for two kinds that hide no other mistake.
+
+    A tensor may be left on the CPU, or an input that should be refused not be refused yet.
+    """
     tried = zip(examples, passed, strict=True)
-    return "".join("01"[right] for example, right in tried if "device" not in example.get("looks_at", ()))
+    return "".join("01"[right] for example, right in tried if not _stands_apart(example))
+
+
+def _stands_apart(example: Any) -> bool:
+    return "device" in example.get("looks_at", ()) or any("refuses" in step for step in example["steps"])
 
 
 def numbers(names: dict[str, Any], examples: list[Any], dtype: torch.dtype | None = None) -> list[list[float]]:

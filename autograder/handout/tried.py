@@ -166,8 +166,9 @@ def _said(error: BaseException) -> str:
         first_line = str(error).strip().partition("\n")[0].removesuffix("Hint:").strip()
     except Exception:
         first_line = ""
+    said = f"It raised {type(error).__name__}: {first_line[:_LONGEST]}"
     means = meant(first_line)
-    return f"It raised {type(error).__name__}: {first_line[:_LONGEST]}{means and ' '}{means}"
+    return f"{said.rstrip('.')}. {means}" if means else said
 
 
 def _frames(error: BaseException) -> list[tuple[str, int, str]]:

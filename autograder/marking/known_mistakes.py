@@ -1,6 +1,7 @@
 """What the known mistakes show on the public examples, as numbers, for the check that students get.
 
-A mistake that shows nothing there but errors, or no more than a right answer does, is left to the hidden graders.
+A mistake that shows nothing there but errors, or no more than a right answer does, is known by what it shows on the
+first of the other examples that it fails. One that shows errors alone is left to the hidden graders.
 """
 
 from collections.abc import Mapping
@@ -31,13 +32,16 @@ def of_exercise(unit: str, exercise: str, of: Mapping[str, Any]) -> list[dict[st
     for entry in known:
         if entry.exercise != exercise or entry.caught_by == catalogue.FORBIDDEN:
             continue
-        shows = _shows(unit, entry, examples)
-        if any(alike(shows, other) for other in right) or not any(map(_tells_numbers, shows)):
-            continue
-        passes = _passes(unit, entry, of)
-        same = next((one for one in mistakes if one["passes"] == passes and alike(shows, one["shows"])), None)
+        passed = _passed(unit, entry, of)
+        found: dict[str, Any] = {"passes": as_pattern(of["examples"], passed), "shows": _shows(unit, entry, examples)}
+        if any(alike(found["shows"], other) for other in right) or not any(map(_tells_numbers, found["shows"])):
+            told = _first_to_tell(unit, entry, of["examples"], passed)
+            if told is None:
+                continue
+            found["at"], found["shows"] = told
+        same = next((one for one in mistakes if _is_same(one, found)), None)
         if same is None:
-            mistakes.append({"sentences": [entry.sentence], "passes": passes, "shows": shows})
+            mistakes.append({"sentences": [entry.sentence], **found})
         else:
             same["sentences"].append(entry.sentence)
     return [
@@ -54,12 +58,31 @@ def _shows(unit: str, entry: catalogue.Candidate, examples: list[Any]) -> Rows:
     return [_exact(row, other) for row, other in zip(rows, exact, strict=True)]
 
 
-def _passes(unit: str, entry: catalogue.Candidate, of: Mapping[str, Any]) -> str:
+def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether the check cannot tell them apart."""
+    return all(one.get(name) == other.get(name) for name in ("passes", "at")) and alike(one["shows"], other["shows"])
+
+
+def _first_to_tell(
+    unit: str, entry: catalogue.Candidate, examples: list[Any], passed: list[bool]
+) -> tuple[int, Rows] | None:
+    """The first of the examples that it fails by numbers which no rounding makes, with these; None where there is none."""
+    solution = catalogue.solutions(unit)[entry.exercise]
+    for at, (example, right) in enumerate(zip(examples, passed, strict=True)):
+        if as_pattern([example], [right]) != "0" or example.get("public", True):
+            continue
+        shows = _shows(unit, entry, [example])
+        if any(map(_tells_numbers, shows)) and not alike(shows, _shows(unit, solution, [example])):
+            return at, shows
+    return None
+
+
+def _passed(unit: str, entry: catalogue.Candidate, of: Mapping[str, Any]) -> list[bool]:
     """Which of all examples it passes: so those are told apart that the public ones alone cannot tell."""
     with as_in_a_new_notebook():
         # What an answer may not call makes no example fail.
         found = outcome(_names(unit, entry), entry.exercise, {"points": 1, **of, "forbids": ()}, [])
-    return as_pattern(of["examples"], [not one.problem for one in found.tried])
+    return [not one.problem for one in found.tried]
 
 
 def _names(unit: str, entry: catalogue.Candidate) -> dict[str, Any]:

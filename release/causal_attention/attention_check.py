@@ -48,7 +48,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 __all__ = ["buggy", "check", "draw", "example", "guess", "hint", "show"]
 
-def check(exercise: str | None = None) -> float | None:
+def check(exercise = None):
  """Try one exercise on its examples; returns the share of its points that they would give.
 
     Without a name: how far you are in the whole notebook.
@@ -79,7 +79,7 @@ def check(exercise: str | None = None) -> float | None:
  summed(outcomes, written)
  return None
 
-def example(exercise: str, number: int = 1, call: int = 1) -> Any:
+def example(exercise, number = 1, call = 1):
  """What an exercise's example calls it with, and the right result: `args, right = example("scaled_softmax", 2)`.
 
     Examples count from 1, as the check shows them, and so do the calls of one that makes several.
@@ -101,14 +101,14 @@ def example(exercise: str, number: int = 1, call: int = 1) -> Any:
  step = calls[call - 1]
  return tuple(as_value(arg) for arg in step.get("args", ())), as_value(step["result"])
 
-def guess(name: str = "", value: Any = ..., *more: Any) -> None:
+def guess(name = "", value = ..., *more):
  """Answers your guess with a sentence: `guess("most_alike", 4)`. It is not marked."""
  lesson = _lesson()
  if lesson is not None:
   first, why = said_of_guess(lesson["guesses"], name, (value, *more) if more else value)
   say(first, [why])
 
-def hint(exercise: str | None = None) -> None:
+def hint(exercise = None):
  """Shows a hint to an exercise, and each time one more: `hint("scaled_softmax")`.
 
     Without a name: for which exercises there are hints, and how many of them you have seen.
@@ -118,7 +118,7 @@ def hint(exercise: str | None = None) -> None:
   hints = lesson["hints"]
   say(*(said_of_hints(hints) if exercise is None else next_hint(hints, exercise)))
 
-def _lesson() -> dict[str, Any] | None:
+def _lesson():
  """The notebook's guesses and hints."""
  try:
   return dict(read_data(Path(__file__).with_name(LESSON)))
@@ -127,7 +127,7 @@ def _lesson() -> dict[str, Any] | None:
   print(f"{LESSON} is not beside {beside}, or damaged: if this notebook has hints, fetch its files again.")
   return None
 
-def buggy(name: str) -> Callable[..., Any] | None:
+def buggy(name):
  """The wrong function of this name that an exercise hunts: `wrong = buggy("merge_heads")`, to be called."""
  exercises = _read(EXAMPLES)
  if exercises is None:
@@ -140,7 +140,7 @@ def buggy(name: str) -> Callable[..., Any] | None:
   return None
  return unpacked_function(name, hunted[name]["wrong"])
 
-def _read(name: str) -> dict[str, str] | None:
+def _read(name):
  """What a file says of each exercise, as JSON."""
  try:
   path = Path(__file__).with_name(name)
@@ -150,10 +150,10 @@ def _read(name: str) -> dict[str, str] | None:
   return None
 
 @lru_cache(maxsize=2)
-def _by_exercise(path: Path, _changed: int) -> dict[str, str]:
+def _by_exercise(path, _changed):
  return {exercise: json.dumps(of) for exercise, of in read_data(path).items()}
 
-def _examples(exercises: Mapping[str, str], exercise: str) -> dict[str, Any]:
+def _examples(exercises, exercise):
  """What an exercise is tried on; a hunt, with what the student's own function is tried on first."""
  of: dict[str, Any] = json.loads(exercises[exercise])
  for one in of["examples"]:
@@ -163,10 +163,10 @@ def _examples(exercises: Mapping[str, str], exercise: str) -> dict[str, Any]:
  return of
 PackedFunction = Mapping[str, Any]
 
-def packed_function(code: str, imports: Mapping[str, str]) -> PackedFunction:
+def packed_function(code, imports):
  return {"code": base64.b85encode(zlib.compress(code.encode(), 9)).decode(), "imports": dict(imports)}
 
-def unpacked_function(name: str, function: PackedFunction) -> Callable[..., Any]:
+def unpacked_function(name, function):
  scope: dict[str, Any] = {as_: importlib.import_module(module) for as_, module in function["imports"].items()}
  scope["__name__"] = f"a wrong {name}"
  code = zlib.decompress(base64.b85decode(function["code"])).decode()
@@ -177,17 +177,17 @@ def unpacked_function(name: str, function: PackedFunction) -> Callable[..., Any]
 class Arguments(NamedTuple):
  positional: tuple[Any, ...] = ()
  named: Mapping[str, Any] = {}
- def mapped(self, change: Callable[[Any], Any]) -> "Arguments":
+ def mapped(self, change):
   return Arguments(
    tuple(change(value) for value in self.positional),
    {name: change(value) for name, value in self.named.items()},
   )
- def apply(self, function: Callable[..., Any]) -> Any:
+ def apply(self, function):
   return function(*self.positional, **self.named)
 Shapes = Mapping[str, tuple[int, ...]]
 
 class Assembled(nn.Module):
- def __init__(self, parameters: Shapes, buffers: Shapes, frozen: Iterable[str], shared: Mapping[str, str]) -> None:
+ def __init__(self, parameters, buffers, frozen, shared):
   super().__init__()
   shapes = {name: tuple(shape) for name, shape in parameters.items()}  # which may come as lists, from JSON
   for name, shape in shapes.items():
@@ -204,7 +204,7 @@ class Assembled(nn.Module):
    self.get_parameter(name).requires_grad_(False)
   self._matrices = [name for name, own in self.named_parameters(recurse=False) if own.dim() == 2]
   self._layers = [name for name, own in self.named_children() if isinstance(own, nn.Linear)]
- def _owner(self, name: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[nn.Module, str]:
+ def _owner(self, name, shapes):
   *path, last = name.split(".")
   owner: nn.Module = self
   for depth, step in enumerate(path, start=1):
@@ -212,12 +212,12 @@ class Assembled(nn.Module):
     owner.add_module(step, _part(".".join(path[:depth]), shapes))
    owner = owner.get_submodule(step)
   return owner, last
- def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+ def forward(self, x):
   by_matrices = (x @ getattr(self, name) for name in self._matrices)
   by_layers = (getattr(self, name)(x) for name in self._layers)
   return tuple(chain(by_matrices, by_layers))
 
-def _part(name: str, shapes: Mapping[str, tuple[int, ...]]) -> nn.Module:
+def _part(name, shapes):
  weight = shapes.get(f"{name}.weight", ())
  if len(weight) != 2:
   return nn.Module()
@@ -225,7 +225,7 @@ def _part(name: str, shapes: Mapping[str, tuple[int, ...]]) -> nn.Module:
 MAX_DEPTH = 8
 MAX_TENSORS = 500
 
-def tensors_in(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
+def tensors_in(value, depth = 0):
  if isinstance(value, torch.Tensor):
   yield value
  elif depth < MAX_DEPTH and isinstance(value, list | tuple | dict):
@@ -235,10 +235,10 @@ def tensors_in(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
 class OperatorMode(TorchDispatchMode):
  supports_higher_order_operators = True  # torch.cond and its kin
  @classmethod
- def _should_skip_dynamo(cls) -> bool:
+ def _should_skip_dynamo(cls):
   return False
 
-def name_of(operator: Any) -> str:
+def name_of(operator):
  name: str = getattr(operator, "overloadpacket", operator).__name__
  return name
 FOLLOWS = "follows"
@@ -255,25 +255,25 @@ _INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_"}
 class _Away(torch.Tensor):
  here: torch.Tensor
  __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
- def tolist(self) -> Any:  # which PyTorch refuses for subclasses, and not for another device
+ def tolist(self):  # which PyTorch refuses for subclasses, and not for another device
   return self.here.tolist()
- def numpy(self, *, force: bool = False) -> Any:
+ def numpy(self, *, force = False):
   return self.here.numpy(force=True) if force else super().numpy()
- def __format__(self, specification: str) -> str:  # likewise: of one number it is that number's
+ def __format__(self, specification):  # likewise: of one number it is that number's
   return format(self.item(), specification) if self.dim() == 0 else object.__format__(self, specification)
  is_cuda = True  # what is written for CUDA alone is right on CUDA
  is_meta = False
  @classmethod
  def __torch_dispatch__(  # type: ignore[override]  # PyTorch gives no kwargs where there are none
   cls,
-  func: Any,
-  types: Iterable[type],
-  args: tuple[Any, ...] = (),
-  kwargs: Mapping[str, Any] | None = None,
- ) -> Any:
+  func,
+  types,
+  args = (),
+  kwargs = None,
+ ):
   return _carried_out(func, args, kwargs or {})  # one that was kept, and is used later
 
-def _away(here: torch.Tensor) -> _Away:
+def _away(here):
  away: _Away = torch.Tensor._make_wrapper_subclass(
   _Away,
   here.shape,
@@ -288,17 +288,17 @@ def _away(here: torch.Tensor) -> _Away:
  return away
 
 class _Devices(OperatorMode):
- def __init__(self) -> None:
+ def __init__(self):
   super().__init__()
   self.mixed = False
   self.by_numbers = False
  def __torch_dispatch__(
   self,
-  func: Any,
-  types: Iterable[type],
-  args: tuple[Any, ...] = (),
-  kwargs: Mapping[str, Any] | None = None,
- ) -> Any:
+  func,
+  types,
+  args = (),
+  kwargs = None,
+ ):
   self.by_numbers = self.by_numbers or name_of(func) == "_local_scalar_dense"
   operands = list(tensors_in((_one_device_of_these(func, args), dict(kwargs or {}))))
   devices = {t.device for t in operands if t.dim() > 0 or isinstance(t, _Away)}
@@ -306,7 +306,7 @@ class _Devices(OperatorMode):
    self.mixed = True
   return _carried_out(func, args, kwargs or {})
 
-def _one_device_of_these(func: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _one_device_of_these(func, args):
  if name_of(func) not in _INDEXING or len(args) < 2 or not isinstance(args[0], _Away):
   return args
  indexed, indices, *values = args
@@ -319,11 +319,11 @@ def _one_device_of_these(func: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
 class _AsOnAnotherDevice(TorchFunctionMode):
  def __torch_function__(
   self,
-  func: Callable[..., Any],
-  types: Iterable[type],
-  args: tuple[Any, ...] = (),
-  kwargs: Mapping[str, Any] | None = None,
- ) -> Any:
+  func,
+  types,
+  args = (),
+  kwargs = None,
+ ):
   args, named = tuple(map(_not_cuda, args)), {name: _not_cuda(value) for name, value in (kwargs or {}).items()}
   if func is torch.Tensor.cuda:
    return args[0].to(DEVICE)
@@ -337,20 +337,20 @@ class _AsOnAnotherDevice(TorchFunctionMode):
    return func(*args, **named)
   return func(*args, **{**named, "device": _CPU}).to(DEVICE)
 
-def _not_cuda(value: Any) -> Any:
+def _not_cuda(value):
  is_cuda = isinstance(value, torch.device | str) and re.fullmatch(r"cuda(:\d)?", str(value))
  if not is_cuda:
   return value
  return DEVICE.type if isinstance(value, str) else DEVICE
 
 class _Generator(torch.Generator):
- def __new__(cls, device: Any = "cpu") -> "_Generator":
+ def __new__(cls, device = "cpu"):
   return super().__new__(cls, _CPU)  # type: ignore[call-arg]
 
 @contextmanager
-def _standing_in() -> Iterator[None]:
+def _standing_in():
  generator, autocast = torch.Generator, torch.autocast.__init__
- def autocast_of_the_cpu(self: Any, device_type: str, *args: Any, **kwargs: Any) -> None:
+ def autocast_of_the_cpu(self, device_type, *args, **kwargs):
   autocast(self, "cpu" if device_type == DEVICE.type else device_type, *args, **kwargs)
  torch.Generator, torch.autocast.__init__ = _Generator, autocast_of_the_cpu  # type: ignore[misc, method-assign]
  try:
@@ -360,7 +360,7 @@ def _standing_in() -> Iterator[None]:
 _TYPES = f"torch.{DEVICE.type}."
 _OF_NUMBERS = (torch.tensor, torch.as_tensor, torch.asarray, torch.scalar_tensor, torch.Tensor.new_tensor)
 
-def _carried_out(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+def _carried_out(func, args, kwargs):
  operands = list(tensors_in((args, dict(kwargs))))
  named = kwargs.get("device")
  is_away = any(isinstance(t, _Away) for t in operands) if named is None else torch.device(named).type == DEVICE.type
@@ -373,7 +373,7 @@ def _carried_out(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
   return _as_given(func, args, kwargs, result)
  return _each(result, _away) if is_away else result
 
-def _as_given(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Any:
+def _as_given(func, args, kwargs, result):
  given = [*zip(func._schema.arguments, args, strict=False)]
  given += [(argument, kwargs[argument.name]) for argument in func._schema.arguments if argument.name in kwargs]
  held = {
@@ -382,21 +382,21 @@ def _as_given(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], resul
  is_away = any(isinstance(t, _Away) for t in tensors_in((args, dict(kwargs))))
  return _each(result, lambda one: held.get(id(one), _away(one) if is_away else one))
 
-def _brought_here(tensor: torch.Tensor) -> torch.Tensor:
+def _brought_here(tensor):
  return tensor.here if isinstance(tensor, _Away) else tensor
 
-def _each(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
+def _each(value, change):
  if isinstance(value, torch.Tensor):
   return change(value)
  if isinstance(value, list | tuple):
   return type(value)(_each(item, change) for item in value)
  return {key: _each(item, change) for key, item in value.items()} if isinstance(value, dict) else value
 
-def moved(module: torch.nn.Module) -> torch.nn.Module:
+def moved(module):
  with _Devices():
   return module.to(DEVICE)
 
-def probe(call: Callable[..., Any], arguments: Arguments, on_cpu: Callable[[], Any]) -> str:
+def probe(call, arguments, on_cpu):
  moved_inputs = arguments.mapped(lambda arg: _away(arg.clone()) if isinstance(arg, torch.Tensor) else arg)
  with _standing_in(), _AsOnAnotherDevice(), _Devices() as devices:
   try:
@@ -419,7 +419,7 @@ def probe(call: Callable[..., Any], arguments: Arguments, on_cpu: Callable[[], A
   return FOLLOWS + how
  return DIFFERS + how
 
-def _alike(some: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
+def _alike(some, others):
  return len(some) == len(others) and all(
   one.shape == other.shape
   and torch.allclose(one.detach().double(), other.detach().double(), rtol=_CLOSE, atol=_CLOSE, equal_nan=True)
@@ -427,21 +427,21 @@ def _alike(some: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
  )
 _cpu_generator = torch.default_generator
 
-def seed_generators(seed: int, device: torch.device) -> None:
+def seed_generators(seed, device):
  _cpu_generator.manual_seed(seed)
  if device.type == "cuda":
   torch.cuda.manual_seed_all(seed)
 
-def seed_in_use(seed: int) -> None:
+def seed_in_use(seed):
  seed_generators(seed, torch.device("cuda" if torch.cuda.is_initialized() else "cpu"))
 DRAWN_DIGITS = 3
 USUAL = "float32"
 
-def drawn(rule: Sequence[float], shape: Sequence[int]) -> torch.Tensor:
+def drawn(rule, shape):
  return _drawn(tuple(rule), tuple(shape)).clone()
 
 @cache
-def _drawn(rule: tuple[float, ...], shape: tuple[int, ...]) -> torch.Tensor:
+def _drawn(rule, shape):
  seed, *bell = rule
  numbers, count = random.Random(int(seed)), torch.Size(shape).numel()
  if bell:
@@ -452,31 +452,31 @@ def _drawn(rule: tuple[float, ...], shape: tuple[int, ...]) -> torch.Tensor:
  rounded = [round(number, DRAWN_DIGITS) for number in made]
  return torch.tensor(rounded, dtype=torch.float64).reshape(shape)
 
-def identity(size: int, shape: Sequence[int]) -> torch.Tensor:
+def identity(size, shape):
  *_, rows, columns = shape
  distance = torch.arange(rows)[:, None] - torch.arange(columns)[None, :]
  return (distance % size == 0).double().expand(*shape)
 _PACKED = {"float32": "f", "float64": "d"}
 
-def packed(numbers: Sequence[float], dtype: str = "float32") -> str:
+def packed(numbers, dtype = "float32"):
  return base64.b85encode(struct.pack(f"<{len(numbers)}{_PACKED[dtype]}", *numbers)).decode()
 
-def unpacked(text: str, dtype: str = "float32") -> list[float]:
+def unpacked(text, dtype = "float32"):
  held = base64.b85decode(text)
  code = _PACKED[dtype]
  return list(struct.unpack(f"<{len(held) // struct.calcsize(code)}{code}", held))
 
-def are_short(numbers: Sequence[float]) -> bool:
+def are_short(numbers):
  return all(abs(number) < 2**15 / 1000 and round(number, DRAWN_DIGITS) == number for number in numbers)
 
-def in_thousandths(numbers: Sequence[float]) -> str:
+def in_thousandths(numbers):
  return base64.b85encode(struct.pack(f"<{len(numbers)}h", *(round(number * 1000) for number in numbers))).decode()
 
-def shortened(steps: Sequence[Any]) -> list[Any]:
+def shortened(steps):
  first = [steps.index(step) for step in steps]
  return [_usual(step) if at == first[at] else {"again": first[at]} for at, step in enumerate(steps)]
 
-def _usual(plain: Any) -> Any:
+def _usual(plain):
  if isinstance(plain, list | tuple):
   return [_usual(one) for one in plain]
  if not isinstance(plain, dict):
@@ -484,10 +484,10 @@ def _usual(plain: Any) -> Any:
  left_out = "shape" in plain and plain.get("dtype") == USUAL
  return {name: _usual(one) for name, one in plain.items() if not (left_out and name == "dtype")}
 
-def in_full(steps: Sequence[Any]) -> list[Any]:
+def in_full(steps):
  return [steps[step["again"]] if "again" in step else step for step in steps]
 
-def as_value(plain: Any) -> Any:
+def as_value(plain):
  if not isinstance(plain, dict):
   return plain
  if "tuple" in plain:
@@ -537,7 +537,7 @@ class Trial:
  seed: int = 0
  printed: io.StringIO = field(default_factory=io.StringIO)
  now: Call | None = None
- def take(self, step: Step) -> Any:
+ def take(self, step):
   match step["operation"]:
    case "manual_seed":
     seed_in_use(step["seed"])
@@ -558,10 +558,10 @@ class Trial:
    case "call" | "probe":
     return self._call(step)
   return None
- def _build(self, step: Step) -> None:
+ def _build(self, step):
   args, named = [as_value(arg) for arg in step.get("args", ())], step.get("named", {})
   seed, self.seed = self.seed, 0
-  def build() -> Any:
+  def build():
    seed_in_use(seed)
    with self._listening():
     return self.names[step["name"]](*args, **named)
@@ -570,7 +570,7 @@ class Trial:
    raise Wrong(f"`{step['name']}` does not inherit from torch.nn.Module.")
   self.instances.append(instance)
   self.built.append(build)
- def _call(self, step: Step) -> Call:
+ def _call(self, step):
   own = self.names[step["name"]] if "name" in step else self.instances[step["instance"]]
   call = self.now = Call(step, own, [as_value(arg) for arg in step.get("args", ())], dict(step.get("named", {})))
   call.instances = [self.instances[number] for number in step.get("with", ())]
@@ -589,7 +589,7 @@ class Trial:
   if "cotangents" in step:
    self._flow_back(call, given)
   return call
- def _flow_back(self, call: Call, given: list[Any]) -> None:
+ def _flow_back(self, call, given):
   own = call.function
   parameters = dict(own.named_parameters()) if isinstance(own, torch.nn.Module) else {}
   cotangents = [as_value(one) for one in call.step["cotangents"]]
@@ -603,31 +603,31 @@ class Trial:
    found = iter(torch.autograd.grad(losses, leaves, allow_unused=True))
   call.gradients = [next(found) if isinstance(a, torch.Tensor) and a.requires_grad else None for a in given]
   call.parameter_gradients = {n: next(found) if p.requires_grad else None for n, p in parameters.items()}
- def _followed(self, call: Call) -> str:
+ def _followed(self, call):
   here = away = call.function
   if "instance" in call.step:  # new ones: one that has been called may hold anything
    here, away = (self._another(call.step["instance"]) for _ in range(2))
    away = moved(away)
-  def on_cpu() -> Any:
+  def on_cpu():
    seed_in_use(0)
    return here(*copied(call.args), **call.named)
   seed_in_use(0)
   return probe(away, Arguments(tuple(call.args), call.named), on_cpu)
- def _another(self, number: int) -> Any:
+ def _another(self, number):
   instance = self.built[number]()
   instance.train(self.instances[number].training)
   return instance
  @contextlib.contextmanager
- def _listening(self) -> Iterator[None]:
+ def _listening(self):
   self.printed = io.StringIO()
   with contextlib.redirect_stdout(self.printed):
    yield
 
-def assembled(step: Step) -> Assembled:
+def assembled(step):
  seed_in_use(0)
  return Assembled(step["parameters"], step.get("buffers", {}), step.get("frozen", ()), step.get("shared", {}))
 
-def load(instance: Any, values: Mapping[str, torch.Tensor]) -> None:
+def load(instance, values):
  own = dict(instance.named_parameters())
  if own.keys() != values.keys():
   has = ", ".join(sorted(own)) or "no parameters at all"
@@ -638,7 +638,7 @@ def load(instance: Any, values: Mapping[str, torch.Tensor]) -> None:
    raise Wrong(f"The parameter `{name}` should have shape {shapes}.")
   parameter.data.copy_(values[name])
 
-def _whole(call: Call) -> Any:
+def _whole(call):
  if call.step["whole"] == "argument":
   return call.args[0]
  was = call.function.training  # type: ignore[attr-defined]
@@ -648,10 +648,10 @@ def _whole(call: Call) -> Any:
  finally:
   call.function.train(was)  # type: ignore[attr-defined]
 
-def copied(args: Sequence[Any]) -> list[Any]:
+def copied(args):
  return [arg.clone() if isinstance(arg, torch.Tensor) else copy.deepcopy(arg) for arg in args]
 
-def is_unwritten(one: Any, other: Any) -> bool:
+def is_unwritten(one, other):
  if not isinstance(one, torch.Tensor):
   return bool(one == other)
  if one.shape != other.shape or one.dtype != other.dtype:
@@ -661,16 +661,16 @@ def is_unwritten(one: Any, other: Any) -> bool:
 _LONGEST_ARGUMENT = 60
 _MOST_PARTS = 6
 
-def calls_with_results(steps: list[Any]) -> list[Any]:
+def calls_with_results(steps):
  return [step for step in steps if "name" in step and "result" in step and "with" not in step]
 
-def to_play_with(call: Call, exercise: str, number: int, example: Mapping[str, Any]) -> str:
+def to_play_with(call, exercise, number, example):
  calls = calls_with_results(example["steps"])
  at = next((at for at, step in enumerate(calls, start=1) if step is call.step), 0)
  which = f", call={at}" if at > 1 else ""
  return f'args, right = example("{exercise}", {number}{which})' if at else ""
 
-def in_words(call: Call, example: Mapping[str, Any]) -> str:
+def in_words(call, example):
  step = call.step
  if "name" in step:
   return f"{step['name']}({_arguments(call.function, [*call.instances, *call.args], call.named)})"
@@ -683,7 +683,7 @@ def in_words(call: Call, example: Mapping[str, Any]) -> str:
  forward = getattr(call.function, "forward", None)
  return f"{build['name']}({made})({_arguments(forward, call.args, call.named)}), {mode}"
 
-def _arguments(function: Any, args: list[Any], named: Mapping[str, Any]) -> str:
+def _arguments(function, args, named):
  try:
   names = list(inspect.signature(function).parameters) if function is not None else []
  except (TypeError, ValueError):
@@ -691,7 +691,7 @@ def _arguments(function: Any, args: list[Any], named: Mapping[str, Any]) -> str:
  words = [_argument(names[number] if number < len(names) else "", arg) for number, arg in enumerate(args)]
  return ", ".join([*words, *(_argument(name, arg) for name, arg in named.items())])
 
-def _argument(name: str, arg: Any) -> str:
+def _argument(name, arg):
  if isinstance(arg, torch.Tensor):
   dtype = "" if arg.dtype == torch.float32 else f" and {arg.dtype}"
   return f"{name or 'a tensor'} of shape {tuple(arg.shape)}{dtype}"
@@ -703,7 +703,7 @@ def _argument(name: str, arg: Any) -> str:
  said = said if len(said) <= _LONGEST_ARGUMENT else f"{said[:_LONGEST_ARGUMENT]}…"
  return f"{name}={said}" if name else said
 
-def read_data(path: Path) -> Any:
+def read_data(path):
  if not path.exists() and path.with_suffix("").exists():
   return json.loads(path.with_suffix("").read_text(encoding="utf-8"))  # unpacked by a browser that fetched it
  try:
@@ -711,11 +711,11 @@ def read_data(path: Path) -> Any:
  except EOFError as error:
   raise ValueError(str(error)) from error
 
-def data_of(value: Any) -> bytes:
+def data_of(value):
  return gzip.compress(json.dumps(value, separators=(",", ":")).encode(), mtime=0)
 _first_tried: dict[str, tuple[str, float]] = {}
 
-def not_what_was_run(names: dict[str, Any], exercise: str) -> str:
+def not_what_was_run(names, exercise):
  tried = _cell_of(names.get(exercise))
  if not tried:
   return ""
@@ -735,16 +735,16 @@ def not_what_was_run(names: dict[str, Any], exercise: str) -> str:
   return "Its cell has changed since it was run: run it again, then this check."
  return ""
 
-def _cell_of(thing: Any) -> str:
+def _cell_of(thing):
  file = file_of(thing)
  return "".join(linecache.getlines(file)).strip() if file else ""
 
-def file_of(thing: Any) -> str:
+def file_of(thing):
  functions = list(vars(thing).values()) if inspect.isclass(thing) else [thing]
  codes = [code for one in functions if inspect.iscode(code := getattr(one, "__code__", None))]
  return codes[0].co_filename if codes else ""
 
-def _saved(names: dict[str, Any], exercise: str, since: float) -> str:
+def _saved(names, exercise, since):
  path = names.get("__vsc_ipynb_file__") or os.environ.get("JPY_SESSION_NAME")
  try:
   file = Path(str(path))
@@ -760,7 +760,7 @@ _YES, _NO = {"yes", "y", "true"}, {"no", "n", "false"}
 _NEAR, _NEAR_0 = 0.01, 0.005
 _MOST = 1000
 
-def said_of_guess(guesses: dict[str, Any], name: Any, value: Any) -> tuple[str, str]:
+def said_of_guess(guesses, name, value):
  guess = guesses.get(name) if isinstance(name, str) else None
  if guess is None:
   known = ", ".join(f"`{one}`" for one in guesses)
@@ -779,13 +779,13 @@ def said_of_guess(guesses: dict[str, Any], name: Any, value: Any) -> tuple[str, 
   return "", f"The answers to choose from are {listed}."
  return "Not quite.", (instead or [guess["because"]])[0]
 
-def agrees(answer: Any, value: Any) -> bool | None:
+def agrees(answer, value):
  try:
   return _agrees(answer, _plain(value))
  except Exception:  # of a value that defines itself what it does
   return None
 
-def wanted(answer: Any) -> str:
+def wanted(answer):
  if isinstance(answer, bool):
   return "Yes or no is wanted here: write True or False."
  if isinstance(answer, str):
@@ -794,10 +794,10 @@ def wanted(answer: Any) -> str:
   return "A list of numbers is wanted here, between square brackets and with commas between them."
  return "A number is wanted here."
 
-def _is_open(value: Any) -> bool:
+def _is_open(value):
  return value is ... or (type(value) is list and bool(value) and all(one is ... for one in value))
 
-def _agrees(answer: Any, value: Any) -> bool | None:
+def _agrees(answer, value):
  if isinstance(answer, list):
   if not isinstance(value, list) or not all(map(_is_number, value)):
    return None
@@ -813,7 +813,7 @@ def _agrees(answer: Any, value: Any) -> bool | None:
   value = float(value)
  return _near(answer, value) if _is_number(value) else None
 
-def _plain(value: Any) -> Any:
+def _plain(value):
  if isinstance(value, torch.Tensor):
   return value.tolist() if value.numel() <= _MOST else None
  if isinstance(value, list | tuple | range):
@@ -822,21 +822,21 @@ def _plain(value: Any) -> Any:
   return value.tolist()
  return value
 
-def _plain_number(value: Any) -> Any:
+def _plain_number(value):
  if isinstance(value, torch.Tensor) or hasattr(value, "tolist"):
   return value.item()
  return value
 
-def _yes_or_no(value: Any) -> bool | None:
+def _yes_or_no(value):
  if isinstance(value, bool):
   return value
  word = _word(value) if isinstance(value, str) else ""
  return True if word in _YES else False if word in _NO else None
 
-def _is_number(value: Any) -> bool:
+def _is_number(value):
  return isinstance(value, Real) and not isinstance(value, bool)
 
-def _near(answer: float, value: Any) -> bool:
+def _near(answer, value):
  try:
   number = float(value)
  except OverflowError:
@@ -847,12 +847,12 @@ def _near(answer: float, value: Any) -> bool:
   return math.isnan(number)
  return math.isclose(number, answer, rel_tol=0, abs_tol=max(_NEAR * abs(answer), _NEAR_0))
 
-def _word(text: str) -> str:
+def _word(text):
  words = text.casefold().split()
  return "".join(one for one in "".join(words[words[:1] == ["the"] :]) if one.isalnum())
 _seen: dict[str, int] = {}
 
-def said_of_hints(hints: dict[str, list[str]]) -> tuple[str, list[str]]:
+def said_of_hints(hints):
  if not hints:
   return "This notebook has no hints.", []
  first = next(iter(hints))
@@ -860,7 +860,7 @@ def said_of_hints(hints: dict[str, list[str]]) -> tuple[str, list[str]]:
   f"`{exercise}`: {_seen.get(exercise, 0)} of {len(its)}" for exercise, its in hints.items()
  ]
 
-def next_hint(hints: dict[str, list[str]], exercise: Any) -> tuple[str, list[str]]:
+def next_hint(hints, exercise):
  its = hints.get(exercise) if isinstance(exercise, str) else None
  if its is None:
   known = ", ".join(f"`{one}`" for one in hints)
@@ -888,7 +888,7 @@ class Prey:
  also: tuple[Any, ...] = ()
  hides: tuple[str, ...] = ()
  @property
- def tensors(self) -> list["Wanted"]:
+ def tensors(self):
   return [_wanted(one) for one in self.takes]
 
 @dataclass(frozen=True)
@@ -897,10 +897,10 @@ class Wanted:
  dims: tuple[str, ...]
  dtype: torch.dtype
  @property
- def sized(self) -> list[str]:
+ def sized(self):
   return [dim for dim in self.dims if dim != ANY_MORE]
  @property
- def shape(self) -> str:
+ def shape(self):
   return f"({', '.join(self.dims)}{',' * (len(self.dims) == 1)})"
 
 @dataclass(frozen=True)
@@ -910,13 +910,13 @@ class Found:
 _DIFFERS = Found("", "differs")
 
 def shown_by(
- given: Any,
- prey: Prey,
- wrong: Callable[..., Any],
- right: Callable[..., Any],
- named: Callable[[Any], str],
- whose: str,
-) -> Found:
+ given,
+ prey,
+ wrong,
+ right,
+ named,
+ whose,
+):
  wanted = prey.tensors
  if (unusable := _unusable(given, wanted, named)) is not None:
   return unusable
@@ -936,7 +936,7 @@ def shown_by(
  )
  return Found(f"{sentence}{near}", f"alike: {_hidden_by(held, prey)}")
 
-def _wanted(written: str) -> Wanted:
+def _wanted(written):
  name, _, about = written.partition(": ")
  *dims, last = about.split()
  dtypes = {"bool": torch.bool, "int64": torch.int64}
@@ -944,7 +944,7 @@ def _wanted(written: str) -> Wanted:
   return Wanted(name, tuple(dims), dtypes[last])
  return Wanted(name, (*dims, last), torch.float32)
 
-def _unusable(given: Any, wanted: Sequence[Wanted], named: Callable[[Any], str]) -> Found | None:
+def _unusable(given, wanted, named):
  if len(wanted) == 1:
   given = (given,)
  elif not isinstance(given, tuple | list) or len(given) != len(wanted):
@@ -977,7 +977,7 @@ def _unusable(given: Any, wanted: Sequence[Wanted], named: Callable[[Any], str])
   return Found("The input has NaN or infinite numbers; finite ones are expected.", "not finite")
  return _unfit(wanted, [one.shape for one in given])
 
-def _unfit(wanted: Sequence[Wanted], shapes: Sequence[torch.Size]) -> Found | None:
+def _unfit(wanted, shapes):
  sizes: dict[str, int] = {}
  for one, shape in zip(wanted, shapes, strict=True):
   for dim, size in zip(one.sized, shape[len(shape) - len(one.sized) :], strict=True):
@@ -987,7 +987,7 @@ def _unfit(wanted: Sequence[Wanted], shapes: Sequence[torch.Size]) -> Found | No
     return Found(said, f"{dim} of two sizes")
  return None
 
-def _called(function: Callable[..., Any], tensors: Sequence[torch.Tensor], also: Sequence[Any]) -> tuple[Any, str]:
+def _called(function, tensors, also):
  try:
   with torch.no_grad():
    return function(*(one.clone() for one in tensors), *also), ""
@@ -995,7 +995,7 @@ def _called(function: Callable[..., Any], tensors: Sequence[torch.Tensor], also:
   said = str(error).strip().partition("\n")[0][:_LONGEST]
   return None, f"{type(error).__name__}: {said}" if said else type(error).__name__
 
-def _gap(one: Any, other: Any) -> float:
+def _gap(one, other):
  if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor) or one.shape != other.shape:
   return torch.inf
  a, b = one.detach().double(), other.detach().double()
@@ -1003,21 +1003,21 @@ def _gap(one: Any, other: Any) -> float:
  gaps = ((a - b).abs() - _ROUNDING * b.abs()).nan_to_num(torch.inf, torch.inf)
  return max(0.0, float(gaps.masked_fill(same, 0.0).amax())) if gaps.numel() else 0.0
 
-def _listed(words: Sequence[str]) -> str:
+def _listed(words):
  *others, last = words
  return f"{', '.join(others)} and {last}" if others else last
 
-def _written(value: Any) -> str:
+def _written(value):
  if not isinstance(value, torch.Tensor) or value.numel() > _MOST_WRITTEN:
   return "the same"
  return _in_brackets(value.detach().tolist())
 
-def _in_brackets(value: Any) -> str:
+def _in_brackets(value):
  if isinstance(value, list):
   return f"[{', '.join(map(_in_brackets, value))}]"
  return f"{value:.4g}" if isinstance(value, float) else str(value)
 
-def _hidden_by(tensors: Sequence[torch.Tensor], prey: Prey) -> str:
+def _hidden_by(tensors, prey):
  sizes: dict[str, int] = {}
  by_name: dict[str, tuple[Wanted, torch.Tensor]] = {}
  for wanted, tensor in zip(prey.tensors, tensors, strict=True):
@@ -1025,7 +1025,7 @@ def _hidden_by(tensors: Sequence[torch.Tensor], prey: Prey) -> str:
   by_name[wanted.name] = wanted, tensor
  return next((one for one in prey.hides if _holds(one, sizes, by_name)), "")
 
-def _holds(hiding: str, sizes: Mapping[str, int], tensors: Mapping[str, tuple[Wanted, torch.Tensor]]) -> bool:
+def _holds(hiding, sizes, tensors):
  if "=" in hiding:
   one, _, other = hiding.partition("=")
   return sizes[one] == (int(other) if other.isdigit() else sizes[other])
@@ -1039,24 +1039,24 @@ def _holds(hiding: str, sizes: Mapping[str, int], tensors: Mapping[str, tuple[Wa
    return bool((tensor == tensor.narrow(places[0], 0, 1)).all())
  return torch.equal(tensor.transpose(*places), tensor)
 
-def _kind(value: Any) -> str:
+def _kind(value):
  return str(getattr(value, "type_name", type(value).__name__))
 COMES_FIRST = "your own function is what the wrong one is compared with."
 
-def hunts(of: Mapping[str, Any]) -> list[dict[str, Any]]:
+def hunts(of):
  steps = [step for one in of["examples"] for step in one["steps"]]
  return [step["hunt"] for step in steps if "hunt" in step]
 
-def caught(call: Call, names: Mapping[str, Any]) -> Found:
+def caught(call, names):
  return looked_at(call.value, call.step["hunt"], names)
 
-def looked_at(given: Any, hunt: Mapping[str, Any], names: Mapping[str, Any]) -> Found:
+def looked_at(given, hunt, names):
  prey = Prey(hunt["of"], tuple(hunt["takes"]), tuple(hunt.get("also", ())), tuple(hunt.get("hides", ())))
  own: Callable[..., Any] = names[prey.of]
  with contextlib.redirect_stdout(io.StringIO()):
   return shown_by(given, prey, unpacked_function(prey.of, hunt["wrong"]), own, _in_words, f"Your `{prey.of}`")
 
-def _in_words(value: Any) -> str:
+def _in_words(value):
  if isinstance(value, torch.Tensor):
   if value.is_meta:
    return "a tensor on the meta device, which holds no numbers"
@@ -1101,7 +1101,7 @@ class _Call(NamedTuple):
 
 class Watch(TorchDispatchMode):
  supports_higher_order_operators = True
- def __init__(self, own: Own, replaced: Mapping[int, torch.Tensor], *, in_shape: bool = False) -> None:
+ def __init__(self, own, replaced, *, in_shape = False):
   super().__init__()
   self._in_shape = in_shape
   self.made: list[Made] = []
@@ -1113,11 +1113,11 @@ class Watch(TorchDispatchMode):
   self._written: dict[int, list[int]] = {}
   self._room = MAX_ALL_NUMBERS
  @classmethod
- def _should_skip_dynamo(cls) -> bool:
+ def _should_skip_dynamo(cls):
   return False
  def __torch_dispatch__(
-  self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
- ) -> Any:
+  self, func, types, args = (), kwargs = None
+ ):
   name = getattr(func, "overloadpacket", func).__name__
   inputs = {number for one in _tensors((args, kwargs or {})) for number in self._behind(one)}
   given = func(*args, **(kwargs or {}))
@@ -1132,12 +1132,12 @@ class Watch(TorchDispatchMode):
    each = [self._noted(one, noted) if isinstance(one, torch.Tensor) else one for one in given]
    return type(given)(each) if type(given) in (tuple, list) else given
   return given
- def _behind(self, tensor: torch.Tensor) -> list[int]:
+ def _behind(self, tensor):
   memory = _memory(tensor)
   number = self.of.get(id(tensor))
   written = self._written.get(memory, [])
   return written if number is None else [number, *(one for one in written if one > number)]
- def _noted(self, tensor: torch.Tensor, call: "_Call") -> torch.Tensor:
+ def _noted(self, tensor, call):
   number = len(self.made)
   if number >= MAX_MADE or not call.line:
    return tensor
@@ -1160,7 +1160,7 @@ class Watch(TorchDispatchMode):
    self._written.setdefault(_memory(tensor), []).append(number)
   self.of[id(tensor)] = number
   return tensor
- def _place(self) -> tuple[str, int, int]:
+ def _place(self):
   frame: FrameType | None = sys._getframe(2)
   while frame is not None:
    if frame.f_code.co_filename == _PRINTING:
@@ -1170,9 +1170,9 @@ class Watch(TorchDispatchMode):
    frame = frame.f_back
   return "", 0, 0
 
-def watched(call: Callable[[], Any], watch: Watch) -> Run:
+def watched(call, watch):
  run = Run(watch.made)
- def returning(frame: FrameType, event: str, _: Any) -> None:
+ def returning(frame, event, _):
   if event == "return" and watch.own(frame.f_code.co_filename):
    run.returned = frame.f_code.co_filename, frame.f_lineno
  before = sys.getprofile()
@@ -1189,12 +1189,12 @@ def watched(call: Callable[[], Any], watch: Watch) -> Run:
  return run
 
 def made_ready(
- thing: Callable[..., Any],
- built: tuple[Any, ...] | None,
- parameters: Mapping[str, torch.Tensor] | None,
- arguments: tuple[Any, ...],
-) -> Callable[[], Any]:
- def call() -> Any:
+ thing,
+ built,
+ parameters,
+ arguments,
+):
+ def call():
   target = thing
   if built is not None:
    target = thing(*built)
@@ -1202,20 +1202,20 @@ def made_ready(
   return target(*(arg.clone() if isinstance(arg, torch.Tensor) else copy.deepcopy(arg) for arg in arguments))
  return call
 
-def _load(instance: Any, values: Mapping[str, torch.Tensor]) -> None:
+def _load(instance, values):
  own = dict(instance.named_parameters())
  if own.keys() != values.keys():
   raise TypeError("it has other parameters")
  for name, parameter in own.items():
   parameter.data = values[name].clone().view(parameter.shape)
 
-def _memory(tensor: torch.Tensor) -> int:
+def _memory(tensor):
  try:
   return int(tensor.untyped_storage()._cdata)
  except (NotImplementedError, RuntimeError):
   return id(tensor)
 
-def _tensors(value: Any) -> list[torch.Tensor]:
+def _tensors(value):
  if isinstance(value, torch.Tensor):
   return [value]
  if isinstance(value, dict):
@@ -1241,7 +1241,7 @@ class Right:
  step: str = ""
  is_part: bool = False
  @cached_property
- def is_mask(self) -> bool:
+ def is_mask(self):
   return is_mask(self.values)
 
 @dataclass
@@ -1253,17 +1253,17 @@ class Reference:
  inputs: dict[int, list[int]]
  scaled: list[torch.Tensor]
  _by_shape: dict[tuple[int, ...], tuple[torch.Tensor, list[int]]] = field(default_factory=dict)
- def __post_init__(self) -> None:
+ def __post_init__(self):
   shapes: dict[tuple[int, ...], list[int]] = {}
   for number, right in enumerate(self.rights):
    shapes.setdefault(without_ones(right.values.shape), []).append(number)
   for shape, numbers in shapes.items():
    self._by_shape[shape] = torch.stack([comparable(self.rights[n].values).flatten() for n in numbers]), numbers
  @cached_property
- def lengths(self) -> list[int]:
+ def lengths(self):
   return sorted({size for right in self.rights for size in right.values.shape[:1]})
  @cached_property
- def hidden(self) -> list[torch.Tensor]:
+ def hidden(self):
   found = list[torch.Tensor]()
   for right in self.rights:
    if right.is_part or right.values.dim() < 2:
@@ -1274,17 +1274,17 @@ class Reference:
     if is_new and bool(hidden.any()) and not bool(hidden.all()):
      found.append(hidden)
   return found
- def known(self, values: torch.Tensor) -> list[int]:
+ def known(self, values):
   stacked, numbers = self._by_shape.get(without_ones(values.shape), (None, []))
   if stacked is None:
    return []
   one = comparable(values).flatten()
   close = ((stacked - one).abs() <= TOLERANCE * (1 + one.abs())).all(dim=1)
   return [number for number, is_close in zip(numbers, close.tolist(), strict=True) if is_close]
- def is_scaled(self, values: torch.Tensor) -> bool:
+ def is_scaled(self, values):
   squeezed = values.squeeze()
   return any(one.shape == squeezed.shape and same(one, squeezed) for one in self.scaled)
- def is_right(self, run: Run) -> bool:
+ def is_right(self, run):
   if run.error is not None:
    return False
   found = list(tensors_in(run.result))
@@ -1293,14 +1293,14 @@ class Reference:
    for one, other in zip(found, self.result, strict=True)
   )
 
-def comparable(values: torch.Tensor) -> torch.Tensor:
+def comparable(values):
  return values.double().clamp(-_INFINITE, _INFINITE).nan_to_num(_NAN)
 
-def same(one: torch.Tensor, other: torch.Tensor) -> bool:
+def same(one, other):
  first, second = comparable(one.detach()).flatten(), comparable(other.detach()).flatten()
  return bool(((first - second).abs() <= TOLERANCE * (1 + second.abs())).all())
 
-def distinct(rights: Iterable[Right]) -> list[Right]:
+def distinct(rights):
  found: dict[tuple[tuple[int, ...], bytes], Right] = {}
  for right in rights:
   if right.values.numel():
@@ -1310,36 +1310,36 @@ def distinct(rights: Iterable[Right]) -> list[Right]:
     found[key] = right
  return list(found.values())
 
-def parts_of(rights: list[Right]) -> list[Right]:
+def parts_of(rights):
  parts: list[Right] = []
  for right in rights:
   for values in _slices(right.values):
    parts.append(Right(values, right.operator, is_part=True))
  return parts
 
-def _slices(values: torch.Tensor, first: int = 0, depth: int = 2) -> Iterable[torch.Tensor]:
+def _slices(values, first = 0, depth = 2):
  for dim in range(first, values.dim() - 1) if depth else ():
   for index in range(values.shape[dim] if values.shape[dim] > 1 else 0):
    one = values.select(dim, index)
    yield one
    yield from _slices(one, dim, depth - 1)
 
-def all_before(made: Sequence[Made]) -> dict[int, frozenset[int]]:
+def all_before(made):
  before: dict[int, frozenset[int]] = {}
  for number, one in enumerate(made):
   before[number] = frozenset(one.inputs).union(*(before[other] for other in one.inputs if other < number))
  return before
 
-def alone_fits(needed: torch.Tensor, made: torch.Tensor) -> bool:
+def alone_fits(needed, made):
  return not bool((needed.abs() > LARGE).any()) or bool((made.isinf() & needed.isinf()).any())
 
-def is_mask(values: torch.Tensor) -> bool:
+def is_mask(values):
  if values.numel() < 2 or values.dim() < 2:
   return False
  found = comparable(values).unique()
  return len(found) == 2 and bool((found == 0).any())
 
-def without_ones(shape: Iterable[int]) -> tuple[int, ...]:
+def without_ones(shape):
  return tuple(size for size in shape if size != 1)
 _FINITE = 1e6
 _MAKE_NEW = ("_like", "zeros", "ones", "full", "arange", "eye", "scalar_tensor", "fill_", "zero_")
@@ -1353,7 +1353,7 @@ _MOST_DIMS, _MOST_PLACES = 4, 3
 Place = tuple[slice, ...]
 
 class Standing:
- def __init__(self, reference: Reference, made: Sequence[Made]) -> None:
+ def __init__(self, reference, made):
   self._reference = reference
   self.made = made
   self.before = all_before(made)
@@ -1373,9 +1373,9 @@ class Standing:
   for number, call in enumerate(self._call_of):
    self._calls.setdefault(call, []).append(number)
   self._plausible = dict[int, bool]()
- def turns(self, number: int) -> list[int]:
+ def turns(self, number):
   return self._calls[self._call_of[number]]
- def taken_from(self, numbers: Sequence[int]) -> list[tuple[int, list[Place]]]:
+ def taken_from(self, numbers):
   found: list[tuple[int, list[Place]]] = []
   blocks = [self.made[number].values.squeeze() for number in numbers]
   for which, right in enumerate(self._reference.rights):
@@ -1390,31 +1390,31 @@ class Standing:
    else:
     found.append((which, places))
   return found
- def apart(self, number: int) -> list[int]:
+ def apart(self, number):
   alike = self._taken_apart(number)
   for length in self._reference.lengths if len(alike) > 1 else ():
    whole = alike[:length]
    if len(whole) == length > 1 and self._reference.known(torch.stack([self.made[n].values for n in whole])):
     return whole
   return []
- def is_shaping(self, number: int) -> bool:
+ def is_shaping(self, number):
   return self.made[number].operator in SHAPING
- def is_new(self, number: int) -> bool:
+ def is_new(self, number):
   return _makes_new(self.made[number])
- def is_unknown(self, number: int) -> bool:
+ def is_unknown(self, number):
   fine = self.known[number] or self.neutral[number] or self.scaled[number]
   return not fine and number not in self.comes_right
- def may_be_wrong(self, number: int) -> bool:
+ def may_be_wrong(self, number):
   if self.known[number] or self.neutral[number] or self.mask[number]:
    return False
   is_finite = bool(self.made[number].values.abs().le(_FINITE).all())
   return number not in self.comes_right or not is_finite
- def is_plausible(self, number: int) -> bool:
+ def is_plausible(self, number):
   if number not in self._plausible:
    values = self.made[number].values
    self._plausible[number] = self.scaled[number] or self._is_rearranged(values) or self._is_cut(values)
   return self._plausible[number]
- def is_known_mask(self, number: int) -> bool:
+ def is_known_mask(self, number):
   values = self.made[number].values
   if not self.mask[number]:
    return False
@@ -1422,17 +1422,17 @@ class Standing:
   hidden = (one != 0).double()
   is_alike = bool((values == one).all())
   return is_alike and any(self._reference.known(way) for way in (one, hidden, 1 - hidden))
- def is_only_a_part(self, number: int) -> bool:
+ def is_only_a_part(self, number):
   known = self.known[number]
   return bool(known) and all(self._reference.rights[one].is_part for one in known)
- def _vouched(self) -> set[int]:
+ def _vouched(self):
   found = set[int]()
   for number in reversed(range(len(self.made))):
    is_right = self.known[number] and not self.neutral[number] and not self.mask[number]
    if (is_right or number in found) and self.made[number].operator not in _CUTTING:
     found.update(self.made[number].inputs)
   return found
- def _well_used(self) -> list[bool]:
+ def _well_used(self):
   users = [list[int]() for _ in self.made]
   for number, one in enumerate(self.made):
    for other in one.inputs:
@@ -1444,7 +1444,7 @@ class Standing:
     for one in users[number]
    )
   return found
- def _taken_apart(self, number: int) -> list[int]:
+ def _taken_apart(self, number):
   first = self.made[number]
   found = list[int]()
   if first.operator not in ("unbind", "select"):
@@ -1457,7 +1457,7 @@ class Standing:
     break
    found.append(one)
   return found
- def _is_neutral(self, made: Made) -> bool:
+ def _is_neutral(self, made):
   values = made.values
   if not values.numel():
    return True
@@ -1466,13 +1466,13 @@ class Standing:
   if bool((values != values.flatten()[0]).any()):
    return max(values.shape) == values.numel() and _counts(values)
   return _makes_new(made) or all(self.neutral[one] for one in made.inputs)
- def _is_mask(self, made: Made) -> bool:
+ def _is_mask(self, made):
   if not is_mask(made.values):
    return False
   if not bool((made.values > _FINITE).any()) or _makes_new(made):
    return True
   return bool(made.inputs) and all(self.neutral[one] or self.mask[one] for one in made.inputs)
- def _is_rearranged(self, values: torch.Tensor) -> bool:
+ def _is_rearranged(self, values):
   numbers = values.flatten().sort().values
   return any(
    right.values.numel() == values.numel()
@@ -1483,11 +1483,11 @@ class Standing:
    and any(same(one, values) for one in rearranged(right.values, values.shape))
    for right in self._reference.rights
   )
- def _is_cut(self, values: torch.Tensor) -> bool:
+ def _is_cut(self, values):
   rights = (right.values for right in self._reference.rights if not right.is_part and not right.is_mask)
   return any(_place_of(one, values.squeeze()) is not None for one in rights)
 
-def rearranged(values: torch.Tensor, shape: torch.Size) -> Iterator[torch.Tensor]:
+def rearranged(values, shape):
  squeezed = values.squeeze()
  if squeezed.dim() > _MOST_DIMS or values.numel() != shape.numel():
   return
@@ -1496,7 +1496,7 @@ def rearranged(values: torch.Tensor, shape: torch.Size) -> Iterator[torch.Tensor
   if _merges(tuple(turned.shape), tuple(size for size in shape if size != 1)):
    yield turned.reshape(shape)
 
-def _merges(sizes: tuple[int, ...], into: tuple[int, ...]) -> bool:
+def _merges(sizes, into):
  left = list(sizes)
  for size in into:
   product = 1
@@ -1506,7 +1506,7 @@ def _merges(sizes: tuple[int, ...], into: tuple[int, ...]) -> bool:
    return False
  return not left
 
-def _place_of(values: torch.Tensor, block: torch.Tensor) -> Place | None:
+def _place_of(values, block):
  if not block.numel() or block.dim() > min(values.dim(), _MOST_DIMS):
   return None
  first = block.flatten()[0]
@@ -1520,19 +1520,19 @@ def _place_of(values: torch.Tensor, block: torch.Tensor) -> Place | None:
     return place
  return None
 
-def _tells_nothing(values: torch.Tensor) -> bool:
+def _tells_nothing(values):
  if bool(values.isposinf().any()) or bool(values.isnan().any()):
   return True
  first = values.flatten()[:1]
  return values.numel() > 1 and bool(((values == first) | ((values - first).abs() <= _ALIKE)).all())
 
-def _makes_new(made: Made) -> bool:
+def _makes_new(made):
  return any(part in made.operator for part in _MAKE_NEW)
 
-def _counts(values: torch.Tensor) -> bool:
+def _counts(values):
  return bool((values.flatten() == torch.arange(values.numel(), dtype=values.dtype)).all())
 
-def _calls(made: Sequence[Made]) -> list[tuple[int | str, ...]]:
+def _calls(made):
  calls: list[tuple[int | str, ...]] = []
  for number, one in enumerate(made):
   before = made[number - 1] if number else None
@@ -1558,36 +1558,36 @@ class Located:
  wanted: int | None = None
 
 class Telling:
- def __init__(self, reference: Reference, standing: Standing) -> None:
+ def __init__(self, reference, standing):
   self._reference = reference
   self._standing = standing
   self._made = standing.made
  def located(
   self,
-  lines: Iterable[int],
-  file: str,
-  until: int,
-  how: str,
-  made: torch.Tensor | None,
-  expected: torch.Tensor | None = None,
+  lines,
+  file,
+  until,
+  how,
+  made,
+  expected = None,
   *,
-  step: str = "",
-  proven: frozenset[int] = frozenset(),
-  **more: Any,
- ) -> Located:
+  step = "",
+  proven = frozenset(),
+  **more,
+ ):
   own = [number for number, one in enumerate(self._made) if one.file == file]
   doubtful = {self._made[one].line for one in own if one not in proven and self._speaks_against(one)}
   sound = frozenset(self._made[one].line for one in own) - doubtful
   places = tuple(dict.fromkeys(lines))
   return Located(file, places, made, step, expected, self._steps(until, file), how, sound, **more)
- def is_inner(self, number: int, same_line: Sequence[int]) -> bool:
+ def is_inner(self, number, same_line):
   standing = self._standing
   return any(number in standing.before[one] and not standing.is_shaping(one) for one in same_line)
- def _speaks_against(self, number: int) -> bool:
+ def _speaks_against(self, number):
   standing = self._standing
   is_unknown_mask = standing.mask[number] and not standing.known[number] and number not in standing.comes_right
   return standing.may_be_wrong(number) or is_unknown_mask
- def _steps(self, until: int, file: str) -> dict[str, int]:
+ def _steps(self, until, file):
   steps: dict[str, int] = {}
   for number, known in enumerate(self._standing.known[:until]):
    for one in known if self._made[number].file == file else ():
@@ -1595,7 +1595,7 @@ class Telling:
      steps.setdefault(step, self._made[number].line)
   return steps
 
-def instead_of(reference: Reference, standing: Standing, number: int) -> Iterator[tuple[Right, torch.Tensor]]:
+def instead_of(reference, standing, number):
  if standing.well_used[number]:
   return
  made = standing.made[number]
@@ -1604,7 +1604,7 @@ def instead_of(reference: Reference, standing: Standing, number: int) -> Iterato
   if made.operator in SHAPING and right.operator == "given" and right.values.dim() == made.values.dim():
    yield right, right.values
 
-def pieces_of(reference: Reference, standing: Standing, group: list[int]) -> Iterator[tuple[Right, list[torch.Tensor]]]:
+def pieces_of(reference, standing, group):
  if any(not standing.known[one] for one in group) and not standing.is_shaping(group[0]):
   return
  if all(standing.well_used[one] for one in group):
@@ -1619,8 +1619,8 @@ def pieces_of(reference: Reference, standing: Standing, group: list[int]) -> Ite
     yield right, list(right.values)
 
 def swapped(
- reference: Reference, standing: Standing, group: list[int]
-) -> Iterator[tuple[Right, dict[int, torch.Tensor]]]:
+ reference, standing, group
+):
  if any(not standing.known[one] or standing.well_used[one] for one in group):
   return
  made, first = standing.made, group[0]
@@ -1637,7 +1637,7 @@ def swapped(
    new = {one: made[other].values for one, other in pairs} | {other: made[one].values for one, other in pairs}
    yield reference.rights[standing.known[later][0]], new
 
-def _unrelated(reference: Reference, known: list[int]) -> list[Right]:
+def _unrelated(reference, known):
  numbers = [n for one in known if (n := reference.rights[one].number) is not None]
  is_given = any(_is_given(reference, reference.rights[one]) for one in known)
  found = list[Right]()
@@ -1652,7 +1652,7 @@ def _unrelated(reference: Reference, known: list[int]) -> list[Right]:
     found.append(right)
  return found
 
-def _is_given(reference: Reference, right: Right) -> bool:
+def _is_given(reference, right):
  if right.operator == "given":
   return True
  if right.number is not None:
@@ -1671,7 +1671,7 @@ class Replacement:
  replaced: dict[int, torch.Tensor]
  is_swap: bool = False
 
-def replacements(reference: Reference, standing: Standing, number: int) -> Iterator[Replacement]:
+def replacements(reference, standing, number):
  turns = standing.turns(number)
  found: Iterator[Replacement] = iter(())
  group = standing.apart(number) or (turns if len(turns) > 1 and number == turns[0] else [])
@@ -1692,11 +1692,11 @@ def replacements(reference: Reference, standing: Standing, number: int) -> Itera
  )
  return islice(chain(found, swapped), MOST_OF_A_SHAPE if _only_reshapes(standing, number) else MOST_ATTEMPTS)
 
-def _only_reshapes(standing: Standing, number: int) -> bool:
+def _only_reshapes(standing, number):
  return standing.is_shaping(number) and any(map(standing.is_unknown, standing.made[number].inputs))
 Pieces = tuple[Right, list[torch.Tensor]]
 
-def _in_their_places(reference: Reference, standing: Standing, turns: list[int]) -> Iterator[Pieces]:
+def _in_their_places(reference, standing, turns):
  made = [standing.made[one].values for one in turns]
  shape = made[0].shape
  is_even = all(one.shape == shape for one in made)
@@ -1718,7 +1718,7 @@ def _in_their_places(reference: Reference, standing: Standing, turns: list[int])
    if size == len(turns) and (pieces := _cut_to(right.values.split(1, dim), dim, made)):
     yield right, pieces
 
-def _cut_to(slices: Sequence[torch.Tensor], dim: int, made: list[torch.Tensor]) -> list[torch.Tensor]:
+def _cut_to(slices, dim, made):
  found = list[torch.Tensor]()
  for piece, there in zip(slices, made, strict=True):
   whole = piece if piece.dim() == there.dim() else piece.squeeze(dim)
@@ -1728,7 +1728,7 @@ def _cut_to(slices: Sequence[torch.Tensor], dim: int, made: list[torch.Tensor]) 
   found.append(whole[tuple(slice(size) for size in sizes)])
  return found
 
-def _steps_in_turn(reference: Reference, shape: torch.Size, turns: int) -> Iterator[Pieces]:
+def _steps_in_turn(reference, shape, turns):
  steps = [right for right in reference.rights if right.step and right.values.numel() == shape.numel()]
  if not 1 < turns <= MOST_TURNS or len(steps) > MOST_STEPS:
   return
@@ -1742,7 +1742,7 @@ def _steps_in_turn(reference: Reference, shape: torch.Size, turns: int) -> Itera
   if some[0].values.shape != shape:
    yield some[0], [right.values for right in some]
 
-def _in_its_place(reference: Reference, standing: Standing, number: int) -> Iterator[tuple[Right, torch.Tensor]]:
+def _in_its_place(reference, standing, number):
  made = standing.made[number]
  if standing.mask[number] or _is_last_constant(standing, number):
   yield from _masks(reference, made)
@@ -1767,7 +1767,7 @@ def _in_its_place(reference: Reference, standing: Standing, number: int) -> Iter
    seen.append(values)
    yield right, values
 
-def _likely(reference: Reference, standing: Standing, made: Made) -> list[Right]:
+def _likely(reference, standing, made):
  present = {right for known in standing.known for right in known}
  wanted = [(n, right) for n, right in enumerate(reference.rights) if not right.is_part and not right.is_mask]
  wanted.sort(key=lambda one: (one[1].number is None, one[0] in present, one[1].operator != made.operator))
@@ -1775,12 +1775,12 @@ def _likely(reference: Reference, standing: Standing, made: Made) -> list[Right]
  own = [right for _, right in wanted if right.number is not None]
  return [*own, *scaled, *(right for _, right in wanted if right.number is None)]
 
-def _scaled_alike(reference: Reference, made: Made) -> list[torch.Tensor]:
+def _scaled_alike(reference, made):
  squeezed = made.values.squeeze()
  alike = [one for one in reference.scaled if one.shape == squeezed.shape]
  return [one for one in alike if not bool(torch.isclose(one, squeezed, rtol=1e-4, atol=1e-6).any())]
 
-def _is_last_constant(standing: Standing, number: int) -> bool:
+def _is_last_constant(standing, number):
  made = standing.made[number]
  if made.values.dim() < 2 or made.values.numel() < 2 or not standing.neutral[number]:
   return False
@@ -1788,7 +1788,7 @@ def _is_last_constant(standing: Standing, number: int) -> bool:
   number in standing.before[later] and standing.mask[later] for later in range(number + 1, len(standing.made))
  )
 
-def _masks(reference: Reference, made: Made) -> Iterator[tuple[Right, torch.Tensor]]:
+def _masks(reference, made):
  seen = [made.values]
  shape = without_ones(made.values.shape)
  there = made.values[made.values != 0].flatten()[:1].tolist() or [1.0]
@@ -1803,7 +1803,7 @@ def _masks(reference: Reference, made: Made) -> Iterator[tuple[Right, torch.Tens
      seen.append(values)
      yield Right(hidden, ""), values
 
-def _arrangements(right: Right, made: Made) -> Iterator[torch.Tensor]:
+def _arrangements(right, made):
  values, shape = right.values, made.values.shape
  turned = list(rearranged(values, shape))
  yield from turned
@@ -1820,16 +1820,16 @@ class Mended:
  is_last: bool
 
 class Mending:
- def __init__(self, reference: Reference, run: Run, standing: Standing, again: Again) -> None:
+ def __init__(self, reference, run, standing, again):
   self._reference = reference
   self._run = run
   self._standing = standing
   self._again = again
   self._left = MAX_RUNS
  @property
- def is_over(self) -> bool:
+ def is_over(self):
   return self._left <= 0
- def at(self, number: int) -> Mended | None:
+ def at(self, number):
   for one in replacements(self._reference, self._standing, number):
    run = self._attempt(one.replaced)
    if run is None:
@@ -1837,10 +1837,10 @@ class Mending:
    if self._reference.is_right(run):
     return Mended(one, *self._flow(run, one))
   return None
- def comes_right(self, replaced: Mapping[int, torch.Tensor]) -> bool:
+ def comes_right(self, replaced):
   run = self._attempt(replaced)
   return run is not None and self._reference.is_right(run)
- def at_first(self, numbers: Iterable[int]) -> Replacement | None:
+ def at_first(self, numbers):
   attempts = 0
   for number in numbers:
    for one in replacements(self._reference, self._standing, number):
@@ -1851,7 +1851,7 @@ class Mending:
     if run.error is None and self._comes_right_later(run, one):
      return one
   return None
- def _comes_right_later(self, run: Run, first: Replacement) -> bool:
+ def _comes_right_later(self, run, first):
   standing = Standing(self._reference, run.made)
   if not any(self._is_newly_right(number, standing, first) for number in range(first.number + 1, len(run.made))):
    return False
@@ -1865,7 +1865,7 @@ class Mending:
     if self._reference.is_right(again):
      return True
   return False
- def _is_newly_right(self, number: int, standing: Standing, first: Replacement) -> bool:
+ def _is_newly_right(self, number, standing, first):
   made = standing.made[number]
   if not standing.known[number] or standing.neutral[number] or standing.mask[number]:
    return False
@@ -1873,12 +1873,12 @@ class Mending:
    return False
   is_new = number >= len(self._run.made) or not self._standing.known[number]
   return is_new and made.line != self._run.made[first.number].line
- def _attempt(self, replaced: Mapping[int, torch.Tensor]) -> Run | None:
+ def _attempt(self, replaced):
   if self._left <= 0:
    return None
   self._left -= 1
   return self._again(replaced)
- def _flow(self, run: Run, by: Replacement) -> tuple[frozenset[int], bool]:
+ def _flow(self, run, by):
   pending = made_last(run)
   is_last = any(number in by.replaced for number in pending)
   proven = set[int]()
@@ -1893,7 +1893,7 @@ class Mending:
   ]
   return frozenset(one for one in proven if one < len(is_same) and is_same[one]), is_last
 
-def made_last(run: Run) -> list[int]:
+def made_last(run):
  results = list(tensors_in(run.result))
  return [
   number
@@ -1902,13 +1902,13 @@ def made_last(run: Run) -> list[int]:
  ]
 
 class Returned:
- def __init__(self, reference: Reference, run: Run, standing: Standing, telling: Telling) -> None:
+ def __init__(self, reference, run, standing, telling):
   self._reference = reference
   self._run = run
   self._made = run.made
   self._standing = standing
   self._telling = telling
- def of_another_kind(self) -> Located | None:
+ def of_another_kind(self):
   results = list(tensors_in(self._run.result))
   if self._run.error is not None or self._run.returned is None or len(results) == len(self._reference.result):
    return None
@@ -1921,7 +1921,7 @@ class Returned:
    [line], file, len(self._made), "of another kind", first,
    results=len(results), wanted=len(self._reference.result),
   )
- def too_early(self) -> Located | None:
+ def too_early(self):
   results = list(tensors_in(self._run.result))
   if self._run.error is not None or self._run.returned is None or len(results) != len(self._reference.result):
    return None
@@ -1945,23 +1945,23 @@ class Returned:
    file, line = self._run.returned
    return self._telling.located([line], file, len(self._made), "returned", one, right)
   return None
- def _adds_up(self, number: int) -> bool:
+ def _adds_up(self, number):
   standing = self._standing
   return not standing.is_shaping(number) and any(one in standing.before[number] for one in standing.turns(number))
- def _is_one_result_twice(self, results: list[torch.Tensor]) -> bool:
+ def _is_one_result_twice(self, results):
   found = [set(self._reference.known(one)) for one in results]
   return any(one & other for one, other in combinations(found, 2))
- def _is_an_argument(self, one: torch.Tensor, behind: set[int]) -> bool:
+ def _is_an_argument(self, one, behind):
   is_given = any(self._reference.rights[n].operator == "given" for n in self._reference.known(one))
   return is_given and len({self._made[number].line for number in behind}) > 1
 _MAX_UNUSED = 4
 
-def locate(reference: Reference, again: Again) -> Located | None:
+def locate(reference, again):
  run = again({})
  return None if reference.is_right(run) else _Search(reference, run, again).found()
 
 class _Search:
- def __init__(self, reference: Reference, run: Run, again: Again) -> None:
+ def __init__(self, reference, run, again):
   self._reference = reference
   self._run = run
   self._made = run.made
@@ -1969,9 +1969,9 @@ class _Search:
   self._mending = Mending(reference, run, self._standing, again)
   self._telling = Telling(reference, self._standing)
   self._returned = Returned(reference, run, self._standing, self._telling)
- def found(self) -> Located | None:
+ def found(self):
   return self._returned.of_another_kind() or self._unused() or self._by_mending()
- def _by_mending(self) -> Located | None:
+ def _by_mending(self):
   mended: Mended | None = None
   before = self._standing.before
   for number in range(len(self._made)):
@@ -1986,11 +1986,11 @@ class _Search:
   if located is None and (mended is None or mended.is_last):
    return self._first_of_two()
   return located
- def _is_apart(self, number: int, mended: Mended) -> bool:
+ def _is_apart(self, number, mended):
   standing = self._standing
   went_in = any(number in standing.before[one] for one in mended.by.replaced)
   return not standing.known[number] and not (went_in and len(standing.turns(number)) > 1)
- def _located(self, mended: Mended) -> Located | None:
+ def _located(self, mended):
   standing, right = self._standing, mended.by.right
   number, made = mended.by.number, self._made[mended.by.number]
   before = frozenset().union(*(standing.before[one] for one in mended.by.replaced))
@@ -2017,13 +2017,13 @@ class _Search:
    [line for _, line in places], made.file, number, "missing" if is_missing else how, there, needed,
    step=step, is_inner=is_inner, proven=mended.proven,
   )
- def _last_known(self, among: Iterable[int], file: str) -> list[tuple[str, int]]:
+ def _last_known(self, among, file):
   standing = self._standing
   known = [n for n in among if standing.known[n] and not standing.mask[n] and not standing.neutral[n]]
   return [self._place(max(own))] if (own := [n for n in known if self._made[n].file == file]) else []
- def _place(self, number: int) -> tuple[str, int]:
+ def _place(self, number):
   return self._made[number].file, self._made[number].line
- def _in_the_end(self, number: int, mended: Mended) -> tuple[torch.Tensor, torch.Tensor | None, str, bool]:
+ def _in_the_end(self, number, mended):
   made, needed, right = self._made[number], mended.by.values, mended.by.right.values
   named = self._next_step(mended.by.right)
   later_turn = min((turn for turn in self._standing.turns(number) if turn > number), default=len(self._made))
@@ -2043,30 +2043,30 @@ class _Search:
   is_told = not is_turned and alone_fits(needed, made.values)
   step = named.step if named and is_step else ""
   return made.values, needed if is_told else None, step, self._telling.is_inner(number, same_line)
- def _stays_doubtful(self, number: int, mended: Mended) -> bool:
+ def _stays_doubtful(self, number, mended):
   if not self._standing.may_be_wrong(number) or number in mended.proven:
    return False
   is_computed = not self._standing.is_shaping(mended.by.number)
   return mended.is_last or not is_computed or not self._standing.is_plausible(number)
- def _is_missing_before(self, right: Right) -> bool:
+ def _is_missing_before(self, right):
   if right.number is None:
    return False
   there = {self._reference.rights[one].number for known in self._standing.known for one in known}
   return any(one not in there for one in self._reference.inputs[right.number])
- def _next_step(self, right: Right) -> Right | None:
+ def _next_step(self, right):
   if right.number is None:
    return None
   before = self._reference.before
   steps = [one for one in self._reference.rights if one.step and one.number is not None]
   later = [one for one in steps if one.number == right.number or right.number in before[one.number or 0]]
   return min(later, key=lambda one: one.number or 0, default=None)
- def _first_users(self, number: int) -> list[int]:
+ def _first_users(self, number):
   shapes, found = {number}, list[int]()
   for later in range(number + 1, len(self._made)):
    if shapes.intersection(self._made[later].inputs):
     (shapes.add if self._standing.is_shaping(later) else found.append)(later)
   return found
- def _users(self, number: int) -> set[int]:
+ def _users(self, number):
   masks, users = {number}, set[int]()
   for later in range(number + 1, len(self._made)):
    if masks.intersection(self._made[later].inputs):
@@ -2074,7 +2074,7 @@ class _Search:
     if self._standing.mask[later]:
      masks.add(later)
   return users
- def _in_the_only_line(self) -> Located | None:
+ def _in_the_only_line(self):
   if self._run.error is not None:
    return None
   standing, last = self._standing, made_last(self._run)
@@ -2092,12 +2092,12 @@ class _Search:
    return None  # another may have been taken apart
   made = self._made[doubtful[-1]]
   return self._telling.located([made.line], made.file, doubtful[0], "one line", made.values)
- def _goes_through_parts(self, number: int) -> bool:
+ def _goes_through_parts(self, number):
   standing, made = self._standing, self._made[number]
   if standing.is_shaping(number) or len(standing.turns(number)) == 1:
    return False
   return any(standing.is_only_a_part(one) and self._made[one].line != made.line for one in made.inputs)
- def _first_of_two(self) -> Located | None:
+ def _first_of_two(self):
   if self._run.error is not None:
    return None
   standing = self._standing
@@ -2119,7 +2119,7 @@ class _Search:
   return self._telling.located(
    [line], made.file, first.number, "first of two", made.values, first.values, is_inner=is_inner
   )
- def _unused(self) -> Located | None:
+ def _unused(self):
   standing = self._standing
   last = set(made_last(self._run))
   used = last.union(*(standing.before[number] for number in last)) if last else set(range(len(self._made)))
@@ -2141,7 +2141,7 @@ class _Search:
      )
   return None
 
-def _are_alike(one: str, other: str) -> bool:
+def _are_alike(one, other):
  return one == other or {one, other} <= SHAPING
 MAX_LINE = 100
 _SHOWN = 4
@@ -2149,9 +2149,9 @@ _SMALL = 1e-3
 _ASSIGNED = re.compile(r"([\w.,\s*]+?)(?::[^=]*)?\s*(?:[-+*/@]|\*\*)?=(?!=)")
 Source = Callable[[str, int], str]
 
-def told(located: Located, case: TellingCase, source: Source) -> str:
+def told(located, case, source):
  wrong = located.lines[-1:] if located.how == "missing" else located.lines
- def text(line: int) -> str:
+ def text(line):
   return source(located.file, line)
  rows = _right_before(located, text)
  if len(wrong) > 1:
@@ -2169,7 +2169,7 @@ def told(located: Located, case: TellingCase, source: Source) -> str:
  said += [f"  {one}" for one in _seen_in_told(located)]
  return "\n".join([f"Where it goes wrong, tried on {_case(case)}", *said])
 
-def _right_before(located: Located, text: Callable[[int], str]) -> list[tuple[str, str]]:
+def _right_before(located, text):
  found = list[tuple[str, str]]()
  whole = set[int]()
  for step, line in located.right_so_far.items():
@@ -2183,11 +2183,11 @@ def _right_before(located: Located, text: Callable[[int], str]) -> list[tuple[st
    whole.add(line)
  return found
 
-def _assigned(line: str) -> set[str]:
+def _assigned(line):
  lefts = (_ASSIGNED.match(statement) for statement in line[:MAX_LINE].split(";"))
  return {name for left in lefts if left for name in re.findall(r"\w+", left[1])}
 
-def _meaning(located: Located) -> list[str]:
+def _meaning(located):
  first, second = located.lines[0], located.lines[-1]
  is_one = first == second
  match located.how:
@@ -2226,7 +2226,7 @@ def _meaning(located: Located) -> list[str]:
    return ["The tensors that go into this line are right: look at the line itself, and at what else it uses."]
  return []
 
-def _of_mask(located: Located) -> str:
+def _of_mask(located):
  first, second = located.lines
  made, needed = located.made, located.expected
  if made is not None and needed is not None and torch.equal(made == 0, needed == 0):
@@ -2239,25 +2239,25 @@ def _of_mask(located: Located) -> str:
         "and what should be kept is hidden. Change one of the two lines."
  )
 
-def _tensors_in_told(number: int | None) -> str:
+def _tensors_in_told(number):
  return "no tensor" if not number else "one tensor" if number == 1 else f"{number} tensors"
 
-def _lines(lines: Sequence[int]) -> str:
+def _lines(lines):
  return f"line{'s' if len(lines) > 1 else ''} {' and '.join(map(str, lines))}"
 
-def _quoted(line: str) -> str:
+def _quoted(line):
  line = line.strip()
  return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…"
 
-def _case(case: TellingCase) -> str:
+def _case(case):
  args = ", ".join(map(_argument_in_told, case.arguments))
  built = "" if case.built is None else f"({', '.join(map(str, case.built))})"
  return f"`{case.exercise}{built}` with {args}." if built else f"`{case.exercise}({args})`."
 
-def _argument_in_told(arg: Any) -> str:
+def _argument_in_told(arg):
  return f"a tensor of shape {tuple(arg.shape)}" if isinstance(arg, torch.Tensor) else repr(arg)[:MAX_LINE]
 
-def _beside(located: Located) -> list[str]:
+def _beside(located):
  made, needed, start = located.made, located.expected, 0
  above = ["On the way to its result, the line makes:"] if located.is_inner and made is not None else []
  if made is not None and needed is not None and made.shape == needed.shape and made.numel():
@@ -2268,7 +2268,7 @@ def _beside(located: Located) -> list[str]:
  rows = above if made is None else [*above, f"  made:   {_tensor(made, start)}"]
  return rows if needed is None else [*rows, f"  needed: {_tensor(needed, start)}"]
 
-def _tensor(values: torch.Tensor, start: int) -> str:
+def _tensor(values, start):
  if values.dim() == 0:
   return f"the number {float(values):.4g}"
  numbers = ", ".join(f"{number:.4g}" for number in (values + 0.0).flatten()[start : start + _SHOWN].tolist())
@@ -2277,7 +2277,7 @@ def _tensor(values: torch.Tensor, start: int) -> str:
  where = f"from {place} on" if start else "beginning with"
  return f"shape {tuple(values.shape)}, {where} {numbers}{more}" if numbers else f"shape {tuple(values.shape)}"
 
-def _seen_in_told(located: Located) -> list[str]:
+def _seen_in_told(located):
  made, needed = located.made, located.expected
  if made is None or needed is None or made.shape != needed.shape or made.dim() == 0 or not made.numel():
   return []
@@ -2290,7 +2290,7 @@ def _seen_in_told(located: Located) -> list[str]:
   return ["It is the other way round: 0 where something else is needed, and the reverse."] if is_turned else []
  return [*_of_rows(made, needed), *_of_a_factor(made, needed)]
 
-def _of_rows(made: torch.Tensor, needed: torch.Tensor) -> list[str]:
+def _of_rows(made, needed):
  sums = torch.stack([made, needed]).sum(dim=-1)
  if not torch.allclose(sums, torch.ones_like(sums), atol=1e-4):
   return []
@@ -2303,7 +2303,7 @@ def _of_rows(made: torch.Tensor, needed: torch.Tensor) -> list[str]:
  return [f"Each row sums to 1, but they are {how}: the largest of a row is {largest:.2f}, and should be {should:.2f}"
             ", on average."]  # fmt: skip
 
-def _of_a_factor(made: torch.Tensor, needed: torch.Tensor) -> list[str]:
+def _of_a_factor(made, needed):
  there = needed.isfinite() & made.isfinite() & (needed.abs() > 1e-6)
  if int(there.sum()) < 2 or not torch.equal(needed.isfinite(), made.isfinite()):
   return []
@@ -2324,7 +2324,7 @@ BY_HAND: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 OUT_OF_SCALE = {-(2**23): -torch.inf, 2**23 - 1: torch.inf, 1 - 2**23: torch.nan}
 LARGEST = 2**23 - 2
 
-def read_reference(written: Mapping[str, Any], operators: Sequence[str], case: TellingCase) -> Reference:
+def read_reference(written, operators, case):
  given = given_in(case)
  rights: list[Right] = []
  for one in written["rights"]:
@@ -2339,11 +2339,11 @@ def read_reference(written: Mapping[str, Any], operators: Sequence[str], case: T
   [rights[of].values.squeeze() * by for of, by in written["scaled"]],
  )
 
-def given_in(case: TellingCase) -> list[torch.Tensor]:
+def given_in(case):
  found = [arg for arg in case.arguments if isinstance(arg, torch.Tensor)] + list((case.parameters or {}).values())
  return [one.double() for one in found]
 
-def read_tensor(written: Mapping[str, Any], given: Sequence[torch.Tensor], earlier: Sequence[Right]) -> torch.Tensor:
+def read_tensor(written, given, earlier):
  if "given" in written or "of" in written:
   values = given[written["given"]] if "given" in written else earlier[written["of"]].values
   return _made_of(values, written)
@@ -2351,7 +2351,7 @@ def read_tensor(written: Mapping[str, Any], given: Sequence[torch.Tensor], earli
   return torch.tensor(written["whole"], dtype=torch.float64).reshape(written["shape"])
  return numbers_in(written).reshape(written["shape"])
 
-def _made_of(values: torch.Tensor, written: Mapping[str, Any]) -> torch.Tensor:
+def _made_of(values, written):
  if "by hand" in written:
   return BY_HAND[written["by hand"]](values)
  if "part" in written:
@@ -2364,7 +2364,7 @@ def _made_of(values: torch.Tensor, written: Mapping[str, Any]) -> torch.Tensor:
   values = torch.where(hidden.reshape(values.shape), float(written["filled"]), values)
  return values
 
-def numbers_in(written: Mapping[str, Any]) -> torch.Tensor:
+def numbers_in(written):
  held = torch.frombuffer(bytearray(base64.b85decode(written["packed"])), dtype=torch.uint8)
  if "unit" not in written:
   return held.view(torch.float32).double()
@@ -2389,7 +2389,7 @@ _MEANT = (
  (r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", _NUMBER_BY_NUMBER),
 )
 
-def meant(message: str) -> str:
+def meant(message):
  for pattern, sentence in _MEANT:
   if (found := re.search(pattern, message)) and found[1] != found[2]:
    return sentence.format(*found.groups())
@@ -2411,23 +2411,23 @@ _NOT_ATTENTION = re.compile(r"(register|activate|restore|list|current)_\w*")
 _seen_in_library_calls: set[str] = set()
 
 @cache
-def library_of(name: str) -> str | None:
+def library_of(name):
  if _NOT_ATTENTION.fullmatch(name):
   return None
  return next((library for library, pattern in _PATTERNS.items() if pattern.fullmatch(name)), None)
 
-def library_of_class(name: str) -> str | None:
+def library_of_class(name):
  return next((library for library, pattern in _CLASSES.items() if pattern.search(name)), None)
 
-def note(library: str) -> None:
+def note(library):
  _seen_in_library_calls.add(library)
 
-def taken() -> list[str]:
+def taken():
  found = sorted(_seen_in_library_calls)
  _seen_in_library_calls.clear()
  return found
 
-def _noted(name: str) -> None:
+def _noted(name):
  library = library_of(name)
  if library:
   note(library)
@@ -2435,41 +2435,41 @@ def _noted(name: str) -> None:
 class _OperatorsWatched(OperatorMode):
  def __torch_dispatch__(
   self,
-  func: Any,
-  types: Iterable[type],
-  args: tuple[Any, ...] = (),
-  kwargs: Mapping[str, Any] | None = None,
- ) -> Any:
+  func,
+  types,
+  args = (),
+  kwargs = None,
+ ):
   _noted(name_of(func))
   return func(*args, **(kwargs or {}))
 
 class _FunctionsWatched(TorchFunctionMode):
  def __torch_function__(
   self,
-  func: Callable[..., Any],
-  types: Iterable[type],
-  args: tuple[Any, ...] = (),
-  kwargs: Mapping[str, Any] | None = None,
- ) -> Any:
+  func,
+  types,
+  args = (),
+  kwargs = None,
+ ):
   _noted(getattr(func, "__name__", ""))
   return func(*args, **(kwargs or {}))
 
 @contextmanager
-def libraries_watched(found: set[str]) -> Iterator[None]:
+def libraries_watched(found):
  taken()
  with _FunctionsWatched(), _OperatorsWatched():
   yield
  found.update(taken())
 
 class Expected:
- def __init__(self, value: Any, tolerance: float) -> None:
+ def __init__(self, value, tolerance):
   self.value = value
   self.tolerance = tolerance
- def __getitem__(self, index: Any) -> "Expected":
+ def __getitem__(self, index):
   return Expected(self.value[index], self.tolerance)
 ORDINALS = ("first", "second", "third", "fourth")
 
-def expecting(value: Any, tolerance: float) -> Any:
+def expecting(value, tolerance):
  if isinstance(value, tuple | list):
   items = [expecting(item, tolerance) for item in value]
   return tuple(items) if isinstance(value, tuple) else items
@@ -2477,18 +2477,18 @@ def expecting(value: Any, tolerance: float) -> Any:
   return {key: expecting(item, tolerance) for key, item in value.items()}
  return Expected(value.detach(), tolerance) if isinstance(value, torch.Tensor) else value
 
-def close(one: torch.Tensor, other: torch.Tensor, tolerance: float) -> torch.Tensor:
+def close(one, other, tolerance):
  return torch.isclose(one, other, rtol=tolerance, atol=tolerance, equal_nan=True)
 
 def difference(
- actual: Any,
- expected: Any,
- named: Callable[[Any], str],
- told: Callable[[torch.Tensor, torch.Tensor, torch.Tensor], str],
+ actual,
+ expected,
+ named,
+ told,
  *,
- tolerance: float | None = None,
- what: str = "The result",
-) -> str | None:
+ tolerance = None,
+ what = "The result",
+):
  if isinstance(expected, tuple):
   if not isinstance(actual, tuple | list) or len(actual) != len(expected):
    return f"{what} is {named(actual)}; {len(expected)} tensors are expected."
@@ -2511,7 +2511,7 @@ def difference(
  alike = close(actual, right, tolerance)
  return None if bool(alike.all()) else f"{what} {told(actual, right, alike)}"
 
-def oddly_shaped(actual: Any, expected: Any, tolerance: float | None = None) -> bool:
+def oddly_shaped(actual, expected, tolerance = None):
  if isinstance(expected, tuple):
   several = isinstance(actual, tuple | list) and len(actual) == len(expected)
   return several and all(
@@ -2522,7 +2522,7 @@ def oddly_shaped(actual: Any, expected: Any, tolerance: float | None = None) -> 
   return False
  return _same(actual.squeeze(), Expected(expected.value.squeeze(), expected.tolerance), tolerance)
 
-def _same(actual: Any, expected: Any, tolerance: float | None) -> bool:
+def _same(actual, expected, tolerance):
  return difference(actual, expected, str, lambda *_: "differs", tolerance=tolerance) is None
 SAME_WEIGHTS = "The weights are the same under every seed: is one set inside the class?"
 RAISES_NOTHING = "It raises nothing."
@@ -2538,42 +2538,42 @@ _OF_DEVICES = {
  DIFFERS: "On another device it gives another result than on the CPU.",
 }
 
-def with_article(name: str) -> str:
+def with_article(name):
  return f"{'an' if name[:1].lower() in tuple('aeio') else 'a'} {name}"
 
-def argument(number: int) -> str:
+def argument(number):
  return f"the {ORDINALS[number]} argument"
 
-def detached(where: str) -> str:
+def detached(where):
  return f"No gradient arrives at {where}: is it left unused, or the result detached from it somewhere?"
 
-def no_parameter(name: str) -> str:
+def no_parameter(name):
  return f"It has no parameter `{name}`."
 
-def of_another_shape(found: str, shape: Sequence[int]) -> str:
+def of_another_shape(found, shape):
  return f"The result is {found}; a tensor of shape {tuple(shape)} is expected."
 
-def not_finite(where: str) -> str:
+def not_finite(where):
  return f"The result is right, but the gradient of {where} has NaN or infinite values."
 
-def writes_into(arguments: Sequence[int]) -> str:
+def writes_into(arguments):
  which = " and ".join(f"the {ORDINALS[number]}" for number in arguments)
  return f"It writes into {which} argument. Operations ending in `_`, `+=`, `/=` and `x[i] = ...` work in place."
 
-def changed_by_the_future(token: int) -> str:
+def changed_by_the_future(token):
  return f"The result of token {token} changes when only later tokens do: something of the future gets into it."
 
-def calls_forbidden(libraries: Sequence[str]) -> str:
+def calls_forbidden(libraries):
  named = " and ".join(_OF_LIBRARIES.get(one, one) for one in libraries)
  return f"It calls {named}; this exercise asks you to write that step yourself."
 
-def halves_the_points(complaint: str) -> str:
+def halves_the_points(complaint):
  return f"{complaint}{'' if complaint.endswith(('.', '?', '!')) else '.'} {_NO_MORE_THAN_HALF}"
 
-def of_devices(verdict: str) -> str | None:
+def of_devices(verdict):
  return _OF_DEVICES.get(verdict.removesuffix(BY_NUMBERS))
 
-def other_parameters(found: Mapping[str, Sequence[int]]) -> str:
+def other_parameters(found):
  return f"Found: {', '.join(f'{name} {tuple(shape)}' for name, shape in found.items()) or 'none'}."
 NOT_FINITE = "Some weights are NaN or infinite. Is a whole row hidden, or something divided by 0?"
 NONE_DROPPED = "No weight is dropped: none is 0."
@@ -2586,30 +2586,38 @@ NOT_THE_WEIGHTS = "Numbers of the values or of the result are dropped; it is wei
 WRONG_ALREADY = "The result is wrong in evaluation already, where nothing should be dropped; mend that first."
 DETACHED = "No gradient arrives at the weights: is the result detached from them somewhere?"
 
-def always_as_many(calls: int) -> str:
+def always_as_many(calls):
  return (
   f"In {calls} calls the same number of weights is dropped each time. Each weight is dropped with probability p, "
         "whatever becomes of the others: how many fall is chance."
  )
 
 def mistakes_alike(
- names: dict[str, Any], examples: list[Any], passed: list[bool], mistakes: list[dict[str, Any]]
-) -> list[str]:
- shown = numbers(names, public(examples))
+ names, examples, passed, mistakes
+):
  pattern = as_pattern(examples, passed)
+ shown: dict[Any, list[list[float]]] = {}
  for mistake in mistakes:
-  if mistake.get("passes", pattern) == pattern and alike(shown, mistake["shows"]):
+  at = mistake.get("at")
+  if mistake.get("passes", pattern) != pattern:
+   continue
+  if at not in shown:
+   shown[at] = numbers(names, public(examples) if at is None else [examples[at]])
+  if alike(shown[at], mistake["shows"]):
    return list(mistake["sentences"])
  return []
 
-def public(examples: list[Any]) -> list[Any]:
+def public(examples):
  return [example for example in examples if example.get("public", True)]
 
-def as_pattern(examples: list[Any], passed: list[bool]) -> str:
+def as_pattern(examples, passed):
  tried = zip(examples, passed, strict=True)
- return "".join("01"[right] for example, right in tried if "device" not in example.get("looks_at", ()))
+ return "".join("01"[right] for example, right in tried if not _stands_apart(example))
 
-def numbers(names: dict[str, Any], examples: list[Any], dtype: torch.dtype | None = None) -> list[list[float]]:
+def _stands_apart(example):
+ return "device" in example.get("looks_at", ()) or any("refuses" in step for step in example["steps"])
+
+def numbers(names, examples, dtype = None):
  rows = []
  for example in examples:
   row: list[float] = []
@@ -2628,22 +2636,22 @@ def numbers(names: dict[str, Any], examples: list[Any], dtype: torch.dtype | Non
   rows.append([number if isinstance(number, int) else round(number, 5) for number in row])
  return rows
 
-def alike(one: list[list[float]], other: list[list[float]]) -> bool:
+def alike(one, other):
  return all(
   len(row) == len(other_row) and all(map(near, row, other_row)) for row, other_row in zip(one, other, strict=True)
  )
 
-def sums(value: Any) -> list[float]:
+def sums(value):
  return _described(value)[1]
 
-def near(one: float, other: float) -> bool:
+def near(one, other):
  if isinstance(one, int) or isinstance(other, int):  # a checksum
   return one == other
  return abs(one - other) <= 1e-3 * (1 + min(abs(one), abs(other)))
 
 def _calls_in_known(
- names: dict[str, Any], steps: list[Any], dtype: torch.dtype | None = None
-) -> Iterator[tuple[Any, Callable[..., Any], list[Any]]]:
+ names, steps, dtype = None
+):
  seed_in_use(0)
  built: list[Any] = []
  for step in steps:
@@ -2662,7 +2670,7 @@ def _calls_in_known(
    given = [built[number] for number in step.get("with", ())]
    yield step, partial(called, *given) if given else called, args
 
-def _observed(function: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> list[float]:
+def _observed(function, args, named):
  held = copied(args)
  unused = copy.deepcopy(function)  # afterwards it may hold tensors that cannot be copied
  exact, sums = _described(function(*args, **named))
@@ -2673,12 +2681,12 @@ def _observed(function: Callable[..., Any], args: list[Any], named: dict[str, An
  flows, flow_sums = gradients if isinstance(gradients, tuple) else (gradients, [])
  return [_checksum(repr((exact, changed, wider, flows))), *sums, *flow_sums]
 
-def _hunted(names: dict[str, Any], given: Any, hunt: dict[str, Any]) -> list[float]:
+def _hunted(names, given, hunt):
  return [_checksum(looked_at(given, hunt, names).why), 1.0]
 
 def _gradient_sums(
- function: Callable[..., Any], args: list[Any], named: dict[str, Any]
-) -> tuple[list[bool], list[float]]:
+ function, args, named
+):
  args = [arg.clone().requires_grad_() if _is_float(arg) else arg for arg in args]
  parameters = list(function.parameters()) if isinstance(function, torch.nn.Module) else []
  leaves = [leaf for leaf in [*args, *parameters] if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
@@ -2689,7 +2697,7 @@ def _gradient_sums(
  sums = [number for gradient in found if gradient is not None for number in _described(gradient)[1]]
  return [gradient is not None for gradient in found], sums
 
-def _described(value: Any) -> tuple[Any, list[float]]:
+def _described(value):
  if isinstance(value, tuple | list):
   parts = [_described(item) for item in value]
   return (type(value).__name__, [exact for exact, _ in parts]), [number for _, sums in parts for number in sums]
@@ -2705,30 +2713,30 @@ def _described(value: Any) -> tuple[Any, list[float]]:
  flat = flat.sign() * flat.abs().log1p()  # beside one huge number the others still count
  return (list(value.shape), str(value.dtype), broken), [float(flat.abs().sum()), float(_weighed(flat).sum())]
 
-def _weighed(values: torch.Tensor) -> torch.Tensor:
+def _weighed(values):
  places = torch.arange(1, values.numel() + 1, dtype=torch.float64).reshape(values.shape)
  return values * torch.cos(places * 2.399963)  # the golden angle: the cosines never repeat
 
-def _checksum(exact: str) -> int:
+def _checksum(exact):
  return zlib.crc32(exact.encode())
 
-def _attempt(do: Callable[[], Any]) -> Any:
+def _attempt(do):
  try:
   return do()
  except Exception as error:
   return type(error).__name__
 
-def _widened(function: Callable[..., Any]) -> Callable[..., Any]:
+def _widened(function):
  return function.double() if isinstance(function, torch.nn.Module) else function
 
-def _in(value: Any, dtype: torch.dtype | None) -> Any:
+def _in(value, dtype):
  return value.to(dtype) if dtype is not None and _is_float(value) else value
 
-def _is_float(value: Any) -> bool:
+def _is_float(value):
  return isinstance(value, torch.Tensor) and value.is_floating_point()
 _SIGMAS = 6
 
-def weights_dropped(call: Call) -> None:
+def weights_dropped(call):
  rule = call.step["dropped"]
  if not isinstance(call.value, torch.Tensor) or not isinstance(call.whole, torch.Tensor):
   raise Wrong(f"The result is {with_article(type(call.value).__name__)}; a tensor is expected.")
@@ -2775,10 +2783,10 @@ def weights_dropped(call: Call) -> None:
  if call.gradients and not _flows(call):
   raise Wrong("The gradient of a kept weight is not 1 / (1 - p), or that of a dropped one is not 0.")
 
-def _far(share: float, wanted: float, entries: float) -> bool:
+def _far(share, wanted, entries):
  return bool(abs(share - wanted) > _SIGMAS * (wanted * (1 - wanted) / entries) ** 0.5)
 
-def _freely(gone: torch.Tensor, names: list[str]) -> None:
+def _freely(gone, names):
  counts = gone.sum(-1)
  if not bool(gone.diagonal(dim1=-2, dim2=-1).any()):
   raise Wrong("The diagonal is never dropped; each weight is dropped on its own.")
@@ -2798,12 +2806,12 @@ def _freely(gone: torch.Tensor, names: list[str]) -> None:
    if _far(float(both.double().mean()), share**2, both.numel()):
     raise Wrong(f"One {name} tells what is dropped at another; each weight is dropped on its own.")
 
-def not_counted_out(calls: list[Call]) -> None:
+def not_counted_out(calls):
  fallen = {int((call.value == 0).sum()) for call in calls}
  if len(fallen) == 1:
   raise Wrong(always_as_many(len(calls)))
 
-def _flows(call: Call) -> bool:
+def _flows(call):
  gradient, weights = call.gradients[0], call.args[0]
  if gradient is None:
   raise Wrong(DETACHED)
@@ -2811,7 +2819,7 @@ def _flows(call: Call) -> bool:
 _USUAL = 1e-4
 _FAR = 1e6
 
-def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | None = None) -> Trial:
+def judged(names, example, trial = None):
  looks_at = set(example.get("looks_at", ["value"]))
  trial = trial or Trial(names)
  calls: list[Call] = []
@@ -2852,7 +2860,7 @@ def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | 
   raise Wrong("Two calls give exactly the same: nothing is dropped, or a seed is set, or a draw kept, inside.")
  return trial
 
-def _own_comes_first(names: Mapping[str, Any], hunt: Mapping[str, Any]) -> None:
+def _own_comes_first(names, hunt):
  values = [one for one in hunt.get("examples", ()) if _looks_at_values(one)]
  for example in values:
   try:
@@ -2862,10 +2870,10 @@ def _own_comes_first(names: Mapping[str, Any], hunt: Mapping[str, Any]) -> None:
     raise Wrong(f"Write {hunt['of']} first: {COMES_FIRST}") from None
    raise Wrong(f"{hunt['of']} does not pass its check yet, so mend that first: {COMES_FIRST}") from None
 
-def _looks_at_values(example: Mapping[str, Any]) -> bool:
+def _looks_at_values(example):
  return "value" in example.get("looks_at", ["value"]) and not example.get("property")
 
-def _taken(trial: Trial, step: Step) -> Any:
+def _taken(trial, step):
  if "refuses" not in step:
   return trial.take(step)
  try:
@@ -2877,10 +2885,10 @@ def _taken(trial: Trial, step: Step) -> Any:
   return None
  raise Wrong(RAISES_NOTHING)
 
-def is_stub(error: BaseException) -> bool:
+def is_stub(error):
  return isinstance(error, NotImplementedError) and not str(error)
 
-def _value(call: Call) -> None:
+def _value(call):
  right, close = as_value(call.step["result"]), call.step.get("close", _USUAL)
  problem = difference_of(call.value, right, close)
  if problem:
@@ -2890,7 +2898,7 @@ def _value(call: Call) -> None:
    wrong.odd_shape = True
   raise wrong
 
-def difference_of(actual: Any, expected: Any, close: float, what: str = "The result") -> str | None:
+def difference_of(actual, expected, close, what = "The result"):
  if isinstance(expected, tuple | torch.Tensor):
   return difference(actual, expecting(expected, close), _called_in_judgement, _first_place, what=what)
  if isinstance(actual, dict) and isinstance(expected, dict):
@@ -2899,7 +2907,7 @@ def difference_of(actual: Any, expected: Any, close: float, what: str = "The res
   return None
  return f"{what} is {str(actual)[:200]!r}; {expected!r} is expected."
 
-def _entries(actual: dict[Any, Any], expected: dict[Any, Any]) -> str | None:
+def _entries(actual, expected):
  for key in expected:
   if key not in actual:
    return f"The result has no entry for {key!r}; {expected!r} is expected."
@@ -2910,7 +2918,7 @@ def _entries(actual: dict[Any, Any], expected: dict[Any, Any]) -> str | None:
    return f"The result has {str(value)[:60]} for {key!r}; {expected!r} is expected."
  return None
 
-def _first_place(actual: torch.Tensor, expected: torch.Tensor, close: torch.Tensor) -> str:
+def _first_place(actual, expected, close):
  place = tuple((~close).nonzero()[0].tolist())
  got, wanted = (_number(one[place].item()) for one in (actual, expected))
  for digits in (6, 8, 10, 12):
@@ -2921,16 +2929,16 @@ def _first_place(actual: torch.Tensor, expected: torch.Tensor, close: torch.Tens
   return f"is {said}"
  return f"differs in {int((~close).sum())} of {close.numel()} places; the first, {list(place)}, is {said}"
 
-def _number(value: float) -> str:
+def _number(value):
  if not abs(value) < _FAR:
   return f"{value:.5g}"
  short = f"{value:.4f}".removesuffix(".0000")
  return "0" if short == "-0" else short
 
-def _called_in_judgement(value: Any) -> str:
+def _called_in_judgement(value):
  return "None" if value is None else with_article(type(value).__name__)
 
-def _gradients(call: Call) -> None:
+def _gradients(call):
  close = call.step.get("close", _USUAL)
  right = [as_value(one) for one in call.step["gradients"]]
  named = {name: as_value(one) for name, one in call.step.get("parameter_gradients", {}).items()}
@@ -2944,7 +2952,7 @@ def _gradients(call: Call) -> None:
   if problem := difference_of(gradient, expected, close, f"The gradient of {where}"):
    raise Wrong(problem)
 
-def _arrives(call: Call) -> None:
+def _arrives(call):
  values = call.value if isinstance(call.value, tuple | list) else [call.value]
  if len(values) != len(call.step["cotangents"]):
   raise Wrong(of_another_shape(_called_in_judgement(call.value), call.step["cotangents"][0]["shape"]))
@@ -2959,18 +2967,18 @@ def _arrives(call: Call) -> None:
   if gradient is None:
    raise Wrong(detached(where))
 
-def _finite(call: Call) -> None:
+def _finite(call):
  found = {argument(number): gradient for number, gradient in enumerate(call.gradients)}
  found |= {f"`{name}`": gradient for name, gradient in call.parameter_gradients.items()}
  for where, gradient in found.items():
   if gradient is not None and not bool(gradient.isfinite().all()):
    raise Wrong(not_finite(where))
 
-def _changed(call: Call) -> None:
+def _changed(call):
  if call.changed:
   raise Wrong(writes_into(call.changed))
 
-def _dtype(call: Call) -> None:
+def _dtype(call):
  values = call.value if isinstance(call.value, tuple | list) else [call.value]
  wanted = getattr(torch, call.step["dtype"])
  for value in values:
@@ -2979,29 +2987,29 @@ def _dtype(call: Call) -> None:
   if value.dtype != wanted:
    raise Wrong(f"The result is {value.dtype}; {wanted} is expected.")
 
-def _device(call: Call) -> None:
+def _device(call):
  if complaint := of_devices(call.verdict):
   raise Wrong(complaint)
 
-def _parameters(found: Mapping[str, torch.Tensor], right: Mapping[str, list[int]]) -> None:
+def _parameters(found, right):
  shapes = {name: list(parameter.shape) for name, parameter in found.items()}
  if shapes != dict(right):
   raise Wrong(other_parameters(shapes))
 
-def _all_alike(parameters: list[Any]) -> bool:
+def _all_alike(parameters):
  first, *others = parameters
  return bool(first) and all(
   one.keys() == first.keys() and all(_identical(first[name], one[name]) for name in first) for one in others
  )
 
-def _any_alike(values: list[Any]) -> bool:
+def _any_alike(values):
  return any(_identical(one, other) for number, one in enumerate(values) for other in values[:number])
 
-def _identical(one: Any, other: Any) -> bool:
+def _identical(one, other):
  both = isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)
  return both and one.dtype == other.dtype and torch.equal(one, other)
 
-def _steady(calls: list[Call]) -> None:
+def _steady(calls):
  first, *others = calls
  right = as_value(first.step["result"])
  for call in calls:
@@ -3044,7 +3052,7 @@ class Tried:
  odd_shape: bool = False
  skipped: bool = False
  @property
- def share(self) -> float:
+ def share(self):
   return 0.5 if self.odd_shape else 0.0 if self.problem or self.skipped else 1.0
 
 @dataclass
@@ -3058,21 +3066,21 @@ class Outcome:
  mistakes: list[str] = field(default_factory=list)
  whereabouts: str = ""
  @property
- def failed(self) -> list[Tried]:
+ def failed(self):
   return [one for one in self.tried if one.problem or one.skipped]
  @property
- def whole(self) -> bool:
+ def whole(self):
   return not (self.missing or self.failed or self.calls)
  @property
- def score(self) -> float:
+ def score(self):
   if self.missing or self.calls:
    return 0.0
   return self.points and round(self.points * (0.5 if self.halved else self._share), 2)
  @property
- def halved(self) -> bool:
+ def halved(self):
   return self._share > 0.5 and any(one.example.get("essential") for one in self.failed)
  @property
- def _share(self) -> float:
+ def _share(self):
   hidden = [one for one in self.tried if not one.example.get("property") and not one.example.get("public", True)]
   shown = not hidden or any(one.share for one in hidden)
   weights = [one.example.get("weight", 1.0) for one in self.tried]
@@ -3083,12 +3091,12 @@ class Outcome:
   )
   return float(earned / sum(weights))
  @property
- def goes_wrong(self) -> bool:
+ def goes_wrong(self):
   late = any(one.skipped or one.problem == _TOO_LONG for one in self.tried)
   wrong = any(one.problem and not one.example.get("property") for one in self.tried)
   return wrong and not (self.missing or self.calls or late)
 
-def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistakes: list[Any]) -> Outcome:
+def outcome(names, exercise, of, mistakes):
  found = Outcome(exercise, float(of["points"]), not_tried=list(of.get("not_tried", ())))
  if exercise not in names:
   found.missing = NOT_DEFINED
@@ -3112,7 +3120,7 @@ def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistake
  return found
 _TOO_LONG = f"It did not come back within {SECONDS:g} seconds. Does a loop in it never end?"
 
-def _tried(names: dict[str, Any], example: Mapping[str, Any]) -> Tried:
+def _tried(names, example):
  trial, one = Trial(names), Tried(example)
  try:
   with limited():
@@ -3129,28 +3137,29 @@ def _tried(names: dict[str, Any], example: Mapping[str, Any]) -> Tried:
  one.call, one.printed = trial.now, trial.printed.getvalue()
  return one
 
-def _said(error: BaseException) -> str:
+def _said(error):
  try:
   first_line = str(error).strip().partition("\n")[0].removesuffix("Hint:").strip()
  except Exception:
   first_line = ""
+ said = f"It raised {type(error).__name__}: {first_line[:_LONGEST_in_tried]}"
  means = meant(first_line)
- return f"It raised {type(error).__name__}: {first_line[:_LONGEST_in_tried]}{means and ' '}{means}"
+ return f"{said.rstrip('.')}. {means}" if means else said
 
-def _frames(error: BaseException) -> list[tuple[str, int, str]]:
+def _frames(error):
  found = traceback.extract_tb(error.__traceback__)
  return [(one.name, one.lineno or 0, (one.line or "").strip()) for one in found if is_cell(one.filename)][-3:]
 
-def is_cell(file: str) -> bool:
+def is_cell(file):
  return "ipykernel_" in file or file.startswith("<ipython-input")
 
 @contextlib.contextmanager
-def limited(seconds: float | None = None) -> Iterator[None]:
+def limited(seconds = None):
  possible = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
  if not possible:
   yield
   return
- def ring(number: int, frame: FrameType | None) -> None:
+ def ring(number, frame):
   raise TimeUp
  before = signal.signal(signal.SIGALRM, ring)
  signal.setitimer(signal.ITIMER_REAL, seconds or SECONDS)
@@ -3161,7 +3170,7 @@ def limited(seconds: float | None = None) -> Iterator[None]:
   signal.signal(signal.SIGALRM, before)
 
 @contextlib.contextmanager
-def as_in_a_new_notebook() -> Iterator[None]:
+def as_in_a_new_notebook():
  state, dtype = torch.get_rng_state(), torch.get_default_dtype()
  torch.set_default_dtype(torch.float32)
  try:
@@ -3172,7 +3181,7 @@ def as_in_a_new_notebook() -> Iterator[None]:
   torch.set_rng_state(state)
 SECONDS_TO_LOOK = 5.0
 
-def line_told(names: Mapping[str, Any], exercise: str, steps: Path) -> str:
+def line_told(names, exercise, steps):
  quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
  try:
   with quiet[0], quiet[1], warnings.catch_warnings(), limited(SECONDS_TO_LOOK):
@@ -3184,11 +3193,11 @@ def line_told(names: Mapping[str, Any], exercise: str, steps: Path) -> str:
   return ""
 
 @cache
-def known_right(steps: Path, _changed: int, exercise: str) -> list[Reference]:
+def known_right(steps, _changed, exercise):
  of = read_data(steps).get(exercise, {"cases": []})
  return [read_reference(one, of["operators"], _case_in_line_told(exercise, one)) for one in of["cases"]]
 
-def _told(answer: Any, known: Sequence[Reference]) -> str:
+def _told(answer, known):
  file = file_of(answer)
  if not linecache.getlines(file):
   return ""
@@ -3200,7 +3209,7 @@ def _told(answer: Any, known: Sequence[Reference]) -> str:
   return told(located, right.case, linecache.getline) if located and looking.is_own(located) else ""
  return ""
 
-def _case_in_line_told(exercise: str, written: Mapping[str, Any]) -> TellingCase:
+def _case_in_line_told(exercise, written):
  arguments = tuple(as_value(arg) for arg in written["args"])
  if "built" not in written:
   return TellingCase(exercise, arguments)
@@ -3208,19 +3217,19 @@ def _case_in_line_told(exercise: str, written: Mapping[str, Any]) -> TellingCase
  return TellingCase(exercise, arguments, tuple(written["built"]), parameters)
 
 class _Looking:
- def __init__(self, answer: Any, file: str, right: Reference) -> None:
+ def __init__(self, answer, file, right):
   self._answer = answer
   self._file = file
   self._case = right.case
   self.first = self._run({})
- def again(self, replaced: Mapping[int, torch.Tensor]) -> Run:
+ def again(self, replaced):
   return self._run(replaced) if replaced else self.first
- def is_own(self, located: Located) -> bool:
+ def is_own(self, located):
   lines = {one.line for one in self.first.made if one.file == self._file}
   lines |= {self.first.returned[1]} if self.first.returned else set()
   texts = [linecache.getline(self._file, line) for line in located.lines]
   return located.file == self._file and lines.issuperset(located.lines) and all(map(str.strip, texts))
- def _run(self, replaced: Mapping[int, torch.Tensor]) -> Run:
+ def _run(self, replaced):
   torch.default_generator.manual_seed(0)
   case = self._case
   call = made_ready(self._answer, case.built, case.parameters, case.arguments)
@@ -3229,13 +3238,13 @@ EXAMPLES, MISTAKES, STEPS = "public_examples.json.gz", "known_mistakes.json.gz",
 LESSON = "guesses_and_hints.json.gz"
 WRITTEN = "written questions"
 
-def show(*makers: Callable[[], Any]) -> None:
+def show(*makers):
  for make in makers:
   made, why_not = _made(make)
   if why_not or made is not None:  # what draws or prints by itself returns nothing
    print(why_not or made)
 
-def draw(pictures: dict[str, Callable[[], Any]], names: list[str]) -> None:
+def draw(pictures, names):
  from matplotlib import pyplot  # takes its time, and not every notebook draws
  _, axes = pyplot.subplots(1, len(pictures), figsize=(4.1 * len(pictures), 4.1), layout="constrained", squeeze=False)
  for ax, (title, make) in zip(axes[0], pictures.items(), strict=True):
@@ -3247,7 +3256,7 @@ def draw(pictures: dict[str, Callable[[], Any]], names: list[str]) -> None:
  axes[0][0].set_ylabel("query")
  pyplot.show()
 
-def _made(make: Callable[[], Any]) -> tuple[Any, str]:
+def _made(make):
  try:
   made = make()
  except NotImplementedError:
@@ -3256,7 +3265,7 @@ def _made(make: Callable[[], Any]) -> tuple[Any, str]:
   return None, f"{type(error).__name__}: {error}"
  return made, ""
 
-def _draw_one(ax: Any, make: Callable[[], Any], size: int) -> None:
+def _draw_one(ax, make, size):
  made, why_not = _made(make)
  matrix = None
  if not why_not:
@@ -3289,7 +3298,7 @@ class Beside:
  wrong: list[list[bool]]
  cut: bool
 
-def beside(call: Call | None) -> Beside | None:
+def beside(call):
  if call is None or "result" not in call.step:
   return None
  pairs: list[tuple[Any, Any]] = [(call.value, as_value(call.step["result"]))]
@@ -3304,7 +3313,7 @@ def beside(call: Call | None) -> Beside | None:
    return found
  return None
 
-def _first(own: torch.Tensor, right: torch.Tensor, tolerance: float) -> Beside | None:
+def _first(own, right, tolerance):
  wrong = ~close(own, right, tolerance)
  if not bool(wrong.any()):
   return None
@@ -3320,7 +3329,7 @@ def _first(own: torch.Tensor, right: torch.Tensor, tolerance: float) -> Beside |
  own_shown, right_shown = _apart(own, right, wrong)
  return Beside(", ".join(where), own_shown, right_shown, wrong.tolist(), cut)
 
-def _apart(own: torch.Tensor, right: torch.Tensor, wrong: torch.Tensor) -> list[list[list[str]]]:
+def _apart(own, right, wrong):
  shown = [_numbers(one, _digits(one)) for one in (own, right)]
  for digits in _MORE_DIGITS:
   if all(
@@ -3332,10 +3341,10 @@ def _apart(own: torch.Tensor, right: torch.Tensor, wrong: torch.Tensor) -> list[
   shown = [_numbers(one, digits) for one in (own, right)]
  return shown
 
-def _numbers(matrix: torch.Tensor, digits: str) -> list[list[str]]:
+def _numbers(matrix, digits):
  return [[f"{number:{digits}}" for number in row] for row in matrix.tolist()]
 
-def _digits(matrix: torch.Tensor) -> str:
+def _digits(matrix):
  finite = matrix[matrix.isfinite()]
  whole = bool((finite == finite.round()).all())
  return ".4g" if bool((finite.abs() >= _LARGE).any()) else ".0f" if whole else ".4f"
@@ -3366,7 +3375,7 @@ _STYLE = """<style>
 </style>"""
 _MARKS = {"passed": ("ok", "✓ passed"), "FAILED": ("no", "✗ failed"), "not tried": ("", "– not tried")}
 
-def as_page(said: Any) -> str:
+def as_page(said):
  parts = [f'<p class="w">{escape(said.warning)}</p>'] if said.warning else []
  parts.append(f'<p class="t">{escape(said.title)}</p>')
  if said.box:
@@ -3379,22 +3388,22 @@ def as_page(said: Any) -> str:
  parts += [f"<p>{_prose(one)}</p>" for one in [*said.asides, said.sum.rstrip(":") + "." if said.sum else ""] if one]
  return f'{_STYLE}<div class="acheck">{"".join(parts)}</div>'
 
-def page_of_summary(rows: list[tuple[str, str, str]], below: list[str]) -> str:
+def page_of_summary(rows, below):
  lines = "".join(f"<tr><th scope='row'><code>{escape(name)}</code></th><td>{escape(_mark(said) + said)}</td>"
                     f"<td>{escape(score)}</td></tr>" for name, said, score in rows)  # fmt: skip
  text = "".join(f"<p>{escape(one)}</p>" for one in below)
  return f'{_STYLE}<div class="acheck"><table class="s">{lines}</table>{text}</div>'
 
-def page_of_lines(title: str, lines: list[str]) -> str:
+def page_of_lines(title, lines):
  parts = [f'<p class="t">{_prose(title)}</p>'] if title else []
  return f'{_STYLE}<div class="acheck">{"".join([*parts, *(f"<p>{_prose(line)}</p>" for line in lines)])}</div>'
 
-def _mark(said: str) -> str:
+def _mark(said):
  if said == "passes":
   return "✓ "
  return "– " if said.startswith("not ") else "✗ "
 
-def _item(line: Any) -> str:
+def _item(line):
  kind, mark = _MARKS[line.mark]
  inside = f'<span class="m">{mark}</span> {_prose(line.statement)}'
  if line.problem:
@@ -3409,20 +3418,20 @@ def _item(line: Any) -> str:
   inside += f"<div>Your code printed:</div><pre>{escape(line.printed)}</pre>"
  return f'<li class="{kind}">{inside}</li>'
 
-def _prose(text: str) -> str:
+def _prose(text):
  return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text))
 
-def _two(beside: Any) -> str:
+def _two(beside):
  where = f" {escape(beside.where)}" if beside.where else ""
  own = [[_cell(*one) for one in zip(*row, strict=True)] for row in zip(beside.own, beside.wrong, strict=True)]
  right = [[_cell(number) for number in row] for row in beside.right]
  return f'<div class="two">{_table(f"yours{where}", own)}{_table(f"expected{where}", right)}</div>'
 
-def _table(title: str, cells: list[list[str]]) -> str:
+def _table(title, cells):
  rows = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
  return f"<div>{title}<table>{rows}</table></div>"
 
-def _cell(number: str, wrong: bool = False) -> str:
+def _cell(number, wrong = False):
  return f'<td class="x">{escape(number)} ≠</td>' if wrong else f"<td>{escape(number)}</td>"
 _WHAT_TO_DO = {
  NOT_DEFINED: "run its cell first",
@@ -3455,7 +3464,7 @@ class Account:
  asides: list[str]
  sum: str
 
-def account(found: Outcome, warning: str) -> Account:
+def account(found, warning):
  if found.missing:
   title = f"{found.exercise} is {found.missing}: {_WHAT_TO_DO[found.missing]}."
   return Account(title, warning, [], "", [], "", [], "")
@@ -3487,15 +3496,15 @@ def account(found: Outcome, warning: str) -> Account:
   f"On the public examples that is {found.score:g} of {found.points:g} points:",
  )
 
-def _kind_in_showing(one: Tried) -> str:
+def _kind_in_showing(one):
  return re.sub(r"\d+", "", one.problem) if one.frames else one.problem
 
-def _of_hidden_tests(found: Outcome) -> str:
+def _of_hidden_tests(found):
  if hunted := [prey["of"] for one in found.tried for prey in hunts({"examples": [one.example]})]:
   return f"The hidden test asks the same, with the right `{hunted[0]}` in the place of yours."
  return "The hidden tests ask the same with other numbers."
 
-def _line(exercise: str, number: int, one: Tried, *, with_more: bool) -> Line:
+def _line(exercise, number, one, *, with_more):
  mark = "not tried" if one.skipped else "FAILED" if one.problem else "passed"
  line = Line(mark, one.example["statement"], one.problem)
  if not with_more:
@@ -3509,7 +3518,7 @@ def _line(exercise: str, number: int, one: Tried, *, with_more: bool) -> Line:
  line.printed = printed if len(printed) <= _MOST_PRINTED else f"{printed[:_MOST_PRINTED]}…"
  return line
 
-def as_text(said: Account) -> str:
+def as_text(said):
  text = [said.warning] if said.warning else []
  if not said.lines:
   return "\n".join([*text, said.title])
@@ -3530,10 +3539,10 @@ def as_text(said: Account) -> str:
 
 class Shown(float):
  page: str
- def _repr_html_(self) -> str:
+ def _repr_html_(self):
   return self.page
 
-def tell(found: Outcome, warning: str) -> float:
+def tell(found, warning):
  said = account(found, warning)
  if not in_jupyter():
   print(as_text(said))
@@ -3542,12 +3551,12 @@ def tell(found: Outcome, warning: str) -> float:
  shown.page = as_page(said)
  return shown
 
-def in_jupyter() -> bool:
+def in_jupyter():
  ipython = sys.modules.get("IPython")
  shell = ipython.get_ipython() if ipython else None
  return type(shell).__name__ == "ZMQInteractiveShell"
 
-def say(title: str, lines: list[str]) -> None:
+def say(title, lines):
  text = (" " if title.endswith(".") else "\n").join(filter(None, [title, *lines]))
  if not in_jupyter():
   print(text)
@@ -3555,7 +3564,7 @@ def say(title: str, lines: list[str]) -> None:
  from IPython.display import display
  display({"text/html": page_of_lines(title, lines), "text/plain": text}, raw=True)
 
-def summed(outcomes: list[Outcome], written: dict[str, float]) -> None:
+def summed(outcomes, written):
  rows = [_row(found) for found in outcomes]
  rows += [(question, _BY_A_PERSON, f"– of {points:g}") for question, points in written.items()]
  total, by_hand = sum(found.score for found in outcomes), sum(written.values())
@@ -3573,7 +3582,7 @@ def summed(outcomes: list[Outcome], written: dict[str, float]) -> None:
   print(f"{name:<32}{said:<44}{score:>10}")
  print("\n".join(below))
 
-def _row(found: Outcome) -> tuple[str, str, str]:
+def _row(found):
  right = len(found.tried) - len(found.failed)
  said = found.missing or ("passes" if found.whole else f"{right} of {len(found.tried)} examples pass")
  if found.calls:
