@@ -1,8 +1,11 @@
 """What each exercise and question is worth, and the whole notebook, said in its text before the exercise begins."""
 
+import re
 from typing import Any
 
 from nbformat.v4 import new_markdown_cell
+
+_TOLD = re.compile(r"\*\*(Exercise `\w+`: |Question: )?[\d.]+ points?\*\*.*")
 
 
 def tell(cells: list[Any], exercise: str, points: float) -> None:
@@ -30,6 +33,11 @@ def tell_total(cells: list[Any], title: str, by_tests: float, by_hand: float) ->
         return
     cells.insert(0, new_markdown_cell(f"{told}."))
     cells[0].id = f"points-{title}"
+
+
+def tells_points(paragraph: str) -> bool:
+    """Whether a paragraph is one of these."""
+    return _TOLD.fullmatch(paragraph.strip()) is not None
 
 
 def in_words(points: float) -> str:

@@ -43,6 +43,11 @@ DRAWS = "# This code only draws. Click here to read it."
 TRAINS = "# Yours to change and to run, as often as you like. Marking does not run this cell."
 """Above what a training cell says."""
 
+HOW_TO_HAND_IN = "how-to-hand-in"
+"""The id of the last cell."""
+QUESTION = "question-"
+"""What the id of a written question's cell begins with."""
+
 _KNOWN = {"exercise", "written", "locked", "points", "drawing", "training"}
 _METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -141,7 +146,7 @@ def _frame(unit: str, cells: list[Any], settings: Settings) -> None:
     points_told.tell_total(cells, unit, sum(exercises.values()), sum(written.values()))
     if how := settings.handing_in.told(f"{unit}.ipynb"):
         cells.append(new_markdown_cell(how))
-        cells[-1].id = "how-to-hand-in"
+        cells[-1].id = HOW_TO_HAND_IN
 
 
 def _refuse_wide(where: str, code: str) -> None:
@@ -180,7 +185,7 @@ def _written(text: Path, answers: str, metadata: dict[str, Any], question: str) 
     if not answer:
         raise BuildError(f"{where} has no model answer: add it to WRITTEN in solutions/{text.name}.")
     cells = [new_markdown_cell(points_told.tell_of_question(question, points)), new_markdown_cell(answer)]
-    cells[0].id, cells[1].id = f"question-{name}", name
+    cells[0].id, cells[1].id = f"{QUESTION}{name}", name
     nbgrader = _nbgrader(name, grade=True, solution=True, points=points)
     cells[1].metadata["nbgrader"] = {**nbgrader, "cell_type": "markdown"}
     return cells

@@ -17,6 +17,7 @@ from .new_course import new_course
 from .new_exercise import new_exercise
 from .report import report
 from .saying import ending_in_a_sentence, flush, of_typer
+from .slides import slides
 from .upgrade_course import upgrade_course
 
 app = typer.Typer(
@@ -53,6 +54,7 @@ app.command()(ending_in_a_sentence()(matrix))
 app.command()(ending_in_a_sentence()(new_course))
 app.command()(ending_in_a_sentence()(new_exercise))
 app.command()(ending_in_a_sentence()(report))
+app.command()(ending_in_a_sentence()(slides))
 app.command()(ending_in_a_sentence()(upgrade_course))
 
 
