@@ -437,7 +437,7 @@ def made_of(scores):
             exec(cell(text, number), notebook.names)
         printed, score = notebook.check("scaled_dot_product_attention")
         assert score < course.unit("self_attention").exercise("scaled_dot_product_attention").points
-        assert ("what line 2 makes  not as it should be" in printed) == is_told
+        assert ("what line 2 makes: not as it should be" in printed) == is_told
         assert ("not as it should be" in printed) == is_told
 
 

@@ -43,13 +43,13 @@ def scaled_dot_product_attention(q, k, v):
     dots = q @ k.transpose(-2, -1)
     shares = torch.softmax(dots / k.shape[-1], dim=-1)
     return shares @ v
-""", ["what line 2 makes  as it should be", "what line 3 makes  not as it should be",
+""", ["what line 2 makes: as it should be", "what line 3 makes: not as it should be",
       "too even"], ["scores", "weights"]),
     "a name for something else": ("multi_head_attention", "multi_head_scores", """\
 def multi_head_scores(queries, keys):
     return torch.einsum("bhqd,bhkd->bhqk", queries, queries)
-""", ["what line 2 makes  not as it should be", "are two names mixed up?",
-      "On the way to its result, the line makes:"], ["keys  not"]),
+""", ["what line 2 makes: not as it should be", "are two names mixed up?",
+      "On the way to its result, the line makes:"], ["keys: not"]),
     "a mask and its use": (*edited("masked_fill(self", "masked_fill(~self"), ["do not fit together",
       "takes it the other way round: what should be hidden is kept", "It is the other way round: 0 where"], []),
     "a step left out": (*edited(MASKING, "pass"), ["a step there is wrong, or missing"], ["pass"]),
@@ -59,7 +59,7 @@ def multi_head_scores(queries, keys):
 def scaled_dot_product_attention(queries, keys, values):
     scores = queries @ keys.transpose(-2, -1)
     return torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
-""", ["what line 3 returns  not as it should be", "is a last step left out, or is another name meant?"], []),
+""", ["what line 3 returns: not as it should be", "is a last step left out, or is another name meant?"], []),
     "too many results": (*SDPA, """\
 def scaled_dot_product_attention(queries, keys, values):
     weights = torch.softmax(queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5, dim=-1)
@@ -93,7 +93,8 @@ def scaled_softmax(scores, d_k):
 def test_what_is_told_of_a_line_is_true_of_it(kind):
     unit, exercise, source, words, no_words = ANSWERS[kind]
     found = said(unit, exercise, source)
-    assert found.startswith(f"Where it goes wrong, tried on `{exercise}(")
+    assert found.startswith(f"Where it goes wrong, tried on {exercise}(")
+    assert "`" not in found
     for one in words:
         assert one in found, found
     for one in no_words:

@@ -29,14 +29,14 @@ def told(located: Located, case: TellingCase, source: Source) -> str:
 
     rows = _right_before(located, text)
     if len(wrong) > 1:
-        rows.append((_lines(wrong), "do not fit together"))
+        rows.append((_lines(wrong), "they do not fit together"))
     elif located.step in _assigned(text(wrong[0])):
         rows.append((located.step, f"not as it should be  ({_lines(wrong)})"))
     else:
         does = "returns" if located.how in ("returned", "of another kind") else "makes"
         rows.append((f"what {_lines(wrong)} {does}", "not as it should be"))
-    width = max(len(name) for name, _ in rows)
-    said = [f"{name:{width}}  {how}" for name, how in rows]
+    width = max(len(name) for name, _ in rows) + 1
+    said = [f"{name + ':':{width}} {how}" for name, how in rows]
     said += [f"  line {line}: {quoted}" for line in located.lines if (quoted := _quoted(text(line)))]
     said += _meaning(located)
     said += _beside(located)
@@ -137,7 +137,7 @@ def _quoted(line: str) -> str:
 def _case(case: TellingCase) -> str:
     args = ", ".join(map(_argument, case.arguments))
     built = "" if case.built is None else f"({', '.join(map(str, case.built))})"
-    return f"`{case.exercise}{built}` with {args}." if built else f"`{case.exercise}({args})`."
+    return f"{case.exercise}{built} with {args}." if built else f"{case.exercise}({args})."
 
 
 def _argument(arg: Any) -> str:
