@@ -134,8 +134,25 @@ def test_what_is_not_looked_at_is_said(graded):
 
 def test_who_is_not_on_the_roster_is_said(tmp_path):
     (tmp_path / "roster.csv").write_text("id\nann\n")
-    (tmp_path / "submitted" / "Ann" / UNIT).mkdir(parents=True)
+    for student in ("ann", "Ann"):
+        (tmp_path / "submitted" / student / UNIT).mkdir(parents=True)
     assert "NOT ON THE ROSTER, and graded all the same: Ann." in grade(tmp_path).stderr
+    preview = grade(tmp_path, "--dry-run")
+    assert preview.returncode == 0
+    assert "NOT ON THE ROSTER, and would be graded all the same: Ann." in preview.stderr
+
+
+def test_a_roster_that_nobody_who_handed_in_is_on_is_refused_and_nothing_is_written(tmp_path):
+    (tmp_path / "roster.csv").write_text("id,email\nann,a@example.org\nbo,b@example.org\n")
+    (tmp_path / "submitted" / "ann" / UNIT).mkdir(parents=True)
+    refused = grade(tmp_path, "--id-column", "email")
+    assert refused.returncode == 2
+    said = " ".join(refused.stderr.split())
+    assert "there are submissions of ann, and its ids are a@example.org, b@example.org. Nothing is graded." in said
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["roster.csv", "submitted"]
+    (tmp_path / "submitted" / "ann").rename(tmp_path / "submitted" / "cy")
+    (tmp_path / "submitted" / "cy" / UNIT).rmdir()  # nobody has handed in
+    assert grade(tmp_path).returncode == 0
 
 
 def test_links_and_empty_folders_have_a_row_with_a_reason(graded):

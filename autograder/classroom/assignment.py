@@ -76,6 +76,7 @@ def assignment(
     except OSError as error:
         raise NothingToGrade(f"The folder of submissions {submitted} cannot be read: {error.strerror}.") from None
     listed = class_list(root, roster_file, id_column)
+    listed.refuse_strangers(handed_in, unit_name)
     students = listed.roster.students
     known = {student.id for student in students}
     of_old = known | listed.enrolled
@@ -102,7 +103,7 @@ def assignment(
         [submissions.hand_in(student.id) for student in students],
         [NotGraded(notebook.printable(one.name), one.reason) for one in refused],
         submissions.passed_over({*course.unit_names(), *listed.assignments}),
-        new if listed.has_file else [],
+        new if listed.file else [],
         listed.roster,
     )
 

@@ -79,6 +79,8 @@ def grade(
         if dry_run:
             changes = preview(work, device=device, settings=settings, markers=markers)
             _print_changes(unit, changes, as_json=as_json)
+            for sentence in _remarks(work, graded="would be graded"):
+                remark(sentence)
             for one in work.refused:
                 remark(f"NOT GRADED: {one.name}: {one.reason}")
             return
@@ -160,7 +162,7 @@ def _print_changes(unit: str, changes: "list[Change]", *, as_json: bool) -> None
                 console.print(text, highlight=False, soft_wrap=True)
 
 
-def _remarks(work: "Assignment") -> Iterator[str]:
+def _remarks(work: "Assignment", *, graded: str = "graded") -> Iterator[str]:
     """What an instructor has to know about who is in the class and what was handed in."""
     yield from work.listed.remarks
     if work.passed_over:
@@ -169,7 +171,7 @@ def _remarks(work: "Assignment") -> Iterator[str]:
             "A submission is STUDENT/UNIT/UNIT.ipynb; put it there, or take it out."
         )
     if work.not_on_roster:
-        yield f"NOT ON THE ROSTER, and graded all the same: {some(work.not_on_roster)}."
+        yield f"NOT ON THE ROSTER, and {graded} all the same: {some(work.not_on_roster)}."
     if not version.is_the_courses(work.unit.name, work.root):
         yield (
             f"{short(work.root)} keeps {work.unit.name} as it was given out, and this version of the kit has another: "

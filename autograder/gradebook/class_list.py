@@ -1,11 +1,14 @@
 """Who is in the class of a course folder: its roster, or else the students in its gradebook."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..notebook import printable
 from . import class_gradebook, roster
 
 ROSTER = "roster.csv"
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -13,12 +16,22 @@ class ClassList:
     """Who is in the class, and who was."""
 
     roster: roster.Roster
-    has_file: bool
-    """Whether there is a roster, and not the gradebook's students alone."""
+    file: Path | None
+    """The roster; None where there are the gradebook's students alone."""
     enrolled: frozenset[str]
     """The ids in the gradebook."""
     assignments: tuple[str, ...]
     """The names of the gradebook's assignments, whether this kit's or not."""
+
+    def refuse_strangers(self, handed_in: Sequence[str], unit: str) -> None:
+        """Raises BadRoster where nobody who handed in is on the roster: its ids are not what folders are called by."""
+        ids = [student.id for student in self.roster.students]
+        if self.file and handed_in and set(ids).isdisjoint(handed_in):
+            raise roster.BadRoster(
+                f"Nobody who handed in {unit} is on the roster {self.file}: there are submissions of "
+                f"{_some(handed_in)}, and its ids are {_some(ids)}. Nothing is graded. If another column has the ids, "
+                "`--id-column` names it; else put these students on the roster."
+            )
 
 
 def class_list(root: Path, file: Path | None = None, id_column: str | None = None) -> ClassList:
@@ -30,4 +43,9 @@ def class_list(root: Path, file: Path | None = None, id_column: str | None = Non
     enrolled = frozenset(student.id for student in students)
     file = file or (root / ROSTER if roster.is_filled_in(root / ROSTER) else None)
     found = roster.read(file, enrolled, id_column) if file else roster.own(students)
-    return ClassList(found, file is not None, enrolled, tuple(assignments))
+    return ClassList(found, file, enrolled, tuple(assignments))
+
+
+def _some(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else ""
+    return ", ".join(printable(one[:100]) for one in ids[:_MOST_NAMED]) + more
