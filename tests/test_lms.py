@@ -130,6 +130,18 @@ def test_the_table_for_a_spreadsheet_has_what_nbgrader_counts(root):
     assert "to read, in formgrader: " in said
 
 
+def test_a_unit_that_nobody_handed_in_is_said(once, tmp_path):
+    """Everyone has 0 in it, which may not be meant: the table looks as if it had been marked."""
+    shutil.copy(once / "roster.csv", tmp_path)
+    with gradebook(tmp_path) as book:
+        book.add_assignment(UNIT)
+        book.add_notebook(UNIT, UNIT)
+    for table in (tables.for_spreadsheet(of_class(tmp_path)), tables.for_canvas(of_class(tmp_path), {})):
+        assert f"{UNIT}: NOBODY HAS HANDED IN, so everyone has 0 for it here." in table.remarks
+    table = tables.for_spreadsheet(of_class(once))
+    assert not [one for one in table.remarks if "NOBODY" in one]
+
+
 def _line(row):
     written = io.StringIO()
     csv.writer(written).writerow(row)

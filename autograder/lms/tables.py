@@ -227,7 +227,9 @@ def _about(marks: MarkedClass) -> Iterator[str]:
         nothing = sum(status == NOT_SUBMITTED for status in of_status.values())
         ungraded = [student for student, status in of_status.items() if status == NOT_GRADED]
         waiting = sum(len(mark.waiting) for mark in unit.marks.values())
-        if nothing:
+        if nothing == len(of_status):
+            yield f"{unit.unit}: NOBODY HAS HANDED IN, so everyone has 0 for it here."
+        elif nothing:
             yield f"{unit.unit}: nothing was handed in by {nothing} of {len(of_status)}, which counts 0."
         if ungraded:
             yield f"{unit.unit}: handed in and not graded, without a mark here: {', '.join(ungraded)}."
