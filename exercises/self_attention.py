@@ -237,7 +237,7 @@ for ax, factor in zip(axes, (1, 8, 32)):
     ax.set_title(f"softmax of the numbers times {factor}")
     ax.set_xticks(range(5), [f"{number * factor:.1f}" for number in numbers])
     ax.set_xlabel(f"answers by {gradient:.3f}")
-axes[0].set_ylim(0, 1.05)
+axes[0].set_ylim(0, 1.12)
 axes[0].set_ylabel("weight")
 fig.tight_layout()
 plt.show()

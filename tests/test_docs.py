@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from autograder import course
+from autograder.cli import app
 from autograder.report import ExerciseStatus, SubmissionStatus
 from tests import REPOSITORY
 
@@ -55,6 +56,16 @@ def test_an_instructor_gets_by_the_page_from_a_clone_to_marks(tmp_path):
     assert "divided_by_d_k" in (tmp_path / "autumn" / "reports" / UNIT / "report.html").read_text()
     released = list((tmp_path / "autumn" / "exchange").rglob("feedback/*.html"))
     assert len(released) == 2
+
+
+def test_every_command_that_the_pages_name_is_one():
+    pages = [*(REPOSITORY / "docs").glob("*.md"), REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md"]
+    named = {
+        found for page in pages for found in re.findall(r"(?:    |`|/)autograder ([a-z][a-z-]+)", page.read_text())
+    }
+    known = {command.name or command.callback.__wrapped__.__name__ for command in app.registered_commands}
+    assert "slides" in named
+    assert named <= {name.replace("_", "-") for name in known}
 
 
 def test_the_points_that_teachers_read_are_those_of_the_units():

@@ -49,7 +49,7 @@ def agrees(answer: Any, value: Any) -> bool | None:
 def wanted(answer: Any) -> str:
     """What kind of value is wanted, which does not tell the answer."""
     if isinstance(answer, bool):
-        return "Yes or no is wanted here: write True or False."
+        return 'Yes or no is wanted here: write "yes" or "no".'
     if isinstance(answer, str):
         return "A word is wanted here, between quotation marks."
     if isinstance(answer, list):

@@ -6,13 +6,22 @@ Both take functions without arguments, so that a notebook runs to its end before
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
+_WIDEST = 8.2
+"""Inches of a picture that JupyterLab shows as large as it is at 1280 pixels, with its file list open."""
+_WHITE_FROM = 0.7
+"""From which part of the darkest blue on white is read better than black."""
+
 
 def show(*makers: Callable[[], Any]) -> None:
     """Print what each of `makers` returns, or that something in it is not written yet."""
     for make in makers:
         made, why_not = _made(make)
-        if why_not or made is not None:  # what draws or prints by itself returns nothing
-            print(why_not or made)
+        if why_not:
+            print(why_not)
+        elif made is not None:  # what draws or prints by itself returns nothing
+            print(*_apart(made), sep="\n")
 
 
 def draw(pictures: dict[str, Callable[[], Any]], names: list[str]) -> None:
@@ -22,12 +31,14 @@ def draw(pictures: dict[str, Callable[[], Any]], names: list[str]) -> None:
     """
     from matplotlib import pyplot  # takes its time, and not every notebook draws
 
-    _, axes = pyplot.subplots(1, len(pictures), figsize=(4.1 * len(pictures), 4.1), layout="constrained", squeeze=False)
+    side = min(4.1, _WIDEST / len(pictures))
+    size = side * len(pictures), min(4.1, side + 0.7)  # below each are the names of its columns
+    _, axes = pyplot.subplots(1, len(pictures), figsize=size, layout="constrained", squeeze=False)
     for ax, (title, make) in zip(axes[0], pictures.items(), strict=True):
         ax.set_title(title, fontsize=10)
         _draw_one(ax, make, len(names))
         ax.set_xticks(range(len(names)), names, rotation=45)
-        ax.set_yticks(range(len(names)), names)
+        ax.set_yticks(range(len(names)), names if ax is axes[0][0] else [""] * len(names))
         ax.set_xlabel("key")
     axes[0][0].set_ylabel("query")
     pyplot.show()
@@ -42,6 +53,12 @@ def _made(make: Callable[[], Any]) -> tuple[Any, str]:
     except Exception as error:
         return None, f"{type(error).__name__}: {error}"
     return made, ""
+
+
+def _apart(made: Any) -> list[Any]:
+    """Several tensors one below the other, and of each its numbers alone."""
+    several = isinstance(made, tuple | list) and bool(made) and all(isinstance(one, torch.Tensor) for one in made)
+    return [one.detach() if isinstance(one, torch.Tensor) else one for one in (made if several else [made])]
 
 
 def _draw_one(ax: Any, make: Callable[[], Any], size: int) -> None:
@@ -59,9 +76,12 @@ def _draw_one(ax: Any, make: Callable[[], Any], size: int) -> None:
         ax.set_aspect("equal")
         return
     finite = matrix.nan_to_num(posinf=0.0, neginf=0.0)
-    top = max(finite.max().item(), 1e-9)
-    ax.imshow(finite, cmap="Blues", vmin=min(0.0, finite.min().item()), vmax=top)
+    low, top = min(0.0, finite.min().item()), max(finite.max().item(), 1e-9)
+    ax.imshow(finite.numpy(), cmap="Blues", vmin=low, vmax=top)
+    digits = ".0f" if torch.equal(finite, finite.round()) else ".2f" if max(top, -low) < 100 else ".4g"
     for query, row in enumerate(matrix.tolist()):
         for key, number in enumerate(row):
-            colour = "white" if number > 0.6 * top else "black"
-            ax.text(key, query, f"{number:.2f}".removesuffix(".00"), ha="center", va="center", fontsize=7, color=colour)
+            colour = "white" if number - low > _WHITE_FROM * (top - low) else "black"
+            # What is exactly 0 was hidden or dropped, which is something else than small.
+            text = f"{number:{digits}}" if number else "0"
+            ax.text(key, query, text, ha="center", va="center", fontsize=8, color=colour)

@@ -4,10 +4,12 @@ import re
 from html import escape
 from typing import Any
 
+# Said twice, the class outweighs JupyterLab's own rules for what stands in an output.
 _STYLE = """<style>
 .acheck{max-width:60em;line-height:1.45;overflow-wrap:anywhere;font-size:.95em}
 .acheck .t{font-weight:600;margin:.2em 0 .5em}
-.acheck ul{list-style:none;margin:0;padding:0}
+.acheck.acheck ul{list-style:none;margin:0;padding:0}
+.acheck.acheck p{margin:.4em 0}
 .acheck li{margin:.25em 0;padding-left:6.2em;text-indent:-6.2em}
 .acheck li>*{text-indent:0}
 .acheck .m{display:inline-block;width:5.7em;margin-right:.5em;font-weight:600;text-indent:0}
@@ -15,9 +17,11 @@ _STYLE = """<style>
 .acheck .p{border-left:3px solid #cf222e;padding-left:.6em;margin:.15em 0}
 .acheck .b{border:2px solid #bf8700;border-radius:4px;background:rgba(191,135,0,.12);padding:.4em .7em;margin:.6em 0}
 .acheck .w{border:2px dashed #bf8700;border-radius:4px;padding:.4em .7em;margin:.3em 0}
-.acheck pre,.acheck code{white-space:pre-wrap;overflow-wrap:anywhere;background:rgba(127,127,127,.12);color:inherit}
-.acheck pre{margin:.15em 0;padding:.3em .6em;max-height:12em;overflow:auto}
-.acheck pre.b{max-height:none;margin:.6em 0;font-family:var(--jp-code-font-family,monospace)}
+.acheck.acheck pre,.acheck code{white-space:pre-wrap;overflow-wrap:anywhere;color:inherit}
+.acheck.acheck pre,.acheck code{background:rgba(127,127,127,.12)}
+.acheck.acheck pre{margin:.15em 0;padding:.3em .6em;max-height:12em;overflow:auto;word-break:normal}
+.acheck.acheck pre.b{max-height:none;margin:.6em 0;padding:.4em .7em;border:2px solid #bf8700}
+.acheck.acheck pre.b{background:rgba(191,135,0,.12);font-family:var(--jp-code-font-family,monospace)}
 .acheck .two{display:flex;flex-wrap:wrap;gap:.4em 1.6em;margin:.3em 0}
 .acheck .two>div{max-width:100%;overflow-x:auto}
 .acheck .two table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9em;color:inherit}

@@ -66,7 +66,7 @@ def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
 def _first_to_tell(
     unit: str, entry: catalogue.Candidate, examples: list[Any], passed: list[bool]
 ) -> tuple[int, Rows] | None:
-    """The first of the examples that it fails by numbers which no rounding makes, with these; None where there is none."""
+    """The first example that it fails by numbers which no rounding makes, with these; None where there is none."""
     solution = catalogue.solutions(unit)[entry.exercise]
     for at, (example, right) in enumerate(zip(examples, passed, strict=True)):
         if as_pattern([example], [right]) != "0" or example.get("public", True):
