@@ -12,6 +12,7 @@ from autograder import course
 from autograder.cli import app
 from autograder.handout.data_file import read_data
 from autograder.handout.names import LESSON
+from autograder.slides.composing import _Composer
 from autograder.slides.figures import figures
 from autograder.slides.text import Kind, pieces
 from tests import REPOSITORY
@@ -83,6 +84,24 @@ def test_a_guess_is_asked_on_one_slide_and_answered_on_the_next(pages):
         assert guess["because"].replace("`", "") not in question
         assert f'<p class="said">{guess["answer"]}</p>' in page
     assert not [text for text, _ in pages if "Put your guess" in text]
+
+
+def test_what_only_says_what_to_write_is_left_out_unless_numbers_would_stand_alone():
+    def slides_of(*cells):
+        found = []
+        for number, (kind, text) in enumerate([("markdown", "# Unit\n\nText."), *cells]):
+            metadata = {"nbgrader": {"solution": True}} if text == "def it(): ..." else {}
+            new = nbformat.v4.new_markdown_cell if kind == "markdown" else nbformat.v4.new_code_cell
+            found.append(new(text, id=f"c{number}", metadata=metadata))
+        outputs = {cell.id: [nbformat.v4.new_output("stream", text="1\n")] for cell in found if cell.source == "shows"}
+        return [[one.source for one in slide.text] for slide in _Composer({}).composed(found, outputs)][1:]
+
+    exercise, shows = ("code", "def it(): ..."), ("code", "shows")
+    assert slides_of(("markdown", "Write it."), exercise) == []
+    assert slides_of(("markdown", "Write it."), exercise, shows) == [["Write it."]]
+    assert slides_of(("markdown", "Write it."), exercise, ("markdown", "This is it:"), shows) == [["This is it:"]]
+    assert slides_of(("markdown", "Divide.\n\n$$a$$"), exercise) == [["Divide.", "$$a$$"]]
+    assert slides_of(("markdown", "The data:"), ("code", "x = 1"), ("markdown", "Now."), shows) == [["Now."]]
 
 
 def lines_of_code(source):

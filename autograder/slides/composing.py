@@ -90,7 +90,7 @@ class _Composer:
     heading: str = ""
     text: list[Piece] = field(default_factory=list)
     left_out: list[Piece] = field(default_factory=list)
-    """What led to the exercise before; it is said after all where the next cell shows something and nothing is said."""
+    """What led to the exercise before; it is said after all where the next cell shows numbers and nothing is said."""
     begins: bool = False
     """Whether the section's heading is on no slide yet."""
 
@@ -157,8 +157,9 @@ class _Composer:
 
     def _draw(self, shown: list[Figure]) -> None:
         """What a cell shows, below as much of the text before it as there is room for."""
-        self.text = self.text or self.left_out
         high = height(shown)
+        if not self.text and self.left_out and not any(one.picture for one in shown):  # a picture has its own titles
+            self.text = self.left_out if _together(self.left_out, shown, high) <= ROOM else []
         if not self.text and self.slides and self.slides[-1].kind == "answer" and high <= _BELOW_AN_ANSWER:
             self.slides[-1] = replace(self.slides[-1], figures=[*self.slides[-1].figures, *shown])
             return
