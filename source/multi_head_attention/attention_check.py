@@ -773,7 +773,7 @@ def said_of_guess(guesses, name, value):
  if right:
   return "Yes.", guess["because"]
  instead = [sentence for other, sentence in guess["instead"] if agrees(other, value)]
- if isinstance(guess["answer"], str) and not instead:
+ if isinstance(guess["answer"], str) and guess["instead"] and not instead:
   choices = sorted([guess["answer"], *(other for other, _ in guess["instead"])])
   listed = ", ".join(f'`"{one}"`' for one in choices)
   return "", f"The answers to choose from are {listed}."
@@ -787,7 +787,7 @@ def agrees(answer, value):
 
 def wanted(answer):
  if isinstance(answer, bool):
-  return "Yes or no is wanted here: write True or False."
+  return 'Yes or no is wanted here: write "yes" or "no".'
  if isinstance(answer, str):
   return "A word is wanted here, between quotation marks."
  if isinstance(answer, list):
@@ -2155,14 +2155,14 @@ def told(located, case, source):
   return source(located.file, line)
  rows = _right_before(located, text)
  if len(wrong) > 1:
-  rows.append((_lines(wrong), "do not fit together"))
+  rows.append((_lines(wrong), "they do not fit together"))
  elif located.step in _assigned(text(wrong[0])):
   rows.append((located.step, f"not as it should be  ({_lines(wrong)})"))
  else:
   does = "returns" if located.how in ("returned", "of another kind") else "makes"
   rows.append((f"what {_lines(wrong)} {does}", "not as it should be"))
- width = max(len(name) for name, _ in rows)
- said = [f"{name:{width}}  {how}" for name, how in rows]
+ width = max(len(name) for name, _ in rows) + 1
+ said = [f"{name + ':':{width}} {how}" for name, how in rows]
  said += [f"  line {line}: {quoted}" for line in located.lines if (quoted := _quoted(text(line)))]
  said += _meaning(located)
  said += _beside(located)
@@ -2252,7 +2252,7 @@ def _quoted(line):
 def _case(case):
  args = ", ".join(map(_argument_in_told, case.arguments))
  built = "" if case.built is None else f"({', '.join(map(str, case.built))})"
- return f"`{case.exercise}{built}` with {args}." if built else f"`{case.exercise}({args})`."
+ return f"{case.exercise}{built} with {args}." if built else f"{case.exercise}({args})."
 
 def _argument_in_told(arg):
  return f"a tensor of shape {tuple(arg.shape)}" if isinstance(arg, torch.Tensor) else repr(arg)[:MAX_LINE]
@@ -3237,21 +3237,27 @@ class _Looking:
 EXAMPLES, MISTAKES, STEPS = "public_examples.json.gz", "known_mistakes.json.gz", "right_steps.json.gz"
 LESSON = "guesses_and_hints.json.gz"
 WRITTEN = "written questions"
+_WIDEST = 8.2
+_WHITE_FROM = 0.7
 
 def show(*makers):
  for make in makers:
   made, why_not = _made(make)
-  if why_not or made is not None:  # what draws or prints by itself returns nothing
-   print(why_not or made)
+  if why_not:
+   print(why_not)
+  elif made is not None:  # what draws or prints by itself returns nothing
+   print(*_apart(made), sep="\n")
 
 def draw(pictures, names):
  from matplotlib import pyplot  # takes its time, and not every notebook draws
- _, axes = pyplot.subplots(1, len(pictures), figsize=(4.1 * len(pictures), 4.1), layout="constrained", squeeze=False)
+ side = min(4.1, _WIDEST / len(pictures))
+ size = side * len(pictures), min(4.1, side + 0.7)  # below each are the names of its columns
+ _, axes = pyplot.subplots(1, len(pictures), figsize=size, layout="constrained", squeeze=False)
  for ax, (title, make) in zip(axes[0], pictures.items(), strict=True):
   ax.set_title(title, fontsize=10)
   _draw_one(ax, make, len(names))
   ax.set_xticks(range(len(names)), names, rotation=45)
-  ax.set_yticks(range(len(names)), names)
+  ax.set_yticks(range(len(names)), names if ax is axes[0][0] else [""] * len(names))
   ax.set_xlabel("key")
  axes[0][0].set_ylabel("query")
  pyplot.show()
@@ -3264,6 +3270,10 @@ def _made(make):
  except Exception as error:
   return None, f"{type(error).__name__}: {error}"
  return made, ""
+
+def _apart(made):
+ several = isinstance(made, tuple | list) and bool(made) and all(isinstance(one, torch.Tensor) for one in made)
+ return [one.detach() if isinstance(one, torch.Tensor) else one for one in (made if several else [made])]
 
 def _draw_one(ax, make, size):
  made, why_not = _made(make)
@@ -3280,12 +3290,14 @@ def _draw_one(ax, make, size):
   ax.set_aspect("equal")
   return
  finite = matrix.nan_to_num(posinf=0.0, neginf=0.0)
- top = max(finite.max().item(), 1e-9)
- ax.imshow(finite, cmap="Blues", vmin=min(0.0, finite.min().item()), vmax=top)
+ low, top = min(0.0, finite.min().item()), max(finite.max().item(), 1e-9)
+ ax.imshow(finite.numpy(), cmap="Blues", vmin=low, vmax=top)
+ digits = ".0f" if torch.equal(finite, finite.round()) else ".2f" if max(top, -low) < 100 else ".4g"
  for query, row in enumerate(matrix.tolist()):
   for key, number in enumerate(row):
-   colour = "white" if number > 0.6 * top else "black"
-   ax.text(key, query, f"{number:.2f}".removesuffix(".00"), ha="center", va="center", fontsize=7, color=colour)
+   colour = "white" if number - low > _WHITE_FROM * (top - low) else "black"
+   text = f"{number:{digits}}" if number else "0"
+   ax.text(key, query, text, ha="center", va="center", fontsize=8, color=colour)
 _MOST_in_matrices = 8
 _LARGE = 1e4
 _MORE_DIGITS = (".6f", ".8g", ".10g", ".12g")
@@ -3326,10 +3338,10 @@ def _first(own, right, tolerance):
  if cut:
   where.append(f"from row {row} and column {column} on")
  own, right, wrong = own[part], right[part], wrong[part]
- own_shown, right_shown = _apart(own, right, wrong)
+ own_shown, right_shown = _apart_in_matrices(own, right, wrong)
  return Beside(", ".join(where), own_shown, right_shown, wrong.tolist(), cut)
 
-def _apart(own, right, wrong):
+def _apart_in_matrices(own, right, wrong):
  shown = [_numbers(one, _digits(one)) for one in (own, right)]
  for digits in _MORE_DIGITS:
   if all(
@@ -3351,7 +3363,8 @@ def _digits(matrix):
 _STYLE = """<style>
 .acheck{max-width:60em;line-height:1.45;overflow-wrap:anywhere;font-size:.95em}
 .acheck .t{font-weight:600;margin:.2em 0 .5em}
-.acheck ul{list-style:none;margin:0;padding:0}
+.acheck.acheck ul{list-style:none;margin:0;padding:0}
+.acheck.acheck p{margin:.4em 0}
 .acheck li{margin:.25em 0;padding-left:6.2em;text-indent:-6.2em}
 .acheck li>*{text-indent:0}
 .acheck .m{display:inline-block;width:5.7em;margin-right:.5em;font-weight:600;text-indent:0}
@@ -3359,9 +3372,11 @@ _STYLE = """<style>
 .acheck .p{border-left:3px solid #cf222e;padding-left:.6em;margin:.15em 0}
 .acheck .b{border:2px solid #bf8700;border-radius:4px;background:rgba(191,135,0,.12);padding:.4em .7em;margin:.6em 0}
 .acheck .w{border:2px dashed #bf8700;border-radius:4px;padding:.4em .7em;margin:.3em 0}
-.acheck pre,.acheck code{white-space:pre-wrap;overflow-wrap:anywhere;background:rgba(127,127,127,.12);color:inherit}
-.acheck pre{margin:.15em 0;padding:.3em .6em;max-height:12em;overflow:auto}
-.acheck pre.b{max-height:none;margin:.6em 0;font-family:var(--jp-code-font-family,monospace)}
+.acheck.acheck pre,.acheck code{white-space:pre-wrap;overflow-wrap:anywhere;color:inherit}
+.acheck.acheck pre,.acheck code{background:rgba(127,127,127,.12)}
+.acheck.acheck pre{margin:.15em 0;padding:.3em .6em;max-height:12em;overflow:auto;word-break:normal}
+.acheck.acheck pre.b{max-height:none;margin:.6em 0;padding:.4em .7em;border:2px solid #bf8700}
+.acheck.acheck pre.b{background:rgba(191,135,0,.12);font-family:var(--jp-code-font-family,monospace)}
 .acheck .two{display:flex;flex-wrap:wrap;gap:.4em 1.6em;margin:.3em 0}
 .acheck .two>div{max-width:100%;overflow-x:auto}
 .acheck .two table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9em;color:inherit}
