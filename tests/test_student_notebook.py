@@ -209,10 +209,11 @@ def test_the_check_says_what_differs(worked_through):
 def test_an_error_is_told_with_the_lines_of_the_cell_and_what_was_printed(worked_through):
     *_, outputs = worked_through(UNIT)
     page = shown(outputs["test_scaled_softmax"])
-    assert "scaled_softmax(scores of shape (1, 6), d_k=24)" in page
+    assert "scaled_softmax(scores of shape (6, 6), d_k=2)" in page
     assert "line 3 of the cell, in scaled_softmax: return _rest(scores)" in page
     assert "line 7 of the cell, in _rest: return scores @ scores.absent" in page
-    assert "I see 24" in page
+    assert "I see 2" in page
+    assert "As above." in page  # the same error on every other example
 
 
 def test_the_score_alone_is_what_nbgrader_reads(worked_through):
