@@ -22,7 +22,7 @@ class Watching:
 
     def _watch(self) -> None:
         while not self._over.wait(_SECONDS):
-            for pid, role in _roles(os.getpid()).items():
+            for pid, role in roles(os.getpid()).items():
                 held = _held(pid)
                 if held:
                     self.most[role] = tuple(map(max, held, self.most.get(role, held)))
@@ -36,7 +36,7 @@ class Watching:
         self._thread.join()
 
 
-def _roles(root: int) -> dict[int, str]:
+def roles(root: int) -> dict[int, str]:
     """Each process of a batch and what it is: the tree is coordinator, grader, (bwrap,) warm parent, worker."""
     roles, waiting = {root: ROLES[0]}, [(root, 0)]
     while waiting:
