@@ -1,5 +1,8 @@
 """What a student reads where a result differs and no known mistake explains it."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -34,3 +37,18 @@ def test_difference_in_words(actual, expected, words):
     assert words in str(mismatch.value)
     if "sum" not in words:
         assert "sum" not in str(mismatch.value)
+
+
+def test_to_say_where_a_result_differs_imports_nothing_more():
+    """sympy takes half a second, and PyTorch imports it for small things."""
+    code = """
+import sys, torch
+from autograder.compare import Expected, Mismatch, assert_close
+before = set(sys.modules)
+try:
+    assert_close(torch.eye(3), Expected(torch.zeros(3, 3), 1e-5))
+except Mismatch as found:
+    print(found)
+print({name.partition(".")[0] for name in set(sys.modules) - before})"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] in ("set()", "{'torch'}"), done.stdout

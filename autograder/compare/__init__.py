@@ -143,7 +143,7 @@ def _places(actual: torch.Tensor, expected: torch.Tensor, close: torch.Tensor) -
     gaps = (actual - expected).abs().masked_fill(close, 0.0).nan_to_num(posinf=torch.inf)
     if actual.dim() == 0:
         return f"differs by {gaps.item():.2g}."
-    where = [int(i) for i in torch.unravel_index(gaps.argmax(), gaps.shape)]
+    where = (gaps == gaps.max()).nonzero()[0].tolist()  # `unravel_index` would import sympy, for half a second
     places = f"{int((~close).sum())} of {close.numel()} places"
     return f"differs in {places}, by up to {gaps.max().item():.2g} at {where}.{_sums(actual, expected)}"
 

@@ -162,7 +162,7 @@ def _tensor(values: torch.Tensor, start: int) -> str:
         return f"the number {float(values):.4g}"
     numbers = ", ".join(f"{number:.4g}" for number in (values + 0.0).flatten()[start : start + _SHOWN].tolist())
     more = ", …" if values.numel() > start + _SHOWN else ""
-    place = [int(at) for at in torch.unravel_index(torch.tensor(start), values.shape)] if start else []
+    place = (torch.arange(values.numel()).view(values.shape) == start).nonzero()[0].tolist() if start else []
     where = f"from {place} on" if start else "beginning with"
     return f"shape {tuple(values.shape)}, {where} {numbers}{more}" if numbers else f"shape {tuple(values.shape)}"
 
