@@ -36,7 +36,7 @@ def graded(marker, tmp_path_factory):
 
 
 def report(root, *options):
-    return CliRunner().invoke(app, ["report", UNIT, "--course", str(root), *map(str, options)])
+    return CliRunner().invoke(app(), ["report", UNIT, "--course", str(root), *map(str, options)])
 
 
 @pytest.fixture(scope="module")
@@ -267,5 +267,5 @@ def test_what_cannot_be_reported_is_said_in_a_sentence(graded, tmp_path):
         (other, "--course", root): f"Nothing of {other} is graded in",
         (UNIT, "--course", root, "--output", root / "roster.csv"): "The report cannot be written:",
     }.items():
-        result = CliRunner().invoke(app, ["report", *map(str, arguments)])
+        result = CliRunner().invoke(app(), ["report", *map(str, arguments)])
         assert (result.exit_code, said in " ".join(result.output.split())) == (2, True), (arguments, result.output)
