@@ -1,6 +1,9 @@
 """Changing a course: what `build` refuses, one unit alone, what is dropped, and a new exercise's first pieces."""
 
+import os
 import shutil
+import subprocess
+import sys
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -108,6 +111,34 @@ def test_a_solution_that_calls_what_its_graders_forbid_is_refused(course, autogr
         said = autograder("build", code=2)
     assert said.startswith(f"solutions/{UNIT}.py: `ResidualBlock` calls library attention, which its graders forbid: ")
     assert not (course / "source").exists()
+
+
+COLLECTING = """
+from autograder.graders.collected import NotCollected, collected
+graders = collected()
+print(sorted(graders["{unit}"]))
+try:
+    graders["broken"]
+except NotCollected as reason:
+    print(reason)
+try:
+    dict(graders)
+except NotCollected as reason:
+    print(reason)"""
+
+
+def test_graders_that_cannot_be_collected_are_a_matter_of_their_unit_alone(course):
+    hidden = course / "autograder" / "hidden"
+    (hidden / "broken").mkdir()
+    with changed(hidden / "broken" / "test_it.py", "def ("):
+        command = [sys.executable, "-c", COLLECTING.format(unit=UNIT)]
+        environment = {**os.environ, "AUTOGRADER_COURSE": str(course)}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    (hidden / "broken").rmdir()
+    exercises, alone, all_of_them = done.stdout.splitlines()
+    assert exercises == "['ResidualBlock', 'layer_norm']"
+    assert alone == all_of_them
+    assert alone.startswith("The hidden graders cannot be collected. broken/test_it.py: ")
 
 
 KILLED = """

@@ -59,6 +59,7 @@ class MarkingAhead:
             class_folder=work.root,
             private=(work.root, work.submitted),
             core=cores[number % len(cores)] if cores else None,
+            unit=self._unit,
         )
         count = max(1, min(markers, len(self._hand_ins) // _EACH))
         self._markers = [self._new_marker(number) for number in range(count)]

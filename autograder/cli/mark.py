@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -104,7 +105,8 @@ def _reports(notebooks: Sequence[Path], device: Device, settings: Settings) -> I
     Raises MarkerRefused, and MarkerStopped if none starts.
     """
     private = sorted({Path(os.path.realpath(notebook)).parent for notebook in notebooks})  # even of a link to itself
-    marker = Marker(device, settings, private=private)
+    started = partial(Marker, device, settings, private=private, unit=_first_unit(notebooks))
+    marker = started()
     try:
         ready = marker.ready
         for notebook in notebooks:
@@ -115,7 +117,13 @@ def _reports(notebooks: Sequence[Path], device: Device, settings: Settings) -> I
                 except MarkerStopped as stopped:
                     report = stopped_at(str(notebook), stopped, ready)
                     marker.close()
-                    marker = Marker(device, settings, private=private)
+                    marker = started()
             yield report
     finally:
         marker.close()
+
+
+def _first_unit(notebooks: Sequence[Path]) -> str:
+    """The unit of the first notebook, as its file's name has it; what is in it tells, but is read by the marker."""
+    first = notebooks[0].stem
+    return first if first in course.unit_names() else ""

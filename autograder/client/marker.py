@@ -65,15 +65,17 @@ class Marker:
         class_folder: Path | None = None,
         private: Sequence[Path] = (),
         core: int | None = None,
+        unit: str = "",
     ) -> None:
         """settings: those of autograder.toml, if none are given. class_folder: the class whose units are marked.
-        private: folders that no submission may read. core: the processor to keep to.
+        private: folders that no submission may read. core: the processor to keep to. unit: the one that is asked for
+        first, where that is known.
 
         Raises BadSettings.
         """
         exposed = [str(place) for place in private if exposed_in(place)]  # usually none, and there may be thousands
         whose = None if class_folder is None else str(class_folder)
-        start = msgspec.json.encode(Start(device, settings or load(), whose, exposed, core)).decode()
+        start = msgspec.json.encode(Start(device, settings or load(), whose, exposed, core, unit)).decode()
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "autograder.marking", start],

@@ -25,6 +25,8 @@ class Start(msgspec.Struct):
     """Folders that no submission may read, beside the kit's own."""
     core: int | None = None
     """The processor that it shares with its sandbox; None leaves them to the system."""
+    unit: str = ""
+    """The unit that will be asked for first, where that is known: it is made ready at once."""
 
 
 class MarkNotebook(msgspec.Struct, tag="mark"):

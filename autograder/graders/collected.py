@@ -91,33 +91,68 @@ class Verdict:
     """The notebook does not define what was to be called."""
 
 
-Graders = Mapping[str, Mapping[str, Sequence[Grader]]]
-"""By unit and exercise, in the order of the files."""
+OfUnit = Mapping[str, Sequence[Grader]]
+"""By exercise, in the order of the files."""
+Graders = Mapping[str, OfUnit]
+"""By unit."""
 
 
 class NotCollected(Exception):
     """Some graders could not be collected; `str()` says which and why."""
 
 
+class _Collected(Mapping[str, OfUnit]):
+    """The graders of each unit, collected when they are first asked for. Looking one up may raise NotCollected."""
+
+    def __init__(self) -> None:
+        self._of_units: dict[str, OfUnit] = {}
+
+    def __getitem__(self, unit: str) -> OfUnit:
+        if unit not in self._of_units:
+            self._of_units[unit] = _of_unit(unit) if unit in _units() else {}
+        if not self._of_units[unit]:
+            raise KeyError(unit)
+        return self._of_units[unit]
+
+    def __iter__(self) -> Iterator[str]:
+        return (unit for unit in _units() if unit in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 def collected() -> Graders:
-    """The hidden graders, which pytest finds and describes, and is then left. Raises NotCollected."""
+    """The hidden graders of the course."""
+    return _Collected()
+
+
+def _units() -> list[str]:
+    """The units that have a folder of graders."""
+    hidden = content.place(content.HIDDEN)
+    if not hidden.is_dir():
+        raise NotCollected(f"The hidden graders cannot be collected. There is no folder {hidden}.")
+    return sorted(folder.name for folder in hidden.iterdir() if folder.is_dir() and folder.name[0] not in "._")
+
+
+def _of_unit(unit: str) -> OfUnit:
+    """The unit's graders, which pytest finds and describes, and is then left. Raises NotCollected."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):  # the user's own pytest is no business of a marking process
         os.environ.pop(name, None)
     hidden = str(content.place(content.HIDDEN))
-    options = ["--collect-only", f"--rootdir={hidden}", "-c", os.devnull, "-p", fixtures.__name__, hidden]
+    options = ["--collect-only", f"--rootdir={hidden}", "-c", os.devnull, "-p", fixtures.__name__, f"{hidden}/{unit}"]
     usual, found = load().forbids, _Found()
     code = pytest.main([*options, *(f"-pno:{name}" for name in _WITHOUT)], plugins=[found])
-    if code and not found.problems:
+    if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and not found.problems:
         found.problems.append(f"pytest ended with {code!r}.")
-    graders: dict[str, dict[str, list[Grader]]] = {}
+    graders: dict[str, list[Grader]] = {}
     for item in found.items:
         try:
             grader = _grader(item, usual)
         except ValueError as error:
             found.problems.append(str(error))
             continue
-        graders.setdefault(grader.unit, {}).setdefault(grader.exercise, []).append(grader)
+        graders.setdefault(grader.exercise, []).append(grader)
     if found.problems:
         more = f" And {len(found.problems) - _MOST_NAMED} more." if len(found.problems) > _MOST_NAMED else ""
         raise NotCollected(f"The hidden graders cannot be collected. {' '.join(found.problems[:_MOST_NAMED])}{more}")

@@ -41,6 +41,7 @@ from .submission import Desk
 from .written_calls import NotReleasable
 
 _REFUSALS = (
+    NotCollected,
     course.UnknownUnit,
     course.UnusableUnit,
     NotReleasable,
@@ -57,6 +58,8 @@ def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched, start: Star
         try:
             device = _chosen(start.device)
             graders = collected()
+            if start.unit:
+                graders.get(start.unit)  # while the warm parent starts
             ready = Ready(device, sandbox.isolation, sandbox.enforced)
             _ensure_computes(sandbox, device)
         except (NoDevice, NotCollected, NotIsolated, NotDenied) as reason:
@@ -101,6 +104,7 @@ def _answer(desk: Desk, graders: Graders, request: Request) -> Answer:
             case MakeHandout(unit=unit_name):
                 return handout.of_unit(graders, unit_name, is_new=request.is_new)
             case MarkKnown(unit=unit_name, known=known):
+                graders.get(unit_name)  # before processes are forked that would each collect them
                 return AllMarked(known_answers.marked(desk, unit_name, known))
     except ProcessLost:
         return Refused(LOST.format(unit=unit_name))
@@ -112,7 +116,7 @@ def _marked(desk: Desk, submission: MarkNotebook) -> Report:
     """The report; a fault of ours is a status too, and does not end the batch."""
     try:
         return desk.mark(submission)
-    except course.UnusableUnit:
+    except (course.UnusableUnit, NotCollected):
         raise
     except Exception:
         traceback.print_exc()
