@@ -147,6 +147,21 @@ def test_a_lost_warm_parent_is_replaced():
         second.end()
 
 
+def test_what_draws_is_imported_where_it_is_used_and_kept_for_the_second_submission():
+    """One notebook alone mostly draws nothing; in a class no worker has to import it again."""
+    draws = "plt.imshow([[0.0, 1.0]])\nplt.savefig('plot.png')\nimport os\nprint(os.listdir(), len(plt.get_fignums()))"
+    said = []
+    with WarmParent(launch("B", LIMITS, cuda=False)) as parent:
+        for _ in range(2):
+            worker = parent.fork("cpu")
+            for source in ("import matplotlib.pyplot as plt\nprint(type(plt).__name__)", draws):
+                answer, _ = worker.request({"operation": "cell", "cell": "c", "source": source}, cpu_seconds=10)
+                said.append((answer["printed"], answer["fault"]))
+            worker.end()
+    drawn = ("['plot.png'] 1\n", None)
+    assert said == [("_LazyModule\n", None), drawn, ("module\n", None), drawn]
+
+
 def test_a_lost_warm_parent_is_no_fault_of_a_submission():
     """The system may end it, for want of memory: marked again, not marked down."""
     unit = "dot_product_attention"

@@ -42,6 +42,7 @@ class WarmParent:
     def __init__(self, launched: Launched) -> None:
         self.losses = 0
         """How often it was lost where no submission can have done it."""
+        self._asked_for = 0
         self._adopt(launched)
 
     @property
@@ -66,6 +67,7 @@ class WarmParent:
 
     def fork(self, device: str, wrong: Mapping[str, PackedFunction] | None = None) -> Worker:
         """A new worker for one submission. wrong: the functions that the unit's hunts are for, by name."""
+        self._asked_for += 1
         try:
             self._ensure_started()
             return self._fork(device, wrong)
@@ -156,6 +158,7 @@ class WarmParent:
             "scratch_bytes": self.limits.scratch_bytes,
             "core": self._launched.core,
             "wrong": wrong or {},
+            "is_one_of_many": self._asked_for > 1,
         }
         with far_end:
             try:

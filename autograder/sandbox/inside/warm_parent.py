@@ -19,15 +19,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import matplotlib.font_manager  # noqa: F401  (reads the font cache, once)
+import matplotlib
 import torch
-from matplotlib import pyplot
 
 from . import global_state, protocol, scratch, worker
 from .arguments import Arguments
 from .bench import Bench
 from .cells import Notebook
 from .confinement import CannotConfine, Confinement, Terms, prepare
+from .later import Later
 from .observed_functions import observe_functions
 from .observed_operators import observe_operators
 from .operations import Build, Call, ProbeDevice
@@ -45,6 +45,8 @@ def main(control_fd: int, terms: Terms, check: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trusted side, which then hangs up
     torch.set_num_threads(1)  # before any operator runs
     site.sethelper()  # `help`, which -S leaves out
+    plots = Later("matplotlib.pyplot")
+    matplotlib.get_cachedir()  # decided here, or the first worker would have it in its scratch folder
     notebook = Notebook(check)
     _warm_up(notebook)
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the trusted side may leave at any time
@@ -58,7 +60,7 @@ def main(control_fd: int, terms: Terms, check: str) -> None:
         gc.freeze()  # or a collection in a worker would walk through, and so copy, all that torch has made
         gc.enable()
         protocol.send(control, {"enforced": confinement.enforced})
-        _Nursery(control, notebook, confinement).serve()
+        _Nursery(control, notebook, confinement, plots).serve()
     os._exit(0)  # to take torch apart would take half a second, and nothing is left to do
 
 
@@ -79,7 +81,8 @@ class Ending:
 class _Nursery:
     """The workers that are running, each with its scratch folder."""
 
-    def __init__(self, control: socket.socket, notebook: Notebook, confinement: Confinement) -> None:
+    def __init__(self, control: socket.socket, notebook: Notebook, confinement: Confinement, plots: Later) -> None:
+        self._plots: Later | None = plots
         self._control = control
         self._notebook = notebook
         self._confinement = confinement
@@ -107,6 +110,9 @@ class _Nursery:
 
     def _fork(self, connection_fd: int, job: dict[str, Any]) -> int:
         assert self._confinement.terms.scratch is not None
+        if job["is_one_of_many"] and self._plots is not None:
+            _draw(self._plots)
+            self._plots = None
         folder = scratch.make(self._confinement.terms.scratch)
         warm_parent = os.getpid()
         pid = os.fork()
@@ -179,11 +185,19 @@ def _warm_up(notebook: Notebook) -> None:
     with near, far:
         protocol.send(near, {}, {"0": torch.ones(1)})
         protocol.receive(far)
+    importlib.import_module("torch._decomp.decompositions_for_jvp")  # compiles functions whose source is then gone
+    observe_functions()  # last, when all is imported
+
+
+def _draw(plots: Later) -> None:
+    """Imports what draws, and draws once, so that no worker from here on has to."""
+    gc.disable()
+    pyplot = plots.now()
     figure, axes = pyplot.subplots()
     figure.colorbar(axes.imshow([[0.0, 1.0]]), label="weight")
     pyplot.close(figure)
-    importlib.import_module("torch._decomp.decompositions_for_jvp")  # compiles functions whose source is then gone
-    observe_functions()  # last, when all is imported
+    gc.freeze()
+    gc.enable()
 
 
 def _killed(pid: int, *, hung_up: bool) -> Ending:
