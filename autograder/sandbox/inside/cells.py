@@ -1,11 +1,13 @@
 """Runs a notebook's cells as Jupyter would, without a kernel: IPython's own shell, nothing printed, nothing kept."""
 
+import ast
 import atexit
 import contextlib
 import io
 import re
 import sys
 import types
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -36,15 +38,39 @@ class _CellCompiler(CachingCompiler):
         return CELL_PREFIX + self.cell
 
 
+def _is_plain(cell: str) -> bool:
+    """Whether a cell is Python of several lines, in which IPython looks at each token and changes nothing."""
+    if "In [" in cell or "\n" not in cell.strip():  # a prompt that was copied with it, and what IPython may complete
+        return False
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            compile(cell, "", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    except Exception:
+        return False
+    return True
+
+
 class NotebookShell(InteractiveShell):
     """IPython without a terminal, a history or a printed traceback."""
 
     def __init__(self) -> None:
         super().__init__(compiler_class=_CellCompiler)
         self.db: dict[str, Any] = {}  # in place of a folder with what one session tells the next
+        self._usual_transforms = self._transforms()
+
+    def _transforms(self) -> list[Any]:
+        manager = self.input_transformer_manager
+        return [
+            *manager.cleanup_transforms,
+            *manager.line_transforms,
+            *manager.token_transformers,
+            *self.input_transformers_post,
+        ]
 
     def transform_cell(self, raw_cell: str) -> str:
         """With the empty lines at the top, which IPython takes away: students are told lines by their numbers."""
+        if _is_plain(raw_cell) and self._transforms() == self._usual_transforms:
+            return raw_cell if raw_cell.endswith("\n") else raw_cell + "\n"
         above = raw_cell[: len(raw_cell) - len(raw_cell.lstrip())].count("\n")
         text: str = super().transform_cell(raw_cell)
         return "\n" * above + text
