@@ -22,7 +22,7 @@ from typing import Any
 import matplotlib
 import torch
 
-from . import global_state, protocol, scratch, worker
+from . import global_state, practice, processor, protocol, scratch, worker
 from .arguments import Arguments
 from .bench import Bench
 from .cells import Notebook
@@ -110,8 +110,9 @@ class _Nursery:
 
     def _fork(self, connection_fd: int, job: dict[str, Any]) -> int:
         assert self._confinement.terms.scratch is not None
+        processor.keep_to(job["core"])  # which the worker does too, then, and finds the caches warm
         if job["is_one_of_many"] and self._plots is not None:
-            _draw(self._plots)
+            practice.for_many(self._plots, self._notebook)
             self._plots = None
         folder = scratch.make(self._confinement.terms.scratch)
         warm_parent = os.getpid()
@@ -127,7 +128,7 @@ class _Nursery:
             limits = WorkerLimits(**job["limits"])
             worker.work(
                 connection,
-                worker.Job(job["device"], limits, folder, job["core"], warm_parent, job["wrong"]),
+                worker.Job(job["device"], limits, folder, warm_parent, job["wrong"]),
                 self._notebook,
                 self._confinement,
             )
@@ -187,17 +188,6 @@ def _warm_up(notebook: Notebook) -> None:
         protocol.receive(far)
     importlib.import_module("torch._decomp.decompositions_for_jvp")  # compiles functions whose source is then gone
     observe_functions()  # last, when all is imported
-
-
-def _draw(plots: Later) -> None:
-    """Imports what draws, and draws once, so that no worker from here on has to."""
-    gc.disable()
-    pyplot = plots.now()
-    figure, axes = pyplot.subplots()
-    figure.colorbar(axes.imshow([[0.0, 1.0]]), label="weight")
-    pyplot.close(figure)
-    gc.freeze()
-    gc.enable()
 
 
 def _killed(pid: int, *, hung_up: bool) -> Ending:

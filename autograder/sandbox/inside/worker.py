@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import torch
 
-from . import attempts, global_state, library_calls, lifetime, processor, protocol, resources
+from . import attempts, global_state, library_calls, lifetime, protocol, resources
 from .bench import Bench
 from .cells import Notebook
 from .confinement import Confinement
@@ -33,8 +33,6 @@ class Job:
     device: str
     limits: resources.WorkerLimits
     scratch: str
-    core: int | None
-    """The processor to keep to; None leaves that to the system."""
     warm_parent: int
     """The process that forked it, without which it has nothing to do."""
     wrong: Mapping[str, PackedFunction]
@@ -73,7 +71,6 @@ def _settle(job: Job) -> None:
         lifetime.end_with_parent()
         if os.getppid() != job.warm_parent:
             os._exit(0)  # it was killed before the system knew what to do then
-    processor.keep_to(job.core)
     os.chdir(job.scratch)
     os.environ.update(HOME=job.scratch, TMPDIR=job.scratch)
     tempfile.tempdir = None  # found anew, in the scratch folder
