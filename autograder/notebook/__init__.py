@@ -166,6 +166,8 @@ def cell_name(number: int, grade_id: str) -> str:
 
 def printable(name: str) -> str:
     """A name that a stranger chose, made printable: it may hold control codes or not be valid text at all."""
+    if name.isascii() and name.isprintable():
+        return name
     return "".join(character if is_visible(character) else "\N{REPLACEMENT CHARACTER}" for character in name)
 
 

@@ -58,7 +58,7 @@ class Worker:
             protocol.send(self._connection, {**header, "number": self._number, "cpu_seconds": cpu_seconds}, tensors)
             self._wait(deadline, cpu_seconds + _CPU_LEEWAY_SECONDS, idle_seconds)
             answer, payload = protocol.receive(self._connection, time.monotonic() + _SENDING_SECONDS, form)
-            self._look_at_threads(at_once=header["operation"] == "cell")
+            self._look_at_threads(at_once=header["operation"] == "cell" and not header.get("only_shows"))
             if (answer.pop("number", None) if form is dict else answer.number) != self._number:
                 raise protocol.ProtocolError("an answer to something that was not asked")
             return answer, payload

@@ -4,6 +4,7 @@ import contextlib
 import gc
 import io
 import socket
+from typing import Any
 
 import torch
 
@@ -49,7 +50,7 @@ def for_many(plots: Later, notebook: Notebook) -> None:
     gc.enable()
 
 
-def _asked() -> list[Operation[object]]:
+def _asked() -> list[Operation[Any]]:
     values = torch.ones(2, 3)
     return [
         KindOf("scaled"),
@@ -59,7 +60,7 @@ def _asked() -> list[Operation[object]]:
     ]
 
 
-def _answer(service: Service, operation: Operation[object], near: socket.socket, far: socket.socket) -> None:
+def _answer(service: Service, operation: Operation[Any], near: socket.socket, far: socket.socket) -> None:
     """As it goes between the trusted side and a worker, of which both are here."""
     tensors: protocol.Tensors = {}
     protocol.send(near, operation.packed(tensors), tensors)
