@@ -118,6 +118,11 @@ def test_bad_arguments_are_one_sentence(autograder, arguments, sentence):
     assert "Traceback" not in result.stderr
 
 
+def test_what_known_mistakes_make_torch_say_is_kept_from_who_marks(autograder):
+    """One of this unit's takes `.T` of more than two dimensions."""
+    assert autograder("mark", "release/dot_product_attention/dot_product_attention.ipynb").stderr == ""
+
+
 def test_cuda_where_there_is_none_is_refused(autograder):
     if torch.cuda.is_available():  # then the right answer is a mark
         assert json.loads(autograder("mark", RELEASED, "--device", "cuda").stdout)["device"] == "cuda"

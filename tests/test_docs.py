@@ -63,7 +63,7 @@ def test_every_command_that_the_pages_name_is_one():
     named = {
         found for page in pages for found in re.findall(r"(?:    |`|/)autograder ([a-z][a-z-]+)", page.read_text())
     }
-    known = {command.name or command.callback.__wrapped__.__name__ for command in app.registered_commands}
+    known = {command.name or command.callback.__wrapped__.__name__ for command in app().registered_commands}
     assert "slides" in named
     assert named <= {name.replace("_", "-") for name in known}
 

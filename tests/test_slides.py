@@ -24,7 +24,7 @@ SOLUTIONS = REPOSITORY / "solutions" / f"{UNIT}.py"
 
 
 def slides(*arguments):
-    return CliRunner().invoke(app, ["slides", *map(str, arguments)])
+    return CliRunner().invoke(app(), ["slides", *map(str, arguments)])
 
 
 @pytest.fixture(scope="module")

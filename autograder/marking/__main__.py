@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 import sys
+import warnings
 from pathlib import Path
 
 import msgspec
@@ -20,6 +21,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the client, which then hangs up
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing but answers goes to the client
+    warnings.simplefilter("ignore", UserWarning)  # what torch says of known mistakes, which run here too
     start = msgspec.json.decode(sys.argv[1], type=Start)
     try:
         launched = _launched(start)  # imports torch while this process does
