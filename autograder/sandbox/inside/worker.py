@@ -81,9 +81,16 @@ def _settle(job: Job) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     seed_generators(0, torch.device(job.device))
     if job.device != "cpu":
-        torch.use_deterministic_algorithms(True)
-        torch.backends.cuda.matmul.allow_tf32 = False
-        torch.backends.cudnn.allow_tf32 = False
+        _settle_device(job)
+
+
+def _settle_device(job: Job) -> None:
+    """Arithmetic that repeats on a GPU too, where there is any that does, and a limit on its memory."""
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    whole = torch.cuda.get_device_properties(job.device).total_memory
+    torch.cuda.set_per_process_memory_fraction(min(1.0, job.limits.memory_bytes / whole))
 
 
 class Service:
