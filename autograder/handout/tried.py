@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ..compare.shapes_met import meant
+from ..compare.errors_meant import meant
 from .forbidden import libraries_watched
 from .hunted import COMES_FIRST
 from .judgement import is_stub, judged

@@ -6,7 +6,7 @@ import msgspec
 import torch
 
 from ..compare import describe
-from ..compare.shapes_met import meant
+from ..compare.errors_meant import meant
 from ..sandbox.inside.faults import Missing, Place, Raised, StudentFault, Unusable
 from ..sandbox.inside.observation import Observation
 from ..sandbox.inside.operations import Call, NamedParameters, Operation, WatchRun

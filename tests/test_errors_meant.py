@@ -1,0 +1,52 @@
+"""What PyTorch's errors mean is said of the errors that this version of it raises, with the sizes that met."""
+
+import pytest
+import torch
+from torch import nn
+
+from autograder.compare.errors_meant import meant
+
+X = torch.ones
+PRODUCTS = {
+    "vector and matrix": (lambda: X(3) @ X(6, 3), "3 meets 6"),
+    "matrix and vector": (lambda: X(6, 3) @ X(6), "3 meets 6"),
+    "matrices": (lambda: X(4, 3) @ X(2, 3), "3 meets 2"),
+    "a batch": (lambda: X(2, 4, 3) @ X(2, 5, 3), "3 meets 5"),
+    "heads": (lambda: X(2, 8, 4, 3) @ X(2, 8, 5, 3), "3 meets 5"),
+    "a layer": (lambda: nn.Linear(3, 4)(X(2, 5)), "5 meets 3"),
+}
+NUMBER_BY_NUMBER = {
+    "a sum": (lambda: X(3, 4) + X(4, 3), "4 meets 3"),
+    "a mask": (lambda: X(2, 4, 4).masked_fill(X(6, 6).bool(), 1.0), "6 meets 4"),
+    "a batch of another size": (lambda: X(3, 2, 4, 3) @ X(2, 2, 3, 4), "3 meets 2"),
+}
+OTHERS = {
+    "dtypes": (lambda: X(6, 3) @ X(3, 2).double(), "Tensors of two dtypes meet"),
+    "dtypes in a layer": (lambda: nn.Linear(3, 2)(X(6, 3).double()), "Tensors of two dtypes meet"),
+    "a parameter": (lambda: nn.Parameter(X(3)).copy_(X(3)), "under `with torch.no_grad():`"),
+    "something else": (lambda: X(6, 3).view(4, 4), ""),
+}
+
+
+def said_of(wrong):
+    with pytest.raises(RuntimeError) as raised:
+        wrong()
+    return meant(str(raised.value))
+
+
+@pytest.mark.parametrize(("wrong", "met"), PRODUCTS.values(), ids=PRODUCTS)
+def test_of_a_product(wrong, met):
+    assert "A matrix product joins" in said_of(wrong)
+    assert f"here {met}." in said_of(wrong)
+
+
+@pytest.mark.parametrize(("wrong", "met"), NUMBER_BY_NUMBER.values(), ids=NUMBER_BY_NUMBER)
+def test_of_what_meets_number_by_number(wrong, met):
+    assert "Where tensors meet number by number" in said_of(wrong)
+    assert f"here {met}." in said_of(wrong)
+
+
+@pytest.mark.parametrize(("wrong", "says"), OTHERS.values(), ids=OTHERS)
+def test_of_the_rest(wrong, says):
+    said = said_of(wrong)
+    assert (said and says in said) or said == says
