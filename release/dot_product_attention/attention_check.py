@@ -2273,7 +2273,7 @@ def _tensor(values, start):
   return f"the number {float(values):.4g}"
  numbers = ", ".join(f"{number:.4g}" for number in (values + 0.0).flatten()[start : start + _SHOWN].tolist())
  more = ", …" if values.numel() > start + _SHOWN else ""
- place = [int(at) for at in torch.unravel_index(torch.tensor(start), values.shape)] if start else []
+ place = (torch.arange(values.numel()).view(values.shape) == start).nonzero()[0].tolist() if start else []
  where = f"from {place} on" if start else "beginning with"
  return f"shape {tuple(values.shape)}, {where} {numbers}{more}" if numbers else f"shape {tuple(values.shape)}"
 
@@ -2382,16 +2382,21 @@ _NUMBER_BY_NUMBER = (
  "Where tensors meet number by number, and in the leading dimensions of a product, sizes have to be equal, or 1: "
     "here {} meets {}. Is one of them turned the wrong way, or larger than the part that is needed here?"
 )
+_DTYPES = "Tensors of two dtypes meet: is one made here that should have the dtype of the inputs?"
+_LEAF = "A parameter can be changed where no gradients are recorded: under `with torch.no_grad():`."
 _MEANT = (
  (r"shapes cannot be multiplied \(\d+x(\d+) and (\d+)x\d+\)", _PRODUCT),
  (r"mat \(\d+x(\d+)\), vec \((\d+)\)", _PRODUCT),
  (r"batch2 tensor to be: \[\d+, (\d+)\] but got: \[\d+, (\d+)\]", _PRODUCT),
  (r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", _NUMBER_BY_NUMBER),
+ (r"to have the same dtype, but got|must have the same dtype, but got|expected scalar type", _DTYPES),
+ (r"a leaf Variable that requires grad is being used in an in-place operation", _LEAF),
 )
 
 def meant(message):
  for pattern, sentence in _MEANT:
-  if (found := re.search(pattern, message)) and found[1] != found[2]:
+  found = re.search(pattern, message)
+  if found and len(set(found.groups())) == len(found.groups()):
    return sentence.format(*found.groups())
  return ""
 LIBRARY_SOFTMAX = "library softmax"
