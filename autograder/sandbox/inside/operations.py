@@ -298,5 +298,4 @@ def _same(before: torch.Tensor, after: torch.Tensor) -> bool:
     # A student may also resize an input in place, or change its dtype through `.data`.
     if before.shape != after.shape or before.dtype != after.dtype:
         return False
-    after = after.detach()
-    return _equal(before, after) or _equal(_nan_to_num(before), _nan_to_num(after))  # NaN equals nothing
+    return _equal(before, after) or _equal(_nan_to_num(before), _nan_to_num(after.detach()))  # NaN equals nothing
