@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import Full, Queue
@@ -15,7 +15,7 @@ from ..notebook import Damaged
 from ..report import Report
 from . import processors
 from .assignment import Assignment
-from .hand_in import HandIn
+from .hand_in import HandIn, Submissions
 
 _AHEAD = 4
 """Reports of each marker that may wait for the writer, so that a class of any size takes the same memory."""
@@ -34,6 +34,24 @@ class MarkedHandIn:
     report: Report
     stamp: bytes | None = None
     """The time of handing in, as the file next to the notebook has it."""
+
+
+def mark(
+    marker: Marker, submissions: Submissions, unit: str, hand_in: HandIn, replaced: Callable[[], Marker | None]
+) -> MarkedHandIn:
+    """What a marker says of a submission. replaced: the marker's successor, should it stop; if none, MarkerStopped."""
+    assert hand_in.notebook is not None
+    name = f"{hand_in.student}/{unit}/{hand_in.notebook}"
+    read = submissions.read(hand_in)
+    content = read.file.content
+    try:
+        report = marker.mark(name, content, unit, digest=read.file.digest, note=hand_in.note)
+    except MarkerStopped as stopped:
+        successor = replaced()
+        if successor is None:
+            raise
+        report = stopped_at(name, stopped, successor.ready, note=hand_in.note)
+    return MarkedHandIn(hand_in, content, report, read.stamp)
 
 
 class MarkingAhead:
@@ -105,21 +123,12 @@ class MarkingAhead:
                 return
 
     def _mark(self, number: int, hand_in: HandIn) -> MarkedHandIn:
-        assert hand_in.notebook is not None
-        marker = self._markers[number]
-        name = f"{hand_in.student}/{self._unit}/{hand_in.notebook}"
-        read = self._submissions.read(hand_in)
-        content = read.file.content
-        try:
-            report = marker.mark(name, content, self._unit, digest=read.file.digest, note=hand_in.note)
-        except MarkerStopped as stopped:
-            if self._closing.is_set():
-                raise
-            report = stopped_at(name, stopped, self._replaced(number).ready, note=hand_in.note)
-        return MarkedHandIn(hand_in, content, report, read.stamp)
+        return mark(self._markers[number], self._submissions, self._unit, hand_in, lambda: self._replaced(number))
 
-    def _replaced(self, number: int) -> Marker:
-        """A new marker to replace one that has stopped."""
+    def _replaced(self, number: int) -> Marker | None:
+        """A new marker to replace one that has stopped; None if all are being ended."""
+        if self._closing.is_set():
+            return None
         self._markers[number].close()
         self._markers[number] = self._new_marker(number)
         return self._markers[number]

@@ -1,4 +1,4 @@
-"""Only one `autograder grade` at a time writes to a course: a second is refused before it has done anything."""
+"""Only one command at a time writes to a course: a second is refused before it has done anything."""
 
 import fcntl
 import os
@@ -11,14 +11,19 @@ from ..gradebook.course_directory import CourseProblem
 LOCK = ".grading.lock"
 
 
+class AlreadyLocked(CourseProblem):
+    """Another process holds the lock."""
+
+
 @contextmanager
-def one_run(root: Path) -> Iterator[None]:
+def one_run(root: Path, lock: str = LOCK, command: str = "grade") -> Iterator[None]:
     """Locks the course for this process; the system releases the lock however the process ends.
 
-    Raises CourseProblem if another process holds the lock, or nothing can be written there.
+    lock: the file that stands for what is locked. command: what holds it then.
+    Raises AlreadyLocked if another process holds the lock, and CourseProblem if nothing can be written there.
     """
     try:
-        file = os.open(root / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        file = os.open(root / lock, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         raise CourseProblem(
             f"The course folder {root} cannot be written to: {error.strerror}. Is the folder there and yours?"
@@ -27,8 +32,8 @@ def one_run(root: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise CourseProblem(
-                f"Another `autograder grade` is writing to the course {root} already. "
+            raise AlreadyLocked(
+                f"Another `autograder {command}` is writing to the course {root} already. "
                 "Nothing was done; run this again when that one is done."
             ) from None
         yield

@@ -5,6 +5,7 @@ what each mark is based on (`provenance`), so the next run sees which it is, and
 """
 
 import errno
+import time
 import traceback
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +19,7 @@ from ..course import kit
 from ..course.settings import Settings
 from ..formatting.client import Formatter
 from ..gradebook import provenance
+from ..gradebook.attempts import Attempt
 from ..gradebook.class_gradebook import ClassGradebook
 from ..gradebook.entry import Entry
 from ..gradebook.time_stamp import time_in
@@ -30,39 +32,48 @@ from .marking_ahead import MarkedHandIn
 
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 """Errors of the disk, not of one student's folders."""
+_NO_ATTEMPT = {"damaged", "unreadable", "grader_error"}
+"""Of these a student learns nothing that a limit on attempts could be for."""
 
 
 class Writer:
     """The only writer of a batch."""
 
-    def __init__(self, work: Assignment, gradebook: ClassGradebook, formatter: Formatter) -> None:
+    def __init__(
+        self, work: Assignment, gradebook: ClassGradebook, formatter: Formatter, *, pages: FeedbackPages | None = None
+    ) -> None:
+        """pages: those of an earlier writer for the unit as it is now, which take long to make."""
         self._unit = work.unit
         self._submissions = work.submissions
         self._gradebook = gradebook
         self._kit = kit.digest(work.unit.name, work.root)
         self._autograded = Autograded(work.directory, work.unit.name)
-        self._pages = FeedbackPages(work.directory, work.unit.name, formatter)
+        self._pages = pages or FeedbackPages(work.directory, work.unit.name, formatter)
 
     def page(self, student: str) -> Path:
         """The path of a student's feedback page."""
         return self._pages.path(student)
 
-    def left_alone(self, hand_in: HandIn, device: Device, settings: Settings) -> Report | None:
+    def left_alone(
+        self, hand_in: HandIn, device: Device, settings: Settings, *, of_any_kit: bool = False
+    ) -> Report | None:
         """The report on a submission whose mark stands because nothing that decides it has changed; None if it has to
         be marked. The feedback page is updated with scores and comments that people have given since.
+
+        of_any_kit: a mark stands too that another version of the kit, or of torch, gave.
         """
         try:
-            return self._left_alone(hand_in, device, settings)
+            return self._left_alone(hand_in, device, settings, of_any_kit)
         except Exception as error:
             self._gradebook.rollback()
             if _is_everyones(error):
                 raise
             return None  # what is there is damaged, in whatever way: mark it and write it again
 
-    def _left_alone(self, hand_in: HandIn, device: Device, settings: Settings) -> Report | None:
+    def _left_alone(self, hand_in: HandIn, device: Device, settings: Settings, of_any_kit: bool) -> Report | None:
         entry = self._gradebook.entry(hand_in.student)
         report = self._autograded.report(hand_in.student)
-        if entry is None or report is None or not self._stands(hand_in, entry, report, device, settings):
+        if entry is None or report is None or not self._stands(hand_in, entry, report, device, settings, of_any_kit):
             return None
         kept = self._gradebook.provenance(entry)
         shown = entry.shown()
@@ -102,9 +113,14 @@ class Writer:
         self._autograded.put(student, node, report, marked.stamp)
         self._pages.put(student, node, shown)
         self._gradebook.keep(entry, provenance.of(report, shown.digest))
+        if report.status not in _NO_ATTEMPT:
+            handed_in = str(entry.timestamp or "")
+            self._gradebook.count(student, Attempt(report.submission, handed_in, time.time()))
         self._gradebook.commit()
 
-    def _stands(self, hand_in: HandIn, entry: Entry, report: Report, device: Device, settings: Settings) -> bool:
+    def _stands(
+        self, hand_in: HandIn, entry: Entry, report: Report, device: Device, settings: Settings, of_any_kit: bool
+    ) -> bool:
         assert hand_in.notebook is not None
         kept = self._gradebook.provenance(entry)
         handed_in = self._submissions.read(hand_in)
@@ -114,8 +130,14 @@ class Writer:
         return (
             kept is not None
             and kept.submission == report.submission == handed_in.file.digest != ""
-            and kept.kit == report.kit == self._kit
-            and kept.torch.partition("+")[0] in ("", version("torch").partition("+")[0])  # none ran, or any build
+            and kept.kit == report.kit
+            and (
+                of_any_kit
+                or (
+                    kept.kit == self._kit
+                    and kept.torch.partition("+")[0] in ("", version("torch").partition("+")[0])  # none ran, any build
+                )
+            )
             and report.status != "grader_error"
             and report.notebook == f"{hand_in.student}/{self._unit.name}/{in_utf8(hand_in.notebook)}"
             and (required not in ("A", "B") or kept.isolation == required)

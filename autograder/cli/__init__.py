@@ -12,7 +12,7 @@ from .saying import ending_in_a_sentence, flush, of_typer
 
 _COMMANDS = (
     *("build", "export", "feedback-zip", "grade", "import", "mark", "matrix"),
-    *("new-course", "new-exercise", "report", "slides", "upgrade-course"),
+    *("new-course", "new-exercise", "report", "serve", "slides", "upgrade-course"),
 )
 
 

@@ -17,10 +17,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from .. import course
-from . import entry, provenance
+from . import attempts, entry, provenance
+from .attempts import Attempt
 from .clean_notebook import released
 from .course_directory import CourseProblem, first_error, nbgrader_api
-from .entry import Cells, Entry
+from .entry import Cells, Entry, Times
 from .provenance import Provenance
 from .roster import Enrolled
 
@@ -87,6 +88,7 @@ class ClassGradebook:
         penalties = AssignLatePenalties(config=directory.config)
         self._late_penalties = penalties.plugin_class(parent=penalties)
         provenance.make_table(self._gradebook.engine)
+        attempts.make_table(self._gradebook.engine)
         if not self._holds_the_unit():
             self._put_unit()
         self._cells: Cells = entry.cells(self._session, unit)
@@ -131,6 +133,18 @@ class ClassGradebook:
     def keep(self, entry: Entry, kept: Provenance) -> None:
         """Records what the mark in an entry is based on."""
         provenance.put(self._session, entry.id, kept)
+
+    def attempts(self, student: str, since: float) -> list[Attempt]:
+        """The student's files that were marked after a moment, the first one first."""
+        return attempts.of_student(self._session, student, self._unit, since)
+
+    def count(self, student: str, attempt: Attempt) -> None:
+        """Counts a file that is marked; one that is marked again is not counted again."""
+        attempts.put(self._session, student, self._unit, attempt)
+
+    def times(self) -> dict[str, Times]:
+        """When everyone who is marked handed in, and when it is due for them."""
+        return entry.times(self._session, self._cells)
 
     def commit(self) -> None:
         """Commits everything since the last commit, all of it or nothing, and frees the memory that it took."""

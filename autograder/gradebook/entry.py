@@ -66,6 +66,15 @@ class Shown(msgspec.Struct):
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
 
 
+@dataclass(frozen=True)
+class Times:
+    """Of a student's submission, in UTC; None where there is none."""
+
+    handed_in: datetime | None
+    due: datetime | None
+    """Extensions included."""
+
+
 class Entry:
     """The grades and comments of one student's submission, in the session that holds them."""
 
@@ -205,6 +214,14 @@ def waiting(session: Session, cells: Cells) -> int:
     written = [cell for cell, name in cells.graded.items() if not name.startswith(course.CHECK_PREFIX)]
     grades = session.query(Grade).filter(Grade.cell_id.in_(written), Grade.needs_manual_grade)
     return int(grades.filter(Grade.manual_score.is_(None)).count())
+
+
+def times(session: Session, cells: Cells) -> dict[str, Times]:
+    """When everyone who is marked handed the unit in, and when it is due for them."""
+    submissions = session.query(SubmittedAssignment).filter(SubmittedAssignment.assignment_id == cells.assignment)
+    return {
+        one.student_id: Times(one.timestamp, one.duedate if one.assignment.duedate else None) for one in submissions
+    }
 
 
 def late(session: Session, cells: Cells) -> dict[str, timedelta]:

@@ -1,0 +1,1 @@
+"""Marks what is handed in as soon as it is there."""

@@ -1,0 +1,122 @@
+"""How long students wait for `autograder serve`: `python -m benchmarks.serve [ROUNDS]`.
+
+Hands in through a real exchange to a class of 200, and waits for the released page: one alone, 20 at once, and 20 at
+once beside one that hangs. Prints seconds from the end of handing in to the page, and what an idle minute costs.
+"""
+
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from nbgrader.utils import notebook_hash
+
+from autograder import catalogue
+from autograder.course.cells import filled_in
+from autograder.sandbox.processes import children
+
+UNIT = "dot_product_attention"
+STUDENTS, AT_ONCE = 200, 20
+_MOST_SECONDS = 120
+_HANGS = "def softmax(x):\n    while True:\n        pass\n"
+_AUTOGRADER = Path(sys.executable).with_name("autograder")
+
+
+class Course:
+    """A class's folder with an exchange."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        subprocess.run([_AUTOGRADER, "new-course", root, UNIT], check=True, capture_output=True)
+        (root / "roster.csv").write_text("id\n" + "".join(f"s{number:03}\n" for number in range(STUDENTS)))
+        with (root / "nbgrader_config.py").open("a") as settings:
+            settings.write("c.ExchangeCollect.check_owner = False\n")
+        self._inbound = root / "exchange" / "attention" / "inbound"
+        self._inbound.mkdir(parents=True)
+        self._count = 0
+
+    def hand_in(self, student: str, **answers: str) -> Path:
+        """Hands in as nbgrader's `submit` does; the page that is released for it."""
+        self._count += 1
+        solutions = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+        mistakes = list(catalogue.misconceptions(UNIT).values())
+        mistake = mistakes[self._count % len(mistakes)]
+        wrong = {mistake.exercise: mistake.source()} if self._count % 2 else {}
+        text = filled_in(UNIT, {**solutions, **wrong, **answers, "why_softmax": f"Answer {self._count}."})
+        moment = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S.%f UTC}"
+        secret = f"{self._count:0128}"
+        folder = self._inbound / f"{student}+{UNIT}+{moment}+r"
+        folder.mkdir()
+        (folder / f"{UNIT}.ipynb").write_bytes(text)
+        (folder / "timestamp.txt").write_text(moment)
+        (folder / "submission_secret.txt").write_text(secret)
+        folder.chmod(0o777)
+        name = notebook_hash(secret=secret, notebook_id=UNIT)
+        return self.root / "exchange" / "attention" / "feedback" / f"{name}.html"
+
+
+def waited(pages: list[Path]) -> list[float]:
+    """Seconds until each page is there."""
+    begun, found = time.monotonic(), dict.fromkeys(pages, 0.0)
+    while not all(found.values()):
+        for page in pages:
+            if not found[page] and page.exists():
+                found[page] = time.monotonic() - begun
+        if time.monotonic() - begun > _MOST_SECONDS:
+            raise SystemExit("A page did not come.")
+        time.sleep(0.005)
+    return list(found.values())
+
+
+def cpu_seconds(pid: int) -> float:
+    """Of a process and all below it that run."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100 + sum(map(cpu_seconds, children(pid)))
+
+
+def main() -> None:
+    """Serves, hands in, and prints."""
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    folder = Path(tempfile.mkdtemp())
+    course = Course(folder / "course")
+    begun = time.monotonic()
+    serving = subprocess.Popen([_AUTOGRADER, "serve", UNIT, "--course", course.root], stderr=subprocess.PIPE, text=True)
+    try:
+        assert serving.stderr
+        print(serving.stderr.readline().strip())
+        print(f"started in {time.monotonic() - begun:.2f} s")
+        alone = [waited([course.hand_in(f"s{number:03}")])[0] for number in range(2 * rounds)]
+        _say("one alone, the first", alone[:1])
+        _say("one alone", alone[1:])
+        number = 100
+        for hanging in (False, True):
+            last = []
+            for _ in range(rounds):
+                hangs = course.hand_in("s199", softmax=_HANGS) if hanging else None
+                pages = [course.hand_in(f"s{number + one:03}") for one in range(AT_ONCE)]
+                number = 100 + (number - 80) % 80
+                last.append(max(waited(pages)))
+                if hangs:
+                    _say("  the one that hangs", waited([hangs]))
+            _say(f"the last of {AT_ONCE} at once" + ", beside one that hangs" * hanging, last)
+        time.sleep(2)
+        before = cpu_seconds(serving.pid)
+        time.sleep(60)
+        print(f"an idle minute: {cpu_seconds(serving.pid) - before:.2f} CPU seconds")
+    finally:
+        serving.terminate()
+        serving.wait()
+        shutil.rmtree(folder)
+
+
+def _say(what: str, seconds: list[float]) -> None:
+    spread = f" ({min(seconds):.2f} to {max(seconds):.2f})" if len(seconds) > 1 else ""
+    print(f"{what}: {statistics.median(seconds):.2f} s{spread}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
