@@ -1,7 +1,8 @@
 """Marking processes that stay warm: what is put before them is marked in the order in which it came."""
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,9 @@ from ..classroom import processors
 from ..classroom.assignment import Assignment
 from ..classroom.hand_in import HandIn
 from ..classroom.marking_ahead import MarkedHandIn, mark
-from ..client.marker import Marker
+from ..client.marker import Marker, MarkerStopped
 from ..client.requests import Device, Ready
+from ..course import released
 from ..course.settings import Settings
 
 
@@ -31,6 +33,7 @@ class Desks:
     def __init__(
         self,
         root: Path,
+        units: Sequence[str],
         private: tuple[Path, ...],
         *,
         device: Device,
@@ -47,6 +50,7 @@ class Desks:
             private=(root, *private),
             core=cores[number % len(cores)] if cores else None,
         )
+        self._root, self._units = root, units
         self._woken = woken
         self._todo: SimpleQueue[tuple[Assignment, HandIn] | None] = SimpleQueue()
         self._done: SimpleQueue[Done | BaseException] = SimpleQueue()
@@ -77,6 +81,9 @@ class Desks:
 
     def _work(self, number: int) -> None:
         """One marker's thread."""
+        for unit in self._units:  # what is read and made only once, so that no student waits for it
+            with contextlib.suppress(MarkerStopped, OSError):
+                self._markers[number].mark(unit, released(unit, self._root).read_bytes(), unit)
         while (todo := self._todo.get()) is not None and not self._closing.is_set():
             work, hand_in = todo
             unit = work.unit.name

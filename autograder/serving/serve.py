@@ -57,6 +57,7 @@ def serve(
         exchange = Exchange(terms.root, SHOWN, once)
         desks = Desks(
             terms.root,
+            units,
             (submitted,),
             device=terms.device,
             settings=terms.settings,
@@ -68,6 +69,7 @@ def serve(
         formatter.start()
         for unit in served.values():
             unit.prepare()
+            open_things.callback(unit.close)
         on_start(desks.start())
         look = everything = True
         looked = looked_at_all = 0.0

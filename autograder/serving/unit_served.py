@@ -5,7 +5,8 @@ a whole class from taking long.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,6 +39,7 @@ SHOWN = "shown"
 """The course's folder with the pages as students see them; `feedback` has them as they are after the due date."""
 _STILL_SECONDS = 0.25
 """A notebook that was changed less than so long ago may be in the middle of being written."""
+_OPEN_SECONDS = 5.0
 _Look = tuple[object, ...]
 """What tells a file that was looked at from another in its place."""
 
@@ -98,6 +100,8 @@ class UnitServed:
         self._kit = kit.digest(name, terms.root)
         self._pages: FeedbackPages | None = None
         self._work: Assignment | None = None
+        self._gradebook: ClassGradebook | None = None
+        self._opened_at = 0.0
         self._seen: dict[str, _Look] = {}
         self._flying: dict[str, _Look] = {}
         self._held: dict[str, tuple[_Look, float]] = {}
@@ -140,13 +144,32 @@ class UnitServed:
             self._refuse_another_kit()
         if new or everything or self._done:
             root = self._terms.root
-            with one_run(root), said_in_a_sentence(root), ClassGradebook(self._work.directory, self.name) as gradebook:
+            with one_run(root), said_in_a_sentence(root), self._opened(self._work) as gradebook:
                 self._step(self._work, gradebook, new)
         now = time.time()
         moments = [until for _, until in self._held.values()]
         moments += [its.due.replace(tzinfo=UTC).timestamp() for its in self._times.values() if its.due]
         self._wakes_at = min((moment for moment in moments if moment > now), default=float("inf"))
         return min(again, self._wakes_at - now)
+
+    @contextmanager
+    def _opened(self, work: Assignment) -> Iterator[ClassGradebook]:
+        """The gradebook, opened anew unless it was a moment ago: to open it takes longer than to record a mark."""
+        if self._gradebook is None or time.monotonic() - self._opened_at > _OPEN_SECONDS:
+            self.close()
+            self._gradebook, self._opened_at = ClassGradebook(work.directory, self.name), time.monotonic()
+        try:
+            yield self._gradebook
+            self._gradebook.commit()  # ends what was begun for reading
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Closes the gradebook, if it is open."""
+        if self._gradebook is not None:
+            self._gradebook.close()
+            self._gradebook = None
 
     def _assignment(self) -> Assignment:
         terms = self._terms
@@ -176,7 +199,8 @@ class UnitServed:
         return new, again
 
     def _step(self, work: Assignment, gradebook: ClassGradebook, new: dict[str, tuple[HandIn, _Look]]) -> None:
-        gradebook.enrol(work.students)
+        if new:
+            gradebook.enrol(work.students)
         writer = Writer(work, gradebook, self._formatter, pages=self._pages)
         while self._done:
             self._record(work, writer, self._done[0])

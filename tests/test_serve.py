@@ -1,0 +1,472 @@
+"""`autograder serve`: what is handed in is marked at once and once, whatever ends the process, and within its rules."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from html import escape
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+from nbgrader.utils import notebook_hash
+
+from autograder import catalogue
+from autograder.classroom.one_run import AlreadyLocked, one_run
+from autograder.course import settings
+from autograder.course.cells import filled_in
+from autograder.feedback import page_filters
+from autograder.gradebook.attempts import Attempt
+from autograder.serving import unit_served
+from autograder.serving.desks import Done
+from autograder.serving.exchange import Exchange
+from autograder.serving.rules import HOUR, Rules
+from autograder.serving.unit_served import SHOWN, KitChanged, Terms, UnitServed
+from autograder.serving.watching import Watching
+from tests import REPOSITORY
+
+from . import forked_command, sampling
+from .recorded_class import UNIT, RecordedClass, everything, hand_in
+from .test_interruption import in_a_fork, places, times_in
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning"),
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
+]
+
+NONE = Rules()
+FIRST, SECOND, THIRD = (f"2026-01-0{day} 03:04:05 UTC" for day in (2, 3, 4))
+OVERFLOWS = "exp overflows for large scores"
+POINTS = r": [\d.]+ of \d+ points"
+
+
+def notebook(**answers):
+    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    return filled_in(UNIT, {**right, **answers})
+
+
+def wrong(**answers):
+    return notebook(softmax=catalogue.misconceptions(UNIT)["naive_exponentials"].source(), **answers)
+
+
+def submit(root, student, content, moment, secret="x"):
+    """What nbgrader's `submit` leaves in the exchange."""
+    folder = root / "exchange" / "attention" / "inbound" / f"{student}+{UNIT}+{moment}+{secret}"
+    folder.mkdir()
+    (folder / f"{UNIT}.ipynb").write_bytes(content)
+    (folder / "timestamp.txt").write_text(moment)
+    (folder / "submission_secret.txt").write_text(f"{student}{secret}")
+    folder.chmod(0o777)
+    return folder
+
+
+def released(root, student, secret="x"):
+    """The page that the exchange has for what a student handed in."""
+    name = notebook_hash(secret=f"{student}{secret}", notebook_id=UNIT)
+    page = root / "exchange" / "attention" / "feedback" / f"{name}.html"
+    return page.read_text() if page.exists() else None
+
+
+def attempts(root):
+    with sqlite3.connect(root / "gradebook.db") as database:
+        rows = database.execute("select student, submission, handed_in from autograder_attempt").fetchall()
+    database.close()
+    return sorted(rows)
+
+
+@pytest.fixture(scope="module")
+def recorded(marker):
+    return RecordedClass(marker, {}, [])
+
+
+@pytest.fixture
+def course(tmp_path):
+    return new_course(tmp_path / "course")
+
+
+def new_course(root):
+    """A course folder with an exchange, in which everyone hands in from one account."""
+    (root / "exchange" / "attention" / "inbound").mkdir(parents=True)
+    (root / "exchange").chmod(0o777)
+    (root / "submitted").mkdir()
+    ours = (REPOSITORY / "nbgrader_config.py").read_text()
+    (root / "nbgrader_config.py").write_text(f"{ours}\nc.ExchangeCollect.check_owner = False\n")
+    (root / "roster.csv").write_text("id,first_name\nada,Ada\nbo,Bo\n")
+    return root
+
+
+class Serving:
+    """What `serve` does with a unit, with reports that a real marker gave before."""
+
+    def __init__(self, root, recorded, rules=NONE):
+        self._recorded = recorded
+        self._todo = []
+        self.marked, self.told, self.remarks = [], [], []
+        asked = settings.load()
+        self._formatter = page_filters.formatter(asked)
+        self._exchange = Exchange(root, SHOWN, self.remarks.append)
+        terms = Terms(root, "auto", asked, rules, None, None)
+        self._unit = UnitServed(UNIT, terms, self, self._formatter, self._exchange, self.told.append)
+        self._unit.prepare()
+        self._everything = True
+
+    def put(self, work, hand_in):
+        self._todo.append((work, hand_in))
+
+    def work_off(self, *, mark=True):
+        """Until there is nothing more to do now; in how many seconds there will be."""
+        while True:
+            self._exchange.collect([UNIT], lambda unit, student: self._unit.is_busy(student))
+            again = self._unit.step(look=True, everything=self._everything)
+            self._everything = False
+            if not self._todo and again < 1:
+                time.sleep(again)
+                continue
+            if not self._todo or not mark:
+                return again
+            work, hand_in = self._todo.pop(0)
+            self.marked.append(hand_in.student)
+            self._unit.done(Done(UNIT, self._recorded.marked(hand_in, work.submissions)))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self._unit.close()
+        self._formatter.close()
+
+
+def serve(root, recorded, rules=NONE):
+    """Serves until all is marked; who was."""
+    with Serving(root, recorded, rules) as serving:
+        serving.work_off()
+        return serving.marked
+
+
+def test_from_the_exchange_to_the_page(course, recorded):
+    submit(course, "ada", wrong(), FIRST)
+    hand_in(course, "bo", notebook())
+    with Serving(course, recorded) as serving:
+        serving.work_off()
+        assert sorted(serving.marked) == ["ada", "bo"]
+        assert OVERFLOWS in released(course, "ada")
+        submit(course, "ada", notebook(), SECOND, "y")
+        serving.work_off()
+        assert serving.marked[2:] == ["ada"]
+        assert OVERFLOWS not in released(course, "ada", "y")
+        assert OVERFLOWS in released(course, "ada")
+        assert [(its.student, its.status) for its in serving.told] == [(who, "graded") for who in serving.marked]
+    assert (course / SHOWN / "bo" / UNIT / f"{UNIT}.html").read_bytes() == (
+        course / "feedback" / "bo" / UNIT / f"{UNIT}.html"
+    ).read_bytes()
+    assert serve(course, recorded) == []
+
+
+def test_the_gradebook_is_as_grade_writes_it(course, tmp_path, recorded):
+    other = new_course(tmp_path / "other")
+    for root in (course, other):
+        hand_in(root, "ada", wrong(), FIRST)
+        hand_in(root, "cy", b"no notebook")
+    serve(course, recorded)
+    recorded.grade(other)
+    ours, theirs = everything(course), everything(other)
+    assert ours[0] == theirs[0]
+    assert {name: its for name, its in ours[1].items() if not name.startswith(SHOWN)} == theirs[1]
+
+
+def test_killed_before_each_file_and_each_commit_and_started_again(tmp_path, recorded):
+    """Nothing is lost, and nothing marked twice; `pytest --every` tries each moment."""
+    begun = new_course(tmp_path / "begun")
+    submit(begun, "ada", wrong(), FIRST)
+    serve(begun, recorded)
+    submit(begun, "ada", notebook(why_softmax="Again."), SECOND, "y")
+    submit(begun, "bo", wrong(), FIRST)
+    expected, root = tmp_path / "expected", tmp_path / "course"
+    for folder in (expected, root):
+        shutil.copytree(begun, folder)
+    serve(expected, recorded)
+    wanted = everything(expected), attempts(expected)
+    assert released(expected, "ada", "y")
+    each, of_a_kind = times_in(partial(serve, root, recorded))
+    times, unfinished = each if sampling.every else of_a_kind, 0
+    for moment in times:
+        shutil.rmtree(root)
+        shutil.copytree(begun, root)
+        ended, _ = in_a_fork(partial(places, partial(serve, root, recorded), moment))
+        assert ended == -signal.SIGKILL
+        unfinished += (everything(root), attempts(root)) != wanted
+        counted = [who for who, *_ in attempts(root)]
+        again = serve(root, recorded)
+        assert (everything(root), attempts(root)) == wanted, f"at {moment} of {times}"
+        assert sorted(counted + again) == ["ada", "ada", "bo"], f"at {moment} of {times}"
+    assert unfinished > len(times) / 2
+
+
+def test_a_folder_that_is_not_finished_waits(course, recorded):
+    folder = submit(course, "ada", b'{"cells": [', FIRST)
+    folder.chmod(0o755)
+    with Serving(course, recorded) as serving:
+        assert serving.work_off() > 1
+        assert serving.marked == []
+        (folder / f"{UNIT}.ipynb").write_bytes(notebook())
+        folder.chmod(0o777)
+        serving.work_off()
+        assert [(its.student, its.score) for its in serving.told] == [("ada", 18.0)]
+
+
+def test_one_that_nobody_finishes_is_marked_as_it_is(course, recorded):
+    folder = submit(course, "ada", notebook(), FIRST)
+    (folder / "submission_secret.txt").unlink()
+    folder.chmod(0o755)
+    for path in (*folder.iterdir(), folder):
+        os.utime(path, (time.time() - 60,) * 2)
+    assert serve(course, recorded) == ["ada"]
+
+
+def test_a_later_file_waits_until_the_hour_lets_it_in(course, recorded, monkeypatch):
+    rules = Rules(attempts=2)
+    for moment, secret in ((FIRST, "a"), (SECOND, "b")):
+        submit(course, "ada", wrong(why_softmax=moment), moment, secret)
+        assert serve(course, recorded, rules) == ["ada"]
+    submit(course, "ada", notebook(), THIRD, "c")
+    submit(course, "bo", notebook(), FIRST)
+    assert serve(course, recorded, rules) == ["bo"]  # also when it is stopped and started again
+    with Serving(course, recorded, rules) as serving:
+        again = serving.work_off()
+        assert HOUR - 300 < again <= HOUR
+        (its,) = serving.told
+        assert (its.student, its.status) == ("ada", "waits")
+        page = released(course, "ada", "c")
+        assert "You have handed in again" in page
+        assert f"{its.waits_until:%Y-%m-%d %H:%M} UTC" in page
+        assert OVERFLOWS in page
+        serving.work_off()
+        assert serving.marked == []
+        an_hour_later = time.time() + again + 1
+        monkeypatch.setattr(unit_served.time, "time", lambda: an_hour_later)
+        serving.work_off()
+        assert serving.marked == ["ada"]
+    assert "You have handed in again" not in released(course, "ada", "c")
+    assert OVERFLOWS not in released(course, "ada", "c")
+
+
+def test_marking_the_same_file_again_and_a_damaged_file_are_no_attempts(course, recorded):
+    hand_in(course, "ada", b"no notebook")
+    serve(course, recorded)
+    hand_in(course, "ada", notebook(), FIRST)
+    serve(course, recorded)
+    recorded.grade(course, regrade=True)
+    assert [who for who, *_ in attempts(course)] == ["ada"]
+
+
+def test_the_limit_is_for_any_hour():
+    made = [Attempt("", "", moment) for moment in (10.0, 20.0, 30.0)]
+    assert Rules(attempts=4).waits_until(made) is None
+    assert Rules(attempts=3).waits_until(made) == HOUR + 10
+    assert Rules(attempts=1).waits_until(made) == HOUR + 30
+    assert Rules().waits_until(made) is None
+
+
+@pytest.mark.parametrize(("show", "named", "public"), [("check", False, True), ("names", True, False)])
+def test_before_the_due_date_less_is_shown_and_after_it_all(course, recorded, show, named, public):
+    submit(course, "ada", wrong(normalize_by_sum="def normalize_by_sum(scores):\n    return scores"), FIRST)
+    rules = Rules(show=show)
+    serve(course, recorded, rules)
+    set_due(course, datetime.now(UTC) + timedelta(days=1))
+    with Serving(course, recorded, rules) as serving:
+        again = serving.work_off()
+        assert 0 < again <= 24 * 3600
+        page = released(course, "ada")
+        report = json.loads((course / "autograded" / "ada" / UNIT / "report.json").read_bytes())
+        assert not re.search(POINTS, page)
+        assert (OVERFLOWS in page) is named
+        hidden = [
+            test["message"].splitlines()[0]
+            for exercise in report["exercises"]
+            for test in exercise["tests"]
+            if test["outcome"] == "failed" and not test["public"]
+        ]
+        assert len(hidden) > 3
+        assert not [said for said in hidden if escape(said.partition("`")[0]) in page]
+        assert ("Right on the public examples." in page) is public
+    set_due(course, datetime.now(UTC) - timedelta(days=1))
+    assert serve(course, recorded, rules) == []
+    assert re.search(POINTS, released(course, "ada"))
+    assert released(course, "ada") == (course / "feedback" / "ada" / UNIT / f"{UNIT}.html").read_text()
+
+
+def set_due(root, moment):
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        gradebook.update_or_create_assignment(UNIT, duedate=f"{moment:%Y-%m-%d %H:%M:%S} UTC")
+
+
+def test_what_a_person_gives_later_comes_onto_the_page(course, recorded):
+    submit(course, "ada", notebook(why_softmax="Because."), FIRST)
+    serve(course, recorded)
+    with Gradebook(f"sqlite:///{course}/gradebook.db", "attention") as gradebook:
+        gradebook.find_comment("why_softmax", UNIT, UNIT, "ada").manual_comment = "Say why they are positive."
+        gradebook.db.commit()
+    recorded.grade(course)
+    assert serve(course, recorded) == []
+    assert "Say why they are positive." in released(course, "ada")
+
+
+def test_what_grade_has_marked_meanwhile_is_not_recorded_again(course, recorded):
+    hand_in(course, "ada", notebook(), FIRST)
+    with Serving(course, recorded) as serving:
+        serving.work_off(mark=False)
+        recorded.grade(course)
+        serving.work_off()
+        assert serving.told == []
+        assert len(attempts(course)) == 1
+
+
+def test_while_another_holds_the_lock_what_is_marked_is_kept(course, recorded):
+    hand_in(course, "ada", notebook(), FIRST)
+    with Serving(course, recorded) as serving:
+        serving.work_off(mark=False)
+        with one_run(course), pytest.raises(AlreadyLocked):
+            serving.work_off()
+        serving.work_off()
+        assert [its.student for its in serving.told] == ["ada"]
+        assert serving.marked == ["ada"]
+
+
+def test_a_course_that_changes_is_noticed(course, recorded):
+    shutil.copytree(REPOSITORY / "source" / UNIT, course / "source" / UNIT)
+    shutil.copytree(REPOSITORY / "release" / UNIT, course / "release" / UNIT)
+    with Serving(course, recorded) as serving:
+        serving.work_off()
+        with (course / "release" / UNIT / f"{UNIT}.ipynb").open("a") as file:
+            file.write("\n")
+        hand_in(course, "ada", notebook(), FIRST)
+        with pytest.raises(KitChanged):
+            serving.work_off()
+
+
+def test_a_mark_of_another_kit_stands(course, recorded):
+    hand_in(course, "ada", notebook(), FIRST)
+    serve(course, recorded)
+    with sqlite3.connect(course / "gradebook.db") as database:
+        database.execute("update autograder_mark set kit = 'older'")
+    database.close()
+    report = course / "autograded" / "ada" / UNIT / "report.json"
+    older = {**json.loads(report.read_bytes()), "kit": "older"}
+    report.chmod(0o644)
+    report.write_text(json.dumps(older))
+    assert serve(course, recorded) == []
+    recorded.grade(course)
+    assert recorded.asked == ["ada"]
+
+
+def test_woken_by_a_file_or_a_thread_and_by_nothing_else(tmp_path):
+    deep, flat = tmp_path / "deep" / "ada", tmp_path / "flat"
+    deep.mkdir(parents=True)
+    flat.mkdir()
+    with Watching() as watching:
+        watching.watch({tmp_path / "deep": True, flat: False})
+        assert watching.look_seconds > 10
+        list(flat.iterdir())
+        assert watching.sleep(time.monotonic() + 0.3) == set()
+        for file in (deep / "it", flat / "folder"):
+            file.write_text("")
+            assert watching.sleep(time.monotonic() + 60) == {"files"}
+            watching.sleep(time.monotonic() + 0.2)
+        threading.Timer(0.1, watching.wake, ["done"]).start()
+        assert watching.sleep(time.monotonic() + 60) == {"done"}
+        watching.watch({tmp_path / "deep": True, tmp_path / "not there": False})
+        assert watching.look_seconds < 10
+
+
+class Process:
+    """The command itself."""
+
+    def __init__(self, root, *options):
+        self._process = subprocess.Popen(
+            [Path(sys.executable).with_name("autograder"), "serve", UNIT, "--course", root, "--json", *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "AUTOGRADER_COURSE": str(REPOSITORY)},
+        )
+        self.began = self.remark()
+
+    def remark(self):
+        return self._process.stderr.readline()
+
+    def line(self):
+        return json.loads(self._process.stdout.readline())
+
+    def end(self, by):
+        self._process.send_signal(by)
+        out, err = self._process.communicate()
+        return self._process.returncode, out, err
+
+
+HANGS = "def softmax(x):\n    while True:\n        pass\n"
+
+
+def test_the_command_beside_one_that_hangs_killed_and_started_again(course):
+    running = Process(course, "--markers", "2")
+    assert "Serving dot_product_attention" in running.began
+    submit(course, "hangs", notebook(softmax=HANGS), FIRST)
+    time.sleep(1)
+    for student in ("ada", "bo"):
+        submit(course, student, notebook(), FIRST)
+    assert sorted(running.line()["student"] for _ in range(2)) == ["ada", "bo"]
+    assert released(course, "bo")
+    refused = forked_command.autograder("serve", UNIT, "--course", course, cwd=REPOSITORY)
+    assert refused.returncode == 2
+    assert "Another `autograder serve`" in refused.stderr
+    assert running.end(signal.SIGKILL)[:2] == (-signal.SIGKILL, "")  # in the middle of the one that hangs
+    running = Process(course)
+    with one_run(course):
+        submit(course, "cy", notebook(), FIRST)
+        assert "waits until that one is done" in running.remark()
+    assert sorted(running.line()["student"] for _ in range(2)) == ["cy", "hangs"]
+    ended = running.end(signal.SIGTERM)
+    assert ended[:2] == (0, "")
+    assert "Stopped." in ended[2]
+    assert [who for who, *_ in attempts(course)] == ["ada", "bo", "cy", "hangs"]
+
+
+def test_no_such_unit(course):
+    refused = forked_command.autograder("serve", "nothing", "--course", course, cwd=REPOSITORY)
+    assert refused.returncode == 2
+    assert "There is no unit `nothing`" in refused.stderr
+
+
+def test_with_nbgraders_own_commands(tmp_path):
+    """A student submits and fetches feedback; nobody collects, grades or releases."""
+    root, home = tmp_path / "course", tmp_path / "student"
+    home.mkdir()
+    made = forked_command.autograder("new-course", root, UNIT, cwd=REPOSITORY)
+    assert made.returncode == 0
+    theirs = {"CourseDirectory.course_id": "attention", "Exchange.root": str(root / "exchange")}
+    of_student = "".join(f"c.{name} = {value!r}\n" for name, value in theirs.items())
+    (home / "nbgrader_config.py").write_text(f"c = get_config()\n{of_student}")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "JUPYTER_PREFER_ENV_PATH": "1", "JUPYTER_DATA_DIR": str(tmp_path / "j")}
+
+    def nbgrader(command, where):
+        done = forked_command.nbgrader(command, UNIT, cwd=where, env=environment)
+        assert done.returncode == 0, done.stderr
+
+    running = Process(root)  # before there is a folder to hand in to
+    nbgrader("release_assignment", root)
+    nbgrader("fetch_assignment", home)
+    (home / UNIT / f"{UNIT}.ipynb").write_bytes(wrong())
+    nbgrader("submit", home)
+    assert running.line()["status"] == "graded"
+    nbgrader("fetch_feedback", home)
+    (page,) = (home / UNIT / "feedback").rglob("*.html")
+    assert OVERFLOWS in page.read_text()
+    running.end(signal.SIGTERM)
