@@ -102,5 +102,5 @@ pictures: .venv/ready-test-$(TORCH)
 
 # Of demo/ keeps what is part of the repository.
 clean:
-	rm -rf .venv artifacts $(addprefix demo/,autograded exchange feedback gradebook.db reports .grading.lock source release \
+	rm -rf .venv artifacts $(addprefix demo/,autograded exchange feedback gradebook.db reports shown .grading.lock .serving.lock source release \
 		nbgrader_config.py submitted/*/*/submission_secret.txt)

@@ -1,4 +1,4 @@
-"""How long students wait for `autograder serve`: `python -m benchmarks.serve [ROUNDS]`.
+"""How long students wait for `autograder serve`: `python -m benchmarks.serve [ROUNDS] [MARKERS]`.
 
 Hands in through a real exchange to a class of 200, and waits for the released page: one alone, 20 at once, and 20 at
 once beside one that hangs. Prints seconds from the end of handing in to the page, and what an idle minute costs.
@@ -84,7 +84,9 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp())
     course = Course(folder / "course")
     begun = time.monotonic()
-    serving = subprocess.Popen([_AUTOGRADER, "serve", UNIT, "--course", course.root], stderr=subprocess.PIPE, text=True)
+    command = [_AUTOGRADER, "serve", UNIT, "--course", course.root]
+    command += ["--markers", sys.argv[2]] if sys.argv[2:] else []
+    serving = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         assert serving.stderr
         print(serving.stderr.readline().strip())

@@ -31,25 +31,36 @@ def blocks(page):
     return re.findall(r"^```sh\n(.*?)^```", (REPOSITORY / "docs" / page).read_text(), re.M | re.S)
 
 
-def test_an_instructor_gets_by_the_page_from_a_clone_to_marks(tmp_path):
-    """Every command of docs/instructor.md, in its order and in one shell; what students do is put between them."""
-    make, release, due, collect, grade, report, back = blocks("instructor.md")
+def in_a_shell(tmp_path, *commands):
+    """Runs a page's commands one after another in one shell; what they printed."""
+    kit = tmp_path / "kit"
+    kit.mkdir()
+    script = "\n".join(["set -ex", *commands])
+    environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "AUTOGRADER_COURSE": str(REPOSITORY)}
+    ran = subprocess.run(["bash"], input=script, cwd=kit, env=environment, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def handing_in(tmp_path):
+    """Commands after which two students have handed in, both from one account."""
     inbound = tmp_path / "autumn" / "exchange" / "attention" / "inbound"
     class_list = "id,first_name\namara,Amara\nchiara,Chiara\nnoor,Noor\n"
     all_from_one_account = "echo 'c.ExchangeCollect.check_owner = False' >> nbgrader_config.py\n"
-    hand_in = f"printf '{class_list}' > roster.csv\n{all_from_one_account}" + "".join(
+    return f"printf '{class_list}' > roster.csv\n{all_from_one_account}" + "".join(
         f"mkdir -p {(place := f'{inbound}/{student}+{UNIT}+2026-11-20 10:00:00 UTC+x')!r}\n"
         f"cp {REPOSITORY}/demo/submitted/{student}/{UNIT}/{UNIT}.ipynb {place!r}\n"
         f"echo '2026-11-20 10:00:00 UTC' > {place + '/timestamp.txt'!r}\n"
         f"echo {student} > {place + '/submission_secret.txt'!r}\n"
+        f"chmod 777 {place!r}\n"
         for student in ("amara", "chiara")
     )
-    kit = tmp_path / "kit"
-    kit.mkdir()
-    script = "\n".join(["set -ex", make, release, due, hand_in, collect, grade, report, back])
-    environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "AUTOGRADER_COURSE": str(REPOSITORY)}
-    ran = subprocess.run(["bash"], input=script, cwd=kit, env=environment, capture_output=True, text=True, timeout=300)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_an_instructor_gets_by_the_page_from_a_clone_to_marks(tmp_path):
+    """Every command of docs/instructor.md, in its order and in one shell; what students do is put between them."""
+    make, release, due, collect, grade, report, back, _ = blocks("instructor.md")
+    in_a_shell(tmp_path, make, release, due, handing_in(tmp_path), collect, grade, report, back)
     with (tmp_path / "autumn" / "marks.csv").open() as marks:
         found = {row["student_id"]: row for row in csv.DictReader(marks)}
     assert set(found) == {"amara", "chiara", "noor"}
@@ -66,6 +77,16 @@ def test_every_command_that_the_pages_name_is_one():
     known = {command.name or command.callback.__wrapped__.__name__ for command in app().registered_commands}
     assert "slides" in named
     assert named <= {name.replace("_", "-") for name in known}
+
+
+def test_an_instructor_has_it_marked_at_once(tmp_path):
+    """The command that never ends runs beside the others, until both pages are there."""
+    make, release, *_, serve = blocks("instructor.md")
+    pages = "exchange/attention/feedback"
+    until_done = f"until [ $(ls {pages} | wc -l) = 2 ]; do kill -0 $!; sleep 0.1; done\nsleep 1\nkill $!\nwait $!"
+    said = in_a_shell(tmp_path, make, release, handing_in(tmp_path), f"{serve.strip()} &", until_done)
+    lines = [line.split()[1:3] for line in said.splitlines() if " graded " in line]
+    assert sorted(lines) == [["amara", "graded"], ["chiara", "graded"]]
 
 
 def test_the_points_that_teachers_read_are_those_of_the_units():

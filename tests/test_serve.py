@@ -340,7 +340,8 @@ def test_while_another_holds_the_lock_what_is_marked_is_kept(course, recorded):
         assert serving.marked == ["ada"]
 
 
-def test_a_course_that_changes_is_noticed(course, recorded):
+def test_a_course_that_changes_is_noticed(course, recorded, monkeypatch):
+    monkeypatch.setattr(unit_served, "_KIT_SECONDS", 0.0)
     shutil.copytree(REPOSITORY / "source" / UNIT, course / "source" / UNIT)
     shutil.copytree(REPOSITORY / "release" / UNIT, course / "release" / UNIT)
     with Serving(course, recorded) as serving:

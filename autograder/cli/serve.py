@@ -17,6 +17,9 @@ from .isolation import Require, Trust, asked
 from .roster import Course, IdColumn, RosterFile
 from .saying import console, json_line, refuse, remark, results, short, shown
 
+_MOST_PROCESSORS = 3
+"""For as many there is a marker, if none is asked for, and one more for a submission that hangs."""
+
 if TYPE_CHECKING:  # nbgrader takes seconds to import
     from ..serving.unit_served import Served
 
@@ -35,8 +38,9 @@ def serve(
     roster: RosterFile = None,
     id_column: IdColumn = None,
     markers: Annotated[
-        int, typer.Option("--markers", "--workers", min=1, help="Marking processes side by side.")
-    ] = max(2, processors.count()),
+        int,
+        typer.Option("--markers", "--workers", min=1, help="Marking processes, one more than may hang at once."),
+    ] = min(processors.count(), _MOST_PROCESSORS) + 1,
     device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
     require_isolation: Require = None,
     trust_submissions: Trust = False,

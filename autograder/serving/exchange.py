@@ -22,8 +22,8 @@ from ..nbgrader_plugin.release_feedback import SECRET, ReleaseFeedback
 _QUIET_SECONDS = 5.0
 """A folder that nbgrader's `submit` did not finish is taken when nothing has changed in it for so long."""
 _AGAIN_SECONDS = 0.1
-_FEW = 5
-"""So many students are collected one by one; to go through the whole inbound folder takes longer."""
+_FOLDERS = 150
+"""To go through so many folders of all students takes as long as to collect from one student."""
 _MOST_LOOKED_AT = 100  # files in a folder that is not finished
 _EVERYONE = "*"
 
@@ -76,7 +76,7 @@ class Exchange:
                 arrived.setdefault(unit, {})[name] = student
         for unit, folders in arrived.items():
             students = set(folders.values())
-            for student in students if len(students) <= _FEW else [_EVERYONE]:
+            for student in students if len(students) * _FOLDERS < len(names) else [_EVERYONE]:
                 self._do(_CollectArrived, unit, student, arrived=set(folders), update=True)
         return again
 
