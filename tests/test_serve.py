@@ -121,8 +121,9 @@ class Serving:
     def put(self, work, hand_in):
         self._todo.append((work, hand_in))
 
-    def work_off(self, *, mark=True):
+    def work_off(self, *, mark=True, everything=False):
         """Until there is nothing more to do now; in how many seconds there will be."""
+        self._everything = self._everything or everything
         while True:
             self._exchange.collect([UNIT], lambda unit, student: self._unit.is_busy(student))
             again = self._unit.step(look=True, everything=self._everything)
@@ -310,12 +311,14 @@ def set_due(root, moment):
 
 def test_what_a_person_gives_later_comes_onto_the_page(course, recorded):
     submit(course, "ada", notebook(why_softmax="Because."), FIRST)
-    serve(course, recorded)
-    with Gradebook(f"sqlite:///{course}/gradebook.db", "attention") as gradebook:
-        gradebook.find_comment("why_softmax", UNIT, UNIT, "ada").manual_comment = "Say why they are positive."
-        gradebook.db.commit()
-    recorded.grade(course)
-    assert serve(course, recorded) == []
+    with Serving(course, recorded) as serving:
+        serving.work_off()
+        with Gradebook(f"sqlite:///{course}/gradebook.db", "attention") as gradebook:
+            gradebook.find_comment("why_softmax", UNIT, UNIT, "ada").manual_comment = "Say why they are positive."
+            gradebook.db.commit()
+        recorded.grade(course)
+        serving.work_off(everything=True)
+        assert serving.marked == ["ada"]
     assert "Say why they are positive." in released(course, "ada")
 
 
@@ -371,11 +374,13 @@ def test_a_mark_of_another_kit_stands(course, recorded):
 def test_woken_by_a_file_or_a_thread_and_by_nothing_else(tmp_path):
     deep, flat = tmp_path / "deep" / "ada", tmp_path / "flat"
     deep.mkdir(parents=True)
+    (deep / "read").write_text("")
     flat.mkdir()
     with Watching() as watching:
         watching.watch({tmp_path / "deep": True, flat: False})
         assert watching.look_seconds > 10
         list(flat.iterdir())
+        (deep / "read").read_text()
         assert watching.sleep(time.monotonic() + 0.3) == set()
         for file in (deep / "it", flat / "folder"):
             file.write_text("")
@@ -385,6 +390,20 @@ def test_woken_by_a_file_or_a_thread_and_by_nothing_else(tmp_path):
         assert watching.sleep(time.monotonic() + 60) == {"done"}
         watching.watch({tmp_path / "deep": True, tmp_path / "not there": False})
         assert watching.look_seconds < 10
+
+
+@pytest.fixture
+def started():
+    """Starts the command; what still runs at the end is ended."""
+    processes = []
+
+    def start(root, *options):
+        processes.append(Process(root, *options))
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        process.end(signal.SIGKILL)
 
 
 class Process:
@@ -398,26 +417,27 @@ class Process:
             text=True,
             env={**os.environ, "AUTOGRADER_COURSE": str(REPOSITORY)},
         )
-        self.began = self.remark()
+        self.remark("Serving")
 
-    def remark(self):
-        return self._process.stderr.readline()
+    def remark(self, text):
+        """Waits until it says this."""
+        while text not in self._process.stderr.readline():
+            assert self._process.poll() is None
 
     def line(self):
         return json.loads(self._process.stdout.readline())
 
     def end(self, by):
         self._process.send_signal(by)
-        out, err = self._process.communicate()
+        out, err = ("", "") if self._process.stdout.closed else self._process.communicate()
         return self._process.returncode, out, err
 
 
 HANGS = "def softmax(x):\n    while True:\n        pass\n"
 
 
-def test_the_command_beside_one_that_hangs_killed_and_started_again(course):
-    running = Process(course, "--markers", "2")
-    assert "Serving dot_product_attention" in running.began
+def test_the_command_beside_one_that_hangs_killed_and_started_again(course, started):
+    running = started(course, "--markers", "2")
     submit(course, "hangs", notebook(softmax=HANGS), FIRST)
     time.sleep(1)
     for student in ("ada", "bo"):
@@ -428,10 +448,10 @@ def test_the_command_beside_one_that_hangs_killed_and_started_again(course):
     assert refused.returncode == 2
     assert "Another `autograder serve`" in refused.stderr
     assert running.end(signal.SIGKILL)[:2] == (-signal.SIGKILL, "")  # in the middle of the one that hangs
-    running = Process(course)
+    running = started(course)
     with one_run(course):
         submit(course, "cy", notebook(), FIRST)
-        assert "waits until that one is done" in running.remark()
+        running.remark("waits until that one is done")
     assert sorted(running.line()["student"] for _ in range(2)) == ["cy", "hangs"]
     ended = running.end(signal.SIGTERM)
     assert ended[:2] == (0, "")
@@ -445,7 +465,7 @@ def test_no_such_unit(course):
     assert "There is no unit `nothing`" in refused.stderr
 
 
-def test_with_nbgraders_own_commands(tmp_path):
+def test_with_nbgraders_own_commands(tmp_path, started):
     """A student submits and fetches feedback; nobody collects, grades or releases."""
     root, home = tmp_path / "course", tmp_path / "student"
     home.mkdir()
@@ -461,7 +481,7 @@ def test_with_nbgraders_own_commands(tmp_path):
         done = forked_command.nbgrader(command, UNIT, cwd=where, env=environment)
         assert done.returncode == 0, done.stderr
 
-    running = Process(root)  # before there is a folder to hand in to
+    running = started(root)  # before there is a folder to hand in to
     nbgrader("release_assignment", root)
     nbgrader("fetch_assignment", home)
     (home / UNIT / f"{UNIT}.ipynb").write_bytes(wrong())
@@ -470,4 +490,14 @@ def test_with_nbgraders_own_commands(tmp_path):
     nbgrader("fetch_feedback", home)
     (page,) = (home / UNIT / "feedback").rglob("*.html")
     assert OVERFLOWS in page.read_text()
-    running.end(signal.SIGTERM)
+    with (root / "release" / UNIT / f"{UNIT}.ipynb").open("a") as file:
+        file.write("\n")
+    time.sleep(unit_served._KIT_SECONDS)
+    hand_in(root, "bo", notebook())
+    running.remark("starting anew")
+    running.remark("Serving")
+    assert running.line()["student"] == "bo"
+    (root / "submitted" / "-r").mkdir()
+    (root / "submitted" / "-r" / UNIT).mkdir()
+    running.remark("NOT GRADED: -r")
+    assert running.end(signal.SIGTERM)[0] == 0

@@ -73,31 +73,38 @@ def serve(
         on_start(desks.start())
         look = everything = True
         looked = looked_at_all = 0.0
-        while True:
-            watching.watch({submitted: True, exchange.inbound: False})
+
+        def step() -> float:
+            """One look at everything that is to be looked at; in how many seconds the next one is due."""
             again = watching.look_seconds
-            if everything:
-                looked_at_all = time.monotonic()
             if look:
-                looked = time.monotonic()
+                again = min(again, exchange.collect(units, lambda unit, who: served[unit].is_busy(who)) or again)
+            for done in desks.taken():
+                served[done.unit].done(done)
+            for unit in served.values():
+                again = min(again, unit.step(look=look, everything=everything))
+                for one in unit.refused:
+                    once(f"NOT GRADED: {one.name}: {one.reason}")
+            return again
+
+        while True:
+            is_troubled = True
             try:
-                if look:
-                    again = min(again, exchange.collect(units, lambda unit, who: served[unit].is_busy(who)) or again)
-                for done in desks.taken():
-                    served[done.unit].done(done)
-                for unit in served.values():
-                    again = min(again, unit.step(look=look, everything=everything))
+                look = watching.watch({submitted: True, exchange.inbound: False}) or look
+                looked_at_all = time.monotonic() if everything else looked_at_all
+                looked = time.monotonic() if look else looked
+                again = step()
                 is_troubled = False
             except AlreadyLocked:
                 once("Another `autograder` command is writing to the course: what comes waits until that one is done.")
-                is_troubled, again = True, _LOCKED_SECONDS
+                again = _LOCKED_SECONDS
             except KitChanged:
                 if _can_start(terms, once):
                     raise
-                is_troubled, again = True, _TROUBLED_SECONDS
+                again = _TROUBLED_SECONDS
             except _TROUBLES as trouble:
                 once(f"{trouble} Trying again every {_TROUBLED_SECONDS:g} seconds.")
-                is_troubled, again = True, _TROUBLED_SECONDS
+                again = _TROUBLED_SECONDS
             if not look:
                 again = min(again, _LOOK_AGAIN_SECONDS)
             reasons = watching.sleep(time.monotonic() + max(again, 0.0))

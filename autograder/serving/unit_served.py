@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from ..classroom import whole_files
-from ..classroom.assignment import Assignment, NothingToGrade, assignment
+from ..classroom.assignment import Assignment, NotGraded, NothingToGrade, assignment
 from ..classroom.autograded import Autograded
 from ..classroom.feedback_page import FeedbackPages
 from ..classroom.hand_in import HandIn
@@ -119,6 +119,11 @@ class UnitServed:
     def prepare(self) -> None:
         """Makes once what pages are made with."""
         self._pages = FeedbackPages(course_directory(self._terms.root), self.name, self._formatter)
+
+    @property
+    def refused(self) -> list[NotGraded]:
+        """Folders and students that cannot be graded."""
+        return self._work.refused if self._work else []
 
     def is_busy(self, student: str) -> bool:
         """Whether a submission of the student's is being marked."""

@@ -45,11 +45,14 @@ class Watching:
             reasons, self._reasons = self._reasons, set()
             return reasons
 
-    def watch(self, folders: Mapping[Path, bool]) -> None:
-        """Watches these folders, those that are True with all that is in them; again, if another is in its place."""
+    def watch(self, folders: Mapping[Path, bool]) -> bool:
+        """Watches these folders, those that are True with all that is in them; again, if another is in its place.
+
+        Returns whether it was told to watch something new: what is there then has to be looked at.
+        """
         there = {folder: found for folder in folders if (found := _identity(folder))}
         if there == self._watched:
-            return
+            return False
         self._observer.unschedule_all()
         self._watched = there
         self._is_told = len(there) == len(folders) and not any(_is_elsewhere(folder) for folder in there)
@@ -59,6 +62,7 @@ class Watching:
                 self._observer.schedule(handler, str(folder), recursive=folders[folder])
             except OSError:  # no more watches are to be had
                 self._is_told = False
+        return True
 
     def __enter__(self) -> "Watching":
         self._observer.start()
