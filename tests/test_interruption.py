@@ -254,7 +254,7 @@ def test_two_runs_at_once_are_refused(begun, tmp_path):
     with one_run(root):
         result = forked_command.autograder(*GRADE, root, cwd=REPOSITORY)
     assert (result.returncode, result.stdout) == (2, "")
-    assert "Another `autograder grade` is writing to" in result.stderr
+    assert "Another `autograder grade`, `import` or `serve` is writing to" in result.stderr
     assert everything(root)[0] == before[0]
 
 

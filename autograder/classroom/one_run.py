@@ -16,10 +16,10 @@ class AlreadyLocked(CourseProblem):
 
 
 @contextmanager
-def one_run(root: Path, lock: str = LOCK, command: str = "grade") -> Iterator[None]:
+def one_run(root: Path, lock: str = LOCK, command: str = "grade`, `import` or `serve") -> Iterator[None]:
     """Locks the course for this process; the system releases the lock however the process ends.
 
-    lock: the file that stands for what is locked. command: what holds it then.
+    lock: the file that stands for what is locked. command: what may hold it then.
     Raises AlreadyLocked if another process holds the lock, and CourseProblem if nothing can be written there.
     """
     try:

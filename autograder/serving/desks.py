@@ -48,7 +48,8 @@ class Desks:
             settings,
             class_folder=root,
             private=(root, *private),
-            core=cores[number % len(cores)] if cores else None,
+            # One more than there are processors goes wherever there is room: beside one that hangs.
+            core=cores[number] if number < len(cores) else None,
         )
         self._root, self._units = root, units
         self._woken = woken
