@@ -28,8 +28,8 @@ from autograder.gradebook.attempts import Attempt
 from autograder.serving import unit_served
 from autograder.serving.desks import Done
 from autograder.serving.exchange import Exchange
-from autograder.serving.rules import HOUR, Rules
-from autograder.serving.unit_served import SHOWN, KitChanged, Terms, UnitServed
+from autograder.serving.rules import HOUR, Rules, Terms
+from autograder.serving.unit_served import SHOWN, KitChanged, UnitServed
 from autograder.serving.watching import Watching
 from tests import REPOSITORY
 

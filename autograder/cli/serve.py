@@ -21,7 +21,7 @@ _MOST_PROCESSORS = 3
 """For as many there is a marker, if none is asked for, and one more for a submission that hangs."""
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import
-    from ..serving.unit_served import Served
+    from ..serving.rules import Served
 
 
 def serve(
@@ -55,9 +55,9 @@ def serve(
     from ..client.marker import MarkerRefused, MarkerStopped
     from ..gradebook.course_directory import CourseProblem
     from ..gradebook.roster import BadRoster
-    from ..serving.rules import Rules
+    from ..serving.rules import Rules, Terms
     from ..serving.serve import serve as serve_course
-    from ..serving.unit_served import KitChanged, Terms
+    from ..serving.unit_served import KitChanged
 
     try:
         settings = asked(require_isolation, trust_submissions)

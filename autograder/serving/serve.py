@@ -16,7 +16,8 @@ from ..gradebook.course_directory import CourseProblem, course_directory
 from ..gradebook.roster import BadRoster
 from .desks import Desks
 from .exchange import Exchange
-from .unit_served import SHOWN, KitChanged, Served, Terms, UnitServed
+from .rules import Served, Terms
+from .unit_served import SHOWN, KitChanged, UnitServed
 from .watching import Watching
 
 LOCK = ".serving.lock"

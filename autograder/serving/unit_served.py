@@ -7,10 +7,8 @@ a whole class from taking long.
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
@@ -21,63 +19,28 @@ from ..classroom.feedback_page import FeedbackPages
 from ..classroom.hand_in import HandIn
 from ..classroom.one_run import one_run
 from ..classroom.writer import Writer
-from ..client.requests import Device
 from ..course import kit
-from ..course.settings import Settings
 from ..formatting.client import Formatter
 from ..gradebook.class_gradebook import ClassGradebook, said_in_a_sentence
 from ..gradebook.course_directory import course_directory
 from ..gradebook.entry import Times
-from ..gradebook.time_stamp import TIMESTAMP, time_in
-from ..report import SubmissionStatus
+from ..gradebook.time_stamp import time_in
 from .desks import Desks, Done
 from .exchange import Exchange
-from .rules import HOUR, Rules
+from .looking import STILL_SECONDS, Look, may_be_unfinished, status
+from .looking import look as look_at
+from .rules import HOUR, Served, Terms
 from .students_page import limited, waits, with_notice
 
 SHOWN = "shown"
 """The course's folder with the pages as students see them; `feedback` has them as they are after the due date."""
-_STILL_SECONDS = 0.25
-"""A notebook that was changed less than so long ago may be in the middle of being written."""
 _OPEN_SECONDS = 5.0
 _KIT_SECONDS = 2.0
 """How often it is looked at at the most, when many hand in at once. Until then marks are of the kit before."""
-_Look = tuple[object, ...]
-"""What tells a file that was looked at from another in its place."""
-
-
-class Served(msgspec.Struct, frozen=True):
-    """What became of one submission."""
-
-    time: datetime
-    unit: str
-    student: str
-    status: SubmissionStatus | Literal["waits"]
-    """waits: too many of this student's were marked in the last hour."""
-    score: float = 0.0
-    """Given by the graders."""
-    max_score: float = 0.0
-    seconds: float = 0.0
-    """From when it was noticed until its page was there."""
-    waits_until: datetime | None = None
-    problem: str = ""
-    """Why the mark could not be recorded; empty if it was."""
 
 
 class KitChanged(Exception):
     """The course, its settings or the engine are other than when serving began."""
-
-
-@dataclass(frozen=True)
-class Terms:
-    """On what a course is served."""
-
-    root: Path
-    device: Device
-    settings: Settings
-    rules: Rules
-    roster: Path | None
-    id_column: str | None
 
 
 class UnitServed:
@@ -105,14 +68,14 @@ class UnitServed:
         self._work: Assignment | None = None
         self._gradebook: ClassGradebook | None = None
         self._opened_at = 0.0
-        self._seen: dict[str, _Look] = {}
-        self._flying: dict[str, _Look] = {}
-        self._held: dict[str, tuple[_Look, float]] = {}
+        self._seen: dict[str, Look] = {}
+        self._flying: dict[str, Look] = {}
+        self._held: dict[str, tuple[Look, float]] = {}
         self._noticed: dict[str, float] = {}
         self._done: list[Done] = []
         self._recorded: list[Served] = []
         self._wakes_at = float("inf")
-        self._shown: dict[str, _Look] = {}
+        self._shown: dict[str, Look] = {}
         self._times: dict[str, Times] = {}
         self._has_released = False
 
@@ -141,7 +104,7 @@ class UnitServed:
         """
         everything = everything or time.time() >= self._wakes_at
         again = float("inf")
-        new: dict[str, tuple[HandIn, _Look]] = {}
+        new: dict[str, tuple[HandIn, Look]] = {}
         if look or self._work is None:
             try:
                 self._work = self._assignment()
@@ -190,7 +153,7 @@ class UnitServed:
         if kit.digest_as_it_is(self.name, self._terms.root) != self._kit:
             raise KitChanged
 
-    def _new(self, work: Assignment) -> tuple[dict[str, tuple[HandIn, _Look]], float]:
+    def _new(self, work: Assignment) -> tuple[dict[str, tuple[HandIn, Look]], float]:
         """Whose file has not been looked at, and in how many seconds one will be there that is being written."""
         new, again = {}, float("inf")
         for hand_in in work.hand_ins:
@@ -198,18 +161,18 @@ class UnitServed:
             if hand_in.notebook is None or student in self._flying:
                 continue
             folder = work.submitted / student / self.name
-            its = _look(folder, hand_in.notebook)
+            its = look_at(folder, hand_in.notebook)
             held = self._held.get(student)
             if its == self._seen.get(student) or (held and held[0] == its and held[1] > time.time()):
                 continue
-            if _may_be_unfinished(folder, hand_in.notebook):
-                again = _STILL_SECONDS
+            if may_be_unfinished(folder, hand_in.notebook):
+                again = STILL_SECONDS
                 continue
             self._noticed.setdefault(student, time.monotonic())
             new[student] = (hand_in, its)
         return new, again
 
-    def _step(self, work: Assignment, gradebook: ClassGradebook, new: dict[str, tuple[HandIn, _Look]]) -> None:
+    def _step(self, work: Assignment, gradebook: ClassGradebook, new: dict[str, tuple[HandIn, Look]]) -> None:
         if new:
             gradebook.enrol(work.students)
         writer = Writer(work, gradebook, self._formatter, pages=self._pages)
@@ -240,7 +203,7 @@ class UnitServed:
         its = Served(_now(), self.name, student, report.status, report.score, most, problem=problem)
         self._recorded.append(its)
 
-    def _admit(self, work: Assignment, gradebook: ClassGradebook, writer: Writer, hand_in: HandIn, its: _Look) -> None:
+    def _admit(self, work: Assignment, gradebook: ClassGradebook, writer: Writer, hand_in: HandIn, its: Look) -> None:
         """Puts a file before the markers, unless its mark stands, or it has to wait."""
         student = hand_in.student
         if self._stands(writer, hand_in):
@@ -279,7 +242,7 @@ class UnitServed:
         changed = []
         for student, times in self._times.items():
             page = writer.page(student)
-            its = (_status(page), self._is_due(times), times, self._held.get(student))
+            its = (status(page), self._is_due(times), times, self._held.get(student))
             if its[0] is None or its == self._shown.get(student):
                 continue
             content = self._page(autograded, student, page, times)
@@ -320,28 +283,3 @@ def _timed(served: Served, seconds: float) -> Served:
 
 def _now() -> datetime:
     return datetime.now(UTC)
-
-
-def _status(path: Path) -> tuple[int, int, int] | None:
-    try:
-        status = path.lstat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_mtime_ns, status.st_size
-
-
-def _changed(path: Path) -> float:
-    try:
-        return path.lstat().st_mtime
-    except OSError:
-        return 0.0
-
-
-def _may_be_unfinished(folder: Path, notebook: str) -> bool:
-    """Whether somebody may be writing the notebook; not where the time of handing in was written after it."""
-    changed = _changed(folder / notebook)
-    return _changed(folder / TIMESTAMP) < changed and 0 <= time.time() - changed < _STILL_SECONDS
-
-
-def _look(folder: Path, notebook: str) -> _Look:
-    return notebook, _status(folder), _status(folder / notebook), _status(folder / TIMESTAMP)
