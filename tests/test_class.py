@@ -144,14 +144,15 @@ def test_who_is_not_on_the_roster_is_said(tmp_path):
 
 def test_a_roster_that_nobody_who_handed_in_is_on_is_refused_and_nothing_is_written(tmp_path):
     (tmp_path / "roster.csv").write_text("id,email\nann,a@example.org\nbo,b@example.org\n")
-    (tmp_path / "submitted" / "ann" / UNIT).mkdir(parents=True)
+    for student in ("ann", "bo"):
+        (tmp_path / "submitted" / student / UNIT).mkdir(parents=True)
     refused = grade(tmp_path, "--id-column", "email")
     assert refused.returncode == 2
     said = " ".join(refused.stderr.split())
-    assert "there are submissions of ann, and its ids are a@example.org, b@example.org. Nothing is graded." in said
+    assert "there are submissions of ann, bo, and its ids are a@example.org, b@example.org. Nothing is graded." in said
     assert sorted(one.name for one in tmp_path.iterdir()) == ["roster.csv", "submitted"]
-    (tmp_path / "submitted" / "ann").rename(tmp_path / "submitted" / "cy")
-    (tmp_path / "submitted" / "cy" / UNIT).rmdir()  # nobody has handed in
+    shutil.rmtree(tmp_path / "submitted" / "bo")
+    (tmp_path / "submitted" / "ann").rename(tmp_path / "submitted" / "cy")  # the first one is not on the roster
     assert grade(tmp_path).returncode == 0
 
 

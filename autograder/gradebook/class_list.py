@@ -24,9 +24,12 @@ class ClassList:
     """The names of the gradebook's assignments, whether this kit's or not."""
 
     def refuse_strangers(self, handed_in: Sequence[str], unit: str) -> None:
-        """Raises BadRoster where nobody who handed in is on the roster: its ids are not what folders are called by."""
+        """Raises BadRoster where nobody who handed in is on the roster: its ids are not what folders are called by.
+
+        One alone may be a newcomer.
+        """
         ids = [student.id for student in self.roster.students]
-        if self.file and handed_in and set(ids).isdisjoint(handed_in):
+        if self.file and len(handed_in) > 1 and set(ids).isdisjoint(handed_in):
             raise roster.BadRoster(
                 f"Nobody who handed in {unit} is on the roster {self.file}: there are submissions of "
                 f"{_some(handed_in)}, and its ids are {_some(ids)}. Nothing is graded. If another column has the ids, "
