@@ -212,9 +212,9 @@ def main(say: Callable[[str], None] = print) -> int:
     device: Device = "cpu" if asked.rehearse else "cuda"
     try:
         with Marker(device, load()) as gpu:
-            gpu.ready  # noqa: B018  (refused here where there is none)
+            ready = gpu.ready  # refused here where there is none
             found = Found(_called(device), *_versions())
-            say(f"{gpu.ready.device}, isolation {gpu.ready.isolation}: {found.device}, torch {found.torch}")
+            say(f"{ready.device}, isolation {ready.isolation}: {found.device}, torch {found.torch}")
             if not asked.rehearse:
                 suffered(found, gpu)
     except MarkerRefused as reason:
