@@ -9,7 +9,6 @@ submissions go through ours and STOCK (6) through the others, which need seconds
 
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from matplotlib.figure import Figure
 from tests import REPOSITORY
 
 from . import stock_course
+from .cpu_time import of_children
 from .one_batch import STAGES
 
 UNIT = "dot_product_attention"
@@ -43,10 +43,10 @@ def stock(more: str, checks: Mapping[str, Any]) -> Callable[[Submissions], dict[
             root = Path(folder)
             stock_course.build(root, UNIT, checks, more)
             stock_course.hand_in(root, UNIT, submissions)
-            before, started = _children(), time.monotonic()
+            before, started = of_children(), time.monotonic()
             stock_course.nbgrader(root, "autograde", UNIT)
             stock_course.nbgrader(root, "generate_feedback", UNIT)
-            return {"cpu": _children() - before, "wall": time.monotonic() - started}
+            return {"cpu": of_children() - before, "wall": time.monotonic() - started}
 
     return run
 
@@ -57,10 +57,10 @@ def ours(submissions: Submissions, workers: int = 1, wanted: str = "time") -> di
         root = Path(folder)
         stock_course.hand_in(root, UNIT, submissions)
         command = [sys.executable, "-W", "ignore", "-m", "benchmarks.one_batch", folder, UNIT, str(workers), wanted]
-        before, started = _children(), time.monotonic()
+        before, started = of_children(), time.monotonic()
         done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=REPOSITORY)
         told: dict[str, Any] = json.loads(done.stdout)
-        return {**told, "cpu": _children() - before, "wall": time.monotonic() - started}
+        return {**told, "cpu": of_children() - before, "wall": time.monotonic() - started}
 
 
 def measure(sizes: Mapping[str, int], rounds: int) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def main() -> None:
     """Measures, prints a table, and writes the figures and the plot."""
     total, few, rounds = (int(given) for given in (*sys.argv[1:], *("100", "6", "3")[len(sys.argv) - 1 :]))
     sizes = {STOCK: few, IMMEDIATE: few, OURS: total, TWO_WORKERS: total}
-    figures = {"unit": UNIT, "cores": os.cpu_count(), "pipelines": measure(sizes, rounds), "memory": {}}
+    figures: dict[str, Any] = {"unit": UNIT, "cores": os.cpu_count(), "pipelines": measure(sizes, rounds), "memory": {}}
     for size in (total, 10 * total):
         write(figures)
         held = ours(stock_course.class_of(size, UNIT), os.cpu_count() or 1, "memory")["memory"]
@@ -142,11 +142,6 @@ def as_markdown(figures: Mapping[str, Any]) -> str:
     for size, roles in figures["memory"].items():
         lines += [f"| {size} | {role} | {' | '.join(f'{most:.0f}' for most in held)} |" for role, held in roles.items()]
     return "\n".join(lines) + "\n"
-
-
-def _children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The CPU time of a process and everything below it, as the kernel counts it."""
 
 import os
+import resource
 from pathlib import Path
 
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
@@ -21,3 +22,9 @@ def of_tree(root: int) -> float:
         used += sum(map(int, stats[pid][11:15])) * _TICK  # utime, stime, and both of the children waited for
         waiting += [child for child, fields in stats.items() if int(fields[1]) == pid]
     return used
+
+
+def of_children() -> float:
+    """Seconds used by the children that have ended and been waited for, and by theirs."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

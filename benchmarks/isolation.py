@@ -22,11 +22,12 @@ from autograder.course.cells import filled_in
 from autograder.course.settings import Isolation, load
 from autograder.sandbox import isolation
 from autograder.sandbox.inside import files, resources, system_calls
+from autograder.sandbox.inside.confinement import Level
 
 from .cpu_time import of_tree
 
 UNIT = "dot_product_attention"
-LEVELS = ("none", "B", "A")
+LEVELS: tuple[Level, ...] = ("none", "B", "A")
 
 
 def levels(rounds: int) -> dict[str, list[float]]:

@@ -84,7 +84,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp())
     course = Course(folder / "course")
     begun = time.monotonic()
-    command = [_AUTOGRADER, "serve", UNIT, "--course", course.root]
+    command: list[str | Path] = [_AUTOGRADER, "serve", UNIT, "--course", course.root]
     command += ["--markers", sys.argv[2]] if sys.argv[2:] else []
     serving = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:

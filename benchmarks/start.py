@@ -7,7 +7,6 @@ idle machine only.
 """
 
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from autograder import catalogue
 from autograder.course.cells import filled_in
 from tests import REPOSITORY
 
+from .cpu_time import of_children
 from .memory import roles
 
 UNIT, MISTAKE = "dot_product_attention", "score_divided_by_the_root"
@@ -30,8 +30,8 @@ NAMES = {"coordinator": "the command", "grader": "marking process", "warm parent
 
 def one_run(notebook: Path) -> dict[str, float]:
     """CPU seconds by process, of all, and wall seconds."""
-    before, started = _children(), time.monotonic()
-    command = [Path(sys.executable).with_name("autograder"), "mark", notebook, "--device", "cpu"]
+    before, started = of_children(), time.monotonic()
+    command: list[str | Path] = [Path(sys.executable).with_name("autograder"), "mark", notebook, "--device", "cpu"]
     process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL)
     used: dict[tuple[str, int], float] = {}
     while process.poll() is None:
@@ -42,7 +42,7 @@ def one_run(notebook: Path) -> dict[str, float]:
     wall, found = time.monotonic() - started, defaultdict[str, float](float)
     for (role, _), seconds in used.items():
         found[NAMES[role]] += seconds
-    return {**{name: found[name] for name in NAMES.values()}, "all": _children() - before, "wall": wall}
+    return {**{name: found[name] for name in NAMES.values()}, "all": of_children() - before, "wall": wall}
 
 
 def _used(pid: int) -> float:
@@ -52,11 +52,6 @@ def _used(pid: int) -> float:
     except OSError:
         return 0.0
     return sum(map(int, fields[11:13])) * _TICK
-
-
-def _children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def main() -> None:
