@@ -15,12 +15,13 @@ from autograder.sandbox.inside.operations import (
     Assemble,
     Build,
     Call,
-    CallWith,
     KindOf,
     LoadParameters,
     ManualSeed,
+    MeasureCost,
     NamedParameters,
     ProbeDevice,
+    Read,
     ToDtype,
     Train,
     WatchRun,
@@ -45,15 +46,42 @@ ASKED = [
     Call(0, Arguments((torch.ones(2, 3, dtype=torch.float64),))),
     ProbeDevice("f", INPUTS),
     Assemble({"W": (3, 4), "layer.weight": (2, 3), "layer.bias": (2,)}, {"mask": (3, 3)}, ("W",), {"tied": "W"}),
-    CallWith("frozen", Arguments((2,)), None, (1,)),
+    Call("frozen", Arguments((2,)), None, ((0, 1),)),
     Call(1, INPUTS),
     ProbeDevice(1, INPUTS),
+    Build("Pile", Arguments((2,)), plain=True),
+    Call(2, Arguments((torch.ones(2), 1)), part="put"),
+    Read(2, Arguments(), part="top"),
+    Call("on_top", INPUTS, None, ((1, 2),)),
+    Call("on_top", INPUTS, (torch.ones(2, 2),), ((1, 2),)),
+    MeasureCost("on_top", INPUTS, ((1, 2),), {"largest": 6}),
+    Assemble({"W": (3, 4)}, computes="torch.softmax(x @ x.T, dim=-1) @ x @ W"),
+    Call("called", INPUTS, (torch.ones(2, 4),), ((0, 3),)),
     WatchRun("f", INPUTS),
     WatchRun("Linear", INPUTS, (3, 2), {"weight": torch.ones(2, 3), "bias": torch.zeros(2)}),
 ]
+
+
+class Pile:
+    """A class that is no module."""
+
+    def __init__(self, factor):
+        self._factor, self._all = factor, []
+
+    def put(self, one, times):
+        self._all += [self._factor * one] * times
+
+    @property
+    def top(self):
+        return self._all[-1]
+
+
 NAMES = {
     "Linear": torch.nn.Linear,
     "f": lambda x: x.exp(),
+    "Pile": Pile,
+    "on_top": lambda x, pile: x @ x.T + pile.top,
+    "called": lambda module, x: module(x.data.mul_(2) * x),
     "frozen": lambda module, factor: factor * sum(not one.requires_grad for one in module.parameters()),
 }
 

@@ -108,10 +108,8 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
         if lesson is not None:
             (made / LESSON).write_bytes(data_of(lesson))
         nbformat.write(notebook, made / f"{text.stem}.ipynb")
-        check = released_check()
-        (made / f"{settings.check}.py").write_text(check)
         (made / README).write_text(readme(text.stem, notebook, settings, with_lesson=lesson is not None))
-        (made / REQUIREMENTS).write_text(requirements(notebook, check))
+        (made / REQUIREMENTS).write_text(requirements(notebook, released_check()))
     with Marker("cpu", settings.trusting()) as marker:  # only the kit's own code runs
         from ..gradebook.course_directory import nbgrader_api  # takes seconds, in which the marker starts
 
@@ -120,9 +118,12 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
             points, written = points_of(nbformat.read(made / f"{text.stem}.ipynb", as_version=4).cells)
             handout = marker.handout(text.stem, is_new=is_new)
             examples = {**_examples(text.stem, points, handout.examples), WRITTEN: written}
+            aspects = {one for of in handout.examples.values() for each in of["examples"] for one in each["looks_at"]}
+            (made / f"{settings.check}.py").write_text(released_check(aspects))
             for name, held in ((EXAMPLES, examples), (MISTAKES, handout.mistakes), (STEPS, handout.steps)):
                 (made / name).write_bytes(data_of(held))
             api = nbgrader_api(stage)
+            api.coursedir.db_url = f"sqlite:///{stage / 'gradebook.db'}"  # never the class's, wherever that is
             result = api.generate_assignment(text.stem, force=True, create=True)
             if not result["success"]:
                 raise BuildError(f"nbgrader could not make the release of {text.stem}:\n{result['log']}")

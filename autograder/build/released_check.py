@@ -2,17 +2,23 @@
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[1]
 FIRST = _PACKAGE / "handout" / "check.py"
+ONLY_FOR = {"cost": {_PACKAGE / "sandbox" / "inside" / "cost.py", _PACKAGE / "compare" / "costs.py"}}
+"""By what an example looks at, the modules that no other example needs."""
 
 
-def released_check() -> str:
-    """The modules one below the other, under the imports of all of them; what they import of each other is there."""
-    *others, first = _in_order(FIRST, [])
+def released_check(aspects: Collection[str] = ONLY_FOR) -> str:
+    """The modules one below the other, under the imports of all of them; what they import of each other is there.
+
+    aspects: what the unit's examples look at.
+    """
+    idle = {path for aspect, paths in ONLY_FOR.items() if aspect not in aspects for path in paths}
+    *others, first = [path for path in _in_order(FIRST, []) if path not in idle]
     paths = [first, *others]  # it needs nothing of theirs until it is called
     modules = [_Module(path, path.read_text()) for path in paths]
     docstring = ast.get_docstring(ast.parse(modules[0].text), clean=False)

@@ -36,7 +36,7 @@ class Prey:
     """What the function is called with after them."""
     hides: tuple[str, ...] = ()
     """What hides the mistake, the first that holds being told: `T=1`, `d_k=d_v`, `x alike` (all its numbers),
-    `x alike along T`, `x alike turned h T`."""
+    `x all 0`, `x alike along T`, `x alike turned h T`."""
 
     @property
     def tensors(self) -> list["Wanted"]:
@@ -215,6 +215,8 @@ def _holds(hiding: str, sizes: Mapping[str, int], tensors: Mapping[str, tuple[Wa
         return sizes[one] == (int(other) if other.isdigit() else sizes[other])
     name, _, *how = hiding.split()
     wanted, tensor = tensors[name]
+    if hiding.split()[1] == "all":
+        return bool((tensor == float(how[0])).all())
     places = [wanted.sized.index(dim) - len(wanted.sized) for dim in how[1:]]
     match how[:1]:
         case []:

@@ -20,7 +20,7 @@ class Expected:
         return Expected(self.value[index], self.tolerance)
 
 
-ORDINALS = ("first", "second", "third", "fourth")
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
 def expecting(value: Any, tolerance: float) -> Any:

@@ -13,7 +13,6 @@ from ..sandbox.inside.operations import (
     Assemble,
     Build,
     Call,
-    CallWith,
     ManualSeed,
     NamedParameters,
     Operation,
@@ -46,7 +45,7 @@ def question(fingerprint: Fingerprint, grader: int, event: int | None) -> Questi
     asked = [one.operation for one in trace.events[: (event or 0) + 1] if one.operation is not None]
     if event is None or event >= len(asked):
         return Question(trace.grader, None)  # of calls whose results are chance only notes are kept
-    if any(isinstance(one, CallWith) for one in asked):
+    if any(isinstance(one, Call) and (one.held or one.part) for one in asked):
         return Question(trace.grader, None)  # what was done to an instance decides what it shows
     instance = _instance(asked[event])
     number = sum(_is_built(one) for before in fingerprint[:grader] for one in before.events)

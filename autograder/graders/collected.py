@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ..compare import Mismatch, OddShape
+from ..compare import Mismatch, OddShape, Undecided
 from ..course import content
 from ..course.settings import load
 from ..report import TestOutcome
@@ -89,6 +89,8 @@ class Verdict:
     """It failed, by its shape alone: its numbers are right."""
     missing: bool = False
     """The notebook does not define what was to be called."""
+    undecided: bool = False
+    """What it asks cannot be seen in this answer: it counts neither for it nor against it."""
 
 
 OfUnit = Mapping[str, Sequence[Grader]]
@@ -190,6 +192,8 @@ def _run(student: Student, grader: Grader) -> Verdict:
     except (Mismatch, StudentFault) as found:
         odd_shape, missing = isinstance(found, OddShape), isinstance(found, Missing)
         return Verdict(grader, "failed", str(found), odd_shape=odd_shape, missing=missing)
+    except Undecided as why:
+        return Verdict(grader, "not_run", str(why), undecided=True)
     except (TimedOut, Crashed, OutOfBudget) as lost:
         return Verdict(grader, "failed", _loss(lost), lost)
     except Exception as error:

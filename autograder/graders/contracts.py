@@ -238,6 +238,20 @@ def half_precision(self: Graders, given: Given) -> None:
         statements.assert_dtype(self.callee(given.student)(*args), dtype)
 
 
+@contract(1)
+def costs_no_more(
+    self: Graders, given: Given, of: Sizes = (), drawn: Built = AS_EVER, built: Built = AS_EVER, **limits: int
+) -> None:
+    """What is right stays within these limits, which are counted and not timed: see `compare.costs`.
+
+    drawn: as in `draw`.
+    """
+    own, right = self.pair(given.student, given.reference, **built)
+    args = self.draw(given.rng, *of, **drawn)
+    self.assert_right(own(*args), right(*args))
+    statements.assert_costs_no_more(own, limits, *args)
+
+
 @contract(0.5, property=True)
 def parameters(self: Graders, given: Given, right: dict[str, tuple[int, ...]]) -> None:
     """An instance has parameters of these names and shapes, and no others."""

@@ -5,9 +5,12 @@ from typing import Any, TypeVar
 
 import torch
 
-from ..compare import LARGE_LOGITS, Expected, Mismatch, OddShape, assert_close, complaints, describe
+from ..compare import LARGE_LOGITS, Expected, Mismatch, OddShape, Undecided, assert_close, complaints, describe
+from ..compare.costs import Limits, complaint, uncounted
+from ..sandbox.inside.cost import Most
 from ..sandbox.inside.faults import Raised, StudentFault
 from ..sandbox.inside.operations import is_bias
+from ..sandbox.inside.raising import CELL_PREFIX
 from ..student.face import Callee, Cotangent, Instance, Student
 
 REFUSALS = frozenset({"ValueError", "AssertionError"})
@@ -70,11 +73,11 @@ def assert_same_gradients(student: Callee, reference: Callee, *args: Any, cotang
         assert_close(seen.value, right.value)
         for number, (gradient, expected) in enumerate(zip(seen.gradients, right.gradients, strict=True)):
             if expected is not None:
-                _assert_gradient(gradient, expected, complaints.argument(number))
+                assert_gradient(gradient, expected, complaints.argument(number))
         for name, expected in right.parameter_gradients.items():
             if is_bias(name) and name not in seen.parameter_gradients:
                 continue  # of a bias that it lacks: see `transplant`
-            _assert_gradient(seen.parameter_gradients.get(name), expected, f"`{name}`")
+            assert_gradient(seen.parameter_gradients.get(name), expected, f"`{name}`")
 
 
 def assert_biases_learn(student: Callee, reference: Callee, *args: Any, cotangent: Cotangent) -> None:
@@ -82,7 +85,7 @@ def assert_biases_learn(student: Callee, reference: Callee, *args: Any, cotangen
     right = reference.observe(*args, cotangent=cotangent).parameter_gradients
     seen = student.observe(*args, cotangent=cotangent).parameter_gradients
     for name in filter(is_bias, right):
-        _assert_gradient(seen.get(name), right[name], f"`{name}`")
+        assert_gradient(seen.get(name), right[name], f"`{name}`")
 
 
 def assert_right_where_large(
@@ -127,7 +130,8 @@ def assert_gradients_arrive(
         raise Mismatch(complaints.detached(missing[0]))
 
 
-def _assert_gradient(gradient: Any, expected: Expected, where: str) -> None:
+def assert_gradient(gradient: Any, expected: Expected, where: str) -> None:
+    """A gradient arrived, and is the right one. where: what it is of."""
     if gradient is None:
         raise Mismatch(complaints.detached(where))
     assert_close(gradient, expected, what=f"The gradient of {where}")
@@ -185,6 +189,20 @@ def assert_parameter_shapes(student: Instance, expected: dict[str, tuple[int, ..
     found = {name: tuple(parameter.shape) for name, parameter in student.named_parameters().items()}
     if found != expected:
         raise Mismatch(complaints.other_parameters(found))
+
+
+def assert_costs_no_more(student: Callee, limits: Limits, *args: Any) -> None:
+    """The call stays within these limits, which `compare.costs` names. Raises Undecided where not all is counted."""
+    cost = student.cost(*args, limits=limits)
+    if found := complaint(cost, limits, _at):
+        raise Mismatch(found)
+    if cost.uncounted:
+        raise Undecided(uncounted(cost))
+
+
+def _at(most: Most) -> str:
+    cell = most.file.removeprefix(CELL_PREFIX)
+    return f" in line {most.line} of the cell `{cell}`" if most.line else ""
 
 
 def assert_follows_device(student: Callee, *args: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .trial import Call
+from .trial import Call, together
 from .written_values import as_value
 
 _LONGEST_ARGUMENT = 60
@@ -30,15 +30,22 @@ def in_words(call: Call, example: Mapping[str, Any]) -> str:
     """What was called, with what."""
     step = call.step
     if "name" in step:
-        return f"{step['name']}({_arguments(call.function, [*call.instances, *call.args], call.named)})"
+        return f"{step['name']}({_arguments(call.function, together(call, call.args), call.named)})"
     builds = [one for one in example["steps"] if one["operation"] in ("build", "assemble")]
     build = builds[step["instance"]]
+    if "part" in step:
+        ends = (
+            ""
+            if step["operation"] == "read"
+            else f"({_arguments(call.function, together(call, call.args), call.named)})"
+        )
+        return f"{build['name']}().{step['part']}{ends}"
     if build["operation"] == "assemble":
         return f"{_argument('', call.function)}, called with {_arguments(None, call.args, call.named)}"
     made = _arguments(None, [as_value(arg) for arg in build.get("args", ())], build.get("named", {}))
     mode = "in training" if call.function.training else "after eval()"  # type: ignore[attr-defined]
     forward = getattr(call.function, "forward", None)
-    return f"{build['name']}({made})({_arguments(forward, call.args, call.named)}), {mode}"
+    return f"{build['name']}({made})({_arguments(forward, together(call, call.args), call.named)}), {mode}"
 
 
 def _arguments(function: Any, args: list[Any], named: Mapping[str, Any]) -> str:
@@ -58,6 +65,8 @@ def _argument(name: str, arg: Any) -> str:
         parts = [f"{part} {tuple(own.shape)}" for part, own in arg.named_parameters()]
         more = "" if len(parts) <= _MOST_PARTS else f" and {len(parts) - _MOST_PARTS} more"
         return f"{name or 'a module'} with {', '.join(parts[:_MOST_PARTS]) or 'no parameters'}{more}"
+    if isinstance(arg, list | tuple):
+        return f"{name} of {len(arg)}: {', '.join(_argument('', one) for one in arg)}"
     said = repr(arg)
     said = said if len(said) <= _LONGEST_ARGUMENT else f"{said[:_LONGEST_ARGUMENT]}…"
     return f"{name}={said}" if name else said

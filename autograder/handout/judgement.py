@@ -18,7 +18,9 @@ from ..compare.complaints import (
     with_article,
     writes_into,
 )
+from ..compare.costs import complaint
 from ..compare.values import difference, expecting, oddly_shaped
+from ..sandbox.inside.cost import Most
 from ..sandbox.inside.seeding import seed_in_use
 from .dropped import not_counted_out, weights_dropped
 from .hunted import COMES_FIRST, caught
@@ -227,6 +229,16 @@ def _device(call: Call) -> None:
         raise Wrong(complaint)
 
 
+def _cost(call: Call) -> None:
+    limits = call.step["limits"]
+    if call.cost is not None and (found := complaint(call.cost, limits, _at)):
+        raise Wrong(found)
+
+
+def _at(most: Most) -> str:
+    return f" in line {most.line} of the cell" if most.line else ""
+
+
 def _parameters(found: Mapping[str, torch.Tensor], right: Mapping[str, list[int]]) -> None:
     shapes = {name: list(parameter.shape) for name, parameter in found.items()}
     if shapes != dict(right):
@@ -277,5 +289,6 @@ _OF_A_CALL: dict[str, tuple[str, Callable[[Call], None]]] = {
     "dtype": ("dtype", _dtype),
     "device": ("", _device),
     "dropped": ("dropped", weights_dropped),
+    "cost": ("limits", _cost),
 }
 """By aspect, the part of a step without which it is not asked of that call, and who judges it."""

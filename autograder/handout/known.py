@@ -11,9 +11,13 @@ from typing import Any
 
 import torch
 
+from ..compare.costs import exceeded
+from ..sandbox.inside.arguments import Arguments, with_held
+from ..sandbox.inside.cost import Cost, of_call
+from ..sandbox.inside.nesting import each
 from ..sandbox.inside.seeding import seed_in_use
 from .hunted import looked_at
-from .trial import assembled, copied, is_unwritten, load
+from .trial import assembled, called, copied, is_cell, is_unwritten, load
 from .written_values import as_value
 
 
@@ -67,6 +71,10 @@ def numbers(names: dict[str, Any], examples: list[Any], dtype: torch.dtype | Non
                 for step, function, args in _calls(names, example["steps"], dtype):
                     if "hunt" in step:
                         row += _hunted(names, function(), step["hunt"])
+                    elif step["operation"] == "cost":
+                        row += _spent(function, args, step)
+                    elif "part" in step or ("with" in step and "instance" in step):
+                        row += _once(function, args, step.get("named", {}))
                     else:
                         row += _observed(function, args, step.get("named", {}))
         except KeyboardInterrupt:
@@ -110,16 +118,19 @@ def _calls(
         if step["operation"] == "manual_seed":
             seed_in_use(step["seed"])
         elif step["operation"] == "build":
-            called = names[step["name"]](*args, **step.get("named", {}))
-            built.append(called if dtype is None else called.to(dtype))
+            made = names[step["name"]](*args, **step.get("named", {}))
+            built.append(made if dtype is None or step.get("plain") else made.to(dtype))
         elif step["operation"] == "assemble":
             built.append(assembled(step) if dtype is None else assembled(step).to(dtype))
         elif step["operation"] == "load":
             load(built[step["instance"]], {name: as_value(value) for name, value in step["values"].items()})
         else:
-            called = names[step["name"]] if "name" in step else built[step.get("instance", -1)]
-            given = [built[number] for number in step.get("with", ())]
-            yield step, partial(called, *given) if given else called, args
+            own = called(step, names, built)
+            if step["operation"] == "cost":
+                own = partial(_cost, own, with_held(own, step.get("with", ()), built))
+            else:
+                own = with_held(own, step.get("with", ()), built)
+            yield step, own, args
 
 
 def _observed(function: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> list[float]:
@@ -133,6 +144,24 @@ def _observed(function: Callable[..., Any], args: list[Any], named: dict[str, An
     gradients = _attempt(lambda: _gradient_sums(function, held, named))
     flows, flow_sums = gradients if isinstance(gradients, tuple) else (gradients, [])
     return [_checksum(repr((exact, changed, wider, flows))), *sums, *flow_sums]
+
+
+def _once(function: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> list[float]:
+    """A call that may change what it is made of, and so is made once: its result, and the arguments written into."""
+    held = copied(args)
+    exact, sums = _described(function(*args, **named))
+    changed = [not is_unwritten(before, after) for before, after in zip(held, args, strict=True)]
+    return [_checksum(repr((exact, changed))), *sums]
+
+
+def _cost(own: Any, ready: Callable[..., Any], *args: Any, **named: Any) -> Cost:
+    return of_call(ready, Arguments(args, named), own, is_cell)
+
+
+def _spent(function: Callable[..., Any], args: list[Any], step: Any) -> list[float]:
+    """Which limits a call passes: how far depends on more than the mistake."""
+    passed = exceeded(function(*args, **step.get("named", {})), step["limits"])
+    return [_checksum(repr(passed)), float(len(passed))]
 
 
 def _hunted(names: dict[str, Any], given: Any, hunt: dict[str, Any]) -> list[float]:
@@ -195,7 +224,7 @@ def _widened(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _in(value: Any, dtype: torch.dtype | None) -> Any:
-    return value.to(dtype) if dtype is not None and _is_float(value) else value
+    return each(value, lambda one: one.to(dtype) if _is_float(one) else one) if dtype is not None else value
 
 
 def _is_float(value: Any) -> bool:

@@ -20,7 +20,8 @@ from ..tracing.told import told
 from ..tracing.written_reference import read_reference
 from .data_file import read_data
 from .freshness import file_of
-from .tried import is_cell, limited
+from .trial import is_cell
+from .tried import limited
 from .written_values import as_value
 
 SECONDS_TO_LOOK = 5.0

@@ -9,9 +9,11 @@ from typing import Any
 
 import torch
 
-from ..sandbox.inside.arguments import Arguments
+from ..sandbox.inside.arguments import Arguments, places_of_others, with_held
 from ..sandbox.inside.assembled import Assembled
+from ..sandbox.inside.cost import of_call
 from ..sandbox.inside.device_probe import moved, probe
+from ..sandbox.inside.nesting import each
 from ..sandbox.inside.seeding import seed_in_use
 from .written_values import as_value
 
@@ -34,10 +36,10 @@ class Call:
     args: list[Any]
     named: dict[str, Any]
     value: Any = None
-    instances: list[Any] = field(default_factory=list)
-    """Those that it is called with, before all else; not copied, for it may be there to change them."""
+    held: list[tuple[int, Any]] = field(default_factory=list)
+    """The instances among its arguments, with their places; not copied, for it may be there to change them."""
     changed: list[int] = field(default_factory=list)
-    """The arguments that it wrote into, by number."""
+    """The arguments that it wrote into, by number; instances count among them."""
     gradients: list[Any] = field(default_factory=list)
     """One for each argument, None where none arrived."""
     parameter_gradients: dict[str, Any] = field(default_factory=dict)
@@ -45,6 +47,8 @@ class Call:
     """What the same call gives where nothing is dropped by chance, if the step asks for it."""
     verdict: str = ""
     """Where the step asks whether the code follows its inputs to another device."""
+    cost: Any = None
+    """A `Cost`, where the step asks for it."""
 
 
 @dataclass
@@ -79,7 +83,7 @@ class Trial:
                 self.instances[step["instance"]].train(step["mode"])
             case "parameters":
                 return {n: p.detach() for n, p in self.instances[step["instance"]].named_parameters()}
-            case "call" | "probe":
+            case "call" | "read" | "cost" | "probe":
                 return self._call(step)
         return None
 
@@ -93,16 +97,20 @@ class Trial:
                 return self.names[step["name"]](*args, **named)
 
         instance = build()
-        if not isinstance(instance, torch.nn.Module):
+        if not step.get("plain") and not isinstance(instance, torch.nn.Module):
             raise Wrong(f"`{step['name']}` does not inherit from torch.nn.Module.")
         self.instances.append(instance)
         self.built.append(build)
 
     def _call(self, step: Step) -> Call:
-        own = self.names[step["name"]] if "name" in step else self.instances[step["instance"]]
+        own = called(step, self.names, self.instances)
         call = self.now = Call(step, own, [as_value(arg) for arg in step.get("args", ())], dict(step.get("named", {})))
-        call.instances = [self.instances[number] for number in step.get("with", ())]
+        call.held = [(place, self.instances[number]) for place, number in step.get("with", ())]
         with self._listening():
+            if step["operation"] == "cost":
+                ready = with_held(own, step.get("with", ()), self.instances)
+                call.cost = of_call(ready, Arguments(tuple(copied(call.args)), call.named), own, is_cell)
+                return call
             if step["operation"] == "probe":
                 call.verdict = self._followed(call)
                 return call
@@ -112,8 +120,9 @@ class Trial:
             for arg in given:
                 if isinstance(arg, torch.Tensor):
                     arg.requires_grad_("cotangents" in step and arg.is_floating_point())
-            call.value = own(*call.instances, *given, **call.named)
-        call.changed = [number for number, held in enumerate(before) if not is_unwritten(held, given[number])]
+            call.value = with_held(own, step.get("with", ()), self.instances)(*given, **call.named)
+        at = places_of_others(step.get("with", ()), len(given))
+        call.changed = [at[number] for number, held in enumerate(before) if not is_unwritten(held, given[number])]
         if "cotangents" in step:
             self._flow_back(call, given)
         return call
@@ -131,7 +140,8 @@ class Trial:
         if pairs and len(outputs) == len(cotangents):
             losses = [(one * by.to(one)).real.sum() for one, by in pairs]
             found = iter(torch.autograd.grad(losses, leaves, allow_unused=True))
-        call.gradients = [next(found) if isinstance(a, torch.Tensor) and a.requires_grad else None for a in given]
+        call.gradients = [next(found) if isinstance(a, torch.Tensor) and a.requires_grad else None
+                          for a in together(call, given)]  # fmt: skip
         call.parameter_gradients = {n: next(found) if p.requires_grad else None for n, p in parameters.items()}
 
     def _followed(self, call: Call) -> str:
@@ -159,10 +169,32 @@ class Trial:
             yield
 
 
+def together(call: Call, args: Sequence[Any]) -> list[Any]:
+    """All arguments of a call in their places, the instances among them."""
+    found = list(args)
+    for place, instance in call.held:
+        found.insert(place, instance)
+    return found
+
+
+def is_cell(file: str) -> bool:
+    """Whether the kernel calls a cell's code by this name."""
+    return "ipykernel_" in file or file.startswith("<ipython-input")
+
+
+def called(step: Step, names: Mapping[str, Any], instances: Sequence[Any]) -> Any:
+    """What a step calls: a function, an instance, its method, or what reads one of its attributes."""
+    own = names[step["name"]] if "name" in step else instances[step.get("instance", -1)]
+    if step["operation"] == "read":
+        return lambda: getattr(own, step["part"])
+    return getattr(own, step["part"]) if "part" in step else own
+
+
 def assembled(step: Step) -> Assembled:
     """The module that a step makes; the same each time."""
     seed_in_use(0)
-    return Assembled(step["parameters"], step.get("buffers", {}), step.get("frozen", ()), step.get("shared", {}))
+    more = step.get("buffers", {}), step.get("frozen", ()), step.get("shared", {}), step.get("computes", "")
+    return Assembled(step["parameters"], *more)
 
 
 def load(instance: Any, values: Mapping[str, torch.Tensor]) -> None:
@@ -193,11 +225,13 @@ def _whole(call: Call) -> Any:
 def copied(args: Sequence[Any]) -> list[Any]:
     """Arguments of their own for one call."""
     # To copy a tensor deeply takes ten times as long as to clone it.
-    return [arg.clone() if isinstance(arg, torch.Tensor) else copy.deepcopy(arg) for arg in args]
+    return [each(arg, lambda one: one.clone() if isinstance(one, torch.Tensor) else copy.deepcopy(one)) for arg in args]
 
 
 def is_unwritten(one: Any, other: Any) -> bool:
     """Whether nothing was written into a value."""
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(is_unwritten, one, other))
     if not isinstance(one, torch.Tensor):
         return bool(one == other)
     if one.shape != other.shape or one.dtype != other.dtype:

@@ -17,7 +17,7 @@ from .forbidden import libraries_watched
 from .hunted import COMES_FIRST
 from .judgement import is_stub, judged
 from .known import mistakes_alike
-from .trial import Call, Trial, Wrong
+from .trial import Call, Trial, Wrong, is_cell
 
 NOT_DEFINED, NOT_WRITTEN = "not defined yet", "not written yet"
 SECONDS = 8.0
@@ -175,11 +175,6 @@ def _frames(error: BaseException) -> list[tuple[str, int, str]]:
     """Those in cells, which come before anything that a library does with what it was given."""
     found = traceback.extract_tb(error.__traceback__)
     return [(one.name, one.lineno or 0, (one.line or "").strip()) for one in found if is_cell(one.filename)][-3:]
-
-
-def is_cell(file: str) -> bool:
-    """Whether the kernel calls a cell's code by this name."""
-    return "ipykernel_" in file or file.startswith("<ipython-input")
 
 
 @contextlib.contextmanager

@@ -30,6 +30,7 @@ class Worker:
         self._number = 0
         self._looked = time.monotonic()
         self._pace = Pace(parent.processes)
+        self._makes_way = False
         self._ended = False
 
     def request(
@@ -77,7 +78,9 @@ class Worker:
         """Until an answer begins to come."""
         while not select.select([self._connection], [], [], _WATCH_SECONDS)[0]:
             self._look_at_threads(at_once=True)
-            self._parent.make_way()
+            if not self._makes_way:
+                self._makes_way = True
+                self._parent.make_way()
             deadline += self._pace.look()
             if self._pace.idle > idle_seconds:
                 raise TimedOut(f"It waited {idle_seconds:g} seconds for something that did not come.")

@@ -9,10 +9,10 @@ from ..compare import describe
 from ..compare.errors_meant import meant
 from ..sandbox.inside.faults import Missing, Place, Raised, StudentFault, Unusable
 from ..sandbox.inside.observation import Observation
-from ..sandbox.inside.operations import Call, NamedParameters, Operation, WatchRun
+from ..sandbox.inside.operations import Call, MeasureCost, NamedParameters, Operation, WatchRun
 from ..sandbox.inside.packing import Opaque, ProtocolError, Tensors, Value, Whole, unpack
 from ..sandbox.limits import Limits
-from . import watched_run
+from . import counted, watched_run
 
 MAX_NAME, MAX_NAMES = 100, 20
 
@@ -66,9 +66,9 @@ def given(operation: Operation[T], answer: Answer, payload: Tensors) -> T:
             found = _observation(operation, answer.mapped(lambda value: unpack(value, payload)))
         case NamedParameters():
             found = _parameters(unpack(answer.value, payload))
-        case WatchRun():
+        case WatchRun() | MeasureCost():
             found = unpack(answer.value, payload)
-            watched_run.read(found)
+            (watched_run.read if isinstance(operation, WatchRun) else counted.read)(found)
         case _:
             found = msgspec.convert(answer.value, operation.form)
     read: T = found
@@ -76,7 +76,7 @@ def given(operation: Operation[T], answer: Answer, payload: Tensors) -> T:
 
 
 def _observation(call: Call, seen: Observation[Any]) -> Observation[Any]:
-    arity = len(call.arguments.positional)
+    arity = call.arity
     well_formed = (
         isinstance(seen.gradients, list)
         and len(seen.gradients) == (0 if call.cotangents is None else arity)

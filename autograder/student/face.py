@@ -11,13 +11,16 @@ from typing import Any
 
 import torch
 
+from ..compare.costs import Limits
 from ..sandbox.inside import operations
-from ..sandbox.inside.arguments import Arguments
+from ..sandbox.inside.arguments import Arguments, Held
 from ..sandbox.inside.assembled import Shapes
 from ..sandbox.inside.bench import Target
+from ..sandbox.inside.cost import Cost
 from ..sandbox.inside.faults import Raised, Unusable
 from ..sandbox.inside.observation import Observation
 from ..sandbox.inside.operations import Kind
+from . import counted
 from .backend import Backend
 from .recording import Event, Recording
 
@@ -30,21 +33,26 @@ _NO_NAMES: Mapping[str, str] = {}
 class Callee:
     """A function, or an instance of a class, of the student's."""
 
-    def __init__(self, backend: Backend, target: Target) -> None:
+    def __init__(self, backend: Backend, target: Target, part: str = "") -> None:
+        """part: the method's name, of an instance."""
         self._backend = backend
         self._target = target
+        self._part = part
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """What the code returns: tensors and plain values; anything else as `Opaque`."""
         return self.observe(*args, **named).value
 
     def observe(self, *args: Any, cotangent: Cotangent | None = None, **named: Any) -> Observation[Any]:
-        """Everything that the call shows; with a cotangent, the gradients too. Instances come before all else."""
-        instances = tuple(arg._number for arg in args if isinstance(arg, Instance))
-        arguments, wanted = Arguments(args[len(instances) :], named), _cotangents(cotangent)
-        if instances:
-            return self._backend.ask(operations.CallWith(self._target, arguments, wanted, instances))
-        return self._backend.ask(operations.Call(self._target, arguments, wanted))
+        """Everything that the call shows; with a cotangent, the gradients too. Instances among the arguments are no
+        copies."""
+        arguments, held = _apart(args, named)
+        return self._backend.ask(operations.Call(self._target, arguments, _cotangents(cotangent), held, self._part))
+
+    def cost(self, *args: Any, limits: Limits, **named: Any) -> Cost:
+        """What the call costs: see `sandbox.inside.cost`. limits: what it is held to, which the release says."""
+        arguments, held = _apart(args, named)
+        return counted.read(self._backend.ask(operations.MeasureCost(self._target, arguments, held, limits)))
 
     def probe_device(self, *args: Any, **named: Any) -> str:
         """Whether the code follows its inputs to another device: see `sandbox.inside.device_probe`."""
@@ -83,6 +91,14 @@ class Instance(Callee):
         """`train(False)`."""
         return self.train(False)
 
+    def method(self, name: str) -> Callee:
+        """One of the instance's methods."""
+        return Callee(self._backend, self._number, name)
+
+    def read(self, name: str) -> Any:
+        """What the instance has under this name: a tensor or a plain value."""
+        return self._backend.ask(operations.Read(self._number, Arguments(), part=name)).value
+
 
 class Student:
     """The names that a notebook defines."""
@@ -104,9 +120,11 @@ class Student:
         buffers: Shapes = _NO_SHAPES,
         frozen: tuple[str, ...] = (),
         shared: Mapping[str, str] = _NO_NAMES,
+        computes: str = "",
     ) -> Instance:
         """A module for the code to work on, of none of the student's classes: see `sandbox.inside.assembled`."""
-        return Instance(self._backend, self._backend.ask(operations.Assemble(parameters, buffers, frozen, shared)))
+        made = operations.Assemble(parameters, buffers, frozen, shared, computes)
+        return Instance(self._backend, self._backend.ask(made))
 
     @contextmanager
     def by_chance(self) -> Iterator[Callable[[Any], None]]:
@@ -137,21 +155,35 @@ class Student:
                 self._backend.events[-1] = replace(self._backend.events[-1], shown="refused")
             raise
 
+    def plain(self, name: str, *args: Any, **named: Any) -> Instance:
+        """An instance of a class that need be no module."""
+        self._kind(name)
+        return Instance(self._backend, self._backend.ask(operations.Build(name, Arguments(args, named), plain=True)))
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if name not in self._kinds:
-            kind = self._backend.ask(operations.KindOf(name))
-            if kind != self._expected.get(name, kind):
-                raise Unusable(f"`{name}` should be a {self._expected[name]}; here it is a {kind}.")
-            self._kinds[name] = kind
-        if self._kinds[name] == "function":
+        if self._kind(name) == "function":
             return Callee(self._backend, name)
 
         def build(*args: Any, **named: Any) -> Instance:
             return Instance(self._backend, self._backend.ask(operations.Build(name, Arguments(args, named))))
 
         return build
+
+    def _kind(self, name: str) -> Kind:
+        if name not in self._kinds:
+            kind = self._backend.ask(operations.KindOf(name))
+            if kind != self._expected.get(name, kind):
+                raise Unusable(f"`{name}` should be a {self._expected[name]}; here it is a {kind}.")
+            self._kinds[name] = kind
+        return self._kinds[name]
+
+
+def _apart(args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Arguments, Held]:
+    """The arguments without the instances among them, and these."""
+    held = tuple((place, arg._number) for place, arg in enumerate(args) if isinstance(arg, Instance))
+    return Arguments(tuple(arg for arg in args if not isinstance(arg, Instance)), named), held
 
 
 def _cotangents(cotangent: Cotangent | None) -> tuple[torch.Tensor, ...] | None:

@@ -3,9 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from ..compare.costs import exceeded
 from ..sandbox.inside.faults import Missing, Raised, StudentFault
 from ..sandbox.inside.observation import Observation
-from ..sandbox.inside.operations import Assemble, Build, KindOf, NamedParameters, Operation
+from ..sandbox.inside.operations import Assemble, Build, KindOf, MeasureCost, NamedParameters, Operation
+from . import counted
 from .backend import Backend
 
 T = TypeVar("T")
@@ -63,4 +65,6 @@ def _shown(operation: Operation[Any], given: Any) -> Any:
             return None  # its number depends on what was built before; that it could be built is what shows
         case NamedParameters():
             return {name: tuple(parameter.shape) for name, parameter in given.items()}
+        case MeasureCost(limits=limits):
+            return exceeded(counted.read(given), limits)  # two right answers cost not the same
     return given

@@ -10,6 +10,7 @@ from ..compare import TOLERANCE
 from ..compare.values import expecting
 from ..sandbox.inside.arguments import Arguments
 from ..sandbox.inside.bench import Bench
+from ..sandbox.inside.nesting import tensors_in
 from ..sandbox.inside.operations import Assemble, Build, Call, Operation, ToDtype
 from .backend import Backend
 from .face import Student
@@ -30,7 +31,7 @@ class Exact:
             cotangents = Arguments(operation.cotangents or ()).mapped(_double).positional or None
             asked = replace(operation, arguments=operation.arguments.mapped(_double), cotangents=cotangents)
         given: Any = self._backend.ask(asked)
-        if isinstance(operation, Build | Assemble):
+        if isinstance(operation, Assemble) or (isinstance(operation, Build) and not operation.plain):
             self._backend.ask(ToDtype(given, "float64"))
         found: T = given
         return found
@@ -56,7 +57,7 @@ class Reference(Student):
 
 
 def _dtype(args: tuple[Any, ...]) -> torch.dtype:
-    floats = (arg.dtype for arg in args if isinstance(arg, torch.Tensor) and arg.is_floating_point())
+    floats = (arg.dtype for arg in tensors_in(args) if arg.is_floating_point())
     return next(floats, torch.float32)
 
 

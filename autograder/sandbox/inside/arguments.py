@@ -1,7 +1,9 @@
 """The arguments of a call: by position, except those with a default, which graders give by name."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from .nesting import each
 
 
 class Arguments(NamedTuple):
@@ -11,12 +13,41 @@ class Arguments(NamedTuple):
     named: Mapping[str, Any] = {}
 
     def mapped(self, change: Callable[[Any], Any]) -> "Arguments":
-        """The same arguments, each of them changed."""
+        """The same arguments, each of them changed, and each in a list or a tuple."""
         return Arguments(
-            tuple(change(value) for value in self.positional),
-            {name: change(value) for name, value in self.named.items()},
+            tuple(each(value, change) for value in self.positional),
+            {name: each(value, change) for name, value in self.named.items()},
         )
 
     def apply(self, function: Callable[..., Any]) -> Any:
         """Calls the function."""
         return function(*self.positional, **self.named)
+
+
+Held = tuple[tuple[int, int], ...]
+"""The instances among the arguments of a call: for each its place, and its number."""
+
+
+def with_held(
+    function: Callable[..., Any], held: Sequence[Sequence[int]], instances: Sequence[Any]
+) -> Callable[..., Any]:
+    """The function, called with these instances among its other arguments.
+
+    They are no copies: what it does to them shows in what is asked of them next.
+    """
+    if not held:
+        return function
+
+    def called(*args: Any, **named: Any) -> Any:
+        together = list(args)
+        for place, number in held:
+            together.insert(place, instances[number])
+        return function(*together, **named)
+
+    return called
+
+
+def places_of_others(held: Sequence[Sequence[int]], number: int) -> list[int]:
+    """The places, among all arguments of a call, of those that are no instances. number: how many they are."""
+    taken = {place for place, _ in held}
+    return [place for place in range(number + len(taken)) if place not in taken]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from itertools import chain
+from typing import Any
 
 import torch
 from torch import nn
@@ -13,12 +14,24 @@ Shapes = Mapping[str, tuple[int, ...]]
 class Assembled(nn.Module):
     """Has parameters and buffers of these names and shapes; what holds a matrix as its `weight` is an nn.Linear.
 
-    Called, it gives what each of its own matrices, and then each of its own layers, makes of the input.
+    Called, it gives what each of its own matrices, and then each of its own layers, makes of the input; or what the
+    course says that it `computes`.
     """
 
-    def __init__(self, parameters: Shapes, buffers: Shapes, frozen: Iterable[str], shared: Mapping[str, str]) -> None:
-        """frozen: the parameters that do not learn. shared: by further names, the parameters that they are."""
+    def __init__(
+        self,
+        parameters: Shapes,
+        buffers: Shapes,
+        frozen: Iterable[str],
+        shared: Mapping[str, str],
+        computes: str = "",
+    ) -> None:
+        """frozen: the parameters that do not learn. shared: by further names, the parameters that they are.
+
+        computes: an expression in `x`, `torch` and what belongs to the module itself, by name.
+        """
         super().__init__()
+        self._computes = compile(computes, "<assembled>", "eval") if computes else None
         shapes = {name: tuple(shape) for name, shape in parameters.items()}  # which may come as lists, from JSON
         for name, shape in shapes.items():
             owner, last = self._owner(name, shapes)
@@ -45,8 +58,11 @@ class Assembled(nn.Module):
             owner = owner.get_submodule(step)
         return owner, last
 
-    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def forward(self, x: torch.Tensor) -> Any:
         """x: (..., d_in); a matrix is (d_in, d_out), the weight of a layer (d_out, d_in)."""
+        if self._computes:
+            own = {**self._parameters, **self._buffers, **self._modules}
+            return eval(self._computes, {"torch": torch, "x": x, **own})
         by_matrices = (x @ getattr(self, name) for name in self._matrices)
         by_layers = (getattr(self, name)(x) for name in self._layers)
         return tuple(chain(by_matrices, by_layers))

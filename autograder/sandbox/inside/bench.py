@@ -25,7 +25,7 @@ class Bench:
     def __init__(self, names: Mapping[str, Any], device: str = "cpu") -> None:
         self._names = names
         self.device = torch.device(device)
-        self.instances: list[torch.nn.Module] = []
+        self.instances: list[Any] = []
         self.built: list[Build | Assemble] = []
         """What each instance was built by."""
         self.next_seed = 0
@@ -35,7 +35,7 @@ class Bench:
         """Carries an operation out."""
         return operation.on(self)
 
-    def add(self, instance: torch.nn.Module, built: "Build | Assemble") -> int:
+    def add(self, instance: Any, built: "Build | Assemble") -> int:
         """Keeps an instance; its number."""
         self.instances.append(instance)
         self.built.append(built)

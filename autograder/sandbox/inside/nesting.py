@@ -1,6 +1,6 @@
-"""Tensors inside nested values that a student's code returned, which may be nested without end."""
+"""Tensors inside nested values. Those that a student's code returned may be nested without end."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -17,3 +17,10 @@ def tensors_in(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
     elif depth < MAX_DEPTH and isinstance(value, list | tuple | dict):
         for item in value.values() if isinstance(value, dict) else value:
             yield from tensors_in(item, depth + 1)
+
+
+def each(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The value with whatever is in its lists and tuples changed; for values of ours, which have an end."""
+    if isinstance(value, list | tuple):
+        return type(value)(each(item, change) for item in value)
+    return change(value)

@@ -7,15 +7,14 @@ anywhere else, but for the method that graders call it by (`student.face`).
 import copy
 import inspect
 from collections.abc import Callable, Mapping
-from functools import partial
 from itertools import islice
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import msgspec
 import torch
 
-from . import device_probe, packed_run, tracing
-from .arguments import Arguments
+from . import cost, device_probe, packed_run, tracing
+from .arguments import Arguments, Held, places_of_others, with_held
 from .assembled import Assembled
 from .bench import Bench, Target
 from .faults import Unusable
@@ -79,12 +78,16 @@ class Build(Operation[int], tag="build", frozen=True):
     form = Whole
     name: str
     arguments: Arguments
+    plain: bool = False
+    """It need be no module, and is not moved."""
 
     def on(self, bench: Bench) -> int:
         bench.seed(bench.next_seed)
         bench.next_seed = 0
         with student_code():
             instance = self.made(bench)
+        if self.plain:
+            return bench.add(instance, self)
         if not isinstance(instance, torch.nn.Module):
             raise Unusable(f"`{self.name}` does not inherit from torch.nn.Module.")
         with student_code():
@@ -104,6 +107,7 @@ class Assemble(Operation[int], tag="assemble", frozen=True):
     buffers: Mapping[str, tuple[int, ...]] = {}
     frozen: tuple[str, ...] = ()
     shared: Mapping[str, str] = {}
+    computes: str = ""
 
     def on(self, bench: Bench) -> int:
         bench.seed(0)
@@ -111,54 +115,76 @@ class Assemble(Operation[int], tag="assemble", frozen=True):
 
     def made(self, bench: Bench) -> Assembled:
         """See there."""
-        return Assembled(self.parameters, self.buffers, self.frozen, self.shared)
+        return Assembled(self.parameters, self.buffers, self.frozen, self.shared, self.computes)
 
 
 class Call(Operation[Observation[Any]], tag="call", frozen=True):
-    """Calls a function or an instance's forward on fresh copies of the arguments.
+    """Calls a function, an instance's forward or a method of one on fresh copies of the arguments.
 
     With cotangents (the gradient of some loss with respect to each output), gradients flow back to
-    every float argument and every parameter.
+    every float argument and every parameter. Where arguments are told by their places, instances count among them.
     """
 
     target: Target
     arguments: Arguments
     cotangents: tuple[torch.Tensor, ...] | None = None
+    held: Held = ()
+    part: str = ""
+    """The method's name."""
+
+    @property
+    def arity(self) -> int:
+        """How many arguments there are, of which an observation tells by their places."""
+        return len(self.arguments.positional) + len(self.held)
 
     def on(self, bench: Bench) -> Observation[Any]:
         function = bench.target(self.target)
         arguments = self.arguments.mapped(lambda arg: self._placed(arg, bench.device))
         inputs = arguments.positional
-        before = [arg.detach().clone() if isinstance(arg, torch.Tensor) else None for arg in inputs]
+        before = [[tensor.detach().clone() for tensor in tensors_in(arg)] for arg in inputs]
         with student_code():
             value = arguments.apply(self._called(function, bench))
-        changed = [i for i, held in enumerate(before) if held is not None and not _same(held, inputs[i])]
+        at = places_of_others(self.held, len(inputs))
+        changed = [at[i] for i, held in enumerate(before) if not all(map(_same, held, tensors_in(inputs[i])))]
         devices = sorted({leaf.device.type for leaf in islice(tensors_in(value), MAX_TENSORS)})
         if self.cotangents is None:
             return Observation(value, changed, devices, [], {})
-        parameters = dict(function.named_parameters()) if isinstance(self.target, int) else {}
-        return Observation(value, changed, devices, *gradients(value, self.cotangents, inputs, parameters))
+        parameters = dict(function.named_parameters()) if isinstance(function, torch.nn.Module) else {}
+        found, of_parameters = gradients(value, self.cotangents, inputs, parameters)
+        by_place = dict(zip(at, found, strict=True))
+        return Observation(value, changed, devices, [by_place.get(place) for place in range(self.arity)], of_parameters)
 
-    def _called(self, function: Callable[..., Any], bench: Bench) -> Callable[..., Any]:
-        return function
+    def _called(self, function: Any, bench: Bench) -> Callable[..., Any]:
+        return with_held(getattr(function, self.part) if self.part else function, self.held, bench.instances)
 
     def _placed(self, arg: Any, device: torch.device) -> Any:
-        if not isinstance(arg, torch.Tensor):
-            return copy.deepcopy(arg)
-        placed = arg.detach().to(device, copy=True)
-        return placed.requires_grad_() if self.cotangents is not None and placed.is_floating_point() else placed
+        placed = _placed(arg, device)
+        wanted = self.cotangents is not None and isinstance(placed, torch.Tensor) and placed.is_floating_point()
+        return placed.requires_grad_() if wanted else placed
 
 
-class CallWith(Call, tag="call_with", frozen=True):
-    """Calls a function with instances, which are no copies: what it does to them shows in what is asked of them next.
+class Read(Call, tag="read", frozen=True):
+    """Reads an attribute of an instance."""
 
-    They come before the other arguments.
-    """
+    def _called(self, function: Any, bench: Bench) -> Callable[..., Any]:
+        return lambda: getattr(function, self.part)
 
-    instances: tuple[int, ...] = ()
 
-    def _called(self, function: Callable[..., Any], bench: Bench) -> Callable[..., Any]:
-        return partial(function, *(bench.instances[number] for number in self.instances))
+class MeasureCost(Operation[cost.Packed], tag="cost", frozen=True):
+    """What a call costs: see `cost`. limits: what the grader holds it to, by the names in `compare.costs`."""
+
+    target: Target
+    arguments: Arguments
+    held: Held = ()
+    limits: Mapping[str, int] = {}
+
+    def on(self, bench: Bench) -> cost.Packed:
+        function = bench.target(self.target)
+        arguments = self.arguments.mapped(lambda arg: _placed(arg, bench.device))
+        with student_code():
+            called = with_held(function, self.held, bench.instances)
+            own = cost.of_call(called, arguments, function, lambda file: file.startswith(CELL_PREFIX))
+        return own.packed()
 
 
 class NamedParameters(Operation[dict[str, torch.Tensor]], tag="named_parameters", frozen=True):
@@ -268,6 +294,10 @@ class WatchRun(Operation[packed_run.Packed], tag="watch_run", frozen=True):
         return packed_run.packed(run)
 
 
+def _placed(arg: Any, device: torch.device) -> Any:
+    return arg.detach().to(device, copy=True) if isinstance(arg, torch.Tensor) else copy.deepcopy(arg)
+
+
 def _rebuilt(bench: Bench, number: int) -> Any:
     """An instance built as the one of this number was, and in its mode; each time with the same numbers."""
     built = bench.built[number]
@@ -277,7 +307,7 @@ def _rebuilt(bench: Bench, number: int) -> Any:
     return instance
 
 
-_KINDS: tuple[type[Operation[Any]], ...] = (*Operation.__subclasses__(), CallWith)
+_KINDS: tuple[type[Operation[Any]], ...] = (*Operation.__subclasses__(), Read)
 OPERATIONS = {kind.__struct_config__.tag: kind for kind in _KINDS}
 """All of them, by the names that they have in a header."""
 

@@ -1,0 +1,48 @@
+"""What a call may cost, and what is said where it costs more: in marking and in the check that students get."""
+
+from collections.abc import Callable, Mapping
+
+from ..sandbox.inside.cost import Cost, Most
+
+Limits = Mapping[str, int]
+"""The most of each: `largest` and `alive` in numbers, `rows`, `operations`. What is not named is not limited."""
+At = Callable[[Most], str]
+"""Where something was, in words: ` in line 5`, or nothing where that is not known."""
+
+
+def exceeded(cost: Cost, limits: Limits) -> list[str]:
+    """The limits that a call has passed, by name."""
+    spent = {
+        "largest": cost.largest.count,
+        "alive": cost.alive.count,
+        "rows": cost.rows.count,
+        "operations": cost.operations,
+    }
+    return [name for name, most in limits.items() if spent[name] > most]
+
+
+def complaint(cost: Cost, limits: Limits, at: At) -> str:
+    """What is said of the first limit that a call has passed; nothing where it has passed none."""
+    for name in exceeded(cost, limits):
+        most = limits[name]
+        match name:
+            case "largest":
+                found = cost.largest
+                return f"There is a tensor of shape {found.of}{at(found)}: {_numbers(found, most)}"
+            case "alive":
+                return f"The tensors that are held at once{at(cost.alive)} have {_numbers(cost.alive, most)}"
+            case "rows":
+                found = cost.rows
+                return f"`{found.of}` is multiplied with {found.count:,} rows{at(found)}; {most:,} are needed."
+        return f"It takes {cost.operations:,} operations; {most:,} are enough."
+    return ""
+
+
+def uncounted(cost: Cost) -> str:
+    """What is said where not all could be counted, and so nothing is decided."""
+    named = ", ".join(f"`{name}`" for name in cost.uncounted)
+    return f"This could not be counted, because the code uses {named}: so it costs no points, and earns none."
+
+
+def _numbers(found: Most, most: int) -> str:
+    return f"{found.count:,} numbers; {most:,} are enough."
