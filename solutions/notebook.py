@@ -1,6 +1,7 @@
 """What the notebooks have imported and defined where an answer is written; known answers may use it too."""
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -8,4 +9,4 @@ from torch import nn
 
 from .six_words import SIX_WORDS as X
 
-__all__ = ["F", "X", "math", "nn", "torch"]
+__all__ = ["Callable", "F", "X", "math", "nn", "torch"]

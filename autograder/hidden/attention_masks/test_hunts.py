@@ -1,0 +1,17 @@
+"""The hidden graders of the unit's hunts."""
+
+from autograder.graders import contracts
+from autograder.graders.hunts import Hunt, hunt
+
+
+@contracts.exercise("hunt_rotary_embedding", forbids=())
+class TestHuntRotaryEmbedding(contracts.Graders):
+    test_they_differ = hunt(
+        "On your input the wrong `rotary_embedding` gives something else than the right one.",
+        Hunt(
+            "rotary_embedding",
+            ("x: T hd", "positions: T int64"),
+            hides=("hd=2", "x all 0", "positions all 0"),
+            mistake="halves_rotated",
+        ),
+    )
