@@ -1,0 +1,1 @@
+"""Unit 7: the hidden graders of attention in less memory."""

@@ -1,0 +1,287 @@
+"""The hidden graders of the unit's functions."""
+
+import torch
+
+from autograder.compare import assert_close, golden
+from autograder.graders import contracts
+from autograder.graders.statements import assert_right_where_large
+
+NOTHING = -torch.inf
+FORBIDS = ("library attention", "library softmax")
+
+
+def cut(row, *lengths):
+    """A row of scores in blocks of these lengths."""
+    return list(row.split(list(lengths)))
+
+
+@contracts.exercise("online_softmax", forbids=FORBIDS)
+class TestOnlineSoftmax(contracts.Graders):
+    def draw(self, rng, *sizes, scale=2.0):
+        return (rng.randn(*(sizes or (3, 4)), scale=scale),)
+
+    @contracts.points(2, public=True)
+    def test_two_blocks(self, student):
+        """The blocks [1, 2] and [3] have the maximum 3 and the sum 1.5032."""
+        found = student.online_softmax([torch.tensor([1.0, 2.0]), torch.tensor([3.0])])
+        assert_close(found, (golden(3.0), golden(1.5032)))
+
+    test_equal_blocks = contracts.agree(
+        "It gives the maximum of all scores, and the sum of exp(score - maximum) over all of them.",
+        [(4, 3), (1, 5), (5, 1), (1, 1), (2, 7)],
+        weight=2,
+    )
+
+    @contracts.points(2)
+    def test_blocks_of_different_lengths(self, student, reference, rng):
+        """Blocks may have different lengths."""
+        for lengths in ((2, 5, 1), (1, 1, 6), (8,), (4, 3, 1)):
+            blocks = cut(rng.randn(8, scale=2.0), *lengths)
+            self.assert_right(student.online_softmax(blocks), reference.online_softmax(blocks))
+
+    @contracts.points(2)
+    def test_maximum_anywhere(self, student, reference, rng):
+        """It does not matter whether the largest score comes in the first block, in the last, or in between."""
+        row = rng.randn(9)
+        for place in (0, 4, 8):
+            blocks = cut(row + 4.0 * (torch.arange(9) == place), 3, 3, 3)
+            self.assert_right(student.online_softmax(blocks), reference.online_softmax(blocks))
+
+    @contracts.points(2)
+    def test_hidden_blocks(self, student, reference, rng):
+        """A block of -inf alone changes nothing, wherever it comes; -inf within a block adds 0."""
+        hidden = torch.full((3,), NOTHING)
+        one, other = rng.randn(3), rng.randn(2).index_fill(0, torch.tensor([1]), NOTHING)
+        for blocks in ([hidden, one, other], [one, hidden, other], [other, one, hidden], [hidden, hidden, one]):
+            self.assert_right(student.online_softmax(blocks), reference.online_softmax(blocks))
+
+    @contracts.points(1, public=True)
+    def test_all_hidden(self, student):
+        """Where all scores are -inf, the maximum is -inf and the sum 0."""
+        for blocks in (torch.full((2, 3), NOTHING), torch.full((1, 1), NOTHING)):
+            assert_close(student.online_softmax(blocks), (golden(NOTHING), golden(0.0)))
+
+    @contracts.points(1)
+    def test_large_scores(self, student, reference, rng):
+        """Scores in the thousands, and far below zero, overflow nothing."""
+        for shift in (5e3, -5e3, 0.0):
+            blocks = rng.randn(4, 3, scale=2e3) + shift
+            self.assert_right(student.online_softmax(blocks), reference.online_softmax(blocks), tolerance=1e-3)
+
+    test_one_pass = contracts.costs_no_more(
+        "It looks at one block at a time: no tensor on the way has more numbers than a block.", of=(6, 5), largest=5
+    )
+    test_float64_stays_exact = contracts.float64("The result for float64 scores is as exact as float64 is.")
+    test_inputs_are_unchanged = contracts.unchanged("The blocks are left as they were.")
+    test_follows_device = contracts.device("Maximum and sum are on the scores' device.")
+    test_dtype_is_kept = contracts.dtype("Maximum and sum have the dtype of the scores.")
+
+
+def state(rng, *shape, hidden=()):
+    """The state of drawn scores and values; some queries see nothing."""
+    *leading, T, _ = shape
+    maximum, total, output = rng.randn(*leading, T, 1, scale=2.0), rng.rand(*leading, T, 1) * 3, rng.randn(*shape)
+    for query in hidden:
+        maximum[..., query, :], total[..., query, :], output[..., query, :] = NOTHING, 0.0, 0.0
+    return maximum, total, output
+
+
+@contracts.exercise("merge_states", forbids=FORBIDS)
+class TestMergeStates(contracts.Graders):
+    def draw(self, rng, *sizes, hidden=((), ())):
+        shape = sizes or (2, 4, 3)
+        return tuple(state(rng, *shape, hidden=queries) for queries in hidden)
+
+    @contracts.points(2, public=True)
+    def test_one_query(self, student):
+        """The states (1, 1, [2, 4]) and (3, 2, [1, 0]) make (3, 2.1353, [1.2707, 0.5413])."""
+        a = torch.tensor([[1.0]]), torch.tensor([[1.0]]), torch.tensor([[2.0, 4.0]])
+        b = torch.tensor([[3.0]]), torch.tensor([[2.0]]), torch.tensor([[1.0, 0.0]])
+        assert_close(student.merge_states(a, b), (golden([[3.0]]), golden([[2.1353]]), golden([[1.2707, 0.5413]])))
+
+    test_other_states = contracts.agree(
+        "Totals and outputs are brought to the larger maximum and added, for each query by itself.",
+        [(4, 3), (1, 5), (5, 1), (3, 3)],
+        weight=3,
+    )
+    test_any_leading_dimensions = contracts.agree(
+        "Each sequence and head has states of its own.", [(2, 4, 3), (2, 3, 4, 2), (1, 2, 1, 1)], weight=2, public=True
+    )
+
+    test_hidden_on_one_side = contracts.agree(
+        "A query that saw nothing on one side keeps what it has of the other.",
+        [(4, 3), (2, 4, 3)],
+        hidden=((0, 2), (3,)),
+    )
+
+    @contracts.points(2)
+    def test_hidden_on_both_sides(self, student, reference, rng):
+        """A query that saw nothing on either side has the state (-inf, 0, 0), without NaN."""
+        for hidden in (((0, 2), (0,)), ((1, 3), (1, 3)), (range(4), range(4))):
+            self.assert_agree(student, reference, *self.draw(rng, 4, 3, hidden=hidden))
+
+    @contracts.points(1)
+    def test_far_apart(self, student, reference, rng):
+        """Maxima in the thousands, and far apart, overflow nothing."""
+        (m, total, output), b = self.draw(rng, 4, 3)
+        for shift in (4e3, -4e3):
+            self.assert_agree(student, reference, (m + shift, total, output), b, tolerance=1e-3)
+
+    @contracts.points(1)
+    def test_float64_stays_exact(self, student, reference, rng):
+        """States in float64 stay as exact as float64 is."""
+        a, b = self.draw(rng.of(torch.float64), 4, 3)
+        self.assert_agree(student, reference, a, b)
+
+
+@contracts.exercise("tiled_attention", forbids=FORBIDS)
+class TestTiledAttention(contracts.Graders):
+    def draw(self, rng, *sizes, block_size=2, causal=False, scale=1.0, hv=0):
+        *leading, T, hd = sizes or (2, 5, 6)
+        queries, keys = (rng.randn(*leading, T, hd, scale=scale) for _ in range(2))
+        values = rng.randn(*leading, T, hv or hd)
+        return (queries, keys, values, block_size, *([True] if causal else []))
+
+    test_two_blocks = contracts.agree(
+        "Four tokens in blocks of two give the usual attention.", [(4, 5)], weight=1, public=True
+    )
+    test_any_number_of_tokens = contracts.agree(
+        "The last block may be shorter than the others, and a block longer than the text.",
+        [(7, 5), (5, 5), (2, 5), (1, 5), (11, 5)],
+        block_size=3,
+        weight=3,
+    )
+    test_any_leading_dimensions = contracts.agree(
+        "Sequences and heads are worked on side by side.",
+        [(2, 5, 6), (2, 3, 5, 2), (3, 1, 4, 15)],
+        weight=1,
+        public=True,
+    )
+    test_causal = contracts.agree(
+        "With causal=True each token sees the keys up to itself, and no others.",
+        [(4, 5), (7, 6), (2, 2, 5, 15), (1, 5)],
+        causal=True,
+        weight=3,
+    )
+
+    @contracts.points(1)
+    def test_any_block_size(self, student, reference, rng):
+        """Blocks of one token do as well, and so does one block that holds all."""
+        for block_size in (1, 6, 50):
+            self.assert_agree(student, reference, *self.draw(rng, 6, 5, block_size=block_size))
+            self.assert_agree(student, reference, *self.draw(rng, 6, 5, block_size=block_size, causal=True))
+
+    test_width_of_values = contracts.agree(
+        "The values may be wider, or narrower, than the keys.", [(5, 5), (2, 4, 6)], hv=7, weight=1
+    )
+
+    @contracts.points(2)
+    def test_maximum_in_a_later_block(self, student, reference, rng):
+        """Where later blocks have larger scores, and where they have smaller ones, the result is the same sum."""
+        for turned in (False, True):
+            queries, keys, values, _ = self.draw(rng, 8, 5)
+            keys = keys.abs() * torch.arange(1.0, 9.0).unsqueeze(-1)
+            args = queries.abs(), keys.flip(-2) if turned else keys, values, 2
+            self.assert_agree(student, reference, *args)
+
+    @contracts.points(1)
+    def test_large_scores(self, student, reference, rng):
+        """Scores in the thousands give no NaN, causal or not."""
+        queries, keys, values, block_size = self.draw(rng, 6, 5, scale=60.0)
+        for more in ((), (True,)):
+            args = queries, keys, values, block_size, *more
+            assert_right_where_large(student, student.tiled_attention, reference.tiled_attention, *args)
+
+    test_gradients = contracts.gradients("Gradients flow back to queries, keys and values.")
+    test_gradients_where_causal = contracts.gradients(
+        "They do so where the future is hidden.", of=(5, 6), causal=True, weight=0.5
+    )
+    test_float64_stays_exact = contracts.float64("The result for float64 inputs is as exact as float64 is.", of=(5, 64))
+
+    test_no_matrix_of_scores = contracts.costs_no_more(
+        "No tensor on the way has more numbers than T times the block size or the width, and all that is held at one "
+        "moment is less than a matrix of scores.",
+        of=(96, 5),
+        drawn={"block_size": 6},
+        weight=4,
+        largest=96 * 6,
+        alive=96 * 96 - 1,
+    )
+    test_nor_for_several_heads = contracts.costs_no_more(
+        "The same holds for several sequences and heads.",
+        of=(2, 2, 96, 5),
+        drawn={"block_size": 6},
+        weight=1,
+        largest=2 * 2 * 96 * 6,
+    )
+    test_hidden_blocks_are_skipped = contracts.costs_no_more(
+        "With causal=True the blocks that are hidden whole are not computed, which saves nearly half of the "
+        "operations, and no mask of all tokens is made.",
+        of=(96, 16),
+        drawn={"block_size": 16, "causal": True},
+        weight=2,
+        largest=96 * 16,
+        operations=540_000,
+    )
+    test_inputs_are_unchanged = contracts.unchanged("Queries, keys and values are left as they were.")
+    test_follows_device = contracts.device("The result, and all on the way to it, are made on the inputs' device.")
+    test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")
+
+
+@contracts.exercise("linear_attention", forbids=FORBIDS)
+class TestLinearAttention(contracts.Graders):
+    def draw(self, rng, *sizes, causal=False, scale=1.0):
+        *leading, T, hd, hv = sizes or (2, 5, 3, 4)
+        queries, keys = (rng.randn(*leading, T, hd, scale=scale) for _ in range(2))
+        return (queries, keys, rng.randn(*leading, T, hv), *([True] if causal else []))
+
+    @contracts.points(2, public=True)
+    def test_two_tokens(self, student):
+        """Two tokens of width 1, with keys 0 and 1 and values 3 and 9: each query gives weights 1/3 and 2/3."""
+        queries, keys = torch.tensor([[0.5], [-1.0]]), torch.tensor([[0.0], [1.0]])
+        values = torch.tensor([[3.0], [9.0]])
+        assert_close(student.linear_attention(queries, keys, values), golden([[7.0], [7.0]]))
+
+    test_other_shapes = contracts.agree(
+        "The weights are f(q) f(k), divided by their sum over the keys, for any shapes.",
+        [(6, 3, 4), (1, 3, 2), (5, 1, 3), (4, 4, 4), (9, 5, 1)],
+        weight=3,
+    )
+    test_any_leading_dimensions = contracts.agree(
+        "Sequences and heads are worked on side by side.",
+        [(2, 5, 3, 4), (2, 3, 4, 2, 5), (3, 1, 4, 3, 3)],
+        weight=1,
+        public=True,
+    )
+    test_causal = contracts.agree(
+        "With causal=True each token sums up to itself, and sees nothing of the future.",
+        [(6, 3, 4), (1, 2, 3), (2, 5, 3, 4), (2, 2, 4, 3, 3)],
+        causal=True,
+        weight=3,
+    )
+
+    @contracts.points(1)
+    def test_negative_numbers(self, student, reference, rng):
+        """Below zero f is small and positive, and a row of weights still sums to 1."""
+        queries, keys, values = self.draw(rng, 5, 3, 4)
+        for causal in (False, True):
+            self.assert_agree(student, reference, queries - 2.0, keys - 2.0, values, causal)
+
+    test_gradients = contracts.gradients("Gradients flow back to queries, keys and values.")
+    test_gradients_where_causal = contracts.gradients(
+        "They do so where the future is hidden.", of=(5, 3, 4), causal=True, weight=0.5
+    )
+    test_float64_stays_exact = contracts.float64("The result for float64 inputs is as exact as float64 is.")
+    test_no_matrix_of_weights = contracts.costs_no_more(
+        "No T x T tensor is made: f(K) and V are multiplied first.", of=(96, 3, 5), weight=2, largest=96 * 96 // 2
+    )
+    test_no_matrix_where_causal = contracts.costs_no_more(
+        "The causal form makes none either: it carries a state from token to token.",
+        of=(96, 3, 5),
+        drawn={"causal": True},
+        weight=2,
+        largest=96 * 96 // 2,
+    )
+    test_inputs_are_unchanged = contracts.unchanged("Queries, keys and values are left as they were.")
+    test_follows_device = contracts.device("The result is computed on the inputs' device.")
+    test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")

@@ -1,0 +1,18 @@
+"""The hidden graders of the unit's hunts."""
+
+from autograder.graders import contracts
+from autograder.graders.hunts import Hunt, hunt
+
+
+@contracts.exercise("hunt_tiled_attention", forbids=())
+class TestHuntTiledAttention(contracts.Graders):
+    test_they_differ = hunt(
+        "On your input the wrong `tiled_attention` gives something else than the right one.",
+        Hunt(
+            "tiled_attention",
+            ("queries: T hd", "keys: T hd", "values: T hd"),
+            also=(2,),
+            hides=("T=1", "T=2", "queries alike", "keys alike along T", "values alike along T"),
+            mistake="old_blocks_not_rescaled",
+        ),
+    )

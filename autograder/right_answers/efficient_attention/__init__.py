@@ -1,0 +1,1 @@
+"""Unit 7: right answers to attention in less memory, as different students write them."""
