@@ -25,7 +25,7 @@ from .memory import roles
 UNIT, MISTAKE = "dot_product_attention", "score_divided_by_the_root"
 _LOOK_SECONDS = 0.01
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
-NAMES = {"coordinator": "the command", "grader": "marking process", "warm parent": "warm parent", "worker": "workers"}
+NAMES = {"coordinator": "the command", "marker": "marking process", "warm parent": "warm parent", "worker": "workers"}
 
 
 def one_run(notebook: Path) -> dict[str, float]:

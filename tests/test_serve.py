@@ -3,9 +3,11 @@
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 import threading
@@ -14,28 +16,38 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from html import escape
 from pathlib import Path
+from urllib.parse import quote
 
+import jsonschema
 import pytest
 from nbgrader.api import Gradebook
 from nbgrader.utils import notebook_hash
 
 from autograder import catalogue
 from autograder.classroom.one_run import AlreadyLocked, one_run
+from autograder.cli import mark as cli_mark
+from autograder.cli import serve as cli_serve
+from autograder.client import serving_socket
+from autograder.client.served import served as served_by
 from autograder.course import settings
 from autograder.course.cells import filled_in
+from autograder.exports.json_line import json_line
 from autograder.feedback import page_filters
 from autograder.gradebook.attempts import Attempt
-from autograder.serving import unit_served
+from autograder.serving import exchange, http_requests, shown, unit_served
+from autograder.serving.arrivals import Arrivals
 from autograder.serving.desks import Done
 from autograder.serving.exchange import Exchange
-from autograder.serving.rules import HOUR, Rules, Terms
-from autograder.serving.unit_served import SHOWN, KitChanged, UnitServed
+from autograder.serving.rules import HOUR, Rules, Served, Terms
+from autograder.serving.shown import SHOWN
+from autograder.serving.unit_served import KitChanged, UnitServed
 from autograder.serving.watching import Watching
 from tests import REPOSITORY
 
 from . import forked_command, sampling
+from .interrupting import in_a_fork, places, times_in
 from .recorded_class import UNIT, RecordedClass, everything, hand_in
-from .test_interruption import in_a_fork, places, times_in
+from .requests_served import Requests
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning"),
@@ -110,6 +122,8 @@ class Serving:
         self._recorded = recorded
         self._todo = []
         self.marked, self.told, self.remarks = [], [], []
+        self.arrivals = Arrivals(root / "submitted", lambda: None)
+        self.arrivals.put_back([UNIT])
         asked = settings.load()
         self._formatter = page_filters.formatter(asked)
         self._exchange = Exchange(root, SHOWN, self.remarks.append)
@@ -125,9 +139,11 @@ class Serving:
         """Until there is nothing more to do now; in how many seconds there will be."""
         self._everything = self._everything or everything
         while True:
+            self.arrivals.place()
             self._exchange.collect([UNIT], lambda unit, student: self._unit.is_busy(student))
             again = self._unit.step(look=True, everything=self._everything)
             self._everything = False
+            self.arrivals.tell(self._unit.became)
             if not self._todo and again < 1:
                 time.sleep(again)
                 continue
@@ -141,14 +157,19 @@ class Serving:
         return self
 
     def __exit__(self, *error):
+        self.arrivals.close()
         self._unit.close()
         self._formatter.close()
 
 
-def serve(root, recorded, rules=NONE):
-    """Serves until all is marked; who was."""
+def serve(root, recorded, rules=NONE, *, request=None):
+    """Serves until all is marked; who was. request: is sent meanwhile, see `requests.Requests`."""
     with Serving(root, recorded, rules) as serving:
-        serving.work_off()
+        if request is None:
+            serving.work_off()
+        else:
+            with Requests(root, serving, recorded.marker) as requests:
+                requests.during(request)
         return serving.marked
 
 
@@ -183,32 +204,76 @@ def test_the_gradebook_is_as_grade_writes_it(course, tmp_path, recorded):
     assert {name: its for name, its in ours[1].items() if not name.startswith(SHOWN)} == theirs[1]
 
 
-def test_killed_before_each_file_and_each_commit_and_started_again(tmp_path, recorded):
-    """Nothing is lost, and nothing marked twice; `pytest --every` tries each moment."""
+def test_killed_before_each_file_and_each_commit_and_started_again(tmp_path, recorded, monkeypatch):
+    """Nothing is lost, what was answered neither, and nothing marked twice; `pytest --every` tries each moment."""
     begun = new_course(tmp_path / "begun")
     submit(begun, "ada", wrong(), FIRST)
+    hand_in(begun, "cy", wrong(), FIRST)
     serve(begun, recorded)
     submit(begun, "ada", notebook(why_softmax="Again."), SECOND, "y")
     submit(begun, "bo", wrong(), FIRST)
+    monkeypatch.setattr(unit_served, "_OPEN_SECONDS", float("inf"))  # how often it commits is no matter of time then
+    monkeypatch.setattr(http_requests, "_now", lambda: datetime(2026, 1, 3, 3, 4, 5, tzinfo=UTC))
+    answered = tmp_path / "answered"
+
+    def request(requests):
+        """Whoever had no answer hands in again."""
+        if not answered.exists():
+            status, _ = requests.hand_in("cy", notebook(why_softmax="By a request."), "?wait=0")
+            answered.write_text(str(status))
+
+    serve_request = partial(serve, recorded=recorded, request=request)
     expected, root = tmp_path / "expected", tmp_path / "course"
     for folder in (expected, root):
         shutil.copytree(begun, folder)
-    serve(expected, recorded)
+    serve_request(expected)
+    answered.unlink()
     wanted = everything(expected), attempts(expected)
     assert released(expected, "ada", "y")
-    each, of_a_kind = times_in(partial(serve, root, recorded))
-    times, unfinished = each if sampling.every else of_a_kind, 0
+    each, of_a_kind = times_in(partial(serve_request, root))
+    answered.unlink()
+    times, unfinished, told = each if sampling.every else of_a_kind, 0, 0
     for moment in times:
         shutil.rmtree(root)
         shutil.copytree(begun, root)
-        ended, _ = in_a_fork(partial(places, partial(serve, root, recorded), moment))
-        assert ended == -signal.SIGKILL
+        ended, _ = in_a_fork(partial(places, partial(serve_request, root), moment))
+        assert ended == -signal.SIGKILL, f"at {moment} of {times}"
         unfinished += (everything(root), attempts(root)) != wanted
         counted = [who for who, *_ in attempts(root)]
-        again = serve(root, recorded)
+        told += answered.exists()
+        again = serve_request(root)
+        assert answered.read_text() == "202"
         assert (everything(root), attempts(root)) == wanted, f"at {moment} of {times}"
-        assert sorted(counted + again) == ["ada", "ada", "bo"], f"at {moment} of {times}"
+        assert sorted(counted + again) == ["ada", "ada", "bo", "cy", "cy"], f"at {moment} of {times}"
+        answered.unlink()
     assert unfinished > len(times) / 2
+    assert 0 < told < len(times)
+
+
+def test_what_a_full_disk_kept_away_is_collected_and_released_once_there_is_room(course, recorded, monkeypatch):
+    monkeypatch.setattr(exchange, "_FAILED_SECONDS", 0.01)
+    monkeypatch.setattr(shown, "_AGAIN_SECONDS", 0.0)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    hand_in(course, "bo", notebook())
+    serve(course, recorded)
+    submit(course, "ada", notebook(), FIRST)
+    feedback = course / "exchange" / "attention" / "feedback"
+    with Serving(course, recorded) as serving:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, before[1]))
+        try:
+            assert serving._exchange.collect([UNIT], lambda unit, student: False) < 1
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert "File too large" in serving.remarks[-1]
+        assert not list((course / "submitted" / "ada").rglob("*.ipynb"))
+        shutil.rmtree(feedback, ignore_errors=True)
+        feedback.write_text("A file where a folder should be.")
+        time.sleep(0.02)
+        serving.work_off()
+        assert serving.marked == ["ada"]
+        feedback.unlink()
+        serving.work_off(everything=True)
+        assert released(course, "ada")
 
 
 def test_a_folder_that_is_not_finished_waits(course, recorded):
@@ -268,17 +333,54 @@ def test_marking_the_same_file_again_and_a_damaged_file_are_no_attempts(course, 
     assert [who for who, *_ in attempts(course)] == ["ada"]
 
 
+def test_no_file_is_marked_anew_for_its_name_and_none_without_being_counted(course, recorded):
+    rules = Rules(attempts=2)
+    hand_in(course, "ada", notebook(), FIRST)
+    folder = course / "submitted" / "ada" / UNIT
+    called = folder / f"{UNIT}.ipynb"
+    with Serving(course, recorded, rules) as serving:
+        serving.work_off()
+        for number in range(3):
+            called = called.rename(folder / f"n{number}.ipynb")
+            folder.touch()
+            serving.work_off()
+        assert serving.marked == ["ada"]
+    for _ in range(3):  # whatever it is marked again for
+        report = course / "autograded" / "ada" / UNIT / "report.json"
+        report.chmod(0o644)
+        report.write_text("{}")
+        serve(course, recorded, rules)
+    assert [who for who, *_ in attempts(course)] == ["ada", "ada"]
+
+
 def test_the_limit_is_for_any_hour():
     made = [Attempt("", "", moment) for moment in (10.0, 20.0, 30.0)]
-    assert Rules(attempts=4).waits_until(made) is None
-    assert Rules(attempts=3).waits_until(made) == HOUR + 10
-    assert Rules(attempts=1).waits_until(made) == HOUR + 30
-    assert Rules().waits_until(made) is None
+    assert Rules(attempts=4).waits_until(made, 40.0) is None
+    assert Rules(attempts=3).waits_until(made, 40.0) == HOUR + 10
+    assert Rules(attempts=3).waits_until(made, HOUR + 10) is None
+    assert Rules(attempts=1).waits_until(made, 40.0) == HOUR + 30
+    assert Rules().waits_until(made, 40.0) is None
+    ahead = [Attempt("", "", moment) for moment in (99 * HOUR, 40.0 + HOUR, 35.0)]  # by a clock that was wrong
+    assert Rules(attempts=1).waits_until(ahead, 40.0) == 40.0 + 2 * HOUR
+    assert Rules(attempts=3).waits_until(ahead, 40.0) is None
+
+
+def test_a_line_says_the_day_too_where_it_is_another():
+    now = datetime.now().astimezone().replace(hour=12)
+    waits = Served(now, UNIT, "ada", "waits", waits_until=now + timedelta(hours=1))
+    assert cli_serve._line(waits, with_unit=False).endswith(f"until {waits.waits_until:%H:%M:%S}")
+    waits = Served(now, UNIT, "ada", "waits", waits_until=now + timedelta(hours=24))
+    assert cli_serve._line(waits, with_unit=False).endswith(f"until {waits.waits_until:%Y-%m-%d %H:%M:%S}")
 
 
 @pytest.mark.parametrize(("show", "named", "public"), [("check", False, True), ("names", True, False)])
 def test_before_the_due_date_less_is_shown_and_after_it_all(course, recorded, show, named, public):
-    submit(course, "ada", wrong(normalize_by_sum="def normalize_by_sum(scores):\n    return scores"), FIRST)
+    answers = {
+        "normalize_by_sum": "def normalize_by_sum(scores):\n    return scores",
+        # By then it has the hidden inputs of the exercises before, and could say them.
+        "pairwise_scores": "def pairwise_scores(x):\n    raise ValueError('smuggled')",
+    }
+    submit(course, "ada", wrong(**answers), FIRST)
     rules = Rules(show=show)
     serve(course, recorded, rules)
     set_due(course, datetime.now(UTC) + timedelta(days=1))
@@ -298,6 +400,8 @@ def test_before_the_due_date_less_is_shown_and_after_it_all(course, recorded, sh
         assert len(hidden) > 3
         assert not [said for said in hidden if escape(said.partition("`")[0]) in page]
         assert ("Right on the public examples." in page) is public
+        assert ("With more dimensions each row sums to 1 along the last one." in page) is public
+        assert "smuggled" not in page
     set_due(course, datetime.now(UTC) - timedelta(days=1))
     assert serve(course, recorded, rules) == []
     assert re.search(POINTS, released(course, "ada"))
@@ -417,12 +521,13 @@ class Process:
             text=True,
             env={**os.environ, "AUTOGRADER_COURSE": str(REPOSITORY)},
         )
-        self.remark("Serving")
+        self.begun = self.remark("Serving")
 
     def remark(self, text):
         """Waits until it says this."""
-        while text not in self._process.stderr.readline():
+        while text not in (said := self._process.stderr.readline()):
             assert self._process.poll() is None
+        return said
 
     def line(self):
         return json.loads(self._process.stdout.readline())
@@ -436,8 +541,14 @@ class Process:
 HANGS = "def softmax(x):\n    while True:\n        pass\n"
 
 
-def test_the_command_beside_one_that_hangs_killed_and_started_again(course, started):
-    running = started(course, "--markers", "2")
+def mark(notebooks):
+    """What `autograder mark` prints on these, line by line, as each is marked."""
+    return map(json_line, cli_mark._reports(notebooks, "auto", settings.load()))
+
+
+def test_the_command_beside_one_that_hangs_killed_and_started_again(course, started, tmp_path, monkeypatch):
+    monkeypatch.delenv(serving_socket.ALONE)
+    running = started(course, "--markers", "2", "--port", "0")
     submit(course, "hangs", notebook(softmax=HANGS), FIRST)
     time.sleep(1)
     for student in ("ada", "bo"):
@@ -447,8 +558,38 @@ def test_the_command_beside_one_that_hangs_killed_and_started_again(course, star
     refused = forked_command.autograder("serve", UNIT, "--course", course, cwd=REPOSITORY)
     assert refused.returncode == 2
     assert "Another `autograder serve`" in refused.stderr
+    token, *beside = (course / ".serving").iterdir()
+    assert (stat.S_IMODE(token.stat().st_mode), beside) == (0o600, [])
+    its_token, address = token.read_text(), re.search("http://([0-9.]+:[0-9]+)", running.begun)[1]
+    notebooks = [tmp_path / name for name in ("a right\x1b one.ipynb", "nonsense.ipynb", "gone.ipynb")]
+    notebooks[0].write_bytes(notebook())
+    notebooks[1].write_bytes(b"<html>")
+    notebooks.append(Path("/proc/self/environ"))  # of which the system says that it is empty
+    with monkeypatch.context() as without_a_marker:
+        without_a_marker.setattr(cli_mark, "Marker", pytest.fail)
+        served = list(mark(notebooks))
+    left = mark(notebooks)
+    lines = [next(left)]
+    its = settings.load()
+    assert served_by("cpu", its, []).ready.device == "cpu"
+    assert (served_by("auto", its.trusting(), []), served_by("auto", its, [Path("/usr/share")])) == (None, None)
+    (course / "homework.ipynb").write_bytes(notebook())
+    (script,) = re.findall(r"^```bash\n(.*?)^```", (REPOSITORY / "docs" / "automation.md").read_text(), re.M | re.S)
+    for said, here in {
+        "127.0.0.1:8000": address, "self_attention": UNIT, "name=homework.ipynb": f"name={quote(str(notebooks[0]))}",
+    }.items():  # fmt: skip
+        assert said in script
+        script = script.replace(said, here)
+    told, marked = subprocess.run(["bash", "-ec", script], cwd=course, capture_output=True).stdout.splitlines(True)
+    assert (json.loads(told)["status"], json.loads(told)["score"]) == ("marked", 18)
+    assert marked == served[0]
+    line = running.line()
+    assert line["student"] == "amara"
+    jsonschema.validate(line, json.loads((REPOSITORY / "docs" / "serve.schema.json").read_bytes()))
     assert running.end(signal.SIGKILL)[:2] == (-signal.SIGKILL, "")  # in the middle of the one that hangs
+    assert [*lines, *left] == served  # marked by a process of its own
     running = started(course)
+    assert token.read_text() != its_token
     with one_run(course):
         submit(course, "cy", notebook(), FIRST)
         running.remark("waits until that one is done")
@@ -456,7 +597,8 @@ def test_the_command_beside_one_that_hangs_killed_and_started_again(course, star
     ended = running.end(signal.SIGTERM)
     assert ended[:2] == (0, "")
     assert "Stopped." in ended[2]
-    assert [who for who, *_ in attempts(course)] == ["ada", "bo", "cy", "hangs"]
+    assert not token.exists()
+    assert [who for who, *_ in attempts(course)] == ["ada", "amara", "bo", "cy", "hangs"]
 
 
 def test_no_such_unit(course):

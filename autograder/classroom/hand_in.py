@@ -5,17 +5,18 @@ The folder of submissions is opened once, and everything in it is opened from th
 
 import errno
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from .. import course, notebook
 from ..course.cells import unit_of
 from ..gradebook.time_stamp import TIMESTAMP, stamp_in
-from ..handed_in.notebook_file import NotebookFile, read_in, unreadable
+from ..handed_in.notebook_file import NotebookFile, digest_in, read_in, unreadable
 from ..handed_in.opened_folder import OpenedFolder
 
 _NOTHING = "Nothing was handed in."
+_LOOKED_THROUGH = "Its files are being looked through."
 _MOST_NAMED = 5
 _MOST_LOOKED_AT = 20
 """How many notebooks under other names are searched for the unit, newest first."""
@@ -23,6 +24,14 @@ _MOST_BYTES_LOOKED_AT = 32 << 20
 """Of these together, not counting the newest, which may be as large as any notebook."""
 _OF_PROGRAMS = {".ipynb_checkpoints", ".DS_Store", ".git", ".gitignore", ".gitkeep", ".keep"}
 """What programs leave behind and nobody hands in. Files beginning with `._`, which macOS adds, count as such too."""
+
+
+class NotKnownYet(Exception):
+    """Which notebook is of the unit is being found out; the student's submission is looked at again later."""
+
+
+Newest = Callable[[str, OpenedFolder, list[str]], str | None]
+"""Which of the notebooks in a student's folder is the newest of the unit; raises NotKnownYet."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +56,14 @@ class Read:
 class Submissions:
     """Everyone's folder `submitted`/<student>/<unit>/, as it is at the moment of each call."""
 
-    def __init__(self, submitted: Path, unit: str, class_folder: Path | None = None) -> None:
-        """Opens the folder, if it is there; raises OSError if it cannot be read."""
-        self._class_folder = class_folder
+    def __init__(
+        self, submitted: Path, unit: str, class_folder: Path | None = None, newest: Newest | None = None
+    ) -> None:
+        """Opens the folder, if it is there; raises OSError if it cannot be read.
+
+        newest: finds notebooks under other names than the unit's; they are looked through at once if it is not given.
+        """
+        self._newest = newest or (lambda _, folder, notebooks: newest_of_unit(folder, notebooks, unit, class_folder))
         self._unit = unit
         self._folder: OpenedFolder | None = None
         if submitted.exists():
@@ -81,6 +95,15 @@ class Submissions:
         except (OSError, ValueError) as error:
             return Read(unreadable(error), None)
 
+    def digest(self, hand_in: HandIn) -> tuple[str, bytes | None]:
+        """The digest and the stamp that `read` would find, for a small part of the time that it takes."""
+        assert hand_in.notebook is not None
+        try:
+            with self._opened(hand_in.student) as folder:
+                return digest_in(folder, hand_in.notebook), stamp_in(folder)
+        except (OSError, ValueError):
+            return "", None
+
     def passed_over(self, units: Collection[str]) -> list[str]:
         """What is among the submissions where no submission of any unit is looked for, as paths within the folder.
 
@@ -103,7 +126,10 @@ class Submissions:
         notebooks = [name for name in handed_in if name.lower().endswith(".ipynb") and not name.startswith(".")]
         if expected in handed_in:
             return HandIn(student, expected, _beside(expected, notebooks))
-        newest = self._newest_recognised(folder, notebooks)
+        try:
+            newest = self._newest(student, folder, notebooks) if notebooks else None
+        except NotKnownYet:
+            return HandIn(student, None, _LOOKED_THROUGH)
         if newest:
             called = f"Marked from {_named([newest])}; the notebook is called `{expected}`."
             return HandIn(student, newest, f"{called} {_beside(newest, notebooks)}".strip())
@@ -113,25 +139,6 @@ class Submissions:
             only = _named(handed_in)
             return HandIn(student, None, f"There is no notebook, only {only}. Hand in `{expected}` itself.")
         return HandIn(student, None, _NOTHING)
-
-    def _newest_recognised(self, folder: OpenedFolder, notebooks: list[str]) -> str | None:
-        """The newest notebook that belongs to the unit, among no more than can be searched quickly."""
-        files = [(status.st_mtime, name, status.st_size) for name in notebooks if (status := _status(folder, name))]
-        newest_first = sorted(files, reverse=True)[:_MOST_LOOKED_AT]
-        left = _MOST_BYTES_LOOKED_AT + sum(size for _, _, size in newest_first[:1])
-        for _, name, size in newest_first:
-            if size <= left:
-                left -= size
-                if self._belongs(folder, name):
-                    return name
-        return None
-
-    def _belongs(self, folder: OpenedFolder, name: str) -> bool:
-        parsed = notebook.parse(read_in(folder, name).content)
-        if not isinstance(parsed, notebook.RawNotebook):
-            return False
-        found = unit_of(parsed, self._class_folder)
-        return isinstance(found, course.Unit) and found.name == self._unit
 
     def _no_folder(self, student: str) -> HandIn:
         """A hand-in for a link, which is not followed: it could lead to the solutions or a classmate's folder."""
@@ -167,6 +174,32 @@ class Submissions:
 
     def _leads_to_folder(self, path: str) -> bool:
         return self._folder is not None and self._folder.leads_to_folder(path)
+
+
+def newest_first(folder: OpenedFolder, notebooks: list[str]) -> list[tuple[str, os.stat_result]]:
+    """Those of the notebooks that are searched for a unit."""
+    files = [(name, status) for name in notebooks if (status := _status(folder, name))]
+    return sorted(files, key=lambda file: (file[1].st_mtime, file[0]), reverse=True)[:_MOST_LOOKED_AT]
+
+
+def newest_of_unit(folder: OpenedFolder, notebooks: list[str], unit: str, class_folder: Path | None) -> str | None:
+    """The newest notebook that belongs to the unit, among no more than can be searched in a few seconds."""
+    files = [(name, status.st_size) for name, status in newest_first(folder, notebooks)]
+    left = _MOST_BYTES_LOOKED_AT + sum(size for _, size in files[:1])
+    for name, size in files:
+        if size <= left:
+            left -= size
+            if _belongs(folder, name, unit, class_folder):
+                return name
+    return None
+
+
+def _belongs(folder: OpenedFolder, name: str, unit: str, class_folder: Path | None) -> bool:
+    parsed = notebook.parse(read_in(folder, name).content)
+    if not isinstance(parsed, notebook.RawNotebook):
+        return False
+    found = unit_of(parsed, class_folder)
+    return isinstance(found, course.Unit) and found.name == unit
 
 
 def _is_of_a_program(name: str) -> bool:

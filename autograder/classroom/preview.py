@@ -1,16 +1,17 @@
 """`autograder grade --dry-run`: whose marks would change, and why, say after a grader was fixed. Writes nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ..client.requests import Device
 from ..course.settings import Settings
-from ..gradebook.class_gradebook import FILE, reading
+from ..gradebook import database
+from ..gradebook.database import reading
 from ..gradebook.entry import automatic_scores
 from ..report import Report
 from .assignment import Assignment, NothingToGrade
 from .autograded import Autograded
-from .marking_ahead import MarkingAhead
+from .marking_ahead import Marking, MarkingAhead
 
 
 @dataclass(frozen=True)
@@ -24,20 +25,27 @@ class Change:
     why: str
 
 
-def preview(work: Assignment, *, device: Device, settings: Settings, markers: int) -> list[Change]:
-    """What grading now would change in the gradebook, and why; nothing is written.
+def preview(
+    work: Assignment,
+    *,
+    device: Device,
+    settings: Settings,
+    markers: int,
+    marking: Callable[..., Marking] = MarkingAhead,
+) -> list[Change]:
+    """What grading now would change in the gradebook, and why; nothing is written. marking: makes the reports.
 
     Raises NothingToGrade, MarkerRefused and CourseProblem.
     """
-    if not (work.root / FILE).is_file():
-        raise NothingToGrade(f"There are no marks to compare with yet: {work.root / FILE} is not there.")
     with reading(work.root) as session:
+        if session is None:
+            raise NothingToGrade(f"There are no marks to compare with yet: {database.of(work.root)} is not there.")
         before = automatic_scores(session, work.unit.name)
     autograded = Autograded(work.directory, work.unit.name)
     changes: dict[str, list[Change]] = {}
-    with MarkingAhead(work, work.hand_ins, device=device, settings=settings, markers=markers) as marking:
-        marking.start()
-        for marked in marking.marked():
+    with marking(work, work.hand_ins, device=device, settings=settings, markers=markers) as desks:
+        desks.start()
+        for marked in desks.marked():
             student = marked.hand_in.student
             earlier = _outcomes(autograded.report(student))
             changes[student] = list(_changes(work, student, before.get(student, {}), earlier, marked.report))

@@ -1,5 +1,6 @@
 """`autograder mark`."""
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,12 +14,14 @@ from msgspec.structs import replace
 from .. import course
 from ..client.marker import Marker, MarkerRefused, MarkerStopped, stopped_at
 from ..client.requests import Device
+from ..client.served import NotServed, served
 from ..course.settings import BadSettings, Settings
 from ..exports.gradescope import Visibility
+from ..exports.json_line import json_line
 from ..report import Report
 from .isolation import Require, Trust, asked
 from .result_files import NoSuchOutput, ResultFiles
-from .saying import OUR_FAULT, TOO_LOW, aside, json_line, refuse, remark, results
+from .saying import OUR_FAULT, TOO_LOW, aside, refuse, remark, results
 
 _TRIES = 2
 """Per file, if the marking process ends while marking it: something else may have ended it."""
@@ -100,16 +103,24 @@ def _percent(report: Report) -> float:
 
 
 def _reports(notebooks: Sequence[Path], device: Device, settings: Settings) -> Iterator[Report]:
-    """A report on each; a marking process that ends is replaced.
+    """A report on each, by a `serve` that runs and marks as this would, else by a marking process of its own.
 
-    Raises MarkerRefused, and MarkerStopped if none starts.
+    A process that ends is replaced. Raises MarkerRefused, and MarkerStopped if none starts.
     """
     private = sorted({Path(os.path.realpath(notebook)).parent for notebook in notebooks})  # even of a link to itself
     started = partial(Marker, device, settings, private=private, unit=_first_unit(notebooks))
+    left = list(notebooks)
+    if (serve := served(device, settings, private)) is not None:
+        with contextlib.suppress(NotServed):  # it has ended meanwhile
+            while left:
+                yield serve.mark_file(left[0])
+                del left[0]
+    if not left:
+        return
     marker = started()
     try:
         ready = marker.ready
-        for notebook in notebooks:
+        for notebook in left:
             for _ in range(_TRIES):
                 try:
                     report = marker.mark_file(notebook)

@@ -7,16 +7,14 @@ text and not obeyed.
 import contextlib
 import errno
 import os
-import re
 import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import NoReturn
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.text import Text
@@ -41,18 +39,10 @@ _ENDING_SECONDS = 5
 
 _MOST_NAMED = 20
 
-_UNPRINTABLE = re.compile("[^\\x20-\\x7e]")
-
 
 def shown(text: object) -> Text:
     """Anyone's text, line by line, made safe for a terminal."""
     return Text(notebook.printable_lines(str(text)))
-
-
-def json_line(value: Any) -> bytes:
-    """One JSON object on a line, with every unprintable character escaped as its number."""
-    text = msgspec.json.encode(value).decode()
-    return _UNPRINTABLE.sub(_as_number, text).encode() + b"\n"
 
 
 def some(names: Sequence[str]) -> str:
@@ -150,11 +140,3 @@ def _forget(descriptor: int) -> None:
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, descriptor)
     os.close(null)
-
-
-def _as_number(found: re.Match[str]) -> str:
-    character = found[0]
-    if character.isprintable():
-        return character
-    in_pairs = character.encode("utf-16-be").hex()
-    return "".join(f"\\u{in_pairs[at : at + 4]}" for at in range(0, len(in_pairs), 4))

@@ -13,15 +13,25 @@ from ..classroom import processors
 from ..client.requests import Device, Ready
 from ..course.folder import folder, use
 from ..course.settings import BadSettings
+from ..exports.json_line import json_line
 from .isolation import Require, Trust, asked
 from .roster import Course, IdColumn, RosterFile
-from .saying import console, json_line, refuse, remark, results, short, shown
+from .saying import console, refuse, remark, results, short, shown
 
 _MOST_PROCESSORS = 3
 """For as many there is a marker, if none is asked for, and one more for a submission that hangs."""
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import
     from ..serving.rules import Served
+
+
+def _print_schema(asked: bool) -> None:
+    if asked:
+        from ..exports.json_schema import schema
+        from ..serving.rules import Served
+
+        typer.echo(schema(Served), nl=False)
+        raise typer.Exit
 
 
 def serve(
@@ -41,10 +51,20 @@ def serve(
         int,
         typer.Option("--markers", "--workers", min=1, help="Marking processes, one more than may hang at once."),
     ] = min(processors.count(), _MOST_PROCESSORS) + 1,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=65535, help="Take hand-ins by HTTP on this port of this machine too; 0 for a free one."
+        ),
+    ] = None,
     device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
     require_isolation: Require = None,
     trust_submissions: Trust = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a submission.")] = False,
+    schema: Annotated[
+        bool,
+        typer.Option("--schema", is_eager=True, callback=_print_schema, help="Print the JSON Schema of such a line."),
+    ] = False,
 ) -> None:
     """Mark each submission as soon as it is handed in, until Ctrl-C: into the gradebook, and back to the student.
 
@@ -68,7 +88,7 @@ def serve(
         units = list(dict.fromkeys(units))
         for unit in units:
             try:
-                assignment(unit, root, None, roster, terms.id_column)
+                assignment(unit, root, None, roster, terms.id_column, newest=lambda *_: None)  # nothing is read
             except NothingToGrade:
                 if not course.released(unit, root).is_file():
                     raise
@@ -76,7 +96,8 @@ def serve(
             units,
             terms,
             markers=markers,
-            on_start=lambda ready: _begin(units, root, ready),
+            port=port,
+            on_start=lambda ready, at: _begin(units, root, ready, at),
             tell=lambda served: _print(served, with_unit=len(units) > 1, as_json=as_json),
             remark=remark,
         )
@@ -91,10 +112,11 @@ def serve(
         remark("Stopped. What was marked is in the gradebook; what was not is marked when this is started again.")
 
 
-def _begin(units: list[str], root: Path, ready: Ready) -> None:
+def _begin(units: list[str], root: Path, ready: Ready, port: int | None) -> None:
+    listening = "" if port is None else f"Requests: http://127.0.0.1:{port}, with the token in .serving/token. "
     remark(
         f"Serving {', '.join(units)} in {short(root)}. Isolation {ready.isolation}: {', '.join(ready.enforced)}. "
-        "Ctrl-C stops it."
+        f"{listening}Ctrl-C stops it."
     )
 
 
@@ -111,7 +133,9 @@ def _print(served: "Served", *, with_unit: bool, as_json: bool) -> None:
 def _line(served: "Served", *, with_unit: bool) -> str:
     parts = [f"{_local(served.time):%H:%M:%S}", served.student, *([served.unit] if with_unit else []), served.status]
     if served.waits_until:
-        parts.append(f"until {_local(served.waits_until):%H:%M:%S}")
+        until = _local(served.waits_until)
+        day = "" if until.date() == _local(served.time).date() else f"{until:%Y-%m-%d} "
+        parts.append(f"until {day}{until:%H:%M:%S}")
     else:
         parts += [f"{served.score:g} of {served.max_score:g}", f"{served.seconds:.2f} s"]
     if served.problem:

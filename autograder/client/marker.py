@@ -92,21 +92,34 @@ class Marker:
         return self._process.pid
 
     @property
+    def is_running(self) -> bool:
+        """Whether the process has not ended."""
+        return self._process.poll() is None
+
+    @property
     def ready(self) -> Ready:
         """The device and the isolation level, once the process has started; raises MarkerRefused."""
         with self._lock:
             return self._wait_until_ready()
 
     def mark(
-        self, name: str, content: bytes | Damaged, unit: str | None = None, *, digest: str | None = None, note: str = ""
+        self,
+        name: str,
+        content: bytes | Damaged,
+        unit: str | None = None,
+        *,
+        digest: str | None = None,
+        note: str = "",
+        of_course: bool = False,
     ) -> Report:
         """The report on the bytes of a notebook; without a unit, the notebook itself tells which it is.
 
-        digest: of the file, where the content is not all of it. note: what the report says first.
+        digest: of the file, where the content is not all of it. note: what the report says first. of_course: mark it as
+        the course has its units, whatever the class keeps.
         """
         if digest is None:
             digest = hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else ""
-        return self._report(MarkNotebook(in_utf8(name), content, unit, digest, note))
+        return self._report(MarkNotebook(in_utf8(name), content, unit, digest, note, of_course))
 
     def mark_file(self, path: Path, unit: str | None = None, *, name: str | None = None) -> Report:
         """The report on a notebook file, under this name or else the path as it is given."""

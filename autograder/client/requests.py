@@ -43,6 +43,8 @@ class MarkNotebook(msgspec.Struct, tag="mark"):
     """SHA-256 of the file."""
     note: str = ""
     """What the student should know about which file was marked."""
+    of_course: bool = False
+    """Mark it as the course has its units, whatever the class keeps."""
 
 
 class MarkCandidate(msgspec.Struct, tag="candidate"):

@@ -1,7 +1,8 @@
-"""Marking processes that stay warm: what is put before them is marked in the order in which it came."""
+"""Marking processes that stay warm: what is handed in is marked as `todo` has it, the rest after it."""
 
 import contextlib
 import threading
+import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,10 +14,11 @@ from ..classroom import processors
 from ..classroom.assignment import Assignment
 from ..classroom.hand_in import HandIn
 from ..classroom.marking_ahead import MarkedHandIn, mark
-from ..client.marker import Marker, MarkerStopped
+from ..client.marker import Marker, MarkerRefused, MarkerStopped
 from ..client.requests import Device, Ready
 from ..course import released
 from ..course.settings import Settings
+from .todo import Asked, HandedIn, Todo
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Desks:
         )
         self._root, self._units = root, units
         self._woken = woken
-        self._todo: SimpleQueue[tuple[Assignment, HandIn] | None] = SimpleQueue()
+        self._todo = Todo(markers)
         self._done: SimpleQueue[Done | BaseException] = SimpleQueue()
         self._closing = threading.Event()
         self._markers: list[Marker] = []
@@ -67,8 +69,12 @@ class Desks:
         return ready
 
     def put(self, work: Assignment, hand_in: HandIn) -> None:
-        """Puts a submission at the end of what is to be marked."""
+        """Has a submission marked."""
         self._todo.put((work, hand_in))
+
+    def ask(self, asked: Asked) -> None:
+        """Has a notebook marked that nobody handed in, when there is time; may be called in any thread."""
+        self._todo.put(asked)
 
     def taken(self) -> list[Done]:
         """What was done since this was last asked; raises what a marker raised."""
@@ -85,18 +91,39 @@ class Desks:
         for unit in self._units:  # what is read and made only once, so that no student waits for it
             with contextlib.suppress(MarkerStopped, OSError):
                 self._markers[number].mark(unit, released(unit, self._root).read_bytes(), unit)
-        while (todo := self._todo.get()) is not None and not self._closing.is_set():
-            work, hand_in = todo
-            unit = work.unit.name
-            try:
-                done: Done | BaseException = Done(
-                    unit,
-                    mark(self._markers[number], work.submissions, unit, hand_in, lambda: self._replaced(number)),
-                )
-            except BaseException as error:
-                done = error
-            self._done.put(done)
-            self._woken()
+        while (todo := self._todo.take()) is not None:
+            if isinstance(todo, Asked):
+                self._answer(number, todo)
+            else:
+                self._mark(number, todo)
+            self._todo.is_done(todo)
+
+    def _mark(self, number: int, todo: HandedIn) -> None:
+        work, hand_in = todo
+        unit = work.unit.name
+        try:
+            done: Done | BaseException = Done(
+                unit,
+                mark(self._markers[number], work.submissions, unit, hand_in, lambda: self._replaced(number)),
+            )
+        except BaseException as error:
+            done = error
+        self._done.put(done)
+        self._woken()
+
+    def _answer(self, number: int, asked: Asked) -> None:
+        try:
+            if asked.is_wanted():
+                content, digest = asked.file.content, asked.file.digest
+                asked.answer(self._markers[number].mark(asked.name, content, digest=digest, of_course=True))
+        except MarkerStopped as stopped:
+            self._replaced(number)
+            asked.answer(str(stopped))
+        except MarkerRefused as reason:
+            asked.answer(str(reason))
+        except Exception:  # a fault of ours costs this answer, and not the marker
+            traceback.print_exc()
+            asked.answer("Our fault; what was printed says more.")
 
     def _replaced(self, number: int) -> Marker | None:
         if self._closing.is_set():
@@ -113,8 +140,7 @@ class Desks:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._closing.set()
-        for _ in self._threads:
-            self._todo.put(None)
+        self._todo.close()
         with ThreadPoolExecutor(len(self._threads)) as closing:  # at once: each may be in the middle of a submission
             list(closing.map(Marker.close, self._markers))
         for thread in self._threads:

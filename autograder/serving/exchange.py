@@ -7,12 +7,13 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from nbgrader.exchange import ExchangeError
+from sqlalchemy.exc import SQLAlchemyError
 
 from ..gradebook.course_directory import course_directory
 from ..gradebook.time_stamp import TIMESTAMP
@@ -22,20 +23,31 @@ from ..nbgrader_plugin.release_feedback import SECRET, ReleaseFeedback
 _QUIET_SECONDS = 5.0
 """A folder that nbgrader's `submit` did not finish is taken when nothing has changed in it for so long."""
 _AGAIN_SECONDS = 0.1
+_FAILED_SECONDS, _LONGEST_FAILED_SECONDS = 2.0, 60.0
+"""A folder that could not be collected, as when the disk was full, is tried again after so long, then twice that."""
 _FOLDERS = 150
 """To go through so many folders of all students takes as long as to collect from one student."""
 _MOST_LOOKED_AT = 100  # files in a folder that is not finished
-_EVERYONE = "*"
+EVERYONE = "*"
+"""In the place of a student."""
 
 
 class _CollectArrived(CollectHandIns):
     """Collects no folders but some."""
 
     arrived: set[str]
+    failed: set[str]
 
     def init_src(self) -> None:
         super().init_src()
         self.src_records = [record for record in self.src_records if record["filename"] in self.arrived]
+
+    def _collect(self, record: dict[str, Any]) -> None:
+        try:
+            super()._collect(record)
+        except OSError:
+            self.failed.add(record["filename"])
+            raise
 
 
 class Exchange:
@@ -49,6 +61,8 @@ class Exchange:
         self._log.addHandler(_Telling(remark))
         self._remark = remark
         self._seen: set[str] = set()
+        self._later: dict[str, tuple[float, float]] = {}
+        """What could not be collected: when it is tried again, and after how many seconds."""
 
     @property
     def inbound(self) -> Path:
@@ -62,52 +76,77 @@ class Exchange:
         """
         names = _names(self.inbound)
         self._seen &= names
-        again: float | None = None
+        self._later = {name: its for name, its in self._later.items() if name in names}
+        now = time.monotonic()
+        again = min((moment - now for moment, _ in self._later.values() if moment > now), default=None)
         arrived: dict[str, dict[str, str]] = {}
         for name in sorted(names - self._seen):
             unit, student = _whose(name, units)
             if student and is_busy(unit, student):
                 continue
             if student and not _is_whole(self.inbound / name):
-                again = _AGAIN_SECONDS
+                again = min(again or _AGAIN_SECONDS, _AGAIN_SECONDS)
+                continue
+            if self._later.get(name, (now, 0.0))[0] > now:
                 continue
             self._seen.add(name)
             if student:
                 arrived.setdefault(unit, {})[name] = student
         for unit, folders in arrived.items():
             students = set(folders.values())
-            for student in students if len(students) * _FOLDERS < len(names) else [_EVERYONE]:
-                self._do(_CollectArrived, unit, student, arrived=set(folders), update=True)
+            for student in students if len(students) * _FOLDERS < len(names) else [EVERYONE]:
+                failed = self._collect(unit, student, folders)
+                self._seen -= failed
+                for name in failed:
+                    seconds = min(2 * self._later.get(name, (0.0, _FAILED_SECONDS / 2))[1], _LONGEST_FAILED_SECONDS)
+                    self._later[name] = time.monotonic() + seconds, seconds
+                    again = min(again or seconds, seconds)
+        self._later = {name: its for name, its in self._later.items() if name not in self._seen}
         return again
 
-    def release(self, unit: str, students: Iterable[str] | None = None) -> None:
-        """Releases the pages of these students, or of all, who handed in through the exchange."""
+    def _collect(self, unit: str, student: str, folders: Mapping[str, str]) -> set[str]:
+        """Brings in these of the folders that are the student's; the names of those that it failed for."""
+        doing = self._made(_CollectArrived, unit, student, update=True)
+        doing.arrived, doing.failed = set(folders), set()
+        is_done = self._do(doing)
+        return doing.failed if is_done else {name for name, its in folders.items() if student in (its, EVERYONE)}
+
+    def release(self, unit: str, students: Iterable[str] | None = None) -> set[str]:
+        """Releases the pages of these students, or of all, who handed in through the exchange.
+
+        Returns those for whom it has to be tried again; "*" for all.
+        """
+        asked = [EVERYONE] if students is None else list(students)
         if not self._course().is_dir():
-            return
+            return set(asked)
         directory = course_directory(self._root)
-        for student in [_EVERYONE] if students is None else students:
+        failed = set()
+        for student in asked:
             handed_in = Path(directory.format_path(directory.submitted_directory, student, unit))
-            if student == _EVERYONE or (handed_in / SECRET).is_file():
-                self._do(ReleaseFeedback, unit, student)
+            has_page = student == EVERYONE or (handed_in / SECRET).is_file()
+            if has_page and not self._do(self._made(ReleaseFeedback, unit, student)):
+                failed.add(student)
+        return failed
 
     def _course(self) -> Path:
         directory = course_directory(self._root)
         exchange = CollectHandIns(coursedir=directory, config=directory.config)
         return Path(str(exchange.root)) / str(directory.course_id)
 
-    def _do(
-        self, what: type[Any], unit: str, student: str, *, arrived: set[str] | None = None, **settings: Any
-    ) -> None:
+    def _made(self, what: type[Any], unit: str, student: str, **settings: Any) -> Any:
         directory = course_directory(self._root, feedback=Path(self._shown))
         directory.assignment_id = unit
-        directory.student_id = student if student == _EVERYONE else glob.escape(student)
-        doing = what(coursedir=directory, config=directory.config, log=self._log, **settings)
-        if arrived is not None:
-            doing.arrived = arrived
+        directory.student_id = student if student == EVERYONE else glob.escape(student)
+        return what(coursedir=directory, config=directory.config, log=self._log, **settings)
+
+    def _do(self, doing: Any) -> bool:
+        """Whether it could be done; what stood in the way is remarked."""
         try:
             doing.start()
-        except (ExchangeError, OSError) as error:
+        except (ExchangeError, OSError, SQLAlchemyError) as error:  # the gradebook says who is a student
             self._remark(f"The exchange {doing.root} cannot be used: {error}.")
+            return False
+        return True
 
 
 class _Telling(logging.Handler):

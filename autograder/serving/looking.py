@@ -11,6 +11,12 @@ Look = tuple[object, ...]
 """What tells a file that was looked at from another in its place."""
 
 
+def size(its: Look) -> int:
+    """How large the notebook is, in bytes."""
+    _, _, notebook, _ = its
+    return notebook[2] if isinstance(notebook, tuple) else 0
+
+
 def status(path: Path) -> tuple[int, int, int] | None:
     """Inode, time and size of a file; None if it is not there."""
     try:

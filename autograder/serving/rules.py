@@ -25,14 +25,15 @@ class Rules:
     show: Show = "all"
     """check: what the public examples say. names: the mistakes by name. all: the usual page."""
 
-    def waits_until(self, attempts: list[Attempt]) -> float | None:
-        """When a further file of a student's may be marked, in seconds since 1970; None if there is no limit.
+    def waits_until(self, attempts: list[Attempt], now: float) -> float | None:
+        """When a further file of a student's may be marked, in seconds since 1970; None if it may be at once.
 
-        attempts: those of the last hour, the first one first.
+        attempts: the student's. One that is more than an hour ahead was dated by a clock that was wrong.
         """
-        if self.attempts is None or len(attempts) < self.attempts:
+        made = sorted(its.marked_at for its in attempts if now - HOUR < its.marked_at <= now + HOUR)
+        if self.attempts is None or len(made) < self.attempts:
             return None
-        return attempts[-self.attempts].marked_at + HOUR
+        return made[-self.attempts] + HOUR
 
 
 @dataclass(frozen=True)
@@ -63,3 +64,23 @@ class Served(msgspec.Struct, frozen=True):
     waits_until: datetime | None = None
     problem: str = ""
     """Why the mark could not be recorded; empty if it was."""
+
+
+class HandedIn(msgspec.Struct, frozen=True):
+    """What is answered to who hands in for a student by a request: no more than the student may see."""
+
+    unit: str
+    student: str
+    submission: str
+    """SHA-256 of the file."""
+    handed_in: datetime
+    status: Literal["received", "marked", "waits", "replaced", "not_recorded"] = "received"
+    """received: it is in the course's folder, and is marked as soon as may be. waits: too many of this student's were
+    marked in the last hour. replaced: the student has handed in another file since, which counts in its place.
+    not_recorded: the mark could not be recorded; the instructor is told why."""
+    waits_until: datetime | None = None
+    score: float | None = None
+    """Given by the graders; null where the student may not see it yet."""
+    max_score: float | None = None
+    page: str = ""
+    """The page that the student sees, as HTML, once it is marked."""

@@ -4,23 +4,35 @@ Marking needs no lock; what is marked is recorded a batch at a time, under the l
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 
 from ..classroom.one_run import AlreadyLocked, one_run
+from ..client.marker import MarkerRefused
 from ..client.requests import Ready
+from ..client.terms import on_device
+from ..client.terms import terms as marking_terms
 from ..course import UnknownUnit, UnusableUnit
 from ..course.settings import BadSettings, load
 from ..feedback import page_filters
 from ..gradebook.course_directory import CourseProblem, course_directory
 from ..gradebook.roster import BadRoster
+from ..nbgrader_plugin.enrolment import may_be_graded
+from ..sandbox.isolation import NotIsolated
+from . import token
+from .arrivals import Arrivals
 from .desks import Desks
 from .exchange import Exchange
+from .http_requests import Office
+from .http_server import HttpServer
 from .rules import Served, Terms
-from .unit_served import SHOWN, KitChanged, UnitServed
+from .shown import SHOWN
+from .unit_served import KitChanged, UnitServed
 from .watching import Watching
 
 LOCK = ".serving.lock"
+_KILOBYTE = 1000  # as nbgrader counts
 _LOCKED_SECONDS = 1.0
 _LOOK_AGAIN_SECONDS = 0.3
 _TROUBLED_SECONDS = 5.0
@@ -32,14 +44,16 @@ def serve(
     terms: Terms,
     *,
     markers: int,
-    on_start: Callable[[Ready], None],
+    port: int | None = None,
+    on_start: Callable[[Ready, int | None], None],
     tell: Callable[[Served], None],
     remark: Callable[[str], None],
 ) -> None:
     """Serves until it is interrupted; what is marked by then is kept, and the rest is marked the next time.
 
+    port: of this machine, for requests; 0 for a free one, None for none. on_start: is told the port that it is.
     remark: says what an instructor should know; each sentence once. Raises KitChanged when all has to be started anew,
-    MarkerRefused, and at the start what `assignment` raises.
+    MarkerRefused, CourseProblem, and at the start what `assignment` raises.
     """
     said: set[str] = set()
 
@@ -50,9 +64,12 @@ def serve(
 
     with ExitStack() as open_things:
         open_things.enter_context(one_run(terms.root, LOCK, "serve"))
+        server = open_things.enter_context(HttpServer(terms.root, port))
+        its_terms = _marking_terms(terms)
         directory = course_directory(terms.root)
         submitted = (terms.root / directory.submitted_directory).resolve()
         submitted.mkdir(exist_ok=True)
+        private, its_token = open_things.enter_context(token.fresh(terms.root))
         watching = open_things.enter_context(Watching())
         formatter = open_things.enter_context(page_filters.formatter(terms.settings))
         exchange = Exchange(terms.root, SHOWN, once)
@@ -66,61 +83,126 @@ def serve(
             woken=lambda: watching.wake("done"),
         )
         served = {name: UnitServed(name, terms, desks, formatter, exchange, tell) for name in units}
+        arrivals = Arrivals(submitted, lambda: watching.wake("files"))
+        arrivals.put_back(units)
         open_things.enter_context(desks)  # not before: what the markers read must not be older than the kit's digest
         formatter.start()
         for unit in served.values():
             unit.prepare()
             open_things.callback(unit.close)
-        on_start(desks.start())
+        ready = desks.start()
+        office = Office(
+            frozenset(units),
+            may_be_graded(directory),
+            int(directory.max_file_size) * _KILOBYTE,
+            private,
+            arrivals.put,
+            desks.ask,
+            ready,
+            frozenset({on_device(its_terms, terms.device), on_device(its_terms, ready.device)}),
+        )
+        open_things.callback(arrivals.close)
+        server.start(office, its_token)
+        open_things.callback(server.refuse)
+        on_start(ready, server.port)
+        _Serving(terms, served, exchange, desks, arrivals, watching, submitted, once).run()
+
+
+def _marking_terms(terms: Terms) -> str:
+    try:
+        return marking_terms(terms.settings)
+    except NotIsolated as reason:
+        raise MarkerRefused(str(reason)) from None
+
+
+class _Serving:
+    """The loop, and one round of it."""
+
+    def __init__(
+        self,
+        terms: Terms,
+        units: Mapping[str, UnitServed],
+        exchange: Exchange,
+        desks: Desks,
+        arrivals: Arrivals,
+        watching: Watching,
+        submitted: Path,
+        remark: Callable[[str], None],
+    ) -> None:
+        self._terms = terms
+        self._units = units
+        self._exchange = exchange
+        self._desks = desks
+        self._arrivals = arrivals
+        self._watching = watching
+        self._submitted = submitted
+        self._remark = remark
+
+    def run(self) -> None:
+        """Goes on until something is raised."""
         look = everything = True
         looked = looked_at_all = 0.0
-
-        def step() -> float:
-            """One look at everything that is to be looked at; in how many seconds the next one is due."""
-            again = watching.look_seconds
-            if look:
-                again = min(again, exchange.collect(units, lambda unit, who: served[unit].is_busy(who)) or again)
-            for done in desks.taken():
-                served[done.unit].done(done)
-            for unit in served.values():
-                again = min(again, unit.step(look=look, everything=everything))
-                for one in unit.refused:
-                    once(f"NOT GRADED: {one.name}: {one.reason}")
-            return again
-
         while True:
-            is_troubled = True
-            try:
-                look = watching.watch({submitted: True, exchange.inbound: False}) or look
-                looked_at_all = time.monotonic() if everything else looked_at_all
-                looked = time.monotonic() if look else looked
-                again = step()
-                is_troubled = False
-            except AlreadyLocked:
-                once("Another `autograder` command is writing to the course: what comes waits until that one is done.")
-                again = _LOCKED_SECONDS
-            except KitChanged:
-                if _can_start(terms, once):
-                    raise
-                again = _TROUBLED_SECONDS
-            except _TROUBLES as trouble:
-                once(f"{trouble} Trying again every {_TROUBLED_SECONDS:g} seconds.")
-                again = _TROUBLED_SECONDS
+            look = self._watches_anew() or look
+            looked_at_all = time.monotonic() if everything else looked_at_all
+            looked = time.monotonic() if look else looked
+            again, is_troubled = self._round(look=look, everything=everything)
             if not look:
                 again = min(again, _LOOK_AGAIN_SECONDS)
-            reasons = watching.sleep(time.monotonic() + max(again, 0.0))
+            reasons = self._watching.sleep(time.monotonic() + max(again, 0.0))
             now = time.monotonic()
-            everything = is_troubled or now - looked_at_all >= watching.look_seconds
+            everything = is_troubled or now - looked_at_all >= self._watching.look_seconds
             # A student whose file was being marked may have handed in another one meanwhile.
             look = everything or "files" in reasons or now - looked >= _LOOK_AGAIN_SECONDS
 
+    def _watches_anew(self) -> bool:
+        """Sees to it that the folders that are there now are watched; whether another one is."""
+        try:
+            return self._watching.watch({self._submitted: True, self._exchange.inbound: False})
+        except CourseProblem:  # the round meets it too
+            return False
 
-def _can_start(terms: Terms, remark: Callable[[str], None]) -> bool:
-    """Whether the settings, which somebody is changing, can be read."""
-    try:
-        load()
-        course_directory(terms.root)
-    except (BadSettings, CourseProblem) as trouble:
-        remark(str(trouble))
-        return False
-    return True
+    def _round(self, *, look: bool, everything: bool) -> tuple[float, bool]:
+        """In how many seconds the next look is due, and whether this one did not come to its end, as it says then.
+
+        Raises KitChanged where all can be started anew.
+        """
+        try:
+            return self._look(look=look, everything=everything), False
+        except AlreadyLocked:
+            self._remark(
+                "Another `autograder` command is writing to the course: what comes waits until that one is done."
+            )
+            return _LOCKED_SECONDS, True
+        except KitChanged:
+            if self._can_start():
+                raise
+        except _TROUBLES as trouble:
+            self._remark(f"{trouble} Trying again every {_TROUBLED_SECONDS:g} seconds.")
+        return _TROUBLED_SECONDS, True
+
+    def _look(self, *, look: bool, everything: bool) -> float:
+        """One look at everything that is to be looked at; in how many seconds the next one is due."""
+        again = self._watching.look_seconds
+        self._arrivals.place()
+        if look:
+            collected = self._exchange.collect(self._units, lambda unit, who: self._units[unit].is_busy(who))
+            again = min(again, collected or again)
+        for done in self._desks.taken():
+            self._units[done.unit].done(done)
+        for unit in self._units.values():
+            again = min(again, unit.step(look=look, everything=everything))
+            for one in unit.refused:
+                self._remark(f"NOT GRADED: {one.name}: {one.reason}")
+        self._arrivals.tell(lambda its, look: self._units[its.unit].became(its, look))
+        return again
+
+    def _can_start(self) -> bool:
+        """Whether the settings, which somebody is changing, can be read."""
+        try:
+            load()
+            course_directory(self._terms.root)
+        except (BadSettings, CourseProblem) as trouble:
+            self._remark(str(trouble))
+            return False
+        return True

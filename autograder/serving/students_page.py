@@ -1,6 +1,11 @@
-"""What a student sees: the feedback page, or before the due date as much of it as the instructor shows."""
+"""What a student sees: the feedback page, or before the due date as much of it as the instructor shows.
+
+Before the due date nothing stands here that a student's own code said while graders ran it: it had the hidden inputs by
+then, and what it raises in one call can carry what it was given in another.
+"""
 
 import re
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -9,13 +14,19 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from .. import course
 from ..feedback.grade_cell import prose
-from ..report import ExerciseReport, Report
+from ..handout.data_file import read_data
+from ..report import NOT_WRITTEN, USES_WRONG, CellReport, ExerciseReport, Report
 from .rules import Show
 
 _PAGE = "limited.html"
 _BODY = re.compile(r"<body\b[^>]*>")
 _BOX = "margin:1em;padding:.5em .8em;border-left:4px solid #9a6700;background:#fff8c5;color:#24292f"
+_EXAMPLES = "public_examples.json.gz"
+_OF_CELL = "Its cell could not be run."
+_CHECK_SAYS = "Wrong on the public examples. The check in your notebook says more on them."
+_NOT_RIGHT = "Not right yet; it is no mistake that has a name."
 _OUR_FAULT = "One of our graders failed on this, which is our fault and not yours. Please tell your instructor."
 
 
@@ -48,9 +59,31 @@ def with_notice(page: bytes, notice: str) -> bytes:
     return _BODY.sub(lambda found: found[0] + box, text, count=1).encode()
 
 
-def limited(report: Report, show: Show, *, due: datetime | None, handed_in: datetime | None) -> bytes:
-    """The page of a marked file with as much as is shown before the due date."""
-    line = _by_check if show == "check" else _by_name
+def public_statements(unit: str, root: Path) -> dict[str, list[str]]:
+    """What the public examples of each exercise check, as the check says it that students have."""
+    try:
+        released = read_data(course.released(unit, root).with_name(_EXAMPLES))
+        return {
+            name: [str(example["statement"]) for example in its.get("examples", []) if example.get("public")]
+            for name, its in released.items()
+        }
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}
+
+
+def limited(
+    report: Report,
+    show: Show,
+    statements: Mapping[str, Sequence[str]],
+    *,
+    due: datetime | None,
+    handed_in: datetime | None,
+) -> bytes:
+    """The page of a marked file with as much as is shown before the due date. statements: `public_statements`."""
+    if show == "check":
+        lines = [_by_check(exercise, statements.get(exercise.name, ()), report.cells) for exercise in report.exercises]
+    else:
+        lines = [_by_name(exercise, report) for exercise in report.exercises]
     return (
         _environment()
         .get_template(_PAGE)
@@ -60,28 +93,27 @@ def limited(report: Report, show: Show, *, due: datetime | None, handed_in: date
             until=f"From {utc(due)} on you" if due else "Once your instructor shows them you",
             handed_in=utc(handed_in) if handed_in else "",
             message=report.message,
-            lines=[line(exercise) for exercise in report.exercises],
+            lines=lines,
         )
         .encode()
     )
 
 
-def _by_check(exercise: ExerciseReport) -> Line:
+def _by_check(exercise: ExerciseReport, statements: Sequence[str], cells: Sequence[CellReport]) -> Line:
     """What the public examples say: nothing else may decide what stands here."""
     public = [test for test in exercise.tests if test.public]
     failed = [test.message for test in public if test.outcome == "failed"]
     if failed:
-        return Line(exercise.name, "✗", failed)
+        told = [said for said in statements if any(message.startswith(said) for message in failed)]
+        return Line(exercise.name, "✗", [_CHECK_SAYS, *told])
     if not public:
         return Line(exercise.name, "–", ["It has no public examples."])
     if all(test.outcome in ("passed", "withheld") for test in public):
         return Line(exercise.name, "✓", ["Right on the public examples."])
-    ran_none = all(test.outcome == "not_run" for test in public)
-    said = exercise.message if ran_none else ""  # then it is about the cell, and no hidden grader is behind it
-    return Line(exercise.name, "–", [said or "Not all of the public examples were run."])
+    return Line(exercise.name, "–", [_of_cell(exercise, cells) or "Not all of the public examples were run."])
 
 
-def _by_name(exercise: ExerciseReport) -> Line:
+def _by_name(exercise: ExerciseReport, report: Report) -> Line:
     """The names of mistakes, in sentences, without the graders that found them."""
     if exercise.status == "grader_error":
         return Line(exercise.name, "!", [_OUR_FAULT])
@@ -89,7 +121,29 @@ def _by_name(exercise: ExerciseReport) -> Line:
         return Line(exercise.name, "✓", ["Right."])
     found = exercise.diagnosis
     named = [found.sentence, *([found.beside.sentence] if found.beside else [])] if found else []
-    return Line(exercise.name, "✗", named or [exercise.message or "Not right yet; it is no mistake that has a name."])
+    of_cell = _of_cell(exercise, report.cells)
+    return Line(exercise.name, "✗", named or [of_cell or _in_our_words(exercise, report.exercises)])
+
+
+def _of_cell(exercise: ExerciseReport, cells: Sequence[CellReport]) -> str:
+    """What kept its cell from running: only what a cell said before any grader, and nothing that begins like it."""
+    if exercise.status == "missing":
+        return exercise.message
+    if exercise.status not in ("error", "timeout", "crashed"):
+        return ""
+    of_cells = {f"{_OF_CELL} {cell.message}" for cell in cells if cell.troubled}
+    return exercise.message if exercise.message in of_cells else ""
+
+
+def _in_our_words(exercise: ExerciseReport, others: Sequence[ExerciseReport]) -> str:
+    """What is said where no mistake has a name. The message may be the student's, unless the status decides it."""
+    said = exercise.message
+    if exercise.status in ("timeout", "crashed", "skipped", "forbidden"):
+        return said or _NOT_RIGHT
+    if said.startswith(USES_WRONG):
+        used = [f"`{other.name}`" for other in others if f"`{other.name}`" in said]
+        return f"{USES_WRONG} {' and '.join(used)}, which is not right yet: fix that first."
+    return f"{NOT_WRITTEN}." if said.startswith(NOT_WRITTEN) else _NOT_RIGHT
 
 
 @cache

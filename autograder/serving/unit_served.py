@@ -8,11 +8,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 
 import msgspec
 
-from ..classroom import whole_files
 from ..classroom.assignment import Assignment, NotGraded, NothingToGrade, assignment
 from ..classroom.autograded import Autograded
 from ..classroom.feedback_page import FeedbackPages
@@ -21,20 +19,20 @@ from ..classroom.one_run import one_run
 from ..classroom.writer import Writer
 from ..course import kit
 from ..formatting.client import Formatter
-from ..gradebook.class_gradebook import ClassGradebook, said_in_a_sentence
+from ..gradebook.class_gradebook import ClassGradebook
 from ..gradebook.course_directory import course_directory
+from ..gradebook.database import said_in_a_sentence
 from ..gradebook.entry import Times
-from ..gradebook.time_stamp import time_in
 from .desks import Desks, Done
 from .exchange import Exchange
-from .looking import STILL_SECONDS, Look, may_be_unfinished, status
+from .looking import STILL_SECONDS, Look, may_be_unfinished, size
 from .looking import look as look_at
-from .rules import HOUR, Served, Terms
-from .students_page import limited, waits, with_notice
+from .rules import HOUR, HandedIn, Served, Terms
+from .searching import Searching
+from .shown import Shown
 
-SHOWN = "shown"
-"""The course's folder with the pages as students see them; `feedback` has them as they are after the due date."""
 _OPEN_SECONDS = 5.0
+_SEARCHED_SECONDS = 0.5
 _KIT_SECONDS = 2.0
 """How often it is looked at at the most, when many hand in at once. Until then marks are of the kit before."""
 
@@ -60,7 +58,6 @@ class UnitServed:
         self._terms = terms
         self._desks = desks
         self._formatter = formatter
-        self._exchange = exchange
         self._tell = tell
         self._kit = kit.digest(name, terms.root)
         self._kit_looked_at = 0.0
@@ -74,10 +71,12 @@ class UnitServed:
         self._noticed: dict[str, float] = {}
         self._done: list[Done] = []
         self._recorded: list[Served] = []
+        self._unrecorded: set[str] = set()
         self._wakes_at = float("inf")
-        self._shown: dict[str, Look] = {}
+        self._shown = Shown(name, terms, exchange)
         self._times: dict[str, Times] = {}
-        self._has_released = False
+        submitted = (terms.root / course_directory(terms.root).submitted_directory).resolve()
+        self._searching = Searching(name, terms.root, submitted)
 
     def prepare(self) -> None:
         """Makes once what pages are made with."""
@@ -95,6 +94,25 @@ class UnitServed:
     def done(self, done: Done) -> None:
         """Takes a submission that was marked, to record it in the next step."""
         self._done.append(done)
+
+    def became(self, its: HandedIn, its_look: Look) -> HandedIn:
+        """What became of a file in the course's folder, as far as the student may know; the same while nothing did."""
+        student = its.student
+        held = self._held.get(student)
+        if held and held[0] == its_look:
+            return msgspec.structs.replace(its, status="waits", waits_until=datetime.fromtimestamp(held[1], UTC))
+        if self._seen.get(student) != its_look or self._work is None:
+            return its
+        if student in self._unrecorded:
+            return msgspec.structs.replace(its, status="not_recorded")
+        try:
+            page = self._shown.page(student).read_text()
+        except OSError:
+            return its
+        report = Autograded(self._work.directory, self.name).report(student)
+        told = (report.score, float(self._work.unit.max_score)) if report else (None, None)
+        score, most = told if self._shown.shows_all(self._times.get(student)) else (None, None)
+        return msgspec.structs.replace(its, status="marked", page=page, score=score, max_score=most)
 
     def step(self, *, look: bool, everything: bool) -> float:
         """Records what is done and sends what is new to the markers; in how many seconds to look again at the latest.
@@ -144,7 +162,7 @@ class UnitServed:
 
     def _assignment(self) -> Assignment:
         terms = self._terms
-        return assignment(self.name, terms.root, None, terms.roster, terms.id_column)
+        return assignment(self.name, terms.root, None, terms.roster, terms.id_column, self._searching.newest)
 
     def _refuse_another_kit(self) -> None:
         if time.monotonic() - self._kit_looked_at < _KIT_SECONDS:
@@ -155,7 +173,7 @@ class UnitServed:
 
     def _new(self, work: Assignment) -> tuple[dict[str, tuple[HandIn, Look]], float]:
         """Whose file has not been looked at, and in how many seconds one will be there that is being written."""
-        new, again = {}, float("inf")
+        new, again = {}, _SEARCHED_SECONDS if self._searching.goes_on else float("inf")
         for hand_in in work.hand_ins:
             student = hand_in.student
             if hand_in.notebook is None or student in self._flying:
@@ -166,7 +184,7 @@ class UnitServed:
             if its == self._seen.get(student) or (held and held[0] == its and held[1] > time.time()):
                 continue
             if may_be_unfinished(folder, hand_in.notebook):
-                again = STILL_SECONDS
+                again = min(again, STILL_SECONDS)
                 continue
             self._noticed.setdefault(student, time.monotonic())
             new[student] = (hand_in, its)
@@ -175,14 +193,15 @@ class UnitServed:
     def _step(self, work: Assignment, gradebook: ClassGradebook, new: dict[str, tuple[HandIn, Look]]) -> None:
         if new:
             gradebook.enrol(work.students)
-        writer = Writer(work, gradebook, self._formatter, pages=self._pages)
+        writer = Writer(work, gradebook, self._formatter, pages=self._pages, for_students=True)
         while self._done:
             self._record(work, writer, self._done[0])
             del self._done[0]
-        for hand_in, its in new.values():
+        # The largest last: what takes long to be looked at is waited for by nobody else.
+        for hand_in, its in sorted(new.values(), key=lambda one: size(one[1])):
             self._admit(work, gradebook, writer, hand_in, its)
         self._times = gradebook.times()
-        self._show(work, writer)
+        self._shown.update(work, writer.page, self._times, {who: until for who, (_, until) in self._held.items()})
         while self._recorded:
             served = self._recorded.pop(0)
             noticed = self._noticed.pop(served.student, time.monotonic())
@@ -197,8 +216,9 @@ class UnitServed:
             self._seen[student] = self._flying.pop(student)
             return
         problem = writer.record(done.marked)
+        (self._unrecorded.add if problem else self._unrecorded.discard)(student)
         self._seen[student] = self._flying.pop(student)
-        self._shown.pop(student, None)
+        self._shown.is_new(student)
         most = float(work.unit.max_score)
         its = Served(_now(), self.name, student, report.status, report.score, most, problem=problem)
         self._recorded.append(its)
@@ -211,7 +231,7 @@ class UnitServed:
             self._noticed.pop(student, None)
             self._held.pop(student, None)
             return
-        until = self._waits_until(work, gradebook, hand_in)
+        until = self._waits_until(gradebook, student)
         if until is None:
             self._held.pop(student, None)
             self._flying[student] = its
@@ -224,56 +244,11 @@ class UnitServed:
 
     def _stands(self, writer: Writer, hand_in: HandIn) -> bool:
         terms = self._terms
-        return writer.left_alone(hand_in, terms.device, terms.settings, of_any_kit=True) is not None
+        return writer.left_alone(hand_in, terms.device, terms.settings) is not None
 
-    def _waits_until(self, work: Assignment, gradebook: ClassGradebook, hand_in: HandIn) -> float | None:
+    def _waits_until(self, gradebook: ClassGradebook, student: str) -> float | None:
         now = time.time()
-        attempts = gradebook.attempts(hand_in.student, now - HOUR)
-        until = self._terms.rules.waits_until(attempts)
-        if until is None or until <= now:
-            return None
-        read, last = work.submissions.read(hand_in), attempts[-1]
-        is_again = last.submission == read.file.digest and last.handed_in in (str(time_in(read.stamp) or ""), "")
-        return None if is_again else until
-
-    def _show(self, work: Assignment, writer: Writer) -> None:
-        """Puts what each student is to see now where it is released from, and releases it."""
-        autograded = Autograded(work.directory, self.name)
-        changed = []
-        for student, times in self._times.items():
-            page = writer.page(student)
-            its = (status(page), self._is_due(times), times, self._held.get(student))
-            if its[0] is None or its == self._shown.get(student):
-                continue
-            content = self._page(autograded, student, page, times)
-            place = work.root / SHOWN / student / self.name / page.name
-            if content is not None and (not place.is_file() or place.read_bytes() != content):
-                whole_files.fill(place.parent, {page.name: content}, page.stat().st_mode & 0o777)
-                changed.append(student)
-            self._shown[student] = its
-        if not self._has_released:  # the last run may have ended before it had released what it made
-            self._exchange.release(self.name)
-        elif changed:
-            self._exchange.release(self.name, changed)
-        self._has_released = True
-
-    def _page(self, autograded: Autograded, student: str, usual: Path, times: Times) -> bytes | None:
-        """What the student is to see; None if there is nothing yet."""
-        rules = self._terms.rules
-        if rules.show == "all" or self._is_due(times):
-            page = usual.read_bytes()
-        else:
-            report = autograded.report(student)
-            if report is None:
-                return None
-            page = limited(report, rules.show, due=times.due, handed_in=times.handed_in)
-        held = self._held.get(student)
-        if held is None or rules.attempts is None:
-            return page
-        return with_notice(page, waits(datetime.fromtimestamp(held[1], UTC), rules.attempts))
-
-    def _is_due(self, times: Times) -> bool:
-        return times.due is not None and times.due.replace(tzinfo=UTC) <= _now()
+        return self._terms.rules.waits_until(gradebook.attempts(student, now - HOUR), now)
 
 
 def _timed(served: Served, seconds: float) -> Served:

@@ -1,0 +1,80 @@
+"""Requests to what is served in a test: by real HTTP, from a thread, while the test itself serves."""
+
+import contextlib
+import http.client
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from autograder.client.requests import Ready
+from autograder.gradebook.course_directory import course_directory
+from autograder.nbgrader_plugin.enrolment import may_be_graded
+from autograder.serving import token
+from autograder.serving.http_requests import Office
+from autograder.serving.http_server import HttpServer
+
+from .recorded_class import UNIT
+
+MOST_BYTES = 1_000_000
+
+
+class Requests:
+    """What `serve` answers on a port. serving: has `arrivals`, and is asked to work meanwhile."""
+
+    def __init__(self, root, serving, marker):
+        self._serving = serving
+        self._folder = token.fresh(root)
+        self._server = HttpServer(root, 0)
+        private, self.token = self._folder.__enter__()
+        office = Office(
+            frozenset({UNIT}),
+            may_be_graded(course_directory(root)),
+            MOST_BYTES,
+            private,
+            serving.arrivals.put,
+            lambda asked: asked.answer(marker.mark(asked.name, asked.file.content, digest=asked.file.digest)),
+            Ready("cpu", "A", []),
+            frozenset(),
+        )
+        self._server.start(office, self.token)
+        self.port, self.refuse = self._server.port, self._server.refuse
+
+    def ask(self, path, body=b"", method="POST", **headers):
+        """Sends a request; the status, and what the JSON of the answer says."""
+        asked = {
+            "Authorization": f"Bearer {self.token}",
+            **{name.replace("_", "-"): its for name, its in headers.items()},
+        }
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        with contextlib.closing(connection):
+            with contextlib.suppress(BrokenPipeError):  # it is answered before it is sent to its end
+                connection.request(method, path, body, {name: its for name, its in asked.items() if its is not None})
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+
+    def hand_in(self, student, content, options=""):
+        """Hands in for a student."""
+        return self.ask(f"/submissions/{UNIT}/{student}{options}", content)
+
+    def during(self, *requests):
+        """What these give, each called with this object in a thread of its own, while this one serves.
+
+        It begins to once the first one's file is there or the request is answered.
+        """
+        with ThreadPoolExecutor(len(requests)) as threads:
+            sent = [threads.submit(partial(request, self)) for request in requests]
+            while not self._serving.arrivals._new and not sent[0].done():
+                time.sleep(0.005)
+            while not all(one.done() for one in sent):
+                self._serving.work_off()
+                time.sleep(0.02)
+            self._serving.work_off()
+            return [one.result() for one in sent]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self._server.__exit__(*error)
+        self._folder.__exit__(None, None, None)

@@ -1,0 +1,86 @@
+"""`autograder serve` and hostile students: they make nobody else wait for long, and read nothing that is hidden."""
+
+import threading
+import time
+
+import pytest
+
+from autograder import catalogue
+from autograder.classroom import hand_in
+from autograder.classroom.hand_in import HandIn, Submissions
+from autograder.course.cells import filled_in
+from autograder.report import NOT_WRITTEN, CellReport, ExerciseReport, Report
+from autograder.report import TestReport as Verdict
+from autograder.serving.searching import Searching
+from autograder.serving.students_page import limited
+from autograder.serving.turns import Turns
+
+from .recorded_class import UNIT
+
+
+def test_it_is_the_turn_of_whom_least_time_was_spent_for():
+    turns = Turns()
+    for what in ("a1", "a2", "a3", "b1", "c1", "c2"):
+        turns.put(what[0], what)
+    assert turns.take() == ("a", "a1")
+    assert turns.take() == ("b", "b1")  # the one before is not done yet, and counts all the same
+    turns.done("b")
+    assert turns.take() == ("c", "c1")
+    turns.done("c")
+    time.sleep(0.05)
+    turns.done("a")
+    assert [turns.take()[1] for _ in range(3)] == ["c2", "a2", "a3"]
+    assert len(turns) == 0
+
+
+def test_notebooks_under_other_names_are_read_once_and_by_nobody_who_serves(tmp_path, monkeypatch):
+    folder = tmp_path / "ada" / UNIT
+    folder.mkdir(parents=True)
+    right = filled_in(UNIT, {name: its.source() for name, its in catalogue.solutions(UNIT).items()})
+    for name, content in (("mine", right), ("other", b"{}")):
+        (folder / f"{name}.ipynb").write_bytes(content)
+    read, read_in = [], hand_in.read_in
+
+    def noting(folder, name):
+        read.append((name, threading.current_thread()))
+        return read_in(folder, name)
+
+    monkeypatch.setattr(hand_in, "read_in", noting)
+    searching = Searching(UNIT, tmp_path, tmp_path)
+
+    def looked_at():
+        return Submissions(tmp_path, UNIT, None, searching.newest).hand_in("ada")
+
+    assert looked_at() == HandIn("ada", None, "Its files are being looked through.")
+    wait_for(lambda: not searching.goes_on)
+    assert [looked_at().notebook, looked_at().notebook] == ["mine.ipynb"] * 2
+    assert sorted(name for name, _ in read) == ["mine.ipynb", "other.ipynb"]
+    (folder / "mine.ipynb").write_bytes(b"{}")
+    assert looked_at().notebook is None
+    wait_for(lambda: not searching.goes_on)
+    assert looked_at().note == f"There is no `{UNIT}.ipynb`; `mine.ipynb` was looked at."
+    assert threading.current_thread() not in {thread for _, thread in read}
+
+
+@pytest.mark.parametrize("status", ["failed", "error", "passed"])
+@pytest.mark.parametrize("show", ["check", "names"])
+def test_no_message_is_shown_for_how_it_begins(status, show):
+    forged = f"Its cell could not be run. {NOT_WRITTEN} smuggled"
+    tests = [Verdict("a", "not_run", 0.0, forged, public=True)]
+
+    def page(message, *cells):
+        exercise = ExerciseReport("softmax", status, 0.0, 1.0, None, message, tests)
+        report = Report("n", UNIT, "graded", "A", "cpu", 0.0, 1.0, [exercise], cells=[*cells])
+        return limited(report, show, {}, due=None, handed_in=None).decode()
+
+    cell = CellReport("softmax", "failed", "NameError.", "")
+    assert "smuggled" not in page(forged, cell)
+    assert "smuggled" not in page(forged, CellReport("softmax", "ran", f"{NOT_WRITTEN} smuggled", ""))
+    assert ("NameError." in page("Its cell could not be run. NameError.", cell)) is (status == "error")
+
+
+def wait_for(what):
+    end = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.01)

@@ -1,0 +1,218 @@
+"""`autograder serve --port`: who hands in by a request is told what the student may see, and nobody else gets in."""
+
+import contextlib
+import re
+import resource
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from autograder.classroom.hand_in import HandIn
+from autograder.handed_in.notebook_file import NotebookFile
+from autograder.serving import http_server, token
+from autograder.serving.guests import Guests
+from autograder.serving.rules import Rules
+from autograder.serving.todo import Asked, Todo
+
+from .recorded_class import UNIT, RecordedClass, hand_in
+from .requests_served import MOST_BYTES, Requests
+from .test_serve import FIRST, OVERFLOWS, POINTS, Serving, attempts, new_course, notebook, released, set_due, wrong
+from .test_serve import submit as submit_by_exchange
+
+pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
+
+
+@pytest.fixture(scope="module")
+def recorded(marker):
+    return RecordedClass(marker, {}, [])
+
+
+@pytest.fixture
+def course(tmp_path):
+    return new_course(tmp_path / "course")
+
+
+def test_who_hands_in_is_told_what_becomes_of_it(course, recorded):
+    submit_by_exchange(course, "ada", notebook(), FIRST)
+    rules = Rules(attempts=3)
+    with Serving(course, recorded, rules) as serving, Requests(course, serving, recorded.marker) as requests:
+        serving.work_off()
+        [(status, told)] = requests.during(lambda to: to.hand_in("ada", wrong()))
+        assert (status, told["status"], told["max_score"]) == (200, "marked", 18.0)
+        assert told["score"] < 18
+        assert OVERFLOWS in told["page"]
+        assert OVERFLOWS not in released(course, "ada")  # whose secret it is is about the file before
+        [(status, again)] = requests.during(lambda to: to.hand_in("ada", wrong()))
+        assert (status, again) == (200, told)
+        assert len(attempts(course)) == 2
+        first, second = requests.during(
+            lambda to: to.hand_in("ada", notebook(why_softmax="1")), lambda to: to.hand_in("bo", notebook())
+        )
+        assert [first[0], second[0]] == [200, 200]
+        [(status, told)] = requests.during(lambda to: to.hand_in("ada", notebook(why_softmax="2")))
+        assert (status, told["status"], told["score"], told["page"]) == (202, "waits", None, "")
+        assert datetime.fromisoformat(told["waits_until"]) > datetime.now(UTC)
+        [(status, told)] = requests.during(lambda to: to.hand_in("ada", notebook(why_softmax="3"), "?wait=0"))
+        assert (status, told["status"]) == (202, "received")
+    assert (course / "submitted" / "ada" / UNIT / f"{UNIT}.ipynb").read_bytes() == notebook(why_softmax="3")
+    assert not (course / token.FOLDER).exists()
+
+
+def test_before_the_due_date_an_answer_has_no_points(course, recorded):
+    hand_in(course, "ada", b"no notebook")
+    rules = Rules(show="check")
+    with Serving(course, recorded, rules) as serving, Requests(course, serving, recorded.marker) as requests:
+        serving.work_off()
+        set_due(course, datetime.now(UTC) + timedelta(days=1))
+        [(status, told)] = requests.during(lambda to: to.hand_in("ada", wrong()))
+        assert (status, told["status"], told["score"], told["max_score"]) == (200, "marked", None, None)
+        assert not re.search(POINTS, told["page"])
+        assert "Right on the public examples." in told["page"]
+
+
+def test_a_file_that_another_replaces_before_it_is_marked(course, recorded):
+    with Serving(course, recorded) as serving, Requests(course, serving, recorded.marker) as requests:
+        with ThreadPoolExecutor() as threads:
+            sent = []
+            for content in (wrong(), notebook()):
+                sent.append(threads.submit(requests.hand_in, "ada", content))
+                while not serving.arrivals._new:
+                    time.sleep(0.005)
+                serving.arrivals.place()
+            serving.work_off()
+            told = [one.result() for one in sent]
+        assert [(status, its["status"], its["score"]) for status, its in told] == [
+            (202, "replaced", None), (200, "marked", 18.0),
+        ]  # fmt: skip
+        assert serving.marked == ["ada"]
+
+
+def test_what_is_refused_changes_nothing(course, recorded, caplog):
+    (course / "submitted" / "linked").symlink_to(course)
+    with Serving(course, recorded) as serving, Requests(course, serving, recorded.marker) as requests:
+        here = f"/submissions/{UNIT}/ada"
+        for path, asked, status, said in [
+            (here, {"Authorization": None}, 401, ".serving/token"),
+            (here, {"Authorization": f"Bearer {requests.token}x"}, 401, ".serving/token"),
+            (here, {"Authorization": f"Basic {requests.token}"}, 401, ".serving/token"),
+            (here, {"Host": f"attention.example:{requests.port}"}, 403, "127.0.0.1"),
+            (here, {"method": "GET"}, 405, "POST"),
+            (here, {"body": iter([b"in pieces"])}, 411, "Content-Length"),
+            (here, {"Content_Length": str(2 * MOST_BYTES)}, 413, "1 MB"),
+            (here, {"Content_Length": "9" * 5000}, 413, "1 MB"),
+            (here, {"body": b""}, 400, "is not a notebook"),
+            (here, {"body": b"<html>"}, 400, "is not a notebook"),
+            (here + "?wait=soon", {}, 400, "wait is a number"),
+            ("/submissions/self_attention/ada", {}, 404, f"There is no unit 'self_attention' here. Served: {UNIT}."),
+            *(
+                (f"/submissions/{UNIT}/{name}", {}, 400, "cannot be a student's id")
+                for name in ("..", ".hidden", "-r", "..%2Fbo", "a%00b", "a%1bb", "x" * 256, "toString")
+            ),
+            (f"/submissions/{UNIT}/%ff", {"Authorization": None}, 401, ".serving/token"),
+            (f"/submissions/{UNIT}/%ff", {}, 400, "could be understood"),
+            ("/ready?terms=", {"method": "GET"}, 404, "There is nothing here."),
+        ]:
+            found = requests.ask(path, **{"body": notebook(), **asked})
+            assert (found[0], set(found[1])) == (status, {"error"}), path
+            assert said in found[1]["error"]
+        [(status, found)] = requests.during(lambda to: to.hand_in("linked", notebook()))
+        assert (status, "is a link" in found["error"]) == (507, True)
+        serving.work_off()
+        assert serving.marked == []
+        assert [path.name for path in (course / "submitted").rglob("*")] == ["linked"]
+        assert [path.name for path in (course / token.FOLDER).iterdir()] == [token.FILE]
+    assert caplog.text == ""  # strangers do not write into what is printed
+
+
+def test_who_has_to_show_no_token_is_counted_at_once():
+    guests = Guests(2, 0)
+    assert [guests.come(stream) for stream in ("a", "b", "c")] == [True, True, False]
+    guests.go("a")
+    assert guests.come("c")
+
+
+def test_what_comes_while_serving_ends_is_told_so(course, recorded, caplog):
+    with Serving(course, recorded) as serving, ThreadPoolExecutor() as threads:
+        with Requests(course, serving, recorded.marker) as requests:
+            sent = threads.submit(requests.hand_in, "ada", notebook())
+            while not serving.arrivals._new:
+                time.sleep(0.005)
+            requests.refuse()
+            refused = requests.hand_in("bo", notebook())
+        status, told = sent.result()  # it was cut off
+        assert (status, refused) == (503, (503, told))
+        assert "is ending" in told["error"]
+        assert not list((course / "submitted").iterdir())
+
+
+def test_a_full_disk_is_said_in_a_sentence(course, recorded, caplog):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Serving(course, recorded) as serving, Requests(course, serving, recorded.marker) as requests:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, before[1]))
+        try:
+            status, told = requests.hand_in("ada", notebook())
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert (status, "could not be written" in told["error"]) == (507, True)
+    assert caplog.text == ""
+
+
+def test_slow_clients_neither_stay_nor_stop_the_others(course, recorded, monkeypatch):
+    monkeypatch.setattr(http_server, "_MOST_CONNECTIONS", 4)
+    monkeypatch.setattr(http_server, "_MOST_UNKNOWN", 8)
+    with Serving(course, recorded) as serving:
+        with Requests(course, serving, recorded.marker) as requests:
+            slow = [connected(requests, "POST /marks HTTP/1.1\r\n") for _ in range(12)]
+            assert requests.ask("/nothing")[0] == 404
+            with contextlib.suppress(ConnectionResetError):
+                assert slow[0].recv(1) == b""  # it has waited longest
+            begun = f"POST /marks HTTP/1.1\r\nHost: localhost:{requests.port}\r\nAuthorization: Bearer {requests.token}"
+            slow += [connected(requests, f"{begun}\r\nContent-Length: 9\r\n\r\nhalf") for _ in range(4)]
+            while len(list((course / token.FOLDER).iterdir())) < len([token.FILE]) + 4:
+                time.sleep(0.01)
+            assert requests.ask("/nothing") == (503, {"error": "There are too many requests at once. Send it again."})
+            for one in slow:
+                one.close()
+        monkeypatch.setattr(http_server, "_HEADER_SECONDS", 1)
+        monkeypatch.setattr(http_server, "_BODY_SECONDS", 1)
+        with Requests(course, serving, recorded.marker) as requests:
+            begun = f"POST /marks HTTP/1.1\r\nHost: localhost:{requests.port}\r\n"
+            for slow in (begun, f"{begun}Authorization: Bearer {requests.token}\r\nContent-Length: 9\r\n\r\nhalf"):
+                with connected(requests, slow) as one, contextlib.suppress(ConnectionResetError):
+                    while one.recv(1000):
+                        pass
+            end = time.monotonic() + 30
+            while len(list((course / token.FOLDER).iterdir())) > len([token.FILE]):  # half of a notebook
+                assert time.monotonic() < end
+                time.sleep(0.01)
+
+
+def connected(requests, beginning):
+    """A connection that has sent the beginning of a request."""
+    opened = socket.create_connection(("127.0.0.1", requests.port))
+    opened.sendall(beginning.encode())
+    return opened
+
+
+def test_what_is_only_asked_for_waits_and_takes_no_more_than_half_of_the_markers():
+    todo = Todo(4)
+    told = []
+    asked = [Asked(str(number), NotebookFile(b""), told.append, lambda: True) for number in range(4)]
+    for one in asked:
+        todo.put(one)
+    first, second = (("work", HandIn(name, f"{UNIT}.ipynb")) for name in ("ada", "bo"))
+    todo.put(first)
+    assert todo.take() == first
+    assert [todo.take(), todo.take()] == asked[:2]
+    todo.put(first)  # its student's last one is not done yet
+    todo.put(second)
+    assert [todo.take(), todo.take()] == [second, first]
+    todo.is_done(asked[0])
+    assert todo.take() == asked[2]
+    todo.close()
+    assert todo.take() is None
+    todo.put(asked[0])
+    assert told == ["This `autograder serve` is ending."] * 2
