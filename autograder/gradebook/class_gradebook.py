@@ -2,60 +2,32 @@
 
 import re
 import shutil
-import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Assignment, Gradebook, MissingEntry, Student
+from nbgrader.api import Assignment, Base, Gradebook, MissingEntry, Student
 from nbgrader.preprocessors import AssignLatePenalties
-from sqlalchemy import create_engine
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import Column, MetaData, String, Table, inspect
 from sqlalchemy.orm import Session
 
 from .. import course
-from . import attempts, entry, provenance
+from . import attempts, database, entry, provenance, tools
 from .attempts import Attempt
 from .clean_notebook import released
 from .course_directory import CourseProblem, first_error, nbgrader_api
+from .database import Database, reading
 from .entry import Cells, Entry, Times
 from .provenance import Provenance
 from .roster import Enrolled
 
-FILE = "gradebook.db"
+_VERSION = Table("alembic_version", MetaData(), Column("version_num", String(32), nullable=False))
+"""Which of its gradebooks' versions this is, as nbgrader notes it."""
 _MAKING = ".gradebook-"
-
-
-@contextmanager
-def said_in_a_sentence(root: Path) -> Iterator[None]:
-    """Turns a locked or damaged database, a full disk and the like into a CourseProblem."""
-    try:
-        yield
-    except (SQLAlchemyError, sqlite3.Error, OSError) as error:
-        raise _cannot_be_written(root, getattr(error, "orig", None) or error) from error
-
-
-def _cannot_be_written(root: Path, reason: object) -> CourseProblem:
-    return CourseProblem(
-        f"The gradebook {root / FILE} or a file beside it cannot be opened and written: {reason}. Is the folder "
-        "there and yours, the disk not full, and no other program writing to it? What was recorded is kept; run "
-        "the same command again for the rest."
-    )
-
-
-@contextmanager
-def reading(root: Path) -> Iterator[Session]:
-    """A session that cannot write. Raises CourseProblem."""
-    uri = f"{(root / FILE).resolve().as_uri()}?mode=ro"
-    engine = create_engine("sqlite://", creator=lambda: sqlite3.connect(uri, uri=True))
-    try:
-        with said_in_a_sentence(root), Session(engine) as session:
-            yield session
-    finally:
-        engine.dispose()
+_WIDEST = 128
+"""Characters of a name or an address, in nbgrader's tables; SQLite would take more."""
 
 
 def students_and_assignments(root: Path) -> tuple[list[Enrolled], list[str]]:
@@ -63,9 +35,9 @@ def students_and_assignments(root: Path) -> tuple[list[Enrolled], list[str]]:
 
     Both are empty if there is no gradebook. Raises CourseProblem.
     """
-    if not (root / FILE).is_file():
-        return [], []
     with reading(root) as session:
+        if session is None:
+            return [], []
         return entry.students(session), [name for (name,) in session.query(Assignment.name)]
 
 
@@ -77,12 +49,11 @@ class ClassGradebook:
 
         Raises CourseProblem, and errors of SQLAlchemy and the system, which `said_in_a_sentence` turns into one.
         """
-        root = self._root = Path(directory.root)
+        self._root = Path(directory.root)
+        self._database = database.of_directory(directory)
         self._unit = unit
-        _refuse_another(root, directory.db_url)
-        _clean_up(root)
-        if not (root / FILE).exists():
-            _make(root, directory.course_id)
+        _clean_up(self._root)
+        _make_if_missing(self._database, directory.course_id)
         self._gradebook = Gradebook(directory.db_url, directory.course_id)
         self._session: Session = self._gradebook.db()
         penalties = AssignLatePenalties(config=directory.config)
@@ -95,15 +66,16 @@ class ClassGradebook:
 
     def enrol(self, students: Sequence[Enrolled]) -> None:
         """Adds students, or updates what the gradebook knows about them."""
-        known = {student.id: student for student in self._session.query(Student)}
+        known = {student.id: student for student in entry.students(self._session)}
         for student in students:
-            told = {"first_name": student.first_name, "last_name": student.last_name, "email": student.email}
+            texts = {"first_name": student.first_name, "last_name": student.last_name, "email": student.email}
+            told = {field: value and value[:_WIDEST] for field, value in texts.items()}
             if student.id not in known:
                 self._session.add(Student(id=student.id, **told))
                 continue
-            for field, value in told.items():
-                if value is not None:
-                    setattr(known[student.id], field, value)
+            held = known[student.id]
+            if new := {field: value for field, value in told.items() if value not in (None, getattr(held, field))}:
+                self._session.query(Student).filter(Student.id == student.id).update(new)
         self.commit()
 
     def entry(self, student: str) -> Entry | None:
@@ -138,9 +110,9 @@ class ClassGradebook:
         """The student's files that were marked after a moment, the first one first."""
         return attempts.of_student(self._session, student, self._unit, since)
 
-    def count(self, student: str, attempt: Attempt) -> None:
-        """Counts a file that is marked; one that is marked again is not counted again."""
-        attempts.put(self._session, student, self._unit, attempt)
+    def count(self, student: str, attempt: Attempt, *, each: bool = False) -> None:
+        """Counts a file that is marked; one that is marked again is not counted again, unless each marking is."""
+        attempts.put(self._session, student, self._unit, attempt, each=each)
 
     def times(self) -> dict[str, Times]:
         """When everyone who is marked handed in, and when it is due for them."""
@@ -189,10 +161,10 @@ class ClassGradebook:
             return
         if "KeyboardInterrupt" in result["error"]:  # nbgrader's API lets nothing through
             raise KeyboardInterrupt
-        database = re.search(r"\(sqlite3\.\w+\) .+", result.get("log", ""))
-        reason = database[0] if database else first_error(result)
-        if database or "OSError" in reason:
-            raise _cannot_be_written(self._root, reason)
+        of_database = re.search(r"\((?:sqlite3|psycopg2?)\.[\w.]+\) .+", result.get("log", ""))
+        reason = of_database[0] if of_database else first_error(result)
+        if of_database or "OSError" in reason:
+            raise self._database.problem(RuntimeError(reason))
         advice = (
             " Exercises can be added or taken away only before anything is graded; keep this gradebook for the old "
             "version and start a new one."
@@ -209,25 +181,23 @@ class ClassGradebook:
         self.close()
 
 
-def _refuse_another(root: Path, url: str) -> None:
-    """Refuses a gradebook anywhere but where `--dry-run`, formgrader and the next run look for marks."""
-    if url != f"sqlite:///{root / FILE}":
-        raise CourseProblem(
-            f"The course's nbgrader_config.py puts the gradebook at {url}; `autograder grade` keeps it in "
-            f"{root / FILE}. Take CourseDirectory.db_url out of that file."
-        )
-    if "?" in str(root):
-        raise CourseProblem(f"nbgrader can have no gradebook in a folder whose name has a question mark: {root}.")
-
-
 def _clean_up(root: Path) -> None:
     """Removes what a killed run left behind."""
     for left_over in root.glob(f"{_MAKING}*"):
         shutil.rmtree(left_over)
 
 
-def _make(root: Path, course_id: str) -> None:
-    """Makes an empty gradebook elsewhere and moves it into place whole, because nbgrader makes one in many steps."""
-    with tempfile.TemporaryDirectory(dir=root, prefix=_MAKING) as folder:
-        Gradebook(f"sqlite:///{folder}/{FILE}", course_id).close()
-        (Path(folder) / FILE).rename(root / FILE)
+def _make_if_missing(its: Database, course_id: str) -> None:
+    """Makes an empty gradebook whole or not at all, because nbgrader makes one in many steps."""
+    if its.file is None:
+        engine = its.engine()
+        with engine.begin() as connection:  # PostgreSQL makes tables, as all else, when it commits
+            if not inspect(connection).has_table(_VERSION.name):
+                Base.metadata.create_all(connection)
+                _VERSION.create(connection)
+                connection.execute(_VERSION.insert().values(version_num=tools.newest_version()))
+        engine.dispose()
+    elif not its.file.exists():
+        with tempfile.TemporaryDirectory(dir=its.root, prefix=_MAKING) as folder:
+            Gradebook(f"sqlite:///{folder}/{its.file.name}", course_id).close()
+            (Path(folder) / its.file.name).rename(its.file)

@@ -26,6 +26,9 @@ from .. import course
 from ..report import Report
 from .roster import Enrolled
 
+_AT_ONCE = 500
+"""Rows of a large class that are in memory together."""
+
 
 @dataclass(frozen=True)
 class Cells:
@@ -84,8 +87,9 @@ class Entry:
         self._cells = cells
         self._submission = submission
         self._notebook = notebook
-        self._grades = {cells.graded[grade.cell_id]: grade for grade in grades}
-        self._comments = {cells.answered[comment.cell_id]: comment for comment in comments}
+        # In the order of the names: databases have none of their own.
+        self._grades = _by_name(cells.graded, grades)
+        self._comments = _by_name(cells.answered, comments)
 
     @property
     def id(self) -> str:
@@ -153,8 +157,10 @@ class Entry:
 def cells(session: Session, unit: str) -> Cells:
     """The unit's cells, once the gradebook knows the unit."""
     notebook = _notebooks(session, unit).one()
-    graded = session.query(GradeCell).filter(GradeCell.notebook_id == notebook.id).all()
-    answered = session.query(SolutionCell).filter(SolutionCell.notebook_id == notebook.id).all()
+    graded, answered = (
+        sorted(session.query(kind).filter(kind.notebook_id == notebook.id), key=lambda cell: str(cell.name))
+        for kind in (GradeCell, SolutionCell)
+    )
     return Cells(
         notebook.assignment_id,
         notebook.id,
@@ -170,18 +176,25 @@ def find(session: Session, cells: Cells, student: str) -> Entry | None:
     if found is None:
         return None
     submission, notebook = found
-    grades, comments = (session.query(kind).filter_by(notebook_id=notebook.id) for kind in (Grade, Comment))
+    # The tables' only index begins with the cell: without it every query would go through the marks of the whole class.
+    grades, comments = (
+        session.query(kind).filter(kind.notebook_id == notebook.id, kind.cell_id.in_(names))
+        for kind, names in ((Grade, cells.graded), (Comment, cells.answered))
+    )
     return Entry(cells, submission, notebook, grades, comments)
 
 
 def everyones(session: Session, cells: Cells) -> dict[str, Entry]:
-    """All entries of the unit, by student in the order of the ids, in three queries."""
-    submitted = _submitted(session, cells).order_by(SubmittedAssignment.student_id).all()
+    """All entries of the unit, to read, by student in the order of the ids, in three queries.
+
+    Grades and comments are the rows themselves: SQLAlchemy's objects of a large class would take gigabytes.
+    """
+    submitted = sorted(_submitted(session, cells), key=lambda row: str(row[0].student_id))
     grades: dict[str, list[Any]] = defaultdict(list)
     comments: dict[str, list[Any]] = defaultdict(list)
     for kind, held in ((Grade, grades), (Comment, comments)):
-        its = session.query(kind).join(SubmittedNotebook, SubmittedNotebook.id == kind.notebook_id)
-        for one in its.filter(SubmittedNotebook.notebook_id == cells.notebook):
+        rows = session.query(*kind.__table__.columns).join(SubmittedNotebook, SubmittedNotebook.id == kind.notebook_id)
+        for one in rows.filter(SubmittedNotebook.notebook_id == cells.notebook):
             held[one.notebook_id].append(one)
     return {
         submission.student_id: Entry(cells, submission, notebook, grades[notebook.id], comments[notebook.id])
@@ -220,7 +233,8 @@ def times(session: Session, cells: Cells) -> dict[str, Times]:
     """When everyone who is marked handed the unit in, and when it is due for them."""
     submissions = session.query(SubmittedAssignment).filter(SubmittedAssignment.assignment_id == cells.assignment)
     return {
-        one.student_id: Times(one.timestamp, one.duedate if one.assignment.duedate else None) for one in submissions
+        one.student_id: Times(one.timestamp, one.duedate if one.assignment.duedate else None)
+        for one in submissions.yield_per(_AT_ONCE)
     }
 
 
@@ -229,7 +243,7 @@ def late(session: Session, cells: Cells) -> dict[str, timedelta]:
     handed_in = session.query(SubmittedAssignment).filter(
         SubmittedAssignment.assignment_id == cells.assignment, SubmittedAssignment.timestamp.is_not(None)
     )
-    seconds = {submission.student_id: submission.total_seconds_late for submission in handed_in}
+    seconds = {one.student_id: one.total_seconds_late for one in handed_in.yield_per(_AT_ONCE)}
     return {student: timedelta(seconds=late) for student, late in seconds.items() if late > 0}
 
 
@@ -251,8 +265,8 @@ def automatic_scores(session: Session, unit: str) -> dict[str, dict[str, float]]
 
 def students(session: Session) -> list[Enrolled]:
     """Everyone in the gradebook, by id."""
-    found = session.query(Student).order_by(Student.id)
-    return [Enrolled(one.id, one.first_name, one.last_name, one.email) for one in found]
+    found = session.query(Student.id, Student.first_name, Student.last_name, Student.email)
+    return sorted((Enrolled(*one) for one in found), key=lambda one: one.id)  # servers sort by rules of a language
 
 
 def holds(session: Session, unit: str) -> bool:
@@ -274,6 +288,10 @@ def _notebooks(session: Session, unit: str) -> Any:
         .join(Assignment, Assignment.id == Notebook.assignment_id)
         .filter(Assignment.name == unit, Notebook.name == unit)
     )
+
+
+def _by_name(names: dict[str, str], held: Iterable[Any]) -> dict[str, Any]:
+    return {names[one.cell_id]: one for one in sorted(held, key=lambda one: names[one.cell_id])}
 
 
 def _score(grade: Any) -> float:

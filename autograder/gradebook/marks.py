@@ -8,8 +8,8 @@ from pathlib import Path
 from sqlalchemy.orm import Session
 
 from .. import course
-from . import entry, provenance
-from .class_gradebook import FILE, reading
+from . import database, entry, provenance
+from .database import reading
 from .entry import Entry, Shown
 from .provenance import Provenance
 from .roster import Enrolled
@@ -63,15 +63,17 @@ def of_units(root: Path, units: list[str]) -> list[UnitMarks]:
     """The marks in a course's gradebook. Raises UnknownUnit, NoMarks and CourseProblem."""
     for unit in units:
         course.unit(unit)
-    if not (root / FILE).is_file():
-        raise NoMarks(
-            f"Nothing is graded yet: there is no {root / FILE}. Run `autograder grade {units[0]} --course {root}`."
-        )
     with reading(root) as session:
+        if session is None:
+            raise NoMarks(
+                f"Nothing is graded yet: there is no {database.of(root)}. Run `autograder grade {units[0]} --course "
+                f"{root}`."
+            )
         for unit in units:
             if not entry.holds(session, unit):
                 raise NoMarks(
-                    f"Nothing of {unit} is graded in {root / FILE} yet. Run `autograder grade {unit} --course {root}`."
+                    f"Nothing of {unit} is graded in {database.of(root)} yet. Run `autograder grade {unit} --course "
+                    f"{root}`."
                 )
         return [_unit_marks(session, unit) for unit in units]
 

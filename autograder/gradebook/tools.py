@@ -20,10 +20,11 @@ def make_gradebooks_without_a_command() -> None:
 
     For this process; called from the course's settings.
     """
-    api.get_alembic_version = _newest_version
+    api.get_alembic_version = newest_version
 
 
-def _newest_version() -> str:
+def newest_version() -> str:
+    """The version of the gradebooks that this nbgrader makes."""
     from alembic.script import ScriptDirectory  # only a new gradebook needs it
 
     head = ScriptDirectory(dbutil.ALEMBIC_DIR).get_current_head()

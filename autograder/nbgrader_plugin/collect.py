@@ -19,6 +19,7 @@ from typing import Any
 from nbgrader.exchange.default import ExchangeCollect
 
 from ..gradebook.time_stamp import time_in
+from ..handed_in.whole_folder import beside, put_back, replace
 from .enrolment import may_be_graded
 
 _MOST_ENTRIES = 1_000
@@ -99,6 +100,7 @@ class CollectHandIns(ExchangeCollect):
     def _collect(self, record: dict[str, Any]) -> None:
         student, unit = record["username"], self.coursedir.assignment_id
         there = Path(self.coursedir.format_path(self.coursedir.submitted_directory, student, unit))
+        put_back(there)
         is_new = not os.path.lexists(there)
         if not is_new and not self._replaces(there, record["timestamp"]):
             also = "" if self.update else ", use --update to update"
@@ -106,21 +108,16 @@ class CollectHandIns(ExchangeCollect):
             return
         self.log.info("%s submission: %s %s", "Collecting" if is_new else "Updating", student, unit)
         there.parent.mkdir(parents=True, exist_ok=True)
-        part, old = (there.with_name(f".{unit}.{what}") for what in ("part", "old"))
-        for left in (part, old):
-            if left.is_dir():  # from a killed run
-                shutil.rmtree(left)
+        part = beside(there, "part")
+        if part.is_dir():  # from a killed run
+            shutil.rmtree(part)
         part.mkdir()
         try:
             self._copy(Path(self.inbound_path) / record["filename"], part)
         except BaseException:
             shutil.rmtree(part)
             raise
-        if not is_new:
-            there.rename(old)
-        part.rename(there)
-        if not is_new:
-            shutil.rmtree(old)
+        replace(part, there)
 
     def _replaces(self, there: Path, handed_in: datetime) -> bool:
         """Whether a folder handed in at this time replaces the one that is there."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from ..gradebook import database, entry
 from ..handed_in.opened_folder import is_one_name
 from ..handed_in.student_id import can_be_id
 
@@ -14,15 +15,20 @@ _SQLITE = "sqlite:///"
 
 
 def may_be_graded(course_directory: Any) -> Callable[[str], bool]:
-    """Tells whether a folder name in the course is a student's, enrolled or new."""
-    enrolled = _enrolled(course_directory.db_url)
+    """Tells whether a folder name in the course is a student's, enrolled or new. Raises CourseProblem."""
+    url = str(course_directory.db_url)
+    enrolled = _in_file(Path(url.removeprefix(_SQLITE))) if url.startswith(_SQLITE) else _on_server(course_directory)
     return lambda name: is_one_name(name) and (name in enrolled or can_be_id(name))
 
 
-def _enrolled(url: str) -> set[str]:
-    """The ids in the gradebook; none if there is no gradebook yet."""
-    file = Path(url.removeprefix(_SQLITE))
-    if not url.startswith(_SQLITE) or not file.is_file():
+def _in_file(file: Path) -> set[str]:
+    """The ids in the gradebook, wherever nbgrader's settings put it; none if there is no gradebook yet."""
+    if not file.is_file():
         return set()
-    with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as database:
-        return {name for (name,) in database.execute("select id from student")}
+    with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as opened:
+        return {name for (name,) in opened.execute("select id from student")}
+
+
+def _on_server(course_directory: Any) -> set[str]:
+    with database.reading_from(database.of_directory(course_directory)) as session:
+        return {one.id for one in entry.students(session)} if session else set()
