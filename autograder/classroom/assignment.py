@@ -12,7 +12,7 @@ from ..gradebook.class_list import ROSTER, class_list
 from ..gradebook.course_directory import course_directory
 from ..handed_in.opened_folder import is_one_name
 from ..handed_in.student_id import RULE, can_be_id
-from .hand_in import HandIn, Submissions
+from .hand_in import HandIn, Newest, Submissions
 
 _NO_FOLDER = "the gradebook has this id, which cannot be a folder's name. Give the student another one."
 
@@ -52,9 +52,16 @@ class Assignment:
 
 
 def assignment(
-    unit_name: str, root: Path, submitted: Path | None, roster_file: Path | None, id_column: str | None = None
+    unit_name: str,
+    root: Path,
+    submitted: Path | None,
+    roster_file: Path | None,
+    id_column: str | None = None,
+    newest: Newest | None = None,
 ) -> Assignment:
     """Who is in the class and what they handed in: everyone in the class list, and everyone who handed in.
+
+    newest: see `Submissions`.
 
     Raises UnknownUnit, UnusableUnit, NothingToGrade, BadRoster and CourseProblem.
     """
@@ -71,7 +78,7 @@ def assignment(
     directory = course_directory(root)
     submitted = (submitted or root / directory.submitted_directory).resolve()
     try:
-        submissions = Submissions(submitted, unit_name, root)
+        submissions = Submissions(submitted, unit_name, root, newest)
         handed_in = submissions.students()
     except OSError as error:
         raise NothingToGrade(f"The folder of submissions {submitted} cannot be read: {error.strerror}.") from None

@@ -11,14 +11,19 @@ import msgspec
 from ..client.requests import Device, Ready
 from ..course.settings import Settings
 from ..feedback import page_filters
-from ..gradebook.class_gradebook import FILE, ClassGradebook, said_in_a_sentence
+from ..gradebook import database
+from ..gradebook.class_gradebook import ClassGradebook
+from ..gradebook.database import Database, said_in_a_sentence
 from ..gradebook.entry import Entry
 from ..report import Report
 from .assignment import Assignment, NotGraded
 from .hand_in import HandIn
-from .marking_ahead import MarkingAhead
+from .marking_ahead import Marking, MarkingAhead
 from .one_run import one_run
 from .writer import Writer
+
+_BEGINNING = 100
+"""Characters of a message, which tell whether an exercise was written."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,9 @@ class Row:
 
     student: str
     report: Report
-    """Without the exercises that passed and without the tests, because the rows of a whole class are held in memory."""
+    """Without the exercises that passed and without the tests, because the rows of a whole class are held in memory;
+    what is said of each is cut.
+    """
     problem: str = ""
     """Why the mark could not be recorded; empty if it was."""
     is_new: bool = True
@@ -45,7 +52,7 @@ class ClassResult:
     """On what submissions were marked; None if none had to be."""
     pages: Path
     """The path of the feedback pages, with `<student>` for the student."""
-    gradebook: Path
+    gradebook: Database
     waiting: int
     """How many written answers are waiting for a person."""
     late: dict[str, timedelta]
@@ -61,7 +68,7 @@ def grade(
     settings: Settings,
     markers: int,
     regrade: bool = False,
-    marking: Callable[..., MarkingAhead] = MarkingAhead,
+    marking: Callable[..., Marking] = MarkingAhead,
     on_start: Callable[[int], None] = lambda total: None,
     on_row: Callable[[Row], None] = lambda row: None,
 ) -> ClassResult:
@@ -97,6 +104,7 @@ def grade(
                 todo.append(hand_in)
             else:
                 finished(Row(hand_in.student, _brief(kept), is_new=False, note=hand_in.note))
+        gradebook.commit()  # ends what was begun for reading
         if todo:
             formatter.start()  # while the markers start, which takes longer
             desks = open_things.enter_context(marking(work, todo, device=device, settings=settings, markers=markers))
@@ -108,7 +116,8 @@ def grade(
         with said_in_a_sentence(work.root):
             waiting, late = gradebook.waiting(), gradebook.late()
     in_order = [rows[hand_in.student] for hand_in in work.hand_ins]
-    return ClassResult(in_order, conditions, writer.page("<student>"), work.root / FILE, waiting, late, work.refused)
+    its = database.of_directory(work.directory)
+    return ClassResult(in_order, conditions, writer.page("<student>"), its, waiting, late, work.refused)
 
 
 def _nothing_handed_in(work: Assignment, hand_in: HandIn, earlier: Entry | None) -> Report:
@@ -121,5 +130,10 @@ def _nothing_handed_in(work: Assignment, hand_in: HandIn, earlier: Entry | None)
 
 def _brief(report: Report) -> Report:
     """What the table shows of a report."""
-    wrong = [msgspec.structs.replace(e, tests=[]) for e in report.exercises if e.status != "passed"]
-    return msgspec.structs.replace(report, exercises=wrong, cells=[])
+    wrong = [
+        msgspec.structs.replace(e, tests=[], message=e.message[:_BEGINNING], whereabouts=None, behaviour=None)
+        for e in report.exercises
+        if e.status != "passed"
+    ]
+    more = dict.fromkeys(("version", "kit", "torch", "cases", "submission"), "")
+    return msgspec.structs.replace(report, exercises=wrong, cells=[], enforced=[], written=[], **more)

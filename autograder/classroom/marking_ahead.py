@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import Full, Queue
 from types import TracebackType
+from typing import Protocol, Self
 
 from ..client.marker import Marker, MarkerStopped, stopped_at
 from ..client.requests import Device, Ready
@@ -19,7 +20,7 @@ from .hand_in import HandIn, Submissions
 
 _AHEAD = 4
 """Reports of each marker that may wait for the writer, so that a class of any size takes the same memory."""
-_EACH = 4
+EACH = 4
 """At least so many submissions for each marker: starting one takes as long as marking as many."""
 _LOOK_SECONDS = 0.2
 
@@ -34,6 +35,24 @@ class MarkedHandIn:
     report: Report
     stamp: bytes | None = None
     """The time of handing in, as the file next to the notebook has it."""
+
+
+class Marking(Protocol):
+    """What makes the reports on a class's submissions, for the one writer of a batch."""
+
+    def start(self) -> Ready:
+        """Begins, and says on what is marked; raises MarkerRefused."""
+        ...
+
+    def marked(self) -> Iterator[MarkedHandIn]:
+        """Every submission once, as it is marked; raises MarkerRefused and MarkerStopped."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None: ...
 
 
 def mark(
@@ -79,7 +98,7 @@ class MarkingAhead:
             core=cores[number % len(cores)] if cores else None,
             unit=self._unit,
         )
-        count = max(1, min(markers, len(self._hand_ins) // _EACH))
+        count = max(1, min(markers, len(self._hand_ins) // EACH))
         self._markers = [self._new_marker(number) for number in range(count)]
         self._todo = iter(self._hand_ins)
         self._taking = threading.Lock()

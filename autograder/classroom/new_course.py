@@ -8,9 +8,10 @@ from pathlib import Path
 
 from .. import course
 from ..course.folder import VARIABLE, folder
-from ..gradebook.class_gradebook import ClassGradebook, said_in_a_sentence
+from ..gradebook.class_gradebook import ClassGradebook
 from ..gradebook.class_list import ROSTER
 from ..gradebook.course_directory import SETTINGS, course_directory
+from ..gradebook.database import said_in_a_sentence
 from ..gradebook.roster import TEMPLATE
 
 KINDS = (course.SOURCE, course.RELEASE)

@@ -6,8 +6,8 @@ from pathlib import Path
 from .. import course
 from ..course import version
 from ..course.folder import folder
-from ..gradebook.class_gradebook import FILE, reading
 from ..gradebook.course_directory import SETTINGS
+from ..gradebook.database import FILE, reading
 from ..gradebook.entry import graded
 from . import whole_files
 from .new_course import KINDS, NotMade, furnish, handed_out, known
@@ -67,14 +67,13 @@ def _refuse(root: Path, unit: str) -> None:
     kept = root / course.SOURCE / unit / f"{unit}.ipynb"
     if not kept.is_file():
         return
-    if (root / FILE).is_file():
-        with reading(root) as session:
-            students = graded(session, unit)
-        if students:
-            raise NotMade(
-                f"{unit} is graded in {root} already ({students} of the class), and stays as it was given out. For the "
-                "new version make another folder: `autograder new-course`."
-            )
+    with reading(root) as session:
+        students = graded(session, unit) if session else 0
+    if students:
+        raise NotMade(
+            f"{unit} is graded in {root} already ({students} of the class), and stays as it was given out. For the "
+            "new version make another folder: `autograder new-course`."
+        )
     if version.is_edited(kept):
         raise NotMade(
             f"{kept} was changed by hand, and upgrading would lose that. Keep your copy elsewhere, take this file "

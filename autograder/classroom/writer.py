@@ -40,9 +40,20 @@ class Writer:
     """The only writer of a batch."""
 
     def __init__(
-        self, work: Assignment, gradebook: ClassGradebook, formatter: Formatter, *, pages: FeedbackPages | None = None
+        self,
+        work: Assignment,
+        gradebook: ClassGradebook,
+        formatter: Formatter,
+        *,
+        pages: FeedbackPages | None = None,
+        for_students: bool = False,
     ) -> None:
-        """pages: those of an earlier writer for the unit as it is now, which take long to make."""
+        """pages: those of an earlier writer for the unit as it is now, which take long to make.
+
+        for_students: marking is begun by what students do. A mark stands then whatever the file is called and whatever
+        kit or torch gave it, and each marking is an attempt: nothing that a student changes is marked uncounted.
+        """
+        self._for_students = for_students
         self._unit = work.unit
         self._submissions = work.submissions
         self._gradebook = gradebook
@@ -54,26 +65,22 @@ class Writer:
         """The path of a student's feedback page."""
         return self._pages.path(student)
 
-    def left_alone(
-        self, hand_in: HandIn, device: Device, settings: Settings, *, of_any_kit: bool = False
-    ) -> Report | None:
+    def left_alone(self, hand_in: HandIn, device: Device, settings: Settings) -> Report | None:
         """The report on a submission whose mark stands because nothing that decides it has changed; None if it has to
         be marked. The feedback page is updated with scores and comments that people have given since.
-
-        of_any_kit: a mark stands too that another version of the kit, or of torch, gave.
         """
         try:
-            return self._left_alone(hand_in, device, settings, of_any_kit)
+            return self._left_alone(hand_in, device, settings)
         except Exception as error:
             self._gradebook.rollback()
             if _is_everyones(error):
                 raise
             return None  # what is there is damaged, in whatever way: mark it and write it again
 
-    def _left_alone(self, hand_in: HandIn, device: Device, settings: Settings, of_any_kit: bool) -> Report | None:
+    def _left_alone(self, hand_in: HandIn, device: Device, settings: Settings) -> Report | None:
         entry = self._gradebook.entry(hand_in.student)
         report = self._autograded.report(hand_in.student)
-        if entry is None or report is None or not self._stands(hand_in, entry, report, device, settings, of_any_kit):
+        if entry is None or report is None or not self._stands(hand_in, entry, report, device, settings):
             return None
         kept = self._gradebook.provenance(entry)
         shown = entry.shown()
@@ -115,35 +122,37 @@ class Writer:
         self._gradebook.keep(entry, provenance.of(report, shown.digest))
         if report.status not in _NO_ATTEMPT:
             handed_in = str(entry.timestamp or "")
-            self._gradebook.count(student, Attempt(report.submission, handed_in, time.time()))
+            attempt = Attempt(report.submission, handed_in, time.time())
+            self._gradebook.count(student, attempt, each=self._for_students)
         self._gradebook.commit()
 
-    def _stands(
-        self, hand_in: HandIn, entry: Entry, report: Report, device: Device, settings: Settings, of_any_kit: bool
-    ) -> bool:
+    def _stands(self, hand_in: HandIn, entry: Entry, report: Report, device: Device, settings: Settings) -> bool:
         assert hand_in.notebook is not None
         kept = self._gradebook.provenance(entry)
-        handed_in = self._submissions.read(hand_in)
+        digest, stamp = self._submissions.digest(hand_in)
         required = settings.isolation.require
         marks = {exercise.name: exercise.score for exercise in report.exercises}
         held = entry.automatic_scores()
         return (
             kept is not None
-            and kept.submission == report.submission == handed_in.file.digest != ""
+            and kept.submission == report.submission == digest != ""
             and kept.kit == report.kit
             and (
-                of_any_kit
+                self._for_students
                 or (
                     kept.kit == self._kit
                     and kept.torch.partition("+")[0] in ("", version("torch").partition("+")[0])  # none ran, any build
                 )
             )
             and report.status != "grader_error"
-            and report.notebook == f"{hand_in.student}/{self._unit.name}/{in_utf8(hand_in.notebook)}"
+            and (
+                self._for_students
+                or report.notebook == f"{hand_in.student}/{self._unit.name}/{in_utf8(hand_in.notebook)}"
+            )
             and (required not in ("A", "B") or kept.isolation == required)
             and (settings.isolation.trust_submissions or kept.isolation != "none")
             and (device == "auto" or kept.device == device)
-            and time_in(handed_in.stamp) in (None, entry.timestamp)
+            and time_in(stamp) in (None, entry.timestamp)
             and all(held[exercise.check] == marks.get(exercise.name, 0.0) for exercise in self._unit.exercises)
         )
 

@@ -15,9 +15,11 @@ from ..client.requests import Device
 from ..course import version
 from ..course.folder import folder, use
 from ..course.settings import BadSettings
+from ..exports.json_line import json_line
+from .cluster import PlainTcp, Scheduler, marking_at
 from .isolation import Require, Trust, asked
 from .roster import Course, IdColumn, RosterFile
-from .saying import aside, console, json_line, refuse, remark, results, short, shown, some
+from .saying import aside, console, refuse, remark, results, short, shown, some
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import, and `autograder mark` and `--help` do not need it
     from ..classroom.assignment import Assignment
@@ -52,6 +54,8 @@ def grade(
     course_folder: Course = None,
     require_isolation: Require = None,
     trust_submissions: Trust = False,
+    scheduler: Scheduler = None,
+    plain_tcp: PlainTcp = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a student, and no table.")] = False,
     schema: Annotated[
         bool,
@@ -75,9 +79,10 @@ def grade(
         if course_folder:
             use(course_folder)
         ids = id_column or settings.roster.id_column
+        marking = marking_at(scheduler, plain_tcp=plain_tcp)
         work = assignment(unit, course_folder or folder(), submitted, roster, ids)
         if dry_run:
-            changes = preview(work, device=device, settings=settings, markers=markers)
+            changes = preview(work, device=device, settings=settings, markers=markers, marking=marking)
             _print_changes(unit, changes, as_json=as_json)
             for sentence in _remarks(work, graded="would be graded"):
                 remark(sentence)
@@ -92,6 +97,7 @@ def grade(
                 settings=settings,
                 markers=markers,
                 regrade=regrade,
+                marking=marking,
                 on_start=lambda total: progress.update(task, total=total, description=unit),
                 on_row=lambda row: progress.advance(task),
             )
@@ -142,7 +148,8 @@ def _closing(result: "ClassResult", class_report: str) -> Iterator[str]:
         yield f"Unchanged since they were graded, and left alone: {alone}. `--regrade` marks them again."
     if result.waiting:
         yield f"Answers for a person to read, in formgrader: {result.waiting}. Until then they count 0."
-    yield f"Gradebook: {short(result.gradebook)}"
+    file = result.gradebook.file
+    yield f"Gradebook: {short(file) if file else result.gradebook}"
     yield f"Feedback pages: {short(result.pages)}"
     yield f"Class report: {class_report}"
 

@@ -40,6 +40,14 @@ def engine() -> str:
     return _digest_of({str(path.relative_to(_ENGINE)): path for path in _engine()})
 
 
+def whole() -> str:
+    """SHA-256 of the engine and of all that the course marks by, in every unit, as it is on disk."""
+    notebooks = [place for unit in unit_names() for place in (source(unit), released(unit))]
+    files = {f"engine/{path.relative_to(_ENGINE)}": path for path in _engine()}
+    files |= {str(path.relative_to(folder())): path for path in [*_of_course(), *notebooks] if path.is_file()}
+    return _digest_of(files)
+
+
 def _digest_of(files: Mapping[str, Path]) -> str:
     digested = hashlib.sha256()
     for name, path in sorted(files.items()):
@@ -55,9 +63,9 @@ def _engine() -> Iterator[Path]:
             yield path
 
 
-def _of_course(unit: str) -> Iterator[Path]:
-    """What the course has for the unit, and for all of its units."""
-    others = {*unit_names()} - {unit}
+def _of_course(unit: str | None = None) -> Iterator[Path]:
+    """What the course has for the unit, or for each, and for all of its units."""
+    others = {*unit_names()} - {unit} if unit else set()
     for kind in (content.SOLUTIONS, *content.OF_EACH_UNIT):
         place = content.place(kind)
         for path in place.rglob("*"):

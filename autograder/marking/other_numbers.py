@@ -74,7 +74,7 @@ class _Drawing(Bench):
 
     def ask(self, operation: Operation[T]) -> T:
         given = super().ask(operation)
-        if isinstance(operation, Build | Assemble):
+        if isinstance(operation, Assemble) or (isinstance(operation, Build) and not operation.plain):
             for parameter in self.instances[-1].parameters():
                 own = parameter.data
                 spread = float(own.std()) if own.numel() > 1 else 0.5

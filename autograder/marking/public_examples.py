@@ -14,7 +14,15 @@ from ..course import content
 from ..graders.collected import Grader
 from ..sandbox.inside.faults import StudentFault
 from ..sandbox.inside.observation import Observation
-from ..sandbox.inside.operations import Call, KindOf, ManualSeed, NamedParameters, Operation, ProbeDevice
+from ..sandbox.inside.operations import (
+    Call,
+    KindOf,
+    ManualSeed,
+    MeasureCost,
+    NamedParameters,
+    Operation,
+    ProbeDevice,
+)
 from ..student.backend import Backend
 from ..student.face import Student
 from ..student.reference import Exact
@@ -26,6 +34,8 @@ from .what_is_asked import looks_at, refusals
 from .written_calls import INSTEAD, Asked, Writing, as_json, name_of
 
 T = TypeVar("T")
+_AS_IT_IS = (ProbeDevice, NamedParameters, MeasureCost)
+"""What these give is not computed again in float64."""
 
 
 def of_exercise(unit: str, graders: Sequence[Grader]) -> dict[str, Any]:
@@ -103,7 +113,7 @@ class _Keeping:
             self.asked.append(Asked(operation, fault=True))
             raise
         if not isinstance(operation, KindOf):
-            exact = given if isinstance(operation, ProbeDevice | NamedParameters) else self._exact.ask(made)
+            exact = given if isinstance(operation, _AS_IT_IS) else self._exact.ask(made)
             self.asked.append(Asked(operation, exact, _dtype_of(given)))
         return given
 

@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -114,6 +115,7 @@ def _answer(desk: Desk, graders: Graders, request: Request) -> Answer:
 
 def _marked(desk: Desk, submission: MarkNotebook) -> Report:
     """The report; a fault of ours is a status too, and does not end the batch."""
+    desk = replace(desk, class_folder=None) if submission.of_course else desk
     try:
         return desk.mark(submission)
     except (course.UnusableUnit, NotCollected):

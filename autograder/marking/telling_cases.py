@@ -68,6 +68,8 @@ def _argument(arg: Any, drawn: torch.Generator) -> Any:
             return _tensor(tuple(arg), drawn) * 1000
         case Shape():
             return _tensor(tuple(arg), drawn)
+        case tuple():
+            return _drawn(arg, drawn)
     return arg
 
 

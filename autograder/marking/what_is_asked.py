@@ -9,10 +9,12 @@ from typing import Any, TypeVar
 import torch
 
 from ..compare import GOLDEN, LARGE_LOGITS, TOLERANCE, Mismatch
+from ..sandbox.inside.cost import Cost, Most
 from ..sandbox.inside.device_probe import MIXED
 from ..sandbox.inside.faults import Raised, StudentFault
+from ..sandbox.inside.nesting import tensors_in
 from ..sandbox.inside.observation import Observation
-from ..sandbox.inside.operations import Call, NamedParameters, Operation, ProbeDevice, is_bias
+from ..sandbox.inside.operations import Call, MeasureCost, NamedParameters, Operation, ProbeDevice, is_bias
 from ..student.backend import Backend
 
 T = TypeVar("T")
@@ -22,6 +24,7 @@ Runs = Callable[[Callable[[Backend], Backend]], None]
 
 BIASES = "biases"
 """Goes with the aspect of gradients where only those of biases are looked at."""
+_DEAREST = Cost(1 << 62, *(Most(1 << 62),) * 3)
 ERRORS = ("ValueError", "AssertionError", "KeyError", "TypeError", "IndexError", "RuntimeError", "NotImplementedError")
 
 
@@ -77,6 +80,8 @@ def looks_at(run: Runs, calls: int) -> dict[str, Any]:
         found["other parameters"] = True
     if complains(run, lambda operation, given: MIXED if isinstance(operation, ProbeDevice) else given):
         found["device"] = True
+    if complains(run, lambda operation, given: _DEAREST.packed() if isinstance(operation, MeasureCost) else given):
+        found["cost"] = True
     return found
 
 
@@ -104,9 +109,7 @@ def _values(amount: float, *, by_dtype: bool = False) -> Change:
 
 def close_for(call: Call) -> float:
     """How close results come to what is right where the arguments have this dtype."""
-    floats = (
-        arg.dtype for arg in call.arguments.positional if isinstance(arg, torch.Tensor) and arg.is_floating_point()
-    )
+    floats = (arg.dtype for arg in tensors_in(call.arguments.positional) if arg.is_floating_point())
     return TOLERANCE[next(floats, torch.float32)]
 
 

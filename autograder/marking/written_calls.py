@@ -8,17 +8,18 @@ from typing import Any
 import torch
 
 from ..handout.written_values import are_short, identity, in_thousandths, packed
-from ..sandbox.inside.arguments import Arguments
+from ..sandbox.inside.arguments import Arguments, Held
 from ..sandbox.inside.operations import (
     Assemble,
     Build,
     Call,
-    CallWith,
     LoadParameters,
     ManualSeed,
+    MeasureCost,
     NamedParameters,
     Operation,
     ProbeDevice,
+    Read,
     ToDtype,
     Train,
     is_bias,
@@ -67,14 +68,19 @@ class Writing:
         match asked.operation:
             case ManualSeed(seed):
                 return {"operation": "manual_seed", "seed": seed}
-            case Build(name, arguments):
-                return {"operation": "build", "name": name, **self._arguments(arguments)}
-            case Assemble(parameters, buffers, frozen, shared):
-                more = {"buffers": _lists(buffers), "frozen": list(frozen), "shared": dict(shared)}
+            case Build(name, arguments, plain):
+                step = {"operation": "build", "name": name, **self._arguments(arguments)}
+                return {**step, "plain": True} if plain else step
+            case Assemble(parameters, buffers, frozen, shared, computes):
+                more: dict[str, Any] = {"buffers": _lists(buffers), "frozen": list(frozen)}
+                more |= {"shared": dict(shared), "computes": computes}
                 written = {part: one for part, one in more.items() if one}
                 return {"operation": "assemble", "parameters": _lists(parameters), **written}
             case Call():
                 return self._call(asked.operation, asked)
+            case MeasureCost(target, arguments, held, limits):
+                step = {"operation": "cost", **_target(target), **self._arguments(arguments), **_with(held)}
+                return {**step, "limits": dict(limits)}
             case LoadParameters(instance, values):
                 written = {name: self._plain(value) for name, value in values.items()}
                 return {"operation": "load", "instance": instance, "values": written}
@@ -94,13 +100,13 @@ class Writing:
         )
 
     def _call(self, call: Call, asked: Asked) -> dict[str, Any]:
-        step = {"operation": "call", **_target(call.target), **self._arguments(call.arguments)}
+        step = {"operation": "call", **_target(call.target), **self._arguments(call.arguments), **_with(call.held)}
+        if call.part:
+            step |= {"operation": "read" if isinstance(call, Read) else "call", "part": call.part}
         close = self.aspects.get("value") or close_for(call)
         decimals = EXACT_DECIMALS if close < 1e-6 else DECIMALS
         given = asked.given
-        if isinstance(call, CallWith):
-            step["with"] = list(call.instances)
-        if given is None or (isinstance(call, CallWith) and given.value is None):
+        if given is None or ((call.held or call.part) and given.value is None):
             return step  # what it did to its instances shows in what they are asked next
         if "dtype" in self.aspects:
             step["dtype"] = asked.dtype
@@ -123,6 +129,8 @@ class Writing:
         return {"args": positional, "named": dict(arguments.named)} if arguments.named else {"args": positional}
 
     def _plain(self, value: Any, decimals: int | None = None) -> Any:
+        if isinstance(value, tuple | list):
+            return {"tuple": [self._plain(one, decimals) for one in value]}
         if decimals is None and isinstance(value, torch.Tensor) and (short := self._by_a_rule(value)):
             return short
         return as_json(value, decimals)
@@ -142,6 +150,10 @@ class Writing:
 
 def _lists(shapes: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
     return {name: list(shape) for name, shape in shapes.items()}
+
+
+def _with(held: Held) -> dict[str, Any]:
+    return {"with": [list(one) for one in held]} if held else {}
 
 
 def _target(target: str | int) -> dict[str, Any]:

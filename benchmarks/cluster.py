@@ -1,0 +1,89 @@
+"""What a cluster costs a submission: `python -m benchmarks.cluster [SIZE] [ROUNDS]`.
+
+Marks a class of SIZE (40), a quarter of it right, by turns with two marking processes here and with two Dask workers on
+this machine over TLS. Gradebook and pages are left out; the marking processes are new in each round on both routes, and
+their start counts. Prints CPU and wall seconds, of all processes together.
+"""
+
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from autograder import catalogue
+from autograder.classroom.assignment import Assignment, assignment
+from autograder.classroom.marking_ahead import MarkingAhead
+from autograder.cluster.marking_on_cluster import MarkingOnCluster
+from autograder.course.cells import filled_in
+from autograder.course.settings import HandingIn, load
+from tests.dask_cluster import DaskCluster
+
+from .cpu_time import of_tree
+
+UNIT = "dot_product_attention"
+
+
+def class_of(size: int, root: Path) -> Assignment:
+    """A class, one in four of whom is right."""
+    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    wrong = list(catalogue.misconceptions(UNIT).values())
+    for number in range(size):
+        mistake = wrong[number * 7 % len(wrong)]
+        answers = right if number % 4 == 0 else {**right, mistake.exercise: mistake.source()}
+        folder = root / "submitted" / f"student-{number:03}" / UNIT
+        folder.mkdir(parents=True)
+        (folder / f"{UNIT}.ipynb").write_bytes(filled_in(UNIT, answers))
+    return assignment(UNIT, root, None, None)
+
+
+def cost(marking: Any, work: Assignment, number: int) -> tuple[float, float]:
+    """CPU and wall seconds. number: of the round, for which workers start new marking processes."""
+    of_round = msgspec.structs.replace(load(), handing_in=HandingIn(str(number)))
+    before, begun = of_tree(os.getpid()), time.perf_counter()
+    with marking(work, work.hand_ins, device="cpu", settings=of_round, markers=2) as desks:
+        desks.start()
+        for _ in desks.marked():
+            pass
+        return of_tree(os.getpid()) - before, time.perf_counter() - begun
+
+
+def main() -> None:
+    """Prints a JSON object: for each route the rounds' costs and their medians."""
+    given = [int(number) for number in sys.argv[1:]]
+    size, rounds = [*given, *(40, 3)[len(given) :]]
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        (place / "class").mkdir()
+        (place / "dask").mkdir()
+        work = class_of(size, place / "class")
+        cluster = DaskCluster(place / "dask")
+        try:
+            cluster.workers(2)
+            found: dict[str, list[tuple[float, float]]] = {"here": [], "cluster": []}
+            with cluster.spoken_to() as address:
+                there = partial(MarkingOnCluster, scheduler=address, say=lambda sentence: None)
+                cost(there, work, -1)  # until both workers are there
+                for number in range(rounds):
+                    found["here"].append(cost(MarkingAhead, work, number))
+                    found["cluster"].append(cost(there, work, number))
+        finally:
+            cluster.close()
+    said = {
+        route: {
+            "cpu": round(statistics.median(cpu for cpu, _ in costs), 1),
+            "cpu and wall of each round": [[round(cpu, 1), round(wall, 1)] for cpu, wall in costs],
+        }
+        for route, costs in found.items()
+    }
+    print(json.dumps(said, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,441 @@
+"""A class marked on a real Dask cluster: a scheduler and two workers, each a process of its own, over TLS."""
+
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from functools import partial
+
+import msgspec
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autograder import catalogue, course
+from autograder.classroom.assignment import assignment
+from autograder.classroom.grade import grade
+from autograder.cli.cluster import marking_at
+from autograder.client.marker import MarkerRefused
+from autograder.client.requests import MarkNotebook
+from autograder.cluster.address import Address
+from autograder.cluster.checking import BadAnswer, CannotMark, Expected
+from autograder.cluster.marking_on_cluster import MarkingOnCluster
+from autograder.cluster.messages import MOST_BYTES, Able, Done, Terms, Unable
+from autograder.course import kit, settings
+from autograder.course.cells import filled_in
+from tests import REPOSITORY
+
+from . import forked_command, sampling
+from .dask_cluster import DaskCluster, worker_that_runs_threads
+from .interrupting import in_a_fork, places, times_in
+from .recorded_class import UNIT, RecordedClass, everything, hand_in
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning"),
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
+]
+_THREADS = 40
+DEADLY = f"""import threading, time
+threads = [threading.Thread(target=time.sleep, args=(4,)) for _ in range({_THREADS})]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def notebook(**answers):
+    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    return filled_in(UNIT, {**right, **answers})
+
+
+def deadly():
+    """A right answer that can be seen from outside while it runs: whoever looks on may kill its Dask worker."""
+    return notebook(softmax=DEADLY + catalogue.solutions(UNIT)["softmax"].source())
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    dask = DaskCluster(tmp_path_factory.mktemp("dask"))
+    try:
+        yield dask
+    finally:
+        dask.close()
+
+
+@pytest.fixture
+def with_two(cluster):
+    """Has the cluster's two workers started."""
+    assert cluster.two
+
+
+@pytest.fixture(scope="module")
+def recorded(marker):
+    """The same by the local route."""
+    return RecordedClass(marker, {}, [])
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A class that is soon marked."""
+    root = tmp_path_factory.mktemp("small")
+    (root / "roster.csv").write_text("id\nada\nbo\ncy\nnobody\n")
+    wrong = catalogue.misconceptions(UNIT)["naive_exponentials"].source()
+    hand_in(root, "ada", notebook(softmax=wrong, why_softmax="An answer."), "2026-01-02 03:04:05 UTC")
+    hand_in(root, "bo", notebook())
+    hand_in(root, "cy", b"no notebook")
+    return root
+
+
+@pytest.fixture(scope="module")
+def whole(small, tmp_path_factory):
+    """A class with more that can be wrong; `eve` is marked with `dan`."""
+    root = tmp_path_factory.mktemp("whole") / "class"
+    shutil.copytree(small, root)
+    hand_in(root, "dan", notebook(why_softmax="Another answer."))
+    hand_in(root, "eve", deadly())
+    hand_in(root, "fay", notebook(softmax="import time\ntime.sleep(60)"))
+    hand_in(root, "gus", notebook(softmax="raise ValueError('/home/gus/work.txt')"))
+    own = root / "submitted" / "gus" / UNIT
+    (own / f"{UNIT}.ipynb").rename(own / "my own.ipynb")
+    hand_in(root, "hal", b"")
+    (root / "submitted" / "hal" / UNIT / f"{UNIT}.ipynb").unlink()
+    (root / "submitted" / "hal" / UNIT / f"{UNIT}.ipynb").symlink_to(root / "roster.csv")
+    return root
+
+
+def on(cluster, root, say=lambda sentence: None, device="cpu", **terms):
+    """What `autograder grade --scheduler` does with a course folder."""
+    with cluster.spoken_to() as address:
+        marking = partial(MarkingOnCluster, scheduler=address, say=say)
+        work = assignment(UNIT, root, None, None)
+        return grade(work, device=device, settings=settings.load(), markers=1, marking=marking, **terms)
+
+
+@contextlib.contextmanager
+def killing(cluster, times, killed):
+    """Kills the Dask worker that marks the deadly answer, each time that it runs."""
+    ended = threading.Event()
+
+    def watch():
+        while len(killed) < times and not ended.wait(0.1):
+            found = worker_that_runs_threads(cluster.two, _THREADS)
+            if found is not None and found not in killed:
+                os.kill(found, signal.SIGKILL)
+                killed.append(found)
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watching.join()
+
+
+def local(root, recorded, tmp_path):
+    """All that the local run makes of the class, and a copy of the class that nothing is made of."""
+    expected, copy = tmp_path / "expected", tmp_path / "class"
+    for folder in (expected, copy):
+        shutil.copytree(root, folder, symlinks=True)
+    recorded.grade(expected)
+    return everything(expected), copy
+
+
+LIES = """
+import msgspec
+from autograder.client.marker import Report
+from autograder.cluster import messages, on_worker
+
+def examined(terms):
+    return msgspec.json.encode(
+        messages.Able("cpu", "A", [], msgspec.json.decode(terms)["kit"], on_worker.version("torch")))
+
+def marked(task):
+    asked = msgspec.json.decode(task, type=messages.Task)
+    lie = Report(asked.submissions[0].name, asked.terms.unit, "graded", "A", "cpu", 15.0, 15.0, [])
+    return msgspec.json.encode(messages.Done([lie]))
+
+on_worker.examined, on_worker.marked = examined, marked
+"""
+
+
+def test_workers_with_another_course_or_that_lie_get_nothing_and_later_ones_all(cluster, small, recorded, tmp_path):
+    """The first one with this cluster, which has no other workers until these are refused."""
+    wanted, root = local(small, recorded, tmp_path)
+    other = tmp_path / "other"
+    (other / "autograder").mkdir(parents=True)
+    for name in ("exercises", "solutions", "source", "release"):
+        (other / name).symlink_to(REPOSITORY / name)
+    for name in ("hidden", "misconceptions", "right_answers"):
+        (other / "autograder" / name).symlink_to(REPOSITORY / "autograder" / name)
+    changed = (REPOSITORY / "autograder.toml").read_text().replace("call_cpu_seconds = 4", "call_cpu_seconds = 5")
+    (other / "autograder.toml").write_text(changed)
+    (tmp_path / "lies.py").write_text(LIES)
+    refused = [
+        cluster.workers(1, "--no-nanny", course=other),
+        cluster.workers(1, "--no-nanny", "--preload", "lies", path=str(tmp_path)),
+    ]
+    with cluster.spoken_to() as address:
+        _wait_for_workers(address, 2)
+    said = []
+    with pytest.raises(MarkerRefused, match="has no worker that can mark"):
+        on(cluster, root, said.append, device="cuda")
+    assert ["it offers no GPU" in sentence for sentence in said] == [True, True]
+    said.clear()
+
+    def say(sentence):
+        said.append(sentence)
+        if len(said) == 2:
+            for process in refused:
+                os.killpg(process.pid, signal.SIGTERM)
+            assert cluster.two
+
+    on(cluster, root, say)
+    assert everything(root) == wanted
+    told = "\n".join(said[:2])
+    assert "its engine or its course is another one for dot_product_attention" in told
+    assert "a report has another submission's digest" in told
+    assert said[2].startswith("Marked at isolation ")
+    assert len(said) == 3
+
+
+def _wait_for_workers(address, count):
+    from distributed import Client
+
+    with Client(address.text, security=address.security, set_as_default=False) as client:
+        client.wait_for_workers(count, timeout=60)
+
+
+def test_all_is_as_the_local_run_makes_it_though_a_worker_is_killed(with_two, cluster, whole, recorded, tmp_path):
+    wanted, root = local(whole, recorded, tmp_path)
+    killed, said = [], []
+    with killing(cluster, 1, killed):
+        result = on(cluster, root, said.append)
+    assert len(killed) == 1
+    assert everything(root) == wanted
+    assert {row.student: row.report.status for row in result.rows}["fay"] == "timed_out"
+    (told,) = said
+    assert told.startswith("Marked at isolation ")
+    assert sum(int(part.partition(")")[0]) for part in told.split("(")[1:]) == 8
+
+
+def test_who_kills_each_worker_is_told_and_nobody_else_is_and_then_it_is_marked(
+    with_two, cluster, small, recorded, tmp_path
+):
+    hand_in(small, "eve", deadly())
+    wanted, root = local(small, recorded, tmp_path)
+    shutil.rmtree(small / "submitted" / "eve")
+    killed = []
+    with killing(cluster, 9, killed):
+        result = on(cluster, root)
+    assert len(killed) >= 2
+    told = {row.student: row.report for row in result.rows}
+    assert [student for student, report in told.items() if report.status == "grader_error"] == ["eve"]
+    assert "ended each time" in told["eve"].message
+    rows, files = everything(root)
+    assert [row for row in rows["grades"] if row[0] != "eve"] == [row for row in wanted[0]["grades"] if row[0] != "eve"]
+    assert {row[2] for row in rows["grades"] if row[0] == "eve" and row[1].startswith("test_")} == {None}
+    page = f"feedback/ada/{UNIT}/{UNIT}.html"
+    assert files[page] == wanted[1][page]
+    on(cluster, root)
+    assert everything(root) == wanted
+
+
+def test_ended_before_a_file_or_a_commit_and_run_again(with_two, cluster, small, recorded, tmp_path):
+    """At home, which is the only one to write. `pytest --every` tries each moment."""
+    wanted, root = local(small, recorded, tmp_path)
+    before = tmp_path / "before"
+    shutil.copytree(root, before)
+    each, of_a_kind = times_in(partial(recorded.grade, root))
+    times = each if sampling.every else of_a_kind[len(of_a_kind) // 3 :: len(of_a_kind) // 3][:2]
+    unfinished = 0
+    for moment, by in zip(times, [signal.SIGKILL, signal.SIGINT] * len(times), strict=False):
+        shutil.rmtree(root)
+        shutil.copytree(before, root)
+        ended, _ = in_a_fork(partial(places, partial(on, cluster, root), moment, by))
+        assert ended == (3 if by == signal.SIGINT else -signal.SIGKILL)
+        unfinished += everything(root) != wanted if (root / "gradebook.db").exists() else 1
+        on(cluster, root)
+        assert everything(root) == wanted, f"at {moment} of {times}"
+    assert unfinished
+
+
+@pytest.fixture(scope="module")
+def expected():
+    terms = Terms(UNIT, kit.digest(UNIT), "cpu", settings.load())
+    return Expected(course.unit(UNIT), terms, frozenset({"why_softmax"}))
+
+
+@pytest.fixture(scope="module")
+def honest(marker, expected):
+    """An answer of a worker's, what it was asked, and what the worker had said of itself."""
+    wrong = catalogue.misconceptions(UNIT)["naive_exponentials"].source()
+    report = marker.mark("0", notebook(softmax=wrong), UNIT, digest="digest")
+    able = Able(report.device, report.isolation, report.enforced, expected.terms.kit, report.torch)
+    return Done([report]), [MarkNotebook("0", b"", UNIT, "digest")], able
+
+
+EXERCISE = {
+    "more than there is": {"score": 99.0},
+    "less than none": {"score": -1.0},
+    "without the tests": {"tests": []},
+    "no number": {"score": 1e999},
+    "another exercise's": {"name": "other"},
+    "more than the unit gives": {"max_score": 99.0},
+    "given for what is missing": {"status": "missing"},
+    "passed, with a failed test": {"status": "passed"},
+}
+GRADER = {
+    "by a grader that does not pay": {"outcome": "withheld"},
+    "by a grader that only tells": {"max_points": 0.0},
+}
+WHOLE = {
+    "another submission": {"submission": "other"},
+    "another name": {"notebook": "1"},
+    "another unit": {"unit": "self_attention"},
+    "another kit": {"kit": "other"},
+    "another torch": {"torch": "1.0"},
+    "another version": {"version": "0.0"},
+    "less isolation": {"isolation": "none"},
+    "another device": {"device": "cuda"},
+    "another sum": {"score": 0.5},
+    "another status": {"status": "damaged"},
+    "our fault, which it is not": {"status": "grader_error"},
+    "no exercises": {"exercises": []},
+    "graded, and nothing was marked": {"exercises": [], "score": 0.0, "max_score": 0.0, "written": []},
+    "questions of another unit": {"written": [{"name": "other", "status": "answered", "max_score": 1.0}]},
+    "no status": {"status": "excellent"},
+}
+
+
+def test_an_honest_answer_is_taken(honest, expected):
+    done, asked, able = honest
+    assert expected.reports(msgspec.json.encode(done), asked, able) == done.reports
+    assert expected.able(msgspec.json.encode(able)) == able
+
+
+@pytest.mark.parametrize(
+    "changes", [*EXERCISE.values(), *GRADER.values(), *WHOLE.values()], ids=[*EXERCISE, *GRADER, *WHOLE]
+)
+def test_a_forged_report_is_refused(honest, expected, changes):
+    done, asked, able = honest
+    forged = msgspec.to_builtins(done)
+    (report,) = forged["reports"]
+    (failed,) = [exercise for exercise in report["exercises"] if exercise["status"] == "failed" and exercise["score"]]
+    if changes in EXERCISE.values():
+        report["score"] += changes.get("score", failed["score"]) - failed["score"]
+        failed.update(changes)
+    elif changes in GRADER.values():
+        next(test for test in failed["tests"] if test["points"]).update(changes)
+    else:
+        report.update(changes)
+    answer = msgspec.json.encode(forged)
+    with pytest.raises(BadAnswer):
+        expected.reports(answer, asked, able)
+
+
+def test_what_is_no_answer_is_refused(honest, expected):
+    done, asked, able = honest
+    answer = msgspec.json.encode(done)
+    twice = msgspec.json.encode(Done(done.reports * 2))
+    for bad in (
+        b"",
+        b"{}",
+        b"[" * 100_000,
+        answer[:-1],
+        answer.decode(),
+        done,
+        None,
+        twice,
+        b" " * MOST_BYTES + answer,
+    ):
+        with pytest.raises(BadAnswer):
+            expected.reports(bad, asked, able)
+    with pytest.raises(BadAnswer):
+        expected.reports(msgspec.json.encode(Done([])), asked, able)
+    with pytest.raises(BadAnswer):
+        expected.able(answer)
+    with pytest.raises(CannotMark, match="No bwrap"):
+        expected.able(msgspec.json.encode(Unable("No bwrap.")))
+    for change, why in [
+        ({"isolation": "none"}, "its isolation is none"), ({"device": "cuda"}, "it computes on cuda"),
+        ({"torch": "1.0"}, "it has torch 1.0"), ({"kit": "other"}, "its kit is another one"),
+    ]:  # fmt: skip
+        with pytest.raises(CannotMark, match=why):
+            expected.able(msgspec.json.encode(msgspec.structs.replace(able, **change)))
+
+
+@given(st.binary() | st.text().map(str.encode), st.integers(0, 100_000), st.integers(0, 30))
+def test_no_bytes_are_more_than_refused(honest, expected, inserted, place, dropped):
+    done, asked, able = honest
+    answer = msgspec.json.encode(done)
+    place %= len(answer)
+    changed = answer[:place] + inserted + answer[place + dropped :]
+    with contextlib.suppress(BadAnswer, CannotMark):
+        expected.reports(changed, asked, able)
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("tcp://10.1.2.3:8786", "--plain-tcp where the network is yours alone"),
+        ("tcp://no-such-host.invalid:8786", "--plain-tcp"),
+        ("inproc://10.1.2.3/1/1", "is no scheduler's address"),
+        ("ws://127.0.0.1:8786", "is no scheduler's address"),
+        ("tls://127.0.0.1", "is no scheduler's address"),
+        ("127.0.0.1:8786", "DASK_DISTRIBUTED__COMM__TLS__CA_FILE names none"),
+    ],
+)
+def test_addresses_that_are_refused(address, why):
+    with pytest.raises(MarkerRefused, match=why):
+        Address(address)
+
+
+def test_plain_tcp_stays_here_unless_it_is_asked_for():
+    here = Address("tcp://localhost:8786")
+    assert here.is_safe("tcp://[::1]:1")
+    assert here.is_safe("tls://10.1.2.3:1")
+    assert not here.is_safe("tcp://10.1.2.3:1")
+    assert Address("tcp://10.1.2.3:8786", plain_tcp=True).is_safe("tcp://10.1.2.4:1")
+
+
+def test_without_dask_it_is_said_what_to_install(monkeypatch, capsys):
+    for module in ("address", "marking_on_cluster"):
+        monkeypatch.delitem(sys.modules, f"autograder.cluster.{module}")
+    monkeypatch.setitem(sys.modules, "distributed.security", None)
+    with pytest.raises(typer.Exit) as end:
+        marking_at("127.0.0.1:8786", plain_tcp=False)
+    assert end.value.exit_code == 2
+    assert capsys.readouterr().err.strip().endswith("pip install 'attention-autograder[cluster]'.")
+
+
+def test_a_scheduler_that_goes_is_a_sentence_and_what_is_recorded_stays(with_two, cluster, small, recorded, tmp_path):
+    """The last one with this cluster, whose scheduler is killed."""
+    hand_in(small, "eve", deadly())
+    wanted, root = local(small, recorded, tmp_path)
+    page = root / "feedback" / "ada" / UNIT / f"{UNIT}.html"
+
+    def end_it():
+        while not (page.exists() and worker_that_runs_threads(cluster.two, _THREADS)):
+            time.sleep(0.1)
+        cluster.scheduler.kill()
+
+    ending = threading.Thread(target=end_it, daemon=True)
+    ending.start()
+    result = forked_command.autograder(
+        "grade", UNIT, "--course", root, "--device", "cpu", "--scheduler", cluster.address.removeprefix("tls://"),
+        cwd=REPOSITORY, env={**os.environ, **cluster.environment},
+    )  # fmt: skip
+    ending.join()
+    assert result.returncode == 2
+    assert f"The Dask scheduler at {cluster.address} is gone" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert page.exists()
+    recorded.grade(root)
+    assert everything(root) == wanted
+    assert "ada" not in recorded.asked
