@@ -5,8 +5,8 @@ import threading
 from pathlib import Path
 from types import TracebackType
 
-_SECONDS = 0.1
-ROLES = ("coordinator", "grader", "warm parent", "worker")
+_OFTEN_SECONDS = 0.1
+ROLES = ("coordinator", "marker", "warm parent", "worker")
 
 
 class Watching:
@@ -15,17 +15,25 @@ class Watching:
     Proportional memory divides what is shared among those who share it, so it changes as workers come and go.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, root: int | None = None, seconds: float = _OFTEN_SECONDS) -> None:
+        """root: the coordinator's process id; this process's if not given. seconds: between two looks."""
         self.most: dict[str, tuple[float, ...]] = {}
+        self.now: dict[str, tuple[float, ...]] = {}
+        """At the last look; of several processes of a kind the largest."""
+        self._root = root or os.getpid()
+        self._seconds = seconds
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def _watch(self) -> None:
-        while not self._over.wait(_SECONDS):
-            for pid, role in roles(os.getpid()).items():
-                held = _held(pid)
-                if held:
-                    self.most[role] = tuple(map(max, held, self.most.get(role, held)))
+        while not self._over.wait(self._seconds):
+            now: dict[str, tuple[float, ...]] = {}
+            for pid, role in roles(self._root).items():
+                if held := _held(pid):
+                    now[role] = tuple(map(max, held, now.get(role, held)))
+            self.now = now
+            for role, held in now.items():
+                self.most[role] = tuple(map(max, held, self.most.get(role, held)))
 
     def __enter__(self) -> "Watching":
         self._thread.start()

@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from math import ceil
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from .. import __version__, course
 from ..classroom.autograded import Autograded
 from ..course.cells import code_cells
@@ -14,7 +16,7 @@ from ..gradebook.marks import Mark, NoMarks, UnitMarks, of_units
 from ..gradebook.roster import Enrolled
 from ..gradebook.rounding import rounded
 from ..notebook import RawNotebook, parse
-from ..report import Report
+from ..report import ExerciseReport, Report
 from . import item_analysis
 from .anonymity import Names, full_name
 from .item_analysis import DIGITS
@@ -40,7 +42,12 @@ def compose(root: Path, unit_name: str, *, is_anonymous: bool = False) -> ClassR
     if not marks:
         raise NoMarks(f"Nothing of {unit_name} is graded yet. Run `autograder grade {unit_name} --course {root}`.")
     autograded = Autograded(course_directory(root), unit_name)
-    reports = {who: report for who, mark in marks.items() if (report := _kept(autograded, who, mark)) is not None}
+    reports: dict[str, Report] = {}
+    asked: dict[tuple[str, str], str] = {}
+    for who, mark in marks.items():
+        if (report := _kept(autograded, who, mark)) is not None:
+            asked |= statements(report)
+            reports[who] = _in_short(report)
     codes = {student: _codes(autograded, student, unit, report) for student, report in reports.items()}
     headings = sections(unit_name)
     names = Names(of_unit.students, _text_of(course.source(unit_name)))
@@ -52,7 +59,7 @@ def compose(root: Path, unit_name: str, *, is_anonymous: bool = False) -> ClassR
         answers(reports, codes),
         len(marks),
         {exercise.name: headings.get(exercise.name, "") for exercise in unit.exercises},
-        statements(reports.values()),
+        asked,
         fit=is_anonymous_too if is_anonymous else (lambda one, text: True),
         is_anonymous=is_anonymous,
     )
@@ -87,6 +94,16 @@ def _kept(autograded: Autograded, student: str, mark: Mark) -> Report | None:
     """The report on the very file that the gradebook's mark is about, if it is there."""
     report = autograded.report(student)
     return report if report is not None and report.submission == mark.submission else None
+
+
+def _in_short(report: Report) -> Report:
+    """What goes into a class report: those of a large class are in memory together."""
+    wrong = [_failed(exercise) for exercise in report.exercises if exercise.status != "passed"]
+    return replace(report, exercises=wrong, cells=[], enforced=[], written=[])
+
+
+def _failed(exercise: ExerciseReport) -> ExerciseReport:
+    return replace(exercise, tests=[test for test in exercise.tests if test.outcome == "failed"])
 
 
 def _codes(autograded: Autograded, student: str, unit: course.Unit, report: Report) -> dict[str, str]:

@@ -61,11 +61,10 @@ def answers(reports: Mapping[str, Report], codes: Mapping[str, Mapping[str, str]
     ]
 
 
-def statements(reports: Iterable[Report]) -> dict[tuple[str, str], str]:
-    """What each test asks, by exercise and test, as far as anyone has passed it: then its message says no more."""
+def statements(report: Report) -> dict[tuple[str, str], str]:
+    """What a test asks, by exercise and test, of those that this one has passed: then its message says no more."""
     return {
         (exercise.name, test.name): test.message
-        for report in reports
         for exercise in report.exercises
         for test in exercise.tests
         if test.outcome == "passed"
