@@ -1,7 +1,8 @@
 # make        sets up .venv/, builds source/ and release/, and grades the sample class in demo/
 # make test   sets up .venv/ and passes the tests: some fifteen minutes on two processors
 # make check  passes the quick ones, while you work: about a minute
-# make bench  measures a class of 100, also with stock nbgrader (an hour); the figures go into docs/figures/
+# make bench  measures a class of 100, also with stock nbgrader (an hour), and classes of 100 to 10,000 (another, and
+#             6 GB of disk); the figures go into docs/figures/
 # make search tries every known answer, where a test run tries a part, and writes docs/matrix.md; then it looks for texts
 #             that are slow to parse, SECONDS=60 of each kind, and keeps the slowest (together some twenty minutes)
 # make pictures takes the pictures of the pages in docs/ anew, from what the browser tests go through
@@ -88,6 +89,7 @@ lint: .venv/ready-test-$(TORCH)
 
 bench: build
 	$(BIN)/python -m benchmarks.class_of_100
+	$(BIN)/python -m benchmarks.scale
 
 # The page is written last: it says that all the rest was as it should be.
 search: .venv/ready-test-$(TORCH)
@@ -102,5 +104,5 @@ pictures: .venv/ready-test-$(TORCH)
 
 # Of demo/ keeps what is part of the repository.
 clean:
-	rm -rf .venv artifacts $(addprefix demo/,autograded exchange feedback gradebook.db reports shown .grading.lock .serving.lock source release \
+	rm -rf .venv artifacts $(addprefix demo/,autograded exchange feedback gradebook.db reports shown .grading.lock .serving.lock .serving source release \
 		nbgrader_config.py submitted/*/*/submission_secret.txt)

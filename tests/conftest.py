@@ -27,6 +27,7 @@ from autograder.sandbox.inside.confinement import Level
 from autograder.sandbox.launch import launch
 from autograder.sandbox.server import WarmParent
 from tests import REPOSITORY, forked_command, sampling
+from tests.postgresql_server import Server
 
 UNIT = "self_attention"
 collect_ignore = ["own_course"]
@@ -35,6 +36,8 @@ collect_ignore = ["own_course"]
 # What is imported from release/ leaves nothing there that another test would find.
 sys.dont_write_bytecode = True
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+# No command of one test has its notebooks marked by the `serve` of another.
+os.environ["AUTOGRADER_ALONE"] = "1"
 
 torch.set_num_threads(1)  # the tests themselves take all processors; several threads of each would wait for one another
 
@@ -55,10 +58,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 DEAREST = (
-    "test_misbehaving", "browser", "test_nbgrader", "test_sandbox", "test_reading", "test_own_course",
-    "test_interruption", "test_formatting", "test_commands", "test_endings", "test_matrix", "test_student_check",
-    "test_without_work", "test_two_at_once", "test_build", "test_class_of_60", "test_class", "test_student_notebook",
-    "test_fuzz", "test_collect",
+    "test_misbehaving", "browser", "test_cluster", "test_own_course", "test_sandbox", "test_nbgrader",
+    "test_interruption", "test_matrix", "test_serve", "test_reading", "test_authoring", "test_formatting",
+    "test_student_check", "test_endings", "test_student_notebook", "test_commands", "test_class_of_200",
+    "test_class_of_60", "test_confined_notebook", "test_two_at_once", "test_class", "test_fuzz", "test_build",
+    "test_without_work", "test_collect",
 )  # fmt: skip
 """What takes longest, in the order in which it is begun: so no processor is left alone at the end."""
 
@@ -106,6 +110,14 @@ def warm_parent() -> Iterator[Callable[[Level], WarmParent]]:
                 WarmParent(launch(level, load().limits, cuda=False, check=load().check))
             )
         )
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Server]:
+    """A PostgreSQL server, for the whole run; a test takes a database of its own."""
+    server = Server()
+    yield server
+    server.close()
 
 
 @pytest.fixture

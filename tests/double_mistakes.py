@@ -1,6 +1,7 @@
 """What two known mistakes in one answer are told: `python -m tests.double_mistakes PAIRS [SEED]`, one JSON object.
 
-The pairs are drawn from every exercise in turn, as long as it has any.
+The pairs are drawn from every exercise in turn, as long as it has any; fewer pairs than there are exercises, from as
+many of them, all over the course.
 """
 
 import contextlib
@@ -24,18 +25,20 @@ from autograder.report import Diagnosis
 Pair = tuple[Candidate, Candidate]
 
 
-def drawn(seed: int) -> Iterator[tuple[str, Pair]]:
-    """Pairs that are code together, each with its unit: one of each exercise, then another of each."""
+def drawn(number: int, seed: int) -> Iterator[tuple[str, Pair]]:
+    """So many pairs that are code together, each with its unit: one of each exercise, then another of each."""
     draw = random.Random(seed)
+    exercises = [(unit, exercise.name) for unit in course.unit_names() for exercise in course.unit(unit).exercises]
+    if number < len(exercises):
+        exercises = [exercises[place * len(exercises) // number] for place in range(number)]
     of_each: list[list[tuple[str, Pair]]] = []
-    for unit in course.unit_names():
-        known = [one for one in catalogue.misconceptions(unit).values() if one.caught_by != catalogue.FORBIDDEN]
-        for exercise in course.unit(unit).exercises:
-            own = [one for one in known if one.exercise == exercise.name]
-            pairs = [pair for pair in itertools.combinations(own, 2) if can_be_combined(*pair)]
-            of_each.append([(unit, pair) for pair in draw.sample(pairs, len(pairs))])
-    for row in itertools.zip_longest(*of_each):
-        yield from (one for one in row if one is not None and _is_code(one[1]))
+    for unit, exercise in exercises:
+        own = [one for one in catalogue.misconceptions(unit).values() if one.exercise == exercise]
+        known = [one for one in own if one.caught_by != catalogue.FORBIDDEN]
+        pairs = [pair for pair in itertools.combinations(known, 2) if can_be_combined(*pair)]
+        of_each.append([(unit, pair) for pair in draw.sample(pairs, len(pairs))])
+    in_turn = (one for row in itertools.zip_longest(*of_each) for one in row)
+    yield from itertools.islice((one for one in in_turn if one is not None and _is_code(one[1])), number)
 
 
 def told(diagnosis: Diagnosis | None, pair: Pair, same_as_one: bool) -> str:
@@ -54,7 +57,7 @@ def told(diagnosis: Diagnosis | None, pair: Pair, same_as_one: bool) -> str:
 def outcomes(number: int, seed: int) -> tuple[Counter[str], list[str], float]:
     """How many were told what, which were told something wrong, and the CPU seconds that looking for names took."""
     examiner, counts, wrong, seconds = Examiner(collected()), Counter[str](), list[str](), 0.0
-    for unit, pair in itertools.islice(drawn(seed), number):
+    for unit, pair in drawn(number, seed):
         finding = _finding(examiner, unit, combined(*pair))
         if all(verdict.outcome == "passed" for verdict in finding.verdicts):
             counts["right"] += 1

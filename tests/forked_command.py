@@ -1,30 +1,38 @@
 """Runs a command of this environment's in a process of its own: `autograder` and `nbgrader` are as `subprocess.run`.
 
 The process is forked from one that has imported nbgrader, which takes two seconds, and more than most commands. The
-program itself is run from its beginning, our commands' modules are imported anew.
+program itself is run from its beginning, our commands' modules are imported anew. Marking processes that a command
+starts are forked too, with torch imported, and run from their beginning; their sandboxes start as ever.
 """
 
 import atexit
 import contextlib
 import json
+import math
 import os
 import runpy
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
+from typing import NoReturn
 
 PROGRAMS = Path(sys.executable).parent
 
 
 def run(
-    program: str, *arguments: str | Path, cwd: Path, env: Mapping[str, str] | None = None, timeout: float = 400
+    program: str,
+    *arguments: str | Path,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    timeout: float = 400,
 ) -> subprocess.CompletedProcess[str]:
-    """What the command said, and its exit code."""
+    """What the command said, and its exit code. program: its name, or the path of a Python file."""
     server = _server()
     assert server.stdin
     assert server.stdout
@@ -51,7 +59,10 @@ autograder, nbgrader = partial(run, "autograder"), partial(run, "nbgrader")
 
 @cache
 def _server() -> subprocess.Popen[str]:
-    server = subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}  # as marking processes have it
+    server = subprocess.Popen(
+        [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
+    )
     atexit.register(server.communicate)
     return server
 
@@ -61,8 +72,12 @@ def _serve() -> None:
     sys.modules.setdefault("rfc3987_syntax", None)  # as our command does: see `cli`
     for module in ("nbgraderapp", "autogradeapp", "generateassignmentapp", "generatefeedbackapp", "collectapp"):
         __import__(f"nbgrader.apps.{module}")
-    for module in ("classroom.grade", "classroom.preview", "client.marker"):
+    for module in ("classroom.grade", "classroom.preview", "client.marker", "marking.service"):
         __import__(f"autograder.{module}")  # not `cli`, which looks at the environment
+    for name in [name for name in sys.modules if name.startswith("autograder.marking")]:
+        del sys.modules[name]  # one of them keeps which course it is
+    sys.modules["autograder.course.folder"].folder.cache_clear()
+    sys.modules["autograder.client.marker"].subprocess = _Starting
     for line in sys.stdin:
         order = json.loads(line)
         pid = os.fork()
@@ -88,9 +103,14 @@ def _become(order: dict) -> None:
         os.close(descriptor)
     sys.argv = order["command"]
     tempfile.tempdir = None
+    _run(lambda: runpy.run_path(sys.argv[0], run_name="__main__"))
+
+
+def _run(program: Callable[[], object]) -> NoReturn:
+    """Runs a program, and ends as it does."""
     code = 1
     try:
-        runpy.run_path(sys.argv[0], run_name="__main__")
+        program()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:
@@ -100,6 +120,62 @@ def _become(order: dict) -> None:
             stream.flush()
     atexit._run_exitfuncs()
     os._exit(code)
+
+
+class _Forked:
+    """A marking process that is forked from the command, as its client asks of one."""
+
+    def __init__(self, command: list[str], environment: Mapping[str, str]) -> None:
+        (theirs_in, ours_in), (ours_out, theirs_out) = os.pipe(), os.pipe()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        self.pid = os.fork()
+        if not self.pid:
+            _mark(command, environment, theirs_in, theirs_out)
+        for descriptor in (theirs_in, theirs_out):
+            os.close(descriptor)
+        self.stdin, self.stdout = os.fdopen(ours_in, "wb"), os.fdopen(ours_out, "rb")
+        self._has_ended = False
+
+    def kill(self) -> None:
+        if not self._has_ended:
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self, timeout: float = math.inf) -> None:
+        end = time.monotonic() + timeout
+        while not self._has_ended:
+            self._has_ended = bool(os.waitpid(self.pid, os.WNOHANG)[0])
+            if not self._has_ended and time.monotonic() > end:
+                raise subprocess.TimeoutExpired("marking", timeout)
+            time.sleep(0.005)
+
+
+class _Starting:
+    """In the place of `subprocess` where a command starts its marking process."""
+
+    PIPE, TimeoutExpired = subprocess.PIPE, subprocess.TimeoutExpired
+
+    @staticmethod
+    def Popen(command: list[str], *, env: Mapping[str, str], **pipes: int) -> "subprocess.Popen[bytes] | _Forked":
+        """Beside other threads, which a fork may not survive, a process as ever."""
+        if threading.active_count() > 1:
+            return subprocess.Popen(command, env=env, **pipes)
+        return _Forked(command, env)
+
+
+def _mark(command: list[str], environment: Mapping[str, str], stdin: int, stdout: int) -> NoReturn:
+    """Is from here on the marking process."""
+    *_, module, start = command
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    for number, descriptor in enumerate((stdin, stdout)):
+        os.dup2(descriptor, number)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.stdin, sys.stdout = open(0), open(1, "w")  # noqa: SIM115
+    sys.argv = [module, start]
+    _run(lambda: runpy.run_module(module, run_name="__main__", alter_sys=True))
 
 
 if __name__ == "__main__":

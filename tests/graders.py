@@ -111,9 +111,9 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
 
 
 def _sum(tensor: torch.Tensor, place: int) -> float:
-    """Each number weighs by its place, so that none can change places with another."""
+    """Each number weighs by its place, so that none can change places with another. Infinite ones are large here."""
     weights = torch.cos(torch.arange(tensor.numel(), dtype=torch.float64) + place)
-    return float(tensor.detach().double().flatten() @ weights)
+    return float(tensor.detach().double().nan_to_num(posinf=1e6, neginf=-1e6).flatten() @ weights)
 
 
 def _print_lines(graders: Graders) -> None:

@@ -1,10 +1,13 @@
 """A small class with the reports that a real marking process gave, for tests of what is done with reports."""
 
-import os
 import shutil
-import sqlite3
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
+from typing import Any
+
+from sqlalchemy import text
 
 from autograder.classroom.assignment import assignment
 from autograder.classroom.grade import ClassResult, grade
@@ -13,6 +16,8 @@ from autograder.classroom.marking_ahead import MarkedHandIn
 from autograder.client.marker import Marker
 from autograder.client.requests import Ready
 from autograder.course import settings
+from autograder.gradebook.database import reading
+from autograder.notebook import Damaged
 
 UNIT = "dot_product_attention"
 
@@ -22,18 +27,18 @@ class RecordedClass:
     """Hands out reports made before, in the place of the marking processes of a batch."""
 
     marker: Marker
-    known: dict[bytes, MarkedHandIn]
+    known: dict[tuple[HandIn, bytes | Damaged], MarkedHandIn]
     asked: list[str]
     """Who was to be marked in the last run."""
 
     def marked(self, hand_in: HandIn, submissions: Submissions) -> MarkedHandIn:
         """The real report on these bytes, made once."""
         read = submissions.read(hand_in)
-        content = read.file.content
-        name = f"{hand_in.student}/{UNIT}/{hand_in.notebook}"
-        key = os.fsencode(name) + content
+        key = hand_in, read.file.content
         if key not in self.known:
-            self.known[key] = MarkedHandIn(hand_in, content, self.marker.mark(name, content, UNIT))
+            name = f"{hand_in.student}/{UNIT}/{hand_in.notebook}"
+            report = self.marker.mark(name, read.file.content, UNIT, digest=read.file.digest, note=hand_in.note)
+            self.known[key] = MarkedHandIn(hand_in, read.file.content, report)
         return replace(self.known[key], hand_in=hand_in, stamp=read.stamp)
 
     def grade(self, root: Path, *, regrade: bool = False) -> ClassResult:
@@ -80,6 +85,12 @@ def hand_in(root: Path, student: str, content: bytes, timestamp: str | None = No
         (folder / "timestamp.txt").write_text(timestamp)
 
 
+def _plain(row: Iterable[object]) -> tuple[object, ...]:
+    """As SQLite keeps it, which knows neither truth nor time."""
+    plain: dict[type, Callable[[Any], object]] = {bool: int, datetime: lambda it: it.isoformat(" ", "microseconds")}
+    return tuple(plain.get(type(it), lambda it: it)(it) for it in row)
+
+
 def everything(root: Path) -> tuple[dict[str, list], dict[str, tuple[int, bytes]]]:
     """All that a course folder holds, but for the gradebook's own ids: the database's rows, and the files."""
     queries = {
@@ -101,9 +112,9 @@ def everything(root: Path) -> tuple[dict[str, list], dict[str, tuple[int, bytes]
         "texts": "select name, cell_type, locked, source, checksum from source_cell",
         "schema": "select version_num from alembic_version",
     }
-    database = sqlite3.connect(root / "gradebook.db")
-    rows = {name: sorted(database.execute(query), key=repr) for name, query in queries.items()}
-    database.close()
+    with reading(root) as session:
+        assert session
+        rows = {name: sorted(map(_plain, session.execute(text(query))), key=repr) for name, query in queries.items()}
     files = {
         str(path.relative_to(root)): (path.stat().st_mode, path.read_bytes())
         for path in root.rglob("*")

@@ -1,4 +1,4 @@
-"""Runs a command of Python's in which files change at the moment when they are opened: `python -m tests.swapping`.
+"""Runs a command of Python's in which files change at the moment when they are opened: `python tests/swapping.py`.
 
 FOLDER COMMAND ...     the command is `autograder` or `nbgrader`, as it is installed
 AGAIN=1                in the environment: it is a later run

@@ -269,3 +269,5 @@ def test_a_unit_is_written_to_its_end_and_a_dropped_one_leaves_nothing(course, a
     assert autograder("matrix", "--write", code=2) == (
         "release/begun/stray.txt is not built from anything: run `autograder build` first.\n"
     )
+    checked = forked_command.autograder("build", "--check", cwd=course)
+    assert (checked.returncode, checked.stdout) == (2, "release/begun/stray.txt: not built from anything\n")

@@ -17,8 +17,8 @@ from . import sampling
 from .misbehaving.case import UNIT, cases
 from .misbehaving.run import notebook, settings
 
-CLASS, MISBEHAVING, EVERY = (200, 30, 6) if sampling.every else (90, 30, 3)
-SPREAD = 1 if sampling.every else 3
+CLASS, MISBEHAVING, EVERY = (200, 30, 6) if sampling.every else (45, 15, 3)
+SPREAD = 1 if sampling.every else 6
 """Of the known answers one in so many, from the first exercise to the last."""
 
 

@@ -1,4 +1,7 @@
-"""A class of 60, 20 of whom misbehave: everyone has a row and a page, and the marks are what they must be."""
+"""A class in which 20 misbehave: everyone has a row and a page, and the marks are what they must be.
+
+The honest beside them are 12 here, and 40 where `misbehaving.class_of_60` measures.
+"""
 
 import shutil
 from html.parser import HTMLParser
@@ -7,6 +10,8 @@ import pytest
 from nbgrader.api import Gradebook
 
 from .misbehaving.class_of_60 import HONEST, UNIT, WHO, grade, make
+
+BESIDE = HONEST[:12]
 
 SECONDS = 60 * len(WHO) + 120
 pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
@@ -28,7 +33,7 @@ class Markup(HTMLParser):
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
     root = tmp_path_factory.mktemp("class")
-    expected = make(root, misbehaving=True)
+    expected = make(root, misbehaving=True, honest=BESIDE)
     result = grade(root, SECONDS)
     yield root, expected, result
     shutil.rmtree(root)
@@ -56,5 +61,5 @@ def test_everyone_has_a_page_on_which_nothing_runs(graded):
 
 def test_the_honest_have_the_pages_that_they_would_have_alone(graded):
     root, _, _ = graded
-    pages = {(root / "feedback" / student / UNIT / f"{UNIT}.html").read_bytes() for student in HONEST}
+    pages = {(root / "feedback" / student / UNIT / f"{UNIT}.html").read_bytes() for student in BESIDE}
     assert len(pages) == 1

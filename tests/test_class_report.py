@@ -269,3 +269,22 @@ def test_what_cannot_be_reported_is_said_in_a_sentence(graded, tmp_path):
     }.items():
         result = CliRunner().invoke(app(), ["report", *map(str, arguments)])
         assert (result.exit_code, said in " ".join(result.output.split())) == (2, True), (arguments, result.output)
+
+
+def test_a_name_for_what_has_passed_is_no_mistake_of_the_class(graded, data, tmp_path):
+    """Half precision may come back as float32: that is told, and costs nothing."""
+    root, put = graded
+    other = tmp_path / "class"
+    shutil.copytree(root, other)
+    right = min(set(STUDENTS) - put.halved - set().union(*put.mistakes.values()) - {put.damaged})
+    report_file = other / "autograded" / right / UNIT / "report.json"
+    kept = json.loads(report_file.read_text())
+    (softmax,) = [one for one in kept["exercises"] if one["name"] == "softmax"]
+    assert softmax["status"] == "passed"
+    softmax["diagnosis"] = {"name": "half_becomes_float32", "sentence": "Half precision comes back as float32."}
+    report_file.write_text(json.dumps(kept))
+    result = report(other)
+    assert result.exit_code == 0, result.output
+    again = json.loads((other / "reports" / UNIT / "report.json").read_text())
+    assert again["mistakes"] == data["mistakes"]
+    assert again["rows"] == data["rows"]

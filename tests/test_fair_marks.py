@@ -12,7 +12,10 @@ from .test_student_check import Notebook
 from .typed import alone
 
 DOT, SELF, CAUSAL, HEADS = "dot_product_attention", "self_attention", "causal_attention", "multi_head_attention"
-IMPORTS = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+IMPORTS = (
+    "import math\nfrom collections.abc import Callable, Iterable\n"
+    "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+)
 EXERCISES = [(unit, exercise.name) for unit in course.unit_names() for exercise in course.unit(unit).exercises]
 CLASSES = [(unit, name) for unit, name in EXERCISES if name[0].isupper()]
 
@@ -34,8 +37,8 @@ def changed(unit, exercise, result):
         return f"""{solution(unit, exercise)}
 
 class {exercise}({exercise}):
-    def forward(self, x):
-        result = super().forward(x)
+    def forward(self, x, *more):
+        result = super().forward(x, *more)
         {result}
         return result
 """

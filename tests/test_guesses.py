@@ -3,6 +3,7 @@
 import codecs
 import contextlib
 import io
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +12,13 @@ import pytest
 import torch
 import yaml
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from autograder import course
+from solutions import attention_masks as unit_5
 from solutions import causal_attention as unit_3
 from solutions import dot_product_attention as unit_1
+from solutions import efficient_attention as unit_7
 from solutions import multi_head_attention as unit_4
 from solutions import self_attention as unit_2
 from solutions.six_words import SIX_WORDS as X
@@ -131,7 +135,60 @@ def loss_without_mask() -> str:
     return "lower" if losses[1] < losses[0] - 0.2 else "another"
 
 
+def row_of_minus_infinity() -> str:
+    weights = torch.softmax(torch.full((3,), -torch.inf), dim=-1)
+    return "nan" if bool(weights.isnan().all()) else "another"
+
+
+def forgotten_to_turn() -> str:
+    hidden = unit_5.padding_mask(torch.tensor([3]), 6)
+    weights = nn.functional.scaled_dot_product_attention(X, X, torch.eye(6), attn_mask=hidden)
+    return "padding" if weights[:, :3].max() == 0 else "words"
+
+
+def reach() -> int:
+    seen = (~unit_5.sliding_window_mask(9, 3)).float()
+    return 8 - int((seen @ seen)[8].nonzero().min())
+
+
+def shuffled_sentence() -> bool:
+    def attention(x: torch.Tensor) -> torch.Tensor:
+        return unit_5.masked_attention(x, x, x, torch.zeros(1, 1, dtype=torch.bool))
+
+    return not torch.allclose(unit_5.permuted_outputs(attention, X[None], torch.arange(6).roll(2)), attention(X[None]))
+
+
+def second_pair() -> float:
+    turned = unit_5.rotary_embedding(torch.tensor([[1.0, 0.0, 1.0, 0.0]]), torch.tensor([100]))
+    return math.atan2(turned[0, 3].item(), turned[0, 2].item())
+
+
+def shape_of_scores() -> list[int]:
+    module = unit_5.CrossAttention(5, 7, 12, 3)
+    queries, keys = module.W_query(torch.rand(2, 4, 5)), module.W_key(torch.rand(2, 6, 7))
+    return list((unit_4.split_heads(queries, 3) @ unit_4.split_heads(keys, 3).mT).shape)
+
+
+def merged_with_itself() -> float:
+    state = torch.tensor([[1.0]]), torch.tensor([[1.0]]), torch.tensor([[2.0, 4.0]])
+    return unit_7.merge_states(state, state)[1].item()
+
+
+def left_first() -> float:
+    """In millions; FlopCounterMode counts each multiplication with its addition as two."""
+    q, k, v = torch.rand(3, 1000, 10).unbind()
+    with FlopCounterMode(display=False) as counted:
+        _ = (q @ k.T) @ v
+    return counted.get_total_flops() / 2e6
+
+
 TRUE: dict[str, Callable[[], Any]] = {
+    "six_zeros": lambda: [
+        one.item() for one in unit_7.online_softmax([torch.zeros(2), torch.zeros(1), torch.zeros(3)])
+    ],
+    "merged_with_itself": merged_with_itself,
+    "tiles_computed": lambda: int(torch.ones(4, 4).tril().sum()),
+    "left_first": left_first,
     "longer_query": longer_query,
     "negative_score": lambda: unit_1.normalize_by_sum(torch.tensor([2.0, -1.0]))[0].item(),
     "equal_scores": lambda: unit_1.softmax(torch.full((6,), 1000.0))[0].item(),
@@ -154,6 +211,15 @@ TRUE: dict[str, Callable[[], Any]] = {
     "twice_the_width": lambda: weights_alone(16, 4) / weights_alone(8, 2),
     "matrices": matrices,
     "loss_without_mask": loss_without_mask,
+    "padding_places": lambda: int(unit_5.padding_mask(torch.tensor([6, 3, 2]), 6).sum()),
+    "row_of_minus_infinity": row_of_minus_infinity,
+    "forgotten_to_turn": forgotten_to_turn,
+    "window_places": lambda: int((~unit_5.sliding_window_mask(6, 3)).sum()),
+    "reach": reach,
+    "shuffled_sentence": shuffled_sentence,
+    "third_head": lambda: unit_5.alibi_bias(8, 5)[2, 4, 0].item(),
+    "second_pair": second_pair,
+    "shape_of_scores": shape_of_scores,
 }
 
 ANSWERS = {

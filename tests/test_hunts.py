@@ -168,6 +168,9 @@ def test_why_is_the_same_for_inputs_that_fail_alike():
     assert judged(one).why == judged(other).why == "alike: T=1"
     symmetric = torch.tensor([[[[1.0], [2.0]], [[2.0], [3.0]]]])
     assert judged(symmetric).why == judged(symmetric * 7).why == "alike: x alike turned h T"
+    zeros = Prey("merge", ("x: b h T hd",), hides=("x all 0", "x alike"))
+    assert judged(torch.zeros(1, 2, 3, 1), zeros).why == "alike: x all 0"
+    assert judged(torch.ones(1, 2, 3, 1), zeros).why == "alike: x alike"
 
 
 @pytest.mark.parametrize(

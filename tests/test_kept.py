@@ -87,7 +87,7 @@ def test_another_origin_for_whatever_it_comes_from(course):
 
 def test_only_what_changed_is_made_again_and_a_check_takes_nothing(course):
     def autograder(*arguments, code=0):
-        done = forked_command.autograder(*arguments, cwd=course)
+        done = forked_command.autograder(*arguments, cwd=course, env={**os.environ, "AUTOGRADER_COURSE": str(course)})
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout
 

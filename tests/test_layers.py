@@ -11,7 +11,7 @@ PACKAGE = REPOSITORY / "autograder"
 # From the top down. Rooms on one floor do not import each other.
 FLOORS = [
     {"cli"},
-    {"class_report", "lms", "serving", "slides"},
+    {"class_report", "cluster", "lms", "serving", "slides"},
     {"classroom", "build", "proof", "nbgrader_plugin"},
     {"marking", "gradebook", "exports"},
     {"graders"},
@@ -54,7 +54,18 @@ def test_imports_point_down(path):
         assert other == room or HEIGHT[other] < HEIGHT[room], f"{room} imports {other}"
 
 
-CLIENTS = ["client", "gradebook", "classroom", "lms", "class_report", "serving", "slides", "nbgrader_plugin", "cli"]
+CLIENTS = [
+    "client",
+    "gradebook",
+    "classroom",
+    "cluster",
+    "lms",
+    "class_report",
+    "serving",
+    "slides",
+    "nbgrader_plugin",
+    "cli",
+]
 
 
 def test_clients_import_neither_torch_nor_pytest():

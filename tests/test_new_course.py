@@ -151,7 +151,9 @@ def test_a_new_course_has_all_that_it_needs_and_takes_no_other_s_place(folders, 
     before = files(autumn)
     assert "is there already, and not empty. Name a folder" in command("new-course", autumn, expected=2)
     assert files(autumn) == before
-    with pytest.raises(course.UnknownUnit, match=r"There is no unit `calculus`\. The units are: causal_attention,"):
+    with pytest.raises(
+        course.UnknownUnit, match=r"There is no unit `calculus`\. The units are: attention_masks, causal_attention,"
+    ):
         new_course(tmp_path / "spring", ["calculus"])
     with pytest.raises(NotMade, match="/proc/spring cannot be made: No such file"):
         new_course(Path("/proc/spring"))

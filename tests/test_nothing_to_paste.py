@@ -14,7 +14,10 @@ from autograder import catalogue, course
 from autograder.proof.first_word import released_check
 from tests import RELEASE
 
-HEADER = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+HEADER = (
+    "import math\nfrom collections.abc import Callable, Iterable\n"
+    "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+)
 FENCED = re.compile(r"^```.*?\n(.*?)^```", re.M | re.S)
 MOST_NAMES = 3
 """An expression of more names than this is no answer that somebody pastes by changing names."""

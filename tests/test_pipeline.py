@@ -27,6 +27,7 @@ from autograder.exports.json_schema import schema
 from autograder.exports.junit import junit
 from autograder.report import Diagnosis, ExerciseReport, Mistake, Report, WrittenQuestion
 from autograder.report import TestReport as Verdict  # pytest would collect it
+from autograder.serving.rules import Served
 from tests import RELEASE, REPOSITORY
 
 UNIT = "dot_product_attention"
@@ -126,7 +127,7 @@ def test_every_line_is_as_its_schema_says(page):
 def test_the_schemas_are_those_of_the_types(page):
     folder, done = page
     assert [one.returncode for one in done[2:-1]] == [0]
-    for name, type_ in (("mark", Report), ("grade", StudentLine)):
+    for name, type_ in (("mark", Report), ("grade", StudentLine), ("serve", Served)):
         kept = (REPOSITORY / "docs" / f"{name}.schema.json").read_bytes()
         assert kept == schema(type_), f"autograder {name} --schema > docs/{name}.schema.json"
         assert kept == (folder / f"{name}.schema.json").read_bytes()

@@ -19,8 +19,9 @@ from autograder import course
 from autograder.classroom.assignment import NothingToGrade, assignment
 from autograder.classroom.grade import grade as grade_class
 from autograder.classroom.hand_in import Submissions
-from autograder.cli.saying import json_line, shown
+from autograder.cli.saying import shown
 from autograder.course import settings
+from autograder.exports.json_line import json_line
 from autograder.gradebook import roster
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory, nbgrader_api

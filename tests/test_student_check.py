@@ -34,7 +34,10 @@ from .graders import listed as listed_graders
 from .unseen import unseen
 
 PAGE = REPOSITORY / "docs" / "matrix.md"
-HEADER = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+HEADER = (
+    "import math\nfrom collections.abc import Callable, Iterable\n"
+    "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+)
 
 
 said_of = cache(word)

@@ -21,8 +21,8 @@ from autograder.sandbox.inside.operations import Call
 from autograder.student.recording import Event
 from tests import REPOSITORY, sampling
 
-PAIRS = 150 if sampling.every else 33
-"""Of each exercise one, or several."""
+PAIRS = 150 if sampling.every else 16
+"""Of some exercises one, or of all of them several."""
 
 
 @pytest.fixture(scope="module")

@@ -173,22 +173,61 @@ def unpacked_function(name, function):
  exec(compile(code, f"<a wrong {name}>", "exec"), scope)
  found: Callable[..., Any] = scope[name]
  return found
+MAX_DEPTH = 8
+MAX_TENSORS = 500
+
+def tensors_in(value, depth = 0):
+ if isinstance(value, torch.Tensor):
+  yield value
+ elif depth < MAX_DEPTH and isinstance(value, list | tuple | dict):
+  for item in value.values() if isinstance(value, dict) else value:
+   yield from tensors_in(item, depth + 1)
+
+def each(value, change):
+ if isinstance(value, list | tuple):
+  return type(value)(each(item, change) for item in value)
+ return change(value)
 
 class Arguments(NamedTuple):
  positional: tuple[Any, ...] = ()
  named: Mapping[str, Any] = {}
  def mapped(self, change):
   return Arguments(
-   tuple(change(value) for value in self.positional),
-   {name: change(value) for name, value in self.named.items()},
+   tuple(each(value, change) for value in self.positional),
+   {name: each(value, change) for name, value in self.named.items()},
   )
  def apply(self, function):
   return function(*self.positional, **self.named)
+Held = tuple[tuple[int, int], ...]
+
+def with_held(
+ function, held, instances
+):
+ if not held:
+  return function
+ def called(*args, **named):
+  together = list(args)
+  for place, number in held:
+   together.insert(place, instances[number])
+  return function(*together, **named)
+ return called
+
+def places_of_others(held, number):
+ taken = {place for place, _ in held}
+ return [place for place in range(number + len(taken)) if place not in taken]
 Shapes = Mapping[str, tuple[int, ...]]
 
 class Assembled(nn.Module):
- def __init__(self, parameters, buffers, frozen, shared):
+ def __init__(
+  self,
+  parameters,
+  buffers,
+  frozen,
+  shared,
+  computes = "",
+ ):
   super().__init__()
+  self._computes = compile(computes, "<assembled>", "eval") if computes else None
   shapes = {name: tuple(shape) for name, shape in parameters.items()}  # which may come as lists, from JSON
   for name, shape in shapes.items():
    owner, last = self._owner(name, shapes)
@@ -213,6 +252,9 @@ class Assembled(nn.Module):
    owner = owner.get_submodule(step)
   return owner, last
  def forward(self, x):
+  if self._computes:
+   own = {**self._parameters, **self._buffers, **self._modules}
+   return eval(self._computes, {"torch": torch, "x": x, **own})
   by_matrices = (x @ getattr(self, name) for name in self._matrices)
   by_layers = (getattr(self, name)(x) for name in self._layers)
   return tuple(chain(by_matrices, by_layers))
@@ -222,15 +264,6 @@ def _part(name, shapes):
  if len(weight) != 2:
   return nn.Module()
  return nn.Linear(weight[1], weight[0], bias=f"{name}.bias" in shapes)
-MAX_DEPTH = 8
-MAX_TENSORS = 500
-
-def tensors_in(value, depth = 0):
- if isinstance(value, torch.Tensor):
-  yield value
- elif depth < MAX_DEPTH and isinstance(value, list | tuple | dict):
-  for item in value.values() if isinstance(value, dict) else value:
-   yield from tensors_in(item, depth + 1)
 
 class OperatorMode(TorchDispatchMode):
  supports_higher_order_operators = True  # torch.cond and its kin
@@ -241,6 +274,163 @@ class OperatorMode(TorchDispatchMode):
 def name_of(operator):
  name: str = getattr(operator, "overloadpacket", operator).__name__
  return name
+MAX_MADE = 300
+MAX_NUMBERS = 4_000
+MAX_ALL_NUMBERS = 60_000
+MAX_INPUTS = 16
+MAX_RESULTS = 8
+_PRINTING = torch._tensor_str.__file__
+Own = Callable[[str], bool]
+_WITHOUT_NUMBERS = {
+ "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "uniform_", "normal_", "rand", "randn",
+ "random_", "detach", "alias", "lift_fresh", "resize_", "set_",
+}
+
+@dataclass(frozen=True)
+class Made:
+ file: str
+ line: int
+ operator: str
+ values: torch.Tensor
+ inputs: tuple[int, ...] = ()
+ place: int = 0
+
+@dataclass
+class Run:
+ made: list[Made] = field(default_factory=list)
+ result: Any = None
+ error: BaseException | None = None
+ returned: tuple[str, int] | None = None
+
+class _Call(NamedTuple):
+ file: str
+ line: int
+ place: int
+ operator: str
+ inputs: tuple[int, ...]
+
+class Watch(TorchDispatchMode):
+ supports_higher_order_operators = True
+ def __init__(self, own, replaced, *, in_shape = False):
+  super().__init__()
+  self._in_shape = in_shape
+  self.made: list[Made] = []
+  self.of: dict[int, int] = {}
+  self.own = own
+  self.replaces = bool(replaced)
+  self._replaced = replaced
+  self._kept: list[torch.Tensor] = []
+  self._written: dict[int, list[int]] = {}
+  self._room = MAX_ALL_NUMBERS
+ @classmethod
+ def _should_skip_dynamo(cls):
+  return False
+ def __torch_dispatch__(
+  self, func, types, args = (), kwargs = None
+ ):
+  name = getattr(func, "overloadpacket", func).__name__
+  inputs = {number for one in _tensors((args, kwargs or {})) for number in self._behind(one)}
+  given = func(*args, **(kwargs or {}))
+  if name in _WITHOUT_NUMBERS:
+   if "empty" in name:
+    given.zero_()  # what stood in that memory differs from run to run
+   return given
+  noted = _Call(*self._place(), name, tuple(sorted(inputs)[:MAX_INPUTS]))
+  if isinstance(given, torch.Tensor):
+   return self._noted(given, noted)
+  if isinstance(given, tuple | list):
+   each = [self._noted(one, noted) if isinstance(one, torch.Tensor) else one for one in given]
+   return type(given)(each) if type(given) in (tuple, list) else given
+  return given
+ def _behind(self, tensor):
+  memory = _memory(tensor)
+  number = self.of.get(id(tensor))
+  written = self._written.get(memory, [])
+  return written if number is None else [number, *(one for one in written if one > number)]
+ def _noted(self, tensor, call):
+  number = len(self.made)
+  if number >= MAX_MADE or not call.line:
+   return tensor
+  new = self._replaced.get(number)
+  if new is not None and (new.shape == tensor.shape or not self._in_shape):
+   new = new.to(tensor.dtype)
+   if not call.operator.endswith("_"):
+    tensor = new.clone()
+   elif tensor.shape == new.shape:
+    tensor.copy_(new)
+  numbers = tensor.numel()
+  if numbers > MAX_NUMBERS or numbers > self._room or tensor.is_complex() or tensor.layout != torch.strided:
+   values = torch.empty(0, dtype=torch.float64)
+  else:
+   self._room -= numbers
+   values = tensor.detach().to("cpu", torch.float64, copy=True).contiguous()
+  self.made.append(Made(call.file, call.line, call.operator, values, call.inputs, call.place))
+  self._kept.append(tensor)
+  if call.operator.endswith("_"):
+   self._written.setdefault(_memory(tensor), []).append(number)
+  self.of[id(tensor)] = number
+  return tensor
+ def _place(self):
+  frame: FrameType | None = sys._getframe(2)
+  while frame is not None:
+   if frame.f_code.co_filename == _PRINTING:
+    break  # what is computed to print a tensor is no part of the way
+   if self.own(frame.f_code.co_filename):
+    return frame.f_code.co_filename, frame.f_lineno, frame.f_lasti
+   frame = frame.f_back
+  return "", 0, 0
+
+def watched(call, watch):
+ run = Run(watch.made)
+ def returning(frame, event, _):
+  if event == "return" and watch.own(frame.f_code.co_filename):
+   run.returned = frame.f_code.co_filename, frame.f_lineno
+ before = sys.getprofile()
+ try:
+  with torch.no_grad(), watch:
+   if not watch.replaces:  # it takes as long as all the rest of a run
+    sys.setprofile(returning)
+   try:
+    run.result = call()
+   finally:
+    sys.setprofile(before)
+ except Exception as error:
+  run.error = error
+ return run
+
+def made_ready(
+ thing,
+ built,
+ parameters,
+ arguments,
+):
+ def call():
+  target = thing
+  if built is not None:
+   target = thing(*built)
+   _load(target, parameters or {})
+  return target(*(arg.clone() if isinstance(arg, torch.Tensor) else copy.deepcopy(arg) for arg in arguments))
+ return call
+
+def _load(instance, values):
+ own = dict(instance.named_parameters())
+ if own.keys() != values.keys():
+  raise TypeError("it has other parameters")
+ for name, parameter in own.items():
+  parameter.data = values[name].clone().view(parameter.shape)
+
+def _memory(tensor):
+ try:
+  return int(tensor.untyped_storage()._cdata)
+ except (NotImplementedError, RuntimeError):
+  return id(tensor)
+
+def _tensors(value):
+ if isinstance(value, torch.Tensor):
+  return [value]
+ if isinstance(value, dict):
+  value = list(value.values())
+ return [one for item in value for one in _tensors(item)] if isinstance(value, tuple | list) else []
 FOLLOWS = "follows"
 MIXED = "mixed"
 ELSEWHERE = "elsewhere"
@@ -522,12 +712,13 @@ class Call:
  args: list[Any]
  named: dict[str, Any]
  value: Any = None
- instances: list[Any] = field(default_factory=list)
+ held: list[tuple[int, Any]] = field(default_factory=list)
  changed: list[int] = field(default_factory=list)
  gradients: list[Any] = field(default_factory=list)
  parameter_gradients: dict[str, Any] = field(default_factory=dict)
  whole: Any = None
  verdict: str = ""
+ cost: Any = None
 
 @dataclass
 class Trial:
@@ -555,7 +746,7 @@ class Trial:
     self.instances[step["instance"]].train(step["mode"])
    case "parameters":
     return {n: p.detach() for n, p in self.instances[step["instance"]].named_parameters()}
-   case "call" | "probe":
+   case "call" | "read" | "cost" | "probe":
     return self._call(step)
   return None
  def _build(self, step):
@@ -566,15 +757,19 @@ class Trial:
    with self._listening():
     return self.names[step["name"]](*args, **named)
   instance = build()
-  if not isinstance(instance, torch.nn.Module):
+  if not step.get("plain") and not isinstance(instance, torch.nn.Module):
    raise Wrong(f"`{step['name']}` does not inherit from torch.nn.Module.")
   self.instances.append(instance)
   self.built.append(build)
  def _call(self, step):
-  own = self.names[step["name"]] if "name" in step else self.instances[step["instance"]]
+  own = called(step, self.names, self.instances)
   call = self.now = Call(step, own, [as_value(arg) for arg in step.get("args", ())], dict(step.get("named", {})))
-  call.instances = [self.instances[number] for number in step.get("with", ())]
+  call.held = [(place, self.instances[number]) for place, number in step.get("with", ())]
   with self._listening():
+   if step["operation"] == "cost":
+    ready = with_held(own, step.get("with", ()), self.instances)
+    call.cost = of_call(ready, Arguments(tuple(copied(call.args)), call.named), own, is_cell)
+    return call
    if step["operation"] == "probe":
     call.verdict = self._followed(call)
     return call
@@ -584,8 +779,9 @@ class Trial:
    for arg in given:
     if isinstance(arg, torch.Tensor):
      arg.requires_grad_("cotangents" in step and arg.is_floating_point())
-   call.value = own(*call.instances, *given, **call.named)
-  call.changed = [number for number, held in enumerate(before) if not is_unwritten(held, given[number])]
+   call.value = with_held(own, step.get("with", ()), self.instances)(*given, **call.named)
+  at = places_of_others(step.get("with", ()), len(given))
+  call.changed = [at[number] for number, held in enumerate(before) if not is_unwritten(held, given[number])]
   if "cotangents" in step:
    self._flow_back(call, given)
   return call
@@ -601,7 +797,8 @@ class Trial:
   if pairs and len(outputs) == len(cotangents):
    losses = [(one * by.to(one)).real.sum() for one, by in pairs]
    found = iter(torch.autograd.grad(losses, leaves, allow_unused=True))
-  call.gradients = [next(found) if isinstance(a, torch.Tensor) and a.requires_grad else None for a in given]
+  call.gradients = [next(found) if isinstance(a, torch.Tensor) and a.requires_grad else None
+      for a in together(call, given)]
   call.parameter_gradients = {n: next(found) if p.requires_grad else None for n, p in parameters.items()}
  def _followed(self, call):
   here = away = call.function
@@ -623,9 +820,25 @@ class Trial:
   with contextlib.redirect_stdout(self.printed):
    yield
 
+def together(call, args):
+ found = list(args)
+ for place, instance in call.held:
+  found.insert(place, instance)
+ return found
+
+def is_cell(file):
+ return "ipykernel_" in file or file.startswith("<ipython-input")
+
+def called(step, names, instances):
+ own = names[step["name"]] if "name" in step else instances[step.get("instance", -1)]
+ if step["operation"] == "read":
+  return lambda: getattr(own, step["part"])
+ return getattr(own, step["part"]) if "part" in step else own
+
 def assembled(step):
  seed_in_use(0)
- return Assembled(step["parameters"], step.get("buffers", {}), step.get("frozen", ()), step.get("shared", {}))
+ more = step.get("buffers", {}), step.get("frozen", ()), step.get("shared", {}), step.get("computes", "")
+ return Assembled(step["parameters"], *more)
 
 def load(instance, values):
  own = dict(instance.named_parameters())
@@ -649,9 +862,11 @@ def _whole(call):
   call.function.train(was)  # type: ignore[attr-defined]
 
 def copied(args):
- return [arg.clone() if isinstance(arg, torch.Tensor) else copy.deepcopy(arg) for arg in args]
+ return [each(arg, lambda one: one.clone() if isinstance(one, torch.Tensor) else copy.deepcopy(one)) for arg in args]
 
 def is_unwritten(one, other):
+ if isinstance(one, list | tuple):
+  return len(one) == len(other) and all(map(is_unwritten, one, other))
  if not isinstance(one, torch.Tensor):
   return bool(one == other)
  if one.shape != other.shape or one.dtype != other.dtype:
@@ -673,15 +888,22 @@ def to_play_with(call, exercise, number, example):
 def in_words(call, example):
  step = call.step
  if "name" in step:
-  return f"{step['name']}({_arguments(call.function, [*call.instances, *call.args], call.named)})"
+  return f"{step['name']}({_arguments(call.function, together(call, call.args), call.named)})"
  builds = [one for one in example["steps"] if one["operation"] in ("build", "assemble")]
  build = builds[step["instance"]]
+ if "part" in step:
+  ends = (
+   ""
+   if step["operation"] == "read"
+   else f"({_arguments(call.function, together(call, call.args), call.named)})"
+  )
+  return f"{build['name']}().{step['part']}{ends}"
  if build["operation"] == "assemble":
   return f"{_argument('', call.function)}, called with {_arguments(None, call.args, call.named)}"
  made = _arguments(None, [as_value(arg) for arg in build.get("args", ())], build.get("named", {}))
  mode = "in training" if call.function.training else "after eval()"  # type: ignore[attr-defined]
  forward = getattr(call.function, "forward", None)
- return f"{build['name']}({made})({_arguments(forward, call.args, call.named)}), {mode}"
+ return f"{build['name']}({made})({_arguments(forward, together(call, call.args), call.named)}), {mode}"
 
 def _arguments(function, args, named):
  try:
@@ -699,6 +921,8 @@ def _argument(name, arg):
   parts = [f"{part} {tuple(own.shape)}" for part, own in arg.named_parameters()]
   more = "" if len(parts) <= _MOST_PARTS else f" and {len(parts) - _MOST_PARTS} more"
   return f"{name or 'a module'} with {', '.join(parts[:_MOST_PARTS]) or 'no parameters'}{more}"
+ if isinstance(arg, list | tuple):
+  return f"{name} of {len(arg)}: {', '.join(_argument('', one) for one in arg)}"
  said = repr(arg)
  said = said if len(said) <= _LONGEST_ARGUMENT else f"{said[:_LONGEST_ARGUMENT]}…"
  return f"{name}={said}" if name else said
@@ -1031,6 +1255,8 @@ def _holds(hiding, sizes, tensors):
   return sizes[one] == (int(other) if other.isdigit() else sizes[other])
  name, _, *how = hiding.split()
  wanted, tensor = tensors[name]
+ if hiding.split()[1] == "all":
+  return bool((tensor == float(how[0])).all())
  places = [wanted.sized.index(dim) - len(wanted.sized) for dim in how[1:]]
  match how[:1]:
   case []:
@@ -1064,163 +1290,6 @@ def _in_words(value):
   return f"a tensor of shape {tuple(value.shape)}" if layout == "strided" else f"a tensor of layout {layout}"
  name = type(value).__name__
  return "None" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
-MAX_MADE = 300
-MAX_NUMBERS = 4_000
-MAX_ALL_NUMBERS = 60_000
-MAX_INPUTS = 16
-MAX_RESULTS = 8
-_PRINTING = torch._tensor_str.__file__
-Own = Callable[[str], bool]
-_WITHOUT_NUMBERS = {
- "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "uniform_", "normal_", "rand", "randn",
- "random_", "detach", "alias", "lift_fresh", "resize_", "set_",
-}
-
-@dataclass(frozen=True)
-class Made:
- file: str
- line: int
- operator: str
- values: torch.Tensor
- inputs: tuple[int, ...] = ()
- place: int = 0
-
-@dataclass
-class Run:
- made: list[Made] = field(default_factory=list)
- result: Any = None
- error: BaseException | None = None
- returned: tuple[str, int] | None = None
-
-class _Call(NamedTuple):
- file: str
- line: int
- place: int
- operator: str
- inputs: tuple[int, ...]
-
-class Watch(TorchDispatchMode):
- supports_higher_order_operators = True
- def __init__(self, own, replaced, *, in_shape = False):
-  super().__init__()
-  self._in_shape = in_shape
-  self.made: list[Made] = []
-  self.of: dict[int, int] = {}
-  self.own = own
-  self.replaces = bool(replaced)
-  self._replaced = replaced
-  self._kept: list[torch.Tensor] = []
-  self._written: dict[int, list[int]] = {}
-  self._room = MAX_ALL_NUMBERS
- @classmethod
- def _should_skip_dynamo(cls):
-  return False
- def __torch_dispatch__(
-  self, func, types, args = (), kwargs = None
- ):
-  name = getattr(func, "overloadpacket", func).__name__
-  inputs = {number for one in _tensors((args, kwargs or {})) for number in self._behind(one)}
-  given = func(*args, **(kwargs or {}))
-  if name in _WITHOUT_NUMBERS:
-   if "empty" in name:
-    given.zero_()  # what stood in that memory differs from run to run
-   return given
-  noted = _Call(*self._place(), name, tuple(sorted(inputs)[:MAX_INPUTS]))
-  if isinstance(given, torch.Tensor):
-   return self._noted(given, noted)
-  if isinstance(given, tuple | list):
-   each = [self._noted(one, noted) if isinstance(one, torch.Tensor) else one for one in given]
-   return type(given)(each) if type(given) in (tuple, list) else given
-  return given
- def _behind(self, tensor):
-  memory = _memory(tensor)
-  number = self.of.get(id(tensor))
-  written = self._written.get(memory, [])
-  return written if number is None else [number, *(one for one in written if one > number)]
- def _noted(self, tensor, call):
-  number = len(self.made)
-  if number >= MAX_MADE or not call.line:
-   return tensor
-  new = self._replaced.get(number)
-  if new is not None and (new.shape == tensor.shape or not self._in_shape):
-   new = new.to(tensor.dtype)
-   if not call.operator.endswith("_"):
-    tensor = new.clone()
-   elif tensor.shape == new.shape:
-    tensor.copy_(new)
-  numbers = tensor.numel()
-  if numbers > MAX_NUMBERS or numbers > self._room or tensor.is_complex() or tensor.layout != torch.strided:
-   values = torch.empty(0, dtype=torch.float64)
-  else:
-   self._room -= numbers
-   values = tensor.detach().to("cpu", torch.float64, copy=True).contiguous()
-  self.made.append(Made(call.file, call.line, call.operator, values, call.inputs, call.place))
-  self._kept.append(tensor)
-  if call.operator.endswith("_"):
-   self._written.setdefault(_memory(tensor), []).append(number)
-  self.of[id(tensor)] = number
-  return tensor
- def _place(self):
-  frame: FrameType | None = sys._getframe(2)
-  while frame is not None:
-   if frame.f_code.co_filename == _PRINTING:
-    break  # what is computed to print a tensor is no part of the way
-   if self.own(frame.f_code.co_filename):
-    return frame.f_code.co_filename, frame.f_lineno, frame.f_lasti
-   frame = frame.f_back
-  return "", 0, 0
-
-def watched(call, watch):
- run = Run(watch.made)
- def returning(frame, event, _):
-  if event == "return" and watch.own(frame.f_code.co_filename):
-   run.returned = frame.f_code.co_filename, frame.f_lineno
- before = sys.getprofile()
- try:
-  with torch.no_grad(), watch:
-   if not watch.replaces:  # it takes as long as all the rest of a run
-    sys.setprofile(returning)
-   try:
-    run.result = call()
-   finally:
-    sys.setprofile(before)
- except Exception as error:
-  run.error = error
- return run
-
-def made_ready(
- thing,
- built,
- parameters,
- arguments,
-):
- def call():
-  target = thing
-  if built is not None:
-   target = thing(*built)
-   _load(target, parameters or {})
-  return target(*(arg.clone() if isinstance(arg, torch.Tensor) else copy.deepcopy(arg) for arg in arguments))
- return call
-
-def _load(instance, values):
- own = dict(instance.named_parameters())
- if own.keys() != values.keys():
-  raise TypeError("it has other parameters")
- for name, parameter in own.items():
-  parameter.data = values[name].clone().view(parameter.shape)
-
-def _memory(tensor):
- try:
-  return int(tensor.untyped_storage()._cdata)
- except (NotImplementedError, RuntimeError):
-  return id(tensor)
-
-def _tensors(value):
- if isinstance(value, torch.Tensor):
-  return [value]
- if isinstance(value, dict):
-  value = list(value.values())
- return [one for item in value for one in _tensors(item)] if isinstance(value, tuple | list) else []
 
 @dataclass(frozen=True)
 class TellingCase:
@@ -2472,7 +2541,7 @@ class Expected:
   self.tolerance = tolerance
  def __getitem__(self, index):
   return Expected(self.value[index], self.tolerance)
-ORDINALS = ("first", "second", "third", "fourth")
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 def expecting(value, tolerance):
  if isinstance(value, tuple | list):
@@ -2632,6 +2701,10 @@ def numbers(names, examples, dtype = None):
     for step, function, args in _calls_in_known(names, example["steps"], dtype):
      if "hunt" in step:
       row += _hunted(names, function(), step["hunt"])
+     elif step["operation"] == "cost":
+      row += _spent(function, args, step)
+     elif "part" in step or ("with" in step and "instance" in step):
+      row += _once(function, args, step.get("named", {}))
      else:
       row += _observed(function, args, step.get("named", {}))
   except KeyboardInterrupt:
@@ -2664,16 +2737,19 @@ def _calls_in_known(
   if step["operation"] == "manual_seed":
    seed_in_use(step["seed"])
   elif step["operation"] == "build":
-   called = names[step["name"]](*args, **step.get("named", {}))
-   built.append(called if dtype is None else called.to(dtype))
+   made = names[step["name"]](*args, **step.get("named", {}))
+   built.append(made if dtype is None or step.get("plain") else made.to(dtype))
   elif step["operation"] == "assemble":
    built.append(assembled(step) if dtype is None else assembled(step).to(dtype))
   elif step["operation"] == "load":
    load(built[step["instance"]], {name: as_value(value) for name, value in step["values"].items()})
   else:
-   called = names[step["name"]] if "name" in step else built[step.get("instance", -1)]
-   given = [built[number] for number in step.get("with", ())]
-   yield step, partial(called, *given) if given else called, args
+   own = called(step, names, built)
+   if step["operation"] == "cost":
+    own = partial(_cost, own, with_held(own, step.get("with", ()), built))
+   else:
+    own = with_held(own, step.get("with", ()), built)
+   yield step, own, args
 
 def _observed(function, args, named):
  held = copied(args)
@@ -2685,6 +2761,19 @@ def _observed(function, args, named):
  gradients = _attempt(lambda: _gradient_sums(function, held, named))
  flows, flow_sums = gradients if isinstance(gradients, tuple) else (gradients, [])
  return [_checksum(repr((exact, changed, wider, flows))), *sums, *flow_sums]
+
+def _once(function, args, named):
+ held = copied(args)
+ exact, sums = _described(function(*args, **named))
+ changed = [not is_unwritten(before, after) for before, after in zip(held, args, strict=True)]
+ return [_checksum(repr((exact, changed))), *sums]
+
+def _cost(own, ready, *args, **named):
+ return of_call(ready, Arguments(args, named), own, is_cell)
+
+def _spent(function, args, step):
+ passed = exceeded(function(*args, **step.get("named", {})), step["limits"])
+ return [_checksum(repr(passed)), float(len(passed))]
 
 def _hunted(names, given, hunt):
  return [_checksum(looked_at(given, hunt, names).why), 1.0]
@@ -2735,7 +2824,7 @@ def _widened(function):
  return function.double() if isinstance(function, torch.nn.Module) else function
 
 def _in(value, dtype):
- return value.to(dtype) if dtype is not None and _is_float(value) else value
+ return each(value, lambda one: one.to(dtype) if _is_float(one) else one) if dtype is not None else value
 
 def _is_float(value):
  return isinstance(value, torch.Tensor) and value.is_floating_point()
@@ -2996,6 +3085,14 @@ def _device(call):
  if complaint := of_devices(call.verdict):
   raise Wrong(complaint)
 
+def _cost_in_judgement(call):
+ limits = call.step["limits"]
+ if call.cost is not None and (found := complaint(call.cost, limits, _at)):
+  raise Wrong(found)
+
+def _at(most):
+ return f" in line {most.line} of the cell" if most.line else ""
+
 def _parameters(found, right):
  shapes = {name: list(parameter.shape) for name, parameter in found.items()}
  if shapes != dict(right):
@@ -3039,6 +3136,7 @@ _OF_A_CALL: dict[str, tuple[str, Callable[[Call], None]]] = {
  "dtype": ("dtype", _dtype),
  "device": ("", _device),
  "dropped": ("dropped", weights_dropped),
+ "cost": ("limits", _cost_in_judgement),
 }
 NOT_DEFINED, NOT_WRITTEN = "not defined yet", "not written yet"
 SECONDS = 8.0
@@ -3154,9 +3252,6 @@ def _said(error):
 def _frames(error):
  found = traceback.extract_tb(error.__traceback__)
  return [(one.name, one.lineno or 0, (one.line or "").strip()) for one in found if is_cell(one.filename)][-3:]
-
-def is_cell(file):
- return "ipykernel_" in file or file.startswith("<ipython-input")
 
 @contextlib.contextmanager
 def limited(seconds = None):

@@ -1,18 +1,16 @@
 """The sample class opened by `make lab`, and a Chromium in front of it."""
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests import REPOSITORY
+from tests import REPOSITORY, forked_command
 
 from .chromium import chromium
-from .servers import BIN, MINUTES, Lab, opened
+from .servers import MINUTES, Lab, opened
 
 UNIT = "self_attention"
 SCREENSHOTS = REPOSITORY / "artifacts" / "screenshots"
@@ -27,9 +25,8 @@ def lab(tmp_path_factory) -> Iterator[Lab]:
     for file in ("sample_class.py", "roster.csv"):
         shutil.copy(REPOSITORY / "demo" / file, course)
     shutil.copytree(REPOSITORY / "demo" / "submitted", course / "submitted", ignore=shutil.ignore_patterns("*.txt"))
-    subprocess.run([sys.executable, course / "sample_class.py"], cwd=REPOSITORY, check=True, capture_output=True)
-    roster = ["db", "student", "import", "roster.csv"]
-    subprocess.run([BIN / "nbgrader", *roster], cwd=course, check=True, capture_output=True)
+    forked_command.run(str(course / "sample_class.py"), cwd=REPOSITORY).check_returncode()
+    forked_command.nbgrader("db", "student", "import", "roster.csv", cwd=course).check_returncode()
     with opened(course, folder / "home") as running:
         yield running
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -150,14 +150,14 @@ WHO: dict[str, tuple[Put, float]] = {
 """The hand-ins of those who misbehave, with the score that each must get."""
 
 
-def make(root: Path, *, misbehaving: bool) -> dict[str, float]:
+def make(root: Path, *, misbehaving: bool, honest: Sequence[str] = HONEST) -> dict[str, float]:
     """Fills ROOT/submitted; the score that each student must get."""
     submitted = root / "submitted"
-    for student in HONEST:
+    for student in honest:
         _file(right())(submitted / student)
     for student, (put, _) in WHO.items():
         (put if misbehaving else _file(right()))(submitted / student)
-    return dict.fromkeys(HONEST, FULL) | {
+    return dict.fromkeys(honest, FULL) | {
         student: score if misbehaving else FULL for student, (_, score) in WHO.items()
     }
 

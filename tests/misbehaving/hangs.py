@@ -3,7 +3,7 @@
 from .case import CRASH, FAILED, TIMEOUT, UNHARMED, must
 
 
-@must(TIMEOUT)
+@must(TIMEOUT, speaks_alone=True)
 def hangs_in_a_call():
     """A loop without an end."""
 

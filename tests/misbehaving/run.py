@@ -1,10 +1,9 @@
-"""Marks every misbehaving submission at one level, and honest ones between: `python -m tests.misbehaving.run`.
+"""Marks every misbehaving submission at one level, and an honest one after them: `python -m tests.misbehaving.run`.
 
-What hangs comes last, with less time. An honest one comes at the end of either, and after each that meets the operating
-system where that is asked for. After any other the next cases are as good: they are right but for one exercise, and
-have to get their marks.
+What hangs comes last, with less time. An honest one comes at the end of either. After any other the next case is as
+good: it is right but for one exercise, and has to get its marks.
 
-LEVEL FOLDER end|each [NAME ...]     one JSON object a case in FOLDER/results.jsonl; NAMEs pick cases
+LEVEL FOLDER [NAME ...]     one JSON object a case in FOLDER/results.jsonl; NAMEs pick cases
 """
 
 import ctypes
@@ -95,19 +94,19 @@ def notebook(names: dict[str, object], code: str) -> bytes:
 
 def main() -> int:
     """Writes the results; returns the exit code."""
-    level, folder, honest_after, *picked = sys.argv[1:]
+    level, folder, *picked = sys.argv[1:]
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what is left behind comes to this process
     tried = [case for case in cases() if not picked or case.name in picked]
     with (Path(folder) / "results.jsonl").open("w") as results:
         for hang in (False, True):
             of_these = [case for case in tried if case.hangs is hang]
-            for result in _results(of_these, settings(level, for_hangs=hang), Path(folder) / str(hang), honest_after):
+            for result in _results(of_these, settings(level, for_hangs=hang), Path(folder) / str(hang)):
                 results.write(json.dumps(result) + "\n")
                 results.flush()
     return 0
 
 
-def _results(tried: list[Case], settings: Settings, folder: Path, honest_after: str) -> Iterator[dict[str, Any]]:
+def _results(tried: list[Case], settings: Settings, folder: Path) -> Iterator[dict[str, Any]]:
     if not tried:
         return
     submitted = folder / "submitted"
@@ -121,8 +120,7 @@ def _results(tried: list[Case], settings: Settings, folder: Path, honest_after: 
         for case in tried:
             path = submitted / f"{case.name}.ipynb"
             case.hand_in(path, lambda code: notebook(names, code))
-            has_one = case is tried[-1] or (honest_after == "each" and not case.speaks_alone)
-            yield _result(path, instructor, marker, honest if has_one else None)
+            yield _result(path, instructor, marker, honest if case is tried[-1] else None)
     instructor.close()
 
 

@@ -60,6 +60,31 @@ def attention(queries: Matrix, keys: Matrix, values: Matrix, *, causal: bool = F
     return [blend(weights, values) for weights in attention_weights(queries, keys, causal=causal)]
 
 
+def masked_attention(queries: Matrix, keys: Matrix, values: Matrix, mask: Matrix) -> list[list[float]]:
+    """For each query that of the keys that its row of the mask leaves; zeros where that is none."""
+    found = []
+    for query, row in zip(queries, mask, strict=True):
+        seen = [j for j, is_hidden in enumerate(row) if not is_hidden]
+        if not seen:
+            found.append([0.0] * len(values[0]))
+            continue
+        found += attention([query], [keys[j] for j in seen], [values[j] for j in seen])
+    return found
+
+
+def rotated(x: Matrix, positions: Sequence[int], base: float) -> list[list[float]]:
+    """Each pair of neighbours, as a complex number, times e^(i p base^(-2m/d))"""
+    rows = []
+    for row, position in zip(x, positions, strict=True):
+        turned = []
+        for m in range(len(row) // 2):
+            angle = position * base ** (-2 * m / len(row))
+            number = complex(row[2 * m], row[2 * m + 1]) * complex(math.cos(angle), math.sin(angle))
+            turned += [number.real, number.imag]
+        rows.append(turned)
+    return rows
+
+
 def linear(x: Matrix, weight: Matrix, bias: Vector | None = None) -> list[list[float]]:
     """y_i = W x_i + b, W as nn.Linear stores it."""
     return [

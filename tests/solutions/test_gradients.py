@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from autograder import course
+from solutions import attention_masks as unit5
 from solutions import causal_attention as unit3
 from solutions import dot_product_attention as unit1
 from solutions import multi_head_attention as unit4
@@ -36,6 +37,21 @@ def test_of_functions(function):
     assert torch.autograd.gradcheck(function, inputs)
 
 
+@pytest.mark.parametrize("blind", [False, True])
+def test_of_masked_attention(blind):
+    generator = torch.Generator().manual_seed(0)
+    shapes = [(2, 4, 3), (2, 5, 3), (2, 5, 2)]
+    inputs = [torch.randn(s, generator=generator, dtype=torch.float64, requires_grad=True) for s in shapes]
+    mask = torch.rand(2, 4, 5, generator=generator) > 0.5
+    mask[1, 2] = blind
+    assert torch.autograd.gradcheck(lambda *args: unit5.masked_attention(*args, mask), inputs)
+
+
+def test_of_rotary_embeddings():
+    x = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda one: unit5.rotary_embedding(one, torch.tensor([3, 0, 7])), [x])
+
+
 def test_of_embeddings():
     table = torch.randn(4, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
     tokens = torch.tensor([2, 0, 2, 3])
@@ -57,7 +73,10 @@ MODULES = {
     "MultiHeadAttention": lambda: unit4.MultiHeadAttention(4, 6, 5, 0.0, 2, True),
     "OptimizedMultiHeadAttention": lambda: unit4.OptimizedMultiHeadAttention(4, 4, 5, 0.0, 2, True),
     "EfficientMultiHeadAttention": lambda: unit4.EfficientMultiHeadAttention(4, 4, 5, 0.0, 2, True),
+    "CrossAttention": lambda: unit5.CrossAttention(4, 5, 6, 2),
 }
+MORE = {"CrossAttention": [(2, 5, 5)]}
+"""What a module is called with after x, by its shape."""
 
 
 def test_every_class_is_here():
@@ -67,14 +86,15 @@ def test_every_class_is_here():
 
 @pytest.mark.parametrize("name", MODULES)
 def test_of_modules(name):
-    """Of the input and of every parameter."""
+    """Of the inputs and of every parameter."""
     torch.manual_seed(0)
     module = MODULES[name]().double()
     shape = (3, 4) if name.startswith("SelfAttention") else (2, 3, 4)
-    x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
+    inputs = [torch.randn(one, dtype=torch.float64, requires_grad=True) for one in [shape, *MORE.get(name, ())]]
     names, values = zip(*module.named_parameters(), strict=True)
 
-    def call(x, *values):
-        return torch.func.functional_call(module, dict(zip(names, values, strict=True)), (x,))
+    def call(*args):
+        given, values = args[: len(inputs)], args[len(inputs) :]
+        return torch.func.functional_call(module, dict(zip(names, values, strict=True)), given)
 
-    assert torch.autograd.gradcheck(call, (x, *(value.detach().requires_grad_() for value in values)))
+    assert torch.autograd.gradcheck(call, (*inputs, *(value.detach().requires_grad_() for value in values)))
