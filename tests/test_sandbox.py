@@ -25,6 +25,8 @@ from autograder.course.cells import filled_in
 from autograder.course.settings import BadSettings, Isolation, Settings, load
 from autograder.sandbox import isolation, self_test
 from autograder.sandbox.inside import protocol, scratch
+from autograder.sandbox.inside.arguments import Arguments
+from autograder.sandbox.inside.operations import Call
 from autograder.sandbox.launch import launch
 from autograder.sandbox.losses import Crashed, TimedOut
 from autograder.sandbox.server import WarmParent
@@ -35,6 +37,7 @@ INSIDE = REPOSITORY / "autograder" / "sandbox" / "inside"
 
 LIMITS = load().limits
 UNIT = "dot_product_attention"
+CALLED = Call("answer", Arguments()).packed({})
 
 
 @pytest.fixture(params=["A", "B", "none"])
@@ -51,10 +54,7 @@ def run(parent):
         worker = parent.fork("cpu")
         workers.append(worker)
         worker.request({"operation": "cell", "cell": "c", "source": source}, cpu_seconds=2)
-        nothing = protocol.pack(((), {}), {})
-        answer, tensors = worker.request(
-            {"operation": "call", "target": "answer", "arguments": nothing, "cotangents": None}, cpu_seconds=2
-        )
+        answer, tensors = worker.request(CALLED, cpu_seconds=2)
         return protocol.unpack(answer["value"], tensors)
 
     yield run
@@ -191,11 +191,8 @@ def answer():
 """
     worker = parent.fork("cpu")
     worker.request({"operation": "cell", "cell": "c", "source": source}, cpu_seconds=2)
-    nothing = protocol.pack(((), {}), {})
     with pytest.raises(Crashed):
-        worker.request(
-            {"operation": "call", "target": "answer", "arguments": nothing, "cotangents": None}, cpu_seconds=2
-        )
+        worker.request(CALLED, cpu_seconds=2)
 
 
 def test_inside_imports_nothing_of_ours():

@@ -170,9 +170,11 @@ def test_slow_clients_neither_stay_nor_stop_the_others(course, recorded, monkeyp
             with contextlib.suppress(ConnectionResetError):
                 assert slow[0].recv(1) == b""  # it has waited longest
             begun = f"POST /marks HTTP/1.1\r\nHost: localhost:{requests.port}\r\nAuthorization: Bearer {requests.token}"
-            slow += [connected(requests, f"{begun}\r\nContent-Length: 9\r\n\r\nhalf") for _ in range(4)]
-            while len(list((course / token.FOLDER).iterdir())) < len([token.FILE]) + 4:
-                time.sleep(0.01)
+            end = time.monotonic() + 30
+            while len(list((course / token.FOLDER).iterdir())) < len([token.FILE]) + 4:  # refused while one still goes
+                assert time.monotonic() < end
+                slow.append(connected(requests, f"{begun}\r\nContent-Length: 9\r\n\r\nhalf"))
+                time.sleep(0.1)
             assert requests.ask("/nothing") == (503, {"error": "There are too many requests at once. Send it again."})
             for one in slow:
                 one.close()

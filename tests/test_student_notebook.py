@@ -52,7 +52,8 @@ def run_all(tmp_path_factory):
         for number, cell in enumerate(cells):
             cell.id = str(number)
         together = nbformat.v4.new_notebook(cells=cells, metadata=notebooks[0].metadata)
-        client = NotebookClient(together, resources={"metadata": {"path": str(folder)}}, timeout=120)
+        where = {"metadata": {"path": str(folder)}}
+        client = NotebookClient(together, resources=where, timeout=120, coalesce_streams=True)
         client.execute(env={**os.environ, "PYTHONPATH": str(hiding), "OMP_NUM_THREADS": "1"})
         assert not alone or not list(folder.iterdir())
         outputs = iter(zip(ids, [cell.get("outputs", []) for cell in cells], strict=True))

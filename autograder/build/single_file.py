@@ -34,7 +34,8 @@ _carried = """
 _folder = tempfile.mkdtemp()  # gone when the kernel stops
 atexit.register(shutil.rmtree, _folder, ignore_errors=True)
 with tarfile.open(fileobj=io.BytesIO(base64.b64decode(_carried))) as _files:
-    _files.extractall(_folder, filter="data")
+    _files.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.4 has it
+    _files.extractall(_folder)
 sys.path.insert(0, _folder)
 del _carried, _files, _folder'''
 

@@ -17,11 +17,12 @@ _MOST_PARTS = 8_000_000
 _LONGEST_NAME = 100
 _QUOTE = ord('"')
 
-_TEXT = rb'[^"\\]*+(?:\\.[^"\\]*+)*+'
+# What is repeated stands in `(?>...)`: before 3.11.5 Python keeps what a last, failed round of `(...)*+` has passed.
+_TEXT = rb'[^"\\]*+(?:(?>\\.[^"\\]*+))*+'
 _REST_OF_STRING = re.compile(_TEXT, re.S)
 _PLAIN = rb'[^"\[\]{}]*+'
 _LEAF = rb'(?:"' + _TEXT + rb'"|\[' + _PLAIN + rb"\]|\{" + _PLAIN + rb"\})"
-_TO_BRACKET = re.compile(_PLAIN + rb"(?:" + _LEAF + _PLAIN + rb")*+", re.S)
+_TO_BRACKET = re.compile(_PLAIN + rb"(?:(?>" + _LEAF + _PLAIN + rb"))*+", re.S)
 _TO_PART = re.compile(rb'[^"\[\]{}:,]*+')
 
 

@@ -18,10 +18,11 @@ MAX_LINES = 1_000_000
 _MAX_NAME = 100
 
 # Looks at each character once, whatever it is: Python's tokenizer takes hours on a string that never ends.
+# What is repeated stands in `(?>...)`: see `handed_in.without_outputs`.
 _WORD = re.compile(
     r"""\#[^\n]*+
-    | '''(?:[^'\\]|\\.|'(?!''))*+(?:''')? | "{3}(?:[^"\\]|\\.|"(?!""))*+(?:"{3})?
-    | '(?:[^'\\\n]|\\.)*+'? | "(?:[^"\\\n]|\\.)*+"?
+    | '''(?>[^'\\]|\\.|'(?!''))*+(?:''')? | "{3}(?>[^"\\]|\\.|"(?!""))*+(?:"{3})?
+    | '(?>[^'\\\n]|\\.)*+'? | "(?>[^"\\\n]|\\.)*+"?
     | \d\w*+ | (?P<name>\w++)""",
     re.S | re.X,
 )
