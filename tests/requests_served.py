@@ -11,7 +11,7 @@ from autograder.client.requests import Ready
 from autograder.gradebook.course_directory import course_directory
 from autograder.nbgrader_plugin.enrolment import may_be_graded
 from autograder.serving import token
-from autograder.serving.http_requests import Office
+from autograder.serving.http_answers import Office
 from autograder.serving.http_server import HttpServer
 
 from .recorded_class import UNIT

@@ -61,9 +61,6 @@ class Served:
                 raise NotServed from None
             return without_marks(name, "unreadable", str(file_read.content), self.ready)
 
-    def close(self) -> None:
-        """Nothing is open: each request has a connection of its own."""
-
     def _asked(self, place: str, file: IO[bytes] | None = None, length: int = 0) -> bytes:
         """What is answered, to a request with this file of this length if there is one. Raises NotServed."""
         connection = _Connection(self._path, _MARKING_SECONDS if file else _ASKING_SECONDS)

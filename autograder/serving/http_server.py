@@ -21,7 +21,9 @@ from tornado.web import Application
 from ..client import serving_socket
 from ..gradebook.course_directory import CourseProblem
 from .guests import Guests
-from .http_requests import MOST_DROPPED, Door, Office, application
+from .http_answers import Door, Office
+from .http_notebooks import MOST_DROPPED
+from .http_requests import application
 
 LOCALHOST = "127.0.0.1"
 _MOST_CONNECTIONS = 64

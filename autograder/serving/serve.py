@@ -24,7 +24,7 @@ from . import token
 from .arrivals import Arrivals
 from .desks import Desks
 from .exchange import Exchange
-from .http_requests import Office
+from .http_answers import Office
 from .http_server import HttpServer
 from .rules import Served, Terms
 from .shown import SHOWN

@@ -25,7 +25,7 @@ from torch.overrides import TorchFunctionMode
 from .arguments import Arguments
 from .nesting import tensors_in
 from .operators import OperatorMode, name_of
-from .tracing import Own
+from .tracing import Own, memory_of
 
 MAX_NAMES = 5
 
@@ -93,15 +93,15 @@ class _Memory:
 
     def give(self, tensor: torch.Tensor) -> None:
         """It was there before, and does not count."""
-        self._given[_key(tensor)] = tensor  # kept: no other memory gets its number
+        self._given[memory_of(tensor)] = tensor  # kept: no other memory gets its number
 
     def knows(self, tensor: torch.Tensor) -> bool:
         """Whether it has been given, or taken."""
-        return (key := _key(tensor)) in self._given or key in self._held
+        return (key := memory_of(tensor)) in self._given or key in self._held
 
     def take(self, tensor: torch.Tensor) -> int:
         """Counts the memory behind a tensor, if it is new or has grown; in numbers, 0 for what is not new."""
-        key, numbers = _key(tensor), _numbers(tensor)
+        key, numbers = memory_of(tensor), _numbers(tensor)
         before = self._held[key][1] if key in self._held else 0
         if key in self._given or numbers <= before:
             return 0
@@ -134,7 +134,7 @@ class _Counting(OperatorMode):
         for name, parameter in parameters.items():
             self.memory.give(parameter)
             if parameter.dim() == 2:
-                self._parameters[_key(parameter)] = frozenset({name})
+                self._parameters[memory_of(parameter)] = frozenset({name})
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -181,7 +181,7 @@ class _Counting(OperatorMode):
     def _project(self, one: torch.Tensor, other: torch.Tensor) -> None:
         for weight, rows in ((one, other), (other, one)):
             within = weight.shape[-1] if weight is one else weight.shape[-2] if weight.dim() > 1 else weight.shape[0]
-            for name in sorted(self._parameters.get(_key(weight), ())):
+            for name in sorted(self._parameters.get(memory_of(weight), ())):
                 self._rows[name] = self._rows.get(name, 0) + rows.numel() // max(within, 1)
                 if self._rows[name] > self.cost.rows.count:
                     self.cost.rows = Most(self._rows[name], name, *self._place())
@@ -190,11 +190,11 @@ class _Counting(OperatorMode):
         """What is made of parameters alone is those parameters."""
         if not operands:
             return
-        each = [self._parameters.get(_key(tensor)) for tensor in operands]
+        each = [self._parameters.get(memory_of(tensor)) for tensor in operands]
         if all(each):
             names = frozenset().union(*(names for names in each if names))
             for tensor in made:
-                self._parameters.setdefault(_key(tensor), names)
+                self._parameters.setdefault(memory_of(tensor), names)
 
     def _place(self) -> tuple[str, int]:
         frame: FrameType | None = sys._getframe(2)
@@ -242,13 +242,6 @@ def of_call(call: Callable[..., Any], arguments: Arguments, function: Any, own: 
     if any(not counting.memory.knows(tensor) for tensor in tensors_in(value)):
         counting.uncounted("a result that no operator has made")
     return counting.cost
-
-
-def _key(tensor: torch.Tensor) -> int:
-    try:
-        return int(tensor.untyped_storage()._cdata)
-    except (NotImplementedError, RuntimeError):
-        return id(tensor)
 
 
 def _numbers(tensor: torch.Tensor) -> int:

@@ -110,7 +110,7 @@ class Watch(TorchDispatchMode):
         return given
 
     def _behind(self, tensor: torch.Tensor) -> list[int]:
-        memory = _memory(tensor)
+        memory = memory_of(tensor)
         number = self.of.get(id(tensor))
         written = self._written.get(memory, [])
         return written if number is None else [number, *(one for one in written if one > number)]
@@ -135,7 +135,7 @@ class Watch(TorchDispatchMode):
         self.made.append(Made(call.file, call.line, call.operator, values, call.inputs, call.place))
         self._kept.append(tensor)
         if call.operator.endswith("_"):
-            self._written.setdefault(_memory(tensor), []).append(number)
+            self._written.setdefault(memory_of(tensor), []).append(number)
         self.of[id(tensor)] = number
         return tensor
 
@@ -198,7 +198,8 @@ def _load(instance: Any, values: Mapping[str, torch.Tensor]) -> None:
         parameter.data = values[name].clone().view(parameter.shape)
 
 
-def _memory(tensor: torch.Tensor) -> int:
+def memory_of(tensor: torch.Tensor) -> int:
+    """What tensors that share their memory have in common, while one of them lives."""
     try:
         return int(tensor.untyped_storage()._cdata)
     except (NotImplementedError, RuntimeError):
