@@ -343,7 +343,7 @@ class Watch(TorchDispatchMode):
    return type(given)(each) if type(given) in (tuple, list) else given
   return given
  def _behind(self, tensor):
-  memory = _memory(tensor)
+  memory = memory_of(tensor)
   number = self.of.get(id(tensor))
   written = self._written.get(memory, [])
   return written if number is None else [number, *(one for one in written if one > number)]
@@ -367,7 +367,7 @@ class Watch(TorchDispatchMode):
   self.made.append(Made(call.file, call.line, call.operator, values, call.inputs, call.place))
   self._kept.append(tensor)
   if call.operator.endswith("_"):
-   self._written.setdefault(_memory(tensor), []).append(number)
+   self._written.setdefault(memory_of(tensor), []).append(number)
   self.of[id(tensor)] = number
   return tensor
  def _place(self):
@@ -419,7 +419,7 @@ def _load(instance, values):
  for name, parameter in own.items():
   parameter.data = values[name].clone().view(parameter.shape)
 
-def _memory(tensor):
+def memory_of(tensor):
  try:
   return int(tensor.untyped_storage()._cdata)
  except (NotImplementedError, RuntimeError):

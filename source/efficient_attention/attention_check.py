@@ -344,7 +344,7 @@ class Watch(TorchDispatchMode):
    return type(given)(each) if type(given) in (tuple, list) else given
   return given
  def _behind(self, tensor):
-  memory = _memory(tensor)
+  memory = memory_of(tensor)
   number = self.of.get(id(tensor))
   written = self._written.get(memory, [])
   return written if number is None else [number, *(one for one in written if one > number)]
@@ -368,7 +368,7 @@ class Watch(TorchDispatchMode):
   self.made.append(Made(call.file, call.line, call.operator, values, call.inputs, call.place))
   self._kept.append(tensor)
   if call.operator.endswith("_"):
-   self._written.setdefault(_memory(tensor), []).append(number)
+   self._written.setdefault(memory_of(tensor), []).append(number)
   self.of[id(tensor)] = number
   return tensor
  def _place(self):
@@ -420,7 +420,7 @@ def _load(instance, values):
  for name, parameter in own.items():
   parameter.data = values[name].clone().view(parameter.shape)
 
-def _memory(tensor):
+def memory_of(tensor):
  try:
   return int(tensor.untyped_storage()._cdata)
  except (NotImplementedError, RuntimeError):
@@ -474,11 +474,11 @@ class _Memory:
   self._given: dict[int, torch.Tensor] = {}
   self._total = 0
  def give(self, tensor):
-  self._given[_key(tensor)] = tensor  # kept: no other memory gets its number
+  self._given[memory_of(tensor)] = tensor  # kept: no other memory gets its number
  def knows(self, tensor):
-  return (key := _key(tensor)) in self._given or key in self._held
+  return (key := memory_of(tensor)) in self._given or key in self._held
  def take(self, tensor):
-  key, numbers = _key(tensor), _numbers(tensor)
+  key, numbers = memory_of(tensor), _numbers(tensor)
   before = self._held[key][1] if key in self._held else 0
   if key in self._given or numbers <= before:
    return 0
@@ -507,7 +507,7 @@ class _Counting(OperatorMode):
   for name, parameter in parameters.items():
    self.memory.give(parameter)
    if parameter.dim() == 2:
-    self._parameters[_key(parameter)] = frozenset({name})
+    self._parameters[memory_of(parameter)] = frozenset({name})
  def __torch_dispatch__(
   self, func, types, args = (), kwargs = None
  ):
@@ -548,18 +548,18 @@ class _Counting(OperatorMode):
  def _project(self, one, other):
   for weight, rows in ((one, other), (other, one)):
    within = weight.shape[-1] if weight is one else weight.shape[-2] if weight.dim() > 1 else weight.shape[0]
-   for name in sorted(self._parameters.get(_key(weight), ())):
+   for name in sorted(self._parameters.get(memory_of(weight), ())):
     self._rows[name] = self._rows.get(name, 0) + rows.numel() // max(within, 1)
     if self._rows[name] > self.cost.rows.count:
      self.cost.rows = Most(self._rows[name], name, *self._place())
  def _derive(self, operands, made):
   if not operands:
    return
-  each = [self._parameters.get(_key(tensor)) for tensor in operands]
+  each = [self._parameters.get(memory_of(tensor)) for tensor in operands]
   if all(each):
    names = frozenset().union(*(names for names in each if names))
    for tensor in made:
-    self._parameters.setdefault(_key(tensor), names)
+    self._parameters.setdefault(memory_of(tensor), names)
  def _place(self):
   frame: FrameType | None = sys._getframe(2)
   while frame is not None:
@@ -595,12 +595,6 @@ def of_call(call, arguments, function, own):
  if any(not counting.memory.knows(tensor) for tensor in tensors_in(value)):
   counting.uncounted("a result that no operator has made")
  return counting.cost
-
-def _key(tensor):
- try:
-  return int(tensor.untyped_storage()._cdata)
- except (NotImplementedError, RuntimeError):
-  return id(tensor)
 
 def _numbers(tensor):
  return tensor.untyped_storage().nbytes() // tensor.element_size()
