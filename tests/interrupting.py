@@ -63,9 +63,9 @@ def makes_it_last(frame, event, function):
 
 
 def times_in(do, kind=None):
-    """When it is about to put a file in its place or to commit: each time; and of those from one place two."""
+    """When it is about to put a file in its place or to commit: each time; and one from each place, first or last."""
     ended, said = in_a_fork(lambda: places(do, kind=kind))
     assert ended == 0
     found = said.split()
-    ends = {found.index(place) for place in found} | {len(found) - 1 - found[::-1].index(place) for place in found}
-    return range(len(found)), sorted(ends)
+    of_each = [(found.index(place), len(found) - 1 - found[::-1].index(place)) for place in dict.fromkeys(found)]
+    return range(len(found)), sorted(ends[number % 2] for number, ends in enumerate(of_each))

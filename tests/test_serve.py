@@ -34,7 +34,7 @@ from autograder.course.cells import filled_in
 from autograder.exports.json_line import json_line
 from autograder.feedback import page_filters
 from autograder.gradebook.attempts import Attempt
-from autograder.serving import exchange, http_requests, shown, unit_served
+from autograder.serving import exchange, http_notebooks, shown, unit_served
 from autograder.serving.arrivals import Arrivals
 from autograder.serving.desks import Done
 from autograder.serving.exchange import Exchange
@@ -213,7 +213,7 @@ def test_killed_before_each_file_and_each_commit_and_started_again(tmp_path, rec
     submit(begun, "ada", notebook(why_softmax="Again."), SECOND, "y")
     submit(begun, "bo", wrong(), FIRST)
     monkeypatch.setattr(unit_served, "_OPEN_SECONDS", float("inf"))  # how often it commits is no matter of time then
-    monkeypatch.setattr(http_requests, "_now", lambda: datetime(2026, 1, 3, 3, 4, 5, tzinfo=UTC))
+    monkeypatch.setattr(http_notebooks, "_now", lambda: datetime(2026, 1, 3, 3, 4, 5, tzinfo=UTC))
     answered = tmp_path / "answered"
 
     def request(requests):
