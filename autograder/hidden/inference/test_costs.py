@@ -1,0 +1,79 @@
+"""The hidden graders of what attention costs, in operations and in bytes."""
+
+from autograder.compare import assert_equal
+from autograder.graders import contracts
+from autograder.graders.statements import in_each
+
+
+def sizes(rng, number):
+    """So many drawn whole numbers, from 2 to 20."""
+    return [2 + int(19 * (one - 0.1)) for one in rng.rand(number).tolist()]
+
+
+@contracts.exercise("attention_flops", forbids=())
+class TestAttentionFlops(contracts.Graders):
+    def draw(self, rng, b=1, heads=0):
+        T, head_dim, h = sizes(rng, 3)
+        h = heads or h
+        return b, T, head_dim * h, h
+
+    @contracts.points(2, public=True)
+    def test_three_tokens(self, student):
+        """Three tokens of width 4 and two heads take 528 operations."""
+        assert_equal(student.attention_flops(1, 3, 4, 2), 528)
+
+    @contracts.points(1, public=True)
+    def test_gpt_2_small(self, student):
+        """1024 tokens take 8,053,063,680 in a layer of GPT-2 small, which has width 768 and 12 heads."""
+        assert_equal(student.attention_flops(1, 1024, 768, 12), 8_053_063_680)
+
+    @contracts.points(4)
+    def test_any_sizes(self, student, reference, rng):
+        """Any number of tokens, any width and any number of heads."""
+        cases = [self.draw(rng) for _ in range(4)]
+        in_each(cases, lambda args: assert_equal(student.attention_flops(*args), reference.attention_flops(*args)))
+
+    @contracts.points(2)
+    def test_several_sequences(self, student, reference, rng):
+        """b sequences take b times as many: no token meets one of another sequence."""
+        cases = [self.draw(rng, b) for b in (2, 7)]
+        in_each(cases, lambda args: assert_equal(student.attention_flops(*args), reference.attention_flops(*args)))
+
+    @contracts.points(1)
+    def test_one_head_or_one_token(self, student, reference, rng):
+        """One head will do, and so will one token."""
+        _, T, d, h = self.draw(rng)
+        cases = [(1, T, d, 1), (1, 1, d, h), (3, 1, d, 1), (1, T, d, d)]
+        in_each(cases, lambda args: assert_equal(student.attention_flops(*args), reference.attention_flops(*args)))
+
+
+@contracts.exercise("kv_cache_bytes", forbids=())
+class TestKvCacheBytes(contracts.Graders):
+    @contracts.points(2, public=True)
+    def test_llama_2_7b(self, student):
+        """4096 tokens in Llama-2-7B, which has 32 layers with 32 heads of width 128, take 2 GiB in fp16."""
+        assert_equal(student.kv_cache_bytes(32, 32, 128, 4096, 2), 2_147_483_648)
+
+    @contracts.points(1, public=True)
+    def test_llama_3_8b(self, student):
+        """In Llama-3-8B, which keeps 8 heads a layer, they take 512 MiB."""
+        assert_equal(student.kv_cache_bytes(32, 8, 128, 4096, 2), 536_870_912)
+
+    @contracts.points(4)
+    def test_any_sizes(self, student, reference, rng):
+        """Any number of layers, heads and tokens, and any width."""
+        cases = [(*sizes(rng, 4), 2) for _ in range(4)]
+        in_each(cases, lambda args: assert_equal(student.kv_cache_bytes(*args), reference.kv_cache_bytes(*args)))
+
+    @contracts.points(2)
+    def test_other_types(self, student, reference, rng):
+        """A number may take 1 byte, 4 or 8."""
+        cases = [(*sizes(rng, 4), size) for size in (1, 4, 8)]
+        in_each(cases, lambda args: assert_equal(student.kv_cache_bytes(*args), reference.kv_cache_bytes(*args)))
+
+    @contracts.points(1)
+    def test_nothing_cached(self, student, reference, rng):
+        """One token is kept too; where there is none there is nothing to keep."""
+        layers, heads, width, _ = sizes(rng, 4)
+        cases = [(layers, heads, width, 1, 2), (1, 1, width, 1, 1), (layers, heads, width, 0, 2)]
+        in_each(cases, lambda args: assert_equal(student.kv_cache_bytes(*args), reference.kv_cache_bytes(*args)))

@@ -1,0 +1,165 @@
+# %% [markdown]
+# # One token at a time
+#
+# A language model writes a text token by token. Each new token goes back in, and the next one comes out. Done as in
+# training, every step computes the keys and values of the whole text again, though none of them has changed. In this
+# notebook you write attention as it is in a model that answers:
+#
+# 1. **operations**: what a pass over $T$ tokens costs, and what of it is done again and again;
+# 2. **a cache of keys and values**, to which each step adds its own;
+# 3. **attention with a cache**, where each step projects the new tokens only, and the result stays the same;
+# 4. **the bytes** that such a cache takes, which is what limits long texts;
+# 5. **grouped queries**: several heads share one key and one value, and the cache shrinks.
+#
+# Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
+# made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
+# from the first minute on. Where you are stuck, `hint("attention_flops")` gives you a question; call it again for more.
+#
+# What holds for every module here: the output has its input's dtype and device, the input is left unchanged, and
+# gradients flow back to it and to every layer. Symbols: `b` sequences, `T` tokens, `h` heads of width `hd`. You may use
+# PyTorch's attention.
+
+# %% locked="setup"
+import math
+from collections.abc import Callable
+from typing import Any
+
+import matplotlib.pyplot as plt
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from attention_check import buggy, check, draw, guess, hint, show
+
+# %% [markdown]
+# **Tools of this unit**
+#
+# | tool | what it does | shapes |
+# |---|---|---|
+# | `torch.cat([a, b], dim=-2)` | rows below each other | `(b, h, 5, hd)` and `(b, h, 1, hd)` to `(b, h, 6, hd)` |
+# | `x.unflatten(-1, (h, hd))` | cuts the last dimension | `(b, T, h * hd)` to `(b, T, h, hd)` |
+# | `x.flatten(2)` | the inverse | `(b, T, h, hd)` to `(b, T, h * hd)` |
+# | `x.repeat_interleave(2, dim=1)` | each entry twice: `0 0 1 1` | `(b, 2, T, hd)` to `(b, 4, T, hd)` |
+# | `x.repeat(1, 2, 1, 1)` | the whole twice: `0 1 0 1` | the same |
+# | `mask.triu(diagonal=1 + n)` | `True` from `n + 1` places right of the diagonal on | `(T, n + T)` |
+#
+# The six words again, each an embedding with three numbers:
+
+# %% locked="six_words"
+words = ["Your", "journey", "starts", "with", "one", "step"]
+X = torch.tensor(
+    [
+        [0.43, 0.15, 0.89],  # Your
+        [0.55, 0.87, 0.66],  # journey
+        [0.57, 0.85, 0.64],  # starts
+        [0.22, 0.58, 0.33],  # with
+        [0.77, 0.25, 0.10],  # one
+        [0.05, 0.80, 0.55],  # step
+    ]
+)
+
+# %% [markdown]
+# ## 1. What a pass costs
+#
+# A product of an $(n, m)$ and an $(m, k)$ matrix has $n k$ numbers, and each takes $m$ multiplications and about as
+# many additions: $2 n m k$ operations. Attention over $b$ sequences of $T$ tokens of width $d$, with $h$ heads of width
+# $d / h$, is made of such products:
+#
+# | product | how many |
+# |---|---|
+# | `W_query`, `W_key`, `W_value`, `out_proj`: each $(T, d)$ times $(d, d)$ | four, for each sequence |
+# | scores: $(T, hd)$ times $(hd, T)$ | one for each sequence and head |
+# | context: the weights, $(T, T)$, times the values, $(T, hd)$ | one for each sequence and head |
+#
+# Count these products alone, no biases, no softmax, and no mask: what it hides is computed first. Three tokens of width
+# 4 with two heads take `528` operations; a layer of GPT-2 small ($d = 768$, $h = 12$) takes `8053063680` for 1024
+# tokens. Return an `int`. $d$ is divisible by $h$.
+#
+# **Guess first**: the same width, but twice as many heads. By which factor do the operations grow?
+
+# %%
+guess("twice_the_heads", ...)
+
+# %% exercise="attention_flops" points=3
+
+# %% [markdown]
+# PyTorch has a counter that sees each product as it runs. Yours and its own, for 1024 tokens of GPT-2 small:
+
+
+# %%
+def counted(b: int, T: int, d: int, h: int) -> int:
+    """What PyTorch counts; the tensors are on `meta` and hold no numbers."""
+    x = torch.empty(b, T, d, device="meta")
+    attention = nn.MultiheadAttention(d, h, batch_first=True, device="meta")
+    with FlopCounterMode(display=False) as counter:
+        attention(x, x, x)
+    return counter.get_total_flops()
+
+
+show(lambda: attention_flops(1, 1024, 768, 12), lambda: counted(1, 1024, 768, 12))
+
+# %% [markdown]
+# **Guess first**: from how many tokens on do scores and context of GPT-2 small cost more than its four layers? Say
+# where both cost the same.
+
+# %%
+guess("as_much_as_layers", ...)
+
+# %% drawing=true
+try:
+    lengths = [2**power for power in range(6, 16)]
+    layers = [4 * 2 * T * 768**2 for T in lengths]
+    figure, axes = plt.subplots(figsize=(5, 3))
+    both = [attention_flops(1, T, 768, 12) for T in lengths]
+    rest = [a - b for a, b in zip(both, layers, strict=True)]
+    axes.plot(lengths, layers, "o-", label="layers")
+    axes.plot(lengths, rest, "o-", label="scores and context")
+    axes.set(xscale="log", yscale="log", xlabel="tokens", title="operations")
+    axes.legend()
+    plt.show()
+except NotImplementedError:
+    print("A picture comes here once attention_flops is written.")
+
+# %% [markdown]
+# ## 4. What a cache takes
+#
+# Each layer of a model has its own keys and values, and each head of it. A cache for `tokens` tokens keeps, in each of
+# `layers` layers and for each of `kv_heads` heads, a **key and a value** of `head_dim` numbers for every token. Each
+# number takes `bytes_per_number` bytes: 2 in fp16 and bfloat16, 4 in float32.
+#
+# | model | layers | heads with keys and values | hd | 4096 tokens in fp16 |
+# |---|---|---|---|---|
+# | Llama-2-7B | 32 | 32 | 128 | 2 GiB = 2147483648 bytes |
+# | Llama-3-8B | 32 | 8 | 128 | 512 MiB = 536870912 bytes |
+#
+# That is for one text: who answers 40 people at once needs 40 such caches. Return an `int`.
+#
+# **Guess first**: how many KiB does one token take in Llama-2-7B? (1 KiB is 1024 bytes.)
+
+# %%
+guess("one_token", ...)
+
+# %% exercise="kv_cache_bytes" points=2
+
+# %% drawing=true
+try:
+    lengths = [2**power for power in range(10, 18)]
+    figure, axes = plt.subplots(figsize=(5, 3))
+    for name, kv_heads in {"Llama-2-7B": 32, "Llama-3-8B": 8}.items():
+        sizes = [kv_cache_bytes(32, kv_heads, 128, T, 2) / 2**30 for T in lengths]
+        axes.plot(lengths, sizes, "o-", label=name)
+    axes.axhline(80, color="0.6", linestyle="--", label="a GPU with 80 GB")
+    axes.set(xscale="log", yscale="log", xlabel="tokens", title="GiB of one cache")
+    axes.legend()
+    plt.show()
+except NotImplementedError:
+    print("A picture comes here once kv_cache_bytes is written.")
+
+# %% [markdown]
+# ## How far you are
+#
+# Every check of this notebook in one table, with the points that the public examples would give:
+
+# %%
+check()
