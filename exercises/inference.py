@@ -157,6 +157,48 @@ except NotImplementedError:
     print("A picture comes here once kv_cache_bytes is written.")
 
 # %% [markdown]
+# ## 5. Heads that share
+#
+# How did Llama-3-8B come to a quarter? It has 32 heads, but only 8 keys and 8 values for each token: four heads with
+# queries of their own share one key and one value. That is **grouped-query attention** ([Ainslie and others,
+# 2023](https://arxiv.org/abs/2305.13245)). With a single group it is *multi-query attention* ([Shazeer,
+# 2019](https://arxiv.org/abs/1911.02150)), and with as many groups as heads the attention of unit 4.
+#
+# | | shape |
+# |---|---|
+# | `x` | `(b, T, d_in)` |
+# | queries: `W_query(x)`, split into heads | `(b, h, T, hd)` |
+# | keys and values: `W_key(x)`, `W_value(x)`, split into groups | `(b, groups, T, hd)` |
+# | the same, each for all heads of its group | `(b, h, T, hd)` |
+# | weights: causal, scores divided by $\sqrt{hd}$, softmax | `(b, h, T, T)` |
+# | the layer `out_proj`, on the merged heads | `(b, T, d_out)` |
+#
+# $$o_i = \operatorname{softmax}\!\left(\frac{Q_i K_{g(i)}^\top}{\sqrt{hd}}\right) V_{g(i)}, \qquad
+# g(i) = \left\lfloor \frac{i}{h / \text{groups}} \right\rfloor$$
+#
+# - Heads next to each other share: with 6 heads and 2 groups, heads 0, 1 and 2 use group 0.
+# - `W_query` (`d_in` to `d_out`), `W_key` and `W_value` (`d_in` to `num_kv_groups * hd`) have **no bias**, `out_proj`
+#   (`d_out` to `d_out`) has one. They are `nn.Linear` layers, created in this order. `hd = d_out / num_heads`.
+# - Where `d_out` is not divisible by `num_heads`, or `num_heads` not by `num_kv_groups`, building the module raises a
+#   `ValueError` (an `assert` is right too).
+# - Token $i$ sees the tokens up to $i$; there are at most `context_length`. There is no dropout.
+#
+# `F.scaled_dot_product_attention(..., is_causal=True, enable_gqa=True)` gives the same. Built under seed 123 with `d_in
+# = 3`, `d_out = 8`, four heads and two groups, *Your* gets `-0.1750 0.0796 0.1065 0.1746 -0.4003 0.0008 -0.3314
+# 0.2663`.
+#
+# **Guess first**: 32 heads and 8 groups, counted from 0. Which group does head 13 use?
+
+# %%
+guess("group_of_head_13", ...)
+
+# %% exercise="GroupedQueryAttention" points=8
+
+# %%
+torch.manual_seed(123)
+show(lambda: GroupedQueryAttention(3, 8, 6, num_heads=4, num_kv_groups=2)(X[None]))
+
+# %% [markdown]
 # ## How far you are
 #
 # Every check of this notebook in one table, with the points that the public examples would give:

@@ -1,5 +1,8 @@
 """Unit 6: attention one token at a time, and what it costs."""
 
+import torch
+from torch import nn
+
 
 def attention_flops(b: int, T: int, d: int, h: int) -> int:
     """Count the operations of attention with h heads, over b sequences of T tokens.
@@ -29,6 +32,63 @@ def kv_cache_bytes(
     head_dim in each of kv_heads heads. Returns an int.
     """
     return 2 * layers * kv_heads * head_dim * tokens * bytes_per_number  # 2: keys and values
+
+
+class GroupedQueryAttention(nn.Module):
+    """Causal self-attention whose heads share keys and values in groups.
+
+    d_in: width of an input vector, d_out: width of all heads together,
+    context_length: the longest sequence, num_heads: how many heads, each with queries
+    of its own, num_kv_groups: how many keys and values there are for each token.
+    The layers W_query (d_in to d_out), W_key and W_value (d_in to num_kv_groups times
+    the width of a head), all three without a bias, and out_proj (d_out to d_out), with
+    one, are created in this order.
+    Raises ValueError where d_out is not divisible by num_heads, or num_heads not by
+    num_kv_groups.
+    """
+
+    def __init__(
+        self,
+        d_in: int,
+        d_out: int,
+        context_length: int,
+        num_heads: int,
+        num_kv_groups: int,
+    ) -> None:
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out = {d_out} is not divisible by num_heads = {num_heads}.")
+        if num_heads % num_kv_groups != 0:
+            raise ValueError(f"num_heads = {num_heads} is not divisible by num_kv_groups = {num_kv_groups}.")
+        self.num_heads = num_heads
+        self.num_kv_groups = num_kv_groups
+        self.head_dim = d_out // num_heads
+        self.W_query = nn.Linear(d_in, d_out, bias=False)
+        self.W_key = nn.Linear(d_in, num_kv_groups * self.head_dim, bias=False)
+        self.W_value = nn.Linear(d_in, num_kv_groups * self.head_dim, bias=False)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.register_buffer("mask", torch.ones(context_length, context_length, dtype=torch.bool).triu(diagonal=1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the context vectors.
+
+        x is (b, T, d_in) with T <= context_length, the result (b, T, d_out).
+        Head i uses the keys and values of group i // (num_heads / num_kv_groups).
+        """
+        num_tokens = x.shape[1]
+        queries = self.W_query(x).unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)  # (b, h, T, hd)
+        groups = (self.num_kv_groups, self.head_dim)
+        keys = self.W_key(x).unflatten(-1, groups).transpose(1, 2)  # (b, groups, T, hd)
+        values = self.W_value(x).unflatten(-1, groups).transpose(1, 2)  # (b, groups, T, hd)
+        heads_in_a_group = self.num_heads // self.num_kv_groups
+        keys = keys.repeat_interleave(heads_in_a_group, dim=1)  # (b, h, T, hd)
+        values = values.repeat_interleave(heads_in_a_group, dim=1)  # (b, h, T, hd)
+        scores = queries @ keys.transpose(-2, -1) / self.head_dim**0.5  # (b, h, T, T)
+        mask = self.get_buffer("mask")[:num_tokens, :num_tokens]
+        weights = torch.softmax(scores.masked_fill(mask, -torch.inf), dim=-1)
+        context = (weights @ values).transpose(1, 2)  # (b, T, h, hd)
+        merged: torch.Tensor = self.out_proj(context.flatten(2))  # (b, T, d_out)
+        return merged
 
 
 # Model answers to the written questions.
