@@ -122,6 +122,47 @@ except NotImplementedError:
     print("A picture comes here once attention_flops is written.")
 
 # %% [markdown]
+# ## 2. A cache of keys and values
+#
+# A text is written token by token. With a causal mask a token sees what came before it, and nothing that comes later
+# changes its keys and values. So these are computed once and kept, in a **cache**: each step adds its own.
+#
+# `KVCache` is a plain class, no `nn.Module`: it has nothing to learn.
+#
+# | | |
+# |---|---|
+# | `cache = KVCache()` | an empty cache: `cache.keys` and `cache.values` are `None` |
+# | `cache.append(keys, values)` | adds the keys `(..., t, hd)` and the values `(..., t, hv)` of the next `t` tokens |
+# | `cache.keys`, `cache.values` | all tokens so far, in their order: `(..., T, hd)` and `(..., T, hv)` |
+#
+# `t` may be another one in each call: a question of 500 tokens comes at once, the answer token by token. The `...`
+# stand for any dimensions, mostly `(b, h)`, which are the same in each call. Two caches know nothing of each other.
+# What `append` returns does not matter.
+#
+# **Guess first**: a text of 100 tokens is written token by token, and every step projects all tokens that are there.
+# How many tokens does `W_key` project in all?
+
+# %%
+guess("projected_without_a_cache", ...)
+
+# %% exercise="KVCache" points=3
+
+# %% [markdown]
+# The six words come one by one. Their embeddings stand for keys, and ten times these for values:
+
+
+# %%
+def cached_words() -> torch.Tensor:
+    """What a cache holds after six steps: keys and values side by side."""
+    cache = KVCache()
+    for word in X:
+        cache.append(word[None], 10 * word[None])
+    return torch.cat([cache.keys, cache.values], dim=-1)
+
+
+show(cached_words)
+
+# %% [markdown]
 # ## 4. What a cache takes
 #
 # Each layer of a model has its own keys and values, and each head of it. A cache for `tokens` tokens keeps, in each of

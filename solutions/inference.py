@@ -34,6 +34,29 @@ def kv_cache_bytes(
     return 2 * layers * kv_heads * head_dim * tokens * bytes_per_number  # 2: keys and values
 
 
+class KVCache:
+    """Keeps the keys and values of all tokens so far, for attention that goes on.
+
+    keys and values are tensors (..., T, hd) and (..., T, hv) with all T tokens that
+    were appended, in their order; before the first call of append both are None.
+    """
+
+    def __init__(self) -> None:
+        self.keys: torch.Tensor | None = None
+        self.values: torch.Tensor | None = None
+
+    def append(self, keys: torch.Tensor, values: torch.Tensor) -> None:
+        """Add the keys and values of the next tokens: one, or several at once.
+
+        keys: (..., new tokens, hd), values: (..., new tokens, hv).
+        """
+        if self.keys is None or self.values is None:
+            self.keys, self.values = keys, values
+        else:
+            self.keys = torch.cat([self.keys, keys], dim=-2)  # (..., T + new tokens, hd)
+            self.values = torch.cat([self.values, values], dim=-2)
+
+
 class GroupedQueryAttention(nn.Module):
     """Causal self-attention whose heads share keys and values in groups.
 

@@ -1,0 +1,105 @@
+"""The hidden graders of the cache of keys and values."""
+
+import torch
+
+from autograder.compare import Mismatch, assert_close, describe, golden
+from autograder.graders import contracts
+from autograder.graders.statements import assert_dtype, in_each
+
+PARTS = ("keys", "values")
+
+
+def filled(face, chunks):
+    """A cache to which these keys and values were appended, one after the other."""
+    cache = face.plain("KVCache")
+    for keys, values in chunks:
+        cache.method("append")(keys, values)
+    return cache
+
+
+@contracts.exercise("KVCache", forbids=())
+class TestKVCache(contracts.Graders):
+    def draw(self, rng, lengths=(3, 1, 2), before=(2, 5), hd=6, hv=0):
+        """Keys and values of so many tokens each."""
+        return [(rng.randn(*before, t, hd), rng.randn(*before, t, hv or hd)) for t in lengths]
+
+    def assert_holds(self, student, reference, chunks):
+        """The cache holds what the right one does, whichever of the two is looked at."""
+        own, right = filled(student, chunks), filled(reference, chunks)
+        in_each(PARTS, lambda part: assert_close(own.read(part), right.read(part), what=f"`cache.{part}`"))
+
+    @contracts.points(2, public=True)
+    def test_two_steps(self, student):
+        """Two tokens, then one: keys [1, 2], [3, 4] and [5, 6] are three rows, and so are their values."""
+        first = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        then = torch.tensor([[5.0, 6.0]])
+        cache = filled(student, [(first, 10 * first), (then, 10 * then)])
+        right = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+        assert_close(cache.read("keys"), golden(right), what="`cache.keys`")
+        assert_close(cache.read("values"), golden(10 * right), what="`cache.values`")
+
+    @contracts.points(3)
+    def test_any_lengths(self, student, reference, rng):
+        """Any number of tokens may come at a time, in any number of steps."""
+        cases = [self.draw(rng, lengths) for lengths in ((3, 1, 2), (1, 1, 1, 1, 1), (7,), (1, 5), (4, 2, 1))]
+        in_each(cases, lambda chunks: self.assert_holds(student, reference, chunks))
+
+    @contracts.points(2, public=True)
+    def test_any_leading_dimensions(self, student, reference, rng):
+        """Tokens are the last dimension but one, however many dimensions come before."""
+        cases = [self.draw(rng, before=before) for before in ((), (2,), (2, 5), (1, 1), (2, 1, 3))]
+        in_each(cases, lambda chunks: self.assert_holds(student, reference, chunks))
+
+    @contracts.points(1)
+    def test_width_of_values(self, student, reference, rng):
+        """Values may be wider, or narrower, than keys."""
+        cases = [self.draw(rng, hv=hv) for hv in (7, 5)]
+        in_each(cases, lambda chunks: self.assert_holds(student, reference, chunks))
+
+    @contracts.points(1)
+    def test_each_step_shows(self, student, reference, rng):
+        """After each step the cache holds all that came so far."""
+        chunks = self.draw(rng, (2, 1, 1, 3))
+        own, right = student.plain("KVCache"), reference.plain("KVCache")
+        for keys, values in chunks:
+            for cache in (own, right):
+                cache.method("append")(keys, values)
+            for part in PARTS:
+                assert_close(own.read(part), right.read(part), what=f"`cache.{part}`")
+
+    @contracts.points(1)
+    def test_two_caches(self, student, reference, rng):
+        """Two caches know nothing of each other, also where steps alternate."""
+        chunks = [self.draw(rng, lengths, before=(b, 5)) for lengths, b in (((2, 1), 2), ((1, 3), 3))]
+        own, right = ([face.plain("KVCache") for _ in chunks] for face in (student, reference))
+        for step in range(2):
+            for number, of_one in enumerate(chunks):
+                own[number].method("append")(*of_one[step])
+                right[number].method("append")(*of_one[step])
+        for one, other in zip(own, right, strict=True):
+            for part in PARTS:
+                assert_close(one.read(part), other.read(part), what=f"`cache.{part}`")
+
+    @contracts.points(1, property=True)
+    def test_empty(self, student):
+        """Before the first step keys and values are None."""
+        cache = student.plain("KVCache")
+        for part in PARTS:
+            if (found := cache.read(part)) is not None:
+                raise Mismatch(f"`cache.{part}` is {describe(found)}; None is expected before the first step.")
+
+    @contracts.points(1, property=True)
+    def test_dtype_is_kept(self, student, rng):
+        """Keys and values keep their dtype."""
+        for dtype in (torch.float64, torch.float32, torch.float16):
+            cache = filled(student, self.draw(rng.of(dtype)))
+            for part in PARTS:
+                assert_dtype(cache.read(part), dtype)
+
+    @contracts.points(0.5, property=True)
+    def test_inputs_are_unchanged(self, student, rng):
+        """What is appended is left as it was."""
+        cache = student.plain("KVCache")
+        for keys, values in self.draw(rng):
+            if changed := cache.method("append").observe(keys, values).changed:
+                raise Mismatch(f"The {['keys', 'values'][changed[0]]} that were appended are written into.")
