@@ -163,6 +163,120 @@ def cached_words() -> torch.Tensor:
 show(cached_words)
 
 # %% [markdown]
+# ## 3. Attention with a cache
+#
+# `CachedMultiHeadAttention` is causal attention with several heads, which can go on where it stopped. `forward(x,
+# cache=None)` takes the **next** `t` tokens, and the cache has the `n` tokens before them:
+#
+# | | shape |
+# |---|---|
+# | `x`, the new tokens alone | `(b, t, d_in)` |
+# | their queries, keys and values, split into heads | `(b, h, t, hd)` |
+# | keys and values after `cache.append(keys, values)`: cached and new | `(b, h, n + t, hd)` |
+# | scores, divided by $\sqrt{hd}$, and their mask | `(b, h, t, n + t)` |
+# | the result, for the new tokens alone | `(b, t, d_out)` |
+#
+# New token number $i$ stands at place $n + i$ of the text, and sees the keys $j \le n + i$: all that are cached, and
+# the new ones up to itself. Without a cache, $n = 0$ and `x` is the whole text.
+#
+# - However a text is cut into steps, the results put together are **those of one causal pass** over the whole text.
+# - A step **projects its own tokens only**. The rows that each layer is multiplied with are counted, and give points.
+# - Each cache is a text of its own. The module keeps nothing from one call to the next.
+# - `W_query`, `W_key` and `W_value` (`d_in` to `d_out`) have **no bias**, `out_proj` (`d_out` to `d_out`) has one. They
+#   are `nn.Linear` layers, created in this order. `hd = d_out / num_heads`; where that is no whole number, building the
+#   module raises a `ValueError` (an `assert` is right too).
+#
+# `F.scaled_dot_product_attention` is allowed. Mind `is_causal=True`: where there are more keys than queries its mask
+# begins at the first key, as if nothing were cached.
+#
+# Built under seed 123 with `d_in = 3`, `d_out = 4` and two heads, *step* gets `-0.0132 0.2990 -0.0689 -0.3490`, in one
+# pass as well as word by word.
+#
+# **Guess first**: 5 tokens are cached and 3 new ones come at once. How many of the 24 places of the mask hide?
+
+# %%
+guess("hidden_in_a_step", ...)
+
+# %% exercise="CachedMultiHeadAttention" points=9
+
+# %% [markdown]
+# One pass over the six words, and the same words in steps of three, one and two:
+
+
+# %%
+def in_steps(*lengths: int) -> torch.Tensor:
+    """The results of steps of so many tokens, put together."""
+    torch.manual_seed(123)
+    attention, cache = CachedMultiHeadAttention(3, 4, num_heads=2), KVCache()
+    found = [attention(x, cache) for x in X[None].split(lengths, dim=1)]
+    return torch.cat(found, dim=1)
+
+
+show(lambda: in_steps(6), lambda: in_steps(3, 1, 2))
+
+# %% [markdown]
+# What it saves: the operations of each step while 64 tokens are written, with the cache and without it. What lies
+# between the two lines only repeats what was done before.
+
+# %% drawing=true
+try:
+    attention, text = CachedMultiHeadAttention(32, 32, 4), torch.randn(1, 64, 32)
+    cache, spent = KVCache(), {"without a cache": [], "with a cache": []}
+    with torch.no_grad():
+        for t in range(64):
+            for way, operations in spent.items():
+                with FlopCounterMode(display=False) as counter:
+                    if way == "with a cache":
+                        attention(text[:, t : t + 1], cache)
+                    else:
+                        attention(text[:, : t + 1])
+                operations.append(counter.get_total_flops())
+    figure, axes = plt.subplots(figsize=(5, 3))
+    for way, operations in spent.items():
+        axes.plot(range(1, 65), operations, label=way)
+    axes.set(xlabel="step", title="operations of a step", yscale="log")
+    axes.legend()
+    plt.show()
+except NotImplementedError:
+    print("A picture comes here once KVCache and CachedMultiHeadAttention are written.")
+
+# %% [markdown]
+# **Places.** Attention itself does not know that its query is token 500. Rotary embeddings (unit 5) turn queries and
+# keys by their place, so the place has to be counted on: with $n$ tokens in the cache, the new ones stand at $n$, $n +
+# 1$, and so on. Keys go into the cache **after** they were turned; turned once, they are right for every later query.
+# Who begins at place 0 in each step gets a model that forgets the order of what it has read. Scores of *step* with all
+# six words, in one pass, with places counted on, and with each step's places beginning at 0:
+
+
+# %% locked="places"
+def turned(x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """Rotary embeddings of x, (T, 2): place p turns by p radians."""
+    cos, sin = torch.cos(places), torch.sin(places)
+    x1, x2 = x[:, 0], x[:, 1]
+    return torch.stack([x1 * cos - x2 * sin, x1 * sin + x2 * cos], dim=-1)
+
+
+def scores_of_step(count_on: bool) -> torch.Tensor:
+    """The words come one by one; the last one's scores."""
+    cache = KVCache()
+    for place, word in enumerate(X[:, :2]):
+        new = turned(word[None], torch.tensor([float(place if count_on else 0)]))
+        cache.append(new, new)
+    return new @ cache.keys.mT
+
+
+in_place = turned(X[:, :2], torch.arange(6.0))
+show(
+    lambda: in_place[5:] @ in_place.T,
+    lambda: scores_of_step(True),
+    lambda: scores_of_step(False),
+)
+
+# %% [markdown] written="why_keys_and_values" points=3
+# **In your own words** (a few sentences, read by a person): why does a cache keep keys and values, and no queries? Why
+# may they be kept at all, and what has that to do with the causal mask? Say what is saved and what it costs.
+
+# %% [markdown]
 # ## 4. What a cache takes
 #
 # Each layer of a model has its own keys and values, and each head of it. A cache for `tokens` tokens keeps, in each of

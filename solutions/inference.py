@@ -57,6 +57,53 @@ class KVCache:
             self.values = torch.cat([self.values, values], dim=-2)
 
 
+class CachedMultiHeadAttention(nn.Module):
+    """Causal self-attention with several heads, which can go on from a cache.
+
+    d_in: width of an input vector, d_out: width of all heads together,
+    num_heads: how many heads.
+    The layers W_query, W_key and W_value (d_in to d_out), all three without a bias,
+    and out_proj (d_out to d_out), with one, are created in this order.
+    Raises ValueError where d_out is not divisible by num_heads.
+    """
+
+    def __init__(self, d_in: int, d_out: int, num_heads: int) -> None:
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out = {d_out} is not divisible by num_heads = {num_heads}.")
+        self.num_heads = num_heads
+        self.head_dim = d_out // num_heads
+        self.W_query = nn.Linear(d_in, d_out, bias=False)
+        self.W_key = nn.Linear(d_in, d_out, bias=False)
+        self.W_value = nn.Linear(d_in, d_out, bias=False)
+        self.out_proj = nn.Linear(d_out, d_out)
+
+    def forward(self, x: torch.Tensor, cache: KVCache | None = None) -> torch.Tensor:
+        """Return the context vectors of the tokens of x.
+
+        x: (b, t, d_in), the next t tokens, or all where there is no cache.
+        cache: a KVCache with the keys and values of the tokens before, to which those
+        of x are appended; each token sees the cached ones, and x up to itself.
+        The result is (b, t, d_out). Projects the tokens of x only.
+        """
+        width = (self.num_heads, self.head_dim)
+        queries = self.W_query(x).unflatten(-1, width).transpose(1, 2)  # (b, h, t, hd)
+        keys = self.W_key(x).unflatten(-1, width).transpose(1, 2)  # (b, h, t, hd)
+        values = self.W_value(x).unflatten(-1, width).transpose(1, 2)  # (b, h, t, hd)
+        if cache is not None:
+            cache.append(keys, values)
+            assert cache.keys is not None
+            assert cache.values is not None
+            keys, values = cache.keys, cache.values  # (b, h, n + t, hd)
+        new, seen = queries.shape[-2], keys.shape[-2]
+        hidden = torch.ones(new, seen, dtype=torch.bool, device=x.device).triu(diagonal=1 + seen - new)
+        scores = queries @ keys.transpose(-2, -1) / self.head_dim**0.5  # (b, h, t, n + t)
+        weights = torch.softmax(scores.masked_fill(hidden, -torch.inf), dim=-1)
+        context = (weights @ values).transpose(1, 2)  # (b, t, h, hd)
+        merged: torch.Tensor = self.out_proj(context.flatten(2))  # (b, t, d_out)
+        return merged
+
+
 class GroupedQueryAttention(nn.Module):
     """Causal self-attention whose heads share keys and values in groups.
 
@@ -115,4 +162,20 @@ class GroupedQueryAttention(nn.Module):
 
 
 # Model answers to the written questions.
-WRITTEN: dict[str, str] = {}
+WRITTEN = {
+    "why_keys_and_values": """
+    A token's query is used once, to make that token's own output; no later token asks for it. Its key and its value
+    are asked for by every token that comes after. They can be kept because they do not change: with a causal mask,
+    in each layer, a token's vector is made of itself and of what came before it, so nothing that comes later changes
+    it, nor the keys and values that the next layer makes of it. Without the mask each new token would change the
+    vectors of all tokens before it from the second layer on, and their keys and values would have to be made anew.
+    A text of T tokens that is written token by token costs T projected rows with a cache, and T (T + 1) / 2 without.
+    The price is memory: the cache grows with every token, in each layer.
+
+    One point each for:
+
+    - a query serves its own token alone, while every later token asks for the key and the value;
+    - with a causal mask nothing that comes later changes a token's vector in any layer, and so its key and value;
+    - what is saved (each token is projected once) and what it costs (memory that grows with each token).
+    """,
+}

@@ -1,0 +1,140 @@
+"""The hidden graders of attention that goes on from a cache."""
+
+from autograder.compare import assert_close, golden
+from autograder.graders import contracts, statements
+from autograder.graders.statements import assert_refuses, in_each
+from solutions.six_words import SIX_WORDS, twice
+
+from .worked_examples import CACHED_SEED_123
+
+
+@contracts.exercise("CachedMultiHeadAttention", forbids=[])
+class TestCachedMultiHeadAttention(contracts.Graders):
+    def callee(self, face, d_in=7, d_out=15, num_heads=3):
+        return face.CachedMultiHeadAttention(d_in, d_out, num_heads)
+
+    def draw(self, rng, b=2, tokens=6, d_in=7, scale=1.0):
+        return (rng.randn(b, tokens, d_in, scale=scale),)
+
+    def assert_step(self, pair, caches, x):
+        """Both give the same for the next tokens, each with its own cache."""
+        own, right = (one(x, cache) for one, cache in zip(pair, caches, strict=True))
+        assert_close(own, right)
+
+    @contracts.points(2, public=True)
+    def test_seed_123(self, student):
+        """Built under seed 123 with two heads, it gives the six words the vectors of the worked example."""
+        student.manual_seed(123)
+        attention = student.CachedMultiHeadAttention(3, 4, 2)
+        assert_close(attention(twice(SIX_WORDS)), golden([CACHED_SEED_123] * 2))
+
+    @contracts.points(2, public=True)
+    def test_word_by_word(self, student):
+        """With a cache, the six words that come one by one get the same vectors."""
+        student.manual_seed(123)
+        attention = student.CachedMultiHeadAttention(3, 4, 2)
+        cache = student.plain("KVCache")
+        for number, right in enumerate(CACHED_SEED_123):
+            assert_close(attention(twice(SIX_WORDS)[:, number : number + 1], cache), golden([[right]] * 2))
+
+    @contracts.points(3)
+    def test_context_vectors(self, student, reference, rng):
+        """Without a cache it is causal attention, head by head."""
+        sizes = [(2, 6, 5, 6, 2), (3, 5, 7, 15, 3), (1, 7, 6, 5, 1), (2, 5, 5, 30, 6)]
+        cases = [(self.draw(rng, *one[:3], scale=2.0), one[2:]) for one in sizes]
+
+        def agree(case):
+            args, (d_in, d_out, num_heads) = case
+            self.assert_agree(student, reference, *args, d_in=d_in, d_out=d_out, num_heads=num_heads)
+
+        in_each(cases, agree)
+
+    @contracts.points(5, essential=True)
+    def test_any_cut(self, student, reference, rng):
+        """However a text is cut into steps, its tokens get what they get in one pass: one by one, several at once, or
+        a long question first."""
+        pair = self.pair(student, reference)
+        (x,) = self.draw(rng, tokens=7, scale=2.0)
+
+        def in_steps(lengths):
+            caches = [face.plain("KVCache") for face in (student, reference)]
+            for part in x.split(lengths, dim=1):
+                self.assert_step(pair, caches, part)
+
+        in_each([[1] * 7, [3, 1, 1, 2], [5, 2], [1, 4, 2], [7]], in_steps)
+
+    @contracts.points(2)
+    def test_two_texts(self, student, reference, rng):
+        """Each cache is a text of its own: steps of two texts may alternate, and a call without a cache is apart."""
+        pair = self.pair(student, reference)
+        texts = [self.draw(rng, b, 5)[0] for b in (2, 2, 3)]
+        caches = [[face.plain("KVCache") for face in (student, reference)] for _ in texts]
+        for first, last in [(0, 2), (2, 3), (3, 5)]:
+            for x, of_one in zip(texts, caches, strict=True):
+                self.assert_step(pair, of_one, x[:, first:last])
+            assert_close(pair[0](texts[0]), pair[1](texts[0]))
+
+    @contracts.points(1)
+    def test_in_evaluation(self, student, reference, rng):
+        """After eval() it goes on in the same way."""
+        own, right = self.pair(student, reference)
+        caches = [face.plain("KVCache") for face in (student, reference)]
+        (x,) = self.draw(rng, scale=2.0)
+        for part in x.split([3, 1, 2], dim=1):
+            self.assert_step((own.eval(), right.eval()), caches, part)
+
+    @contracts.points(4)
+    def test_projects_new_tokens_only(self, student, reference, rng):
+        """A step projects its own tokens and no others: those before it are in the cache."""
+        own, right = self.pair(student, reference)
+        caches = [face.plain("KVCache") for face in (student, reference)]
+        (x,) = self.draw(rng, tokens=21)
+        for part in x[:, :19].split([18, 1], dim=1):
+            self.assert_step((own, right), caches, part)
+        statements.assert_costs_no_more(own, {"rows": 2 * 2}, x[:, 19:], caches[0])
+
+    test_nothing_is_added = contracts.nothing_added(
+        "Where the result is as wide as the input, the input is not added to it.", d_in=15, built={"d_in": 15}
+    )
+
+    @contracts.points(0.5)
+    def test_scores_of_zero(self, student, reference, rng):
+        """A token of zeros scores zero with every key, and takes alike from all that it sees."""
+        (x,) = self.draw(rng, scale=2.0)
+        x[:, 3] = 0.0
+        self.assert_agree(student, reference, x)
+
+    @contracts.points(1)
+    def test_large_scores(self, student, reference, rng):
+        """However large the scores are, there is no NaN, and no weight on later tokens."""
+        own, right = self.callee(student), self.callee(reference)
+        parameters = right.named_parameters()
+        right.load_parameters({**parameters, "W_query.weight": parameters["W_query.weight"] * 2_000_000})
+        statements.transplant(right, own)
+        statements.assert_right_where_large(student, own, right, *self.draw(rng))
+
+    test_gradients_reach_every_weight = contracts.gradients(
+        "Gradients flow back to the input and to every layer.", weight=1, scale=2.0
+    )
+    test_float64_stays_exact = contracts.float64(
+        "After `.to(torch.float64)` the result is as exact as float64 is.",
+        built={"d_out": 48},  # heads of width 16, whose root is exact
+    )
+
+    @contracts.points(1, property=True)
+    def test_refuses_what_cannot_be_split(self, student):
+        """Where d_out is not divisible by num_heads it raises ValueError or AssertionError when it is built."""
+        for d_out, h in [(6, 4), (9, 2), (2, 4)]:
+            assert_refuses(student, self.callee, student, 7, d_out, h)
+
+    test_parameters = contracts.parameters(
+        "Its parameters are those of its layers: W_query, W_key and W_value without a bias, out_proj with one.",
+        {"W_query.weight": (15, 7), "W_key.weight": (15, 7), "W_value.weight": (15, 7),
+         "out_proj.weight": (15, 15), "out_proj.bias": (15,)},
+        weight=1,
+    )  # fmt: skip
+
+    test_inputs_are_unchanged = contracts.unchanged("The input is left as it was.", weight=0.5)
+    test_follows_device = contracts.device("It works on another device once it is moved there, and so does its mask.")
+    test_dtype_is_kept = contracts.dtype("The result has the dtype of the input.")
+    test_seeds_matter = contracts.seeds("Two instances built under different seeds have different weights.")
