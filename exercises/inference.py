@@ -319,19 +319,50 @@ except NotImplementedError:
 # 2023](https://arxiv.org/abs/2305.13245)). With a single group it is *multi-query attention* ([Shazeer,
 # 2019](https://arxiv.org/abs/1911.02150)), and with as many groups as heads the attention of unit 4.
 #
+# Heads next to each other share. So keys and values are made for the groups, `(b, groups, T, hd)`, and then each head
+# gets those of its group, `(b, h, T, hd)`. With $h$ heads, head $i$ belongs to group
+#
+# $$g(i) = \left\lfloor \frac{i}{h / \text{groups}} \right\rfloor$$
+#
+# Of two groups `0 1`, six heads get `0 0 0 1 1 1`. $h$ is a multiple of the number of groups.
+#
+# **Guess first**: 32 heads and 8 groups, counted from 0. Which group does head 13 use?
+
+# %%
+guess("group_of_head_13", ...)
+
+# %% exercise="share_heads" points=2
+
+# %% [markdown]
+# **A bug hunt.** Here is a `share_heads` that somebody else wrote. Its results have the right shape, and all tests that
+# came with it passed: one group for all heads, and a group for each head. Here is the second of them:
+
+# %%
+wrong = buggy("share_heads")
+wrong(torch.tensor([1.0, 2.0, 3.0, 4.0]).reshape(1, 4, 1, 1), 4).flatten()
+
+# %% [markdown]
+# Find an input that gives it away: `x`, `(b, groups, T, hd)`, `float32` and finite, with at most twelve numbers, on
+# which `wrong(x, 4)` and the right result differ by more than 0.001 somewhere. Which question did those tests not ask?
+#
+# The check compares `wrong` with your own `share_heads`, so write that first.
+
+# %% exercise="hunt_share_heads" points=2
+
+# %% [markdown]
+# ### The module
+#
 # | | shape |
 # |---|---|
 # | `x` | `(b, T, d_in)` |
 # | queries: `W_query(x)`, split into heads | `(b, h, T, hd)` |
 # | keys and values: `W_key(x)`, `W_value(x)`, split into groups | `(b, groups, T, hd)` |
-# | the same, each for all heads of its group | `(b, h, T, hd)` |
+# | the same, shared by the heads of each group | `(b, h, T, hd)` |
 # | weights: causal, scores divided by $\sqrt{hd}$, softmax | `(b, h, T, T)` |
 # | the layer `out_proj`, on the merged heads | `(b, T, d_out)` |
 #
-# $$o_i = \operatorname{softmax}\!\left(\frac{Q_i K_{g(i)}^\top}{\sqrt{hd}}\right) V_{g(i)}, \qquad
-# g(i) = \left\lfloor \frac{i}{h / \text{groups}} \right\rfloor$$
+# $$o_i = \operatorname{softmax}\!\left(\frac{Q_i K_{g(i)}^\top}{\sqrt{hd}}\right) V_{g(i)}$$
 #
-# - Heads next to each other share: with 6 heads and 2 groups, heads 0, 1 and 2 use group 0.
 # - `W_query` (`d_in` to `d_out`), `W_key` and `W_value` (`d_in` to `num_kv_groups * hd`) have **no bias**, `out_proj`
 #   (`d_out` to `d_out`) has one. They are `nn.Linear` layers, created in this order. `hd = d_out / num_heads`.
 # - Where `d_out` is not divisible by `num_heads`, or `num_heads` not by `num_kv_groups`, building the module raises a
@@ -341,11 +372,6 @@ except NotImplementedError:
 # `F.scaled_dot_product_attention(..., is_causal=True, enable_gqa=True)` gives the same. Built under seed 123 with `d_in
 # = 3`, `d_out = 8`, four heads and two groups, *Your* gets `-0.1750 0.0796 0.1065 0.1746 -0.4003 0.0008 -0.3314
 # 0.2663`.
-#
-# **Guess first**: 32 heads and 8 groups, counted from 0. Which group does head 13 use?
-
-# %%
-guess("group_of_head_13", ...)
 
 # %% exercise="GroupedQueryAttention" points=8
 

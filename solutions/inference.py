@@ -104,6 +104,26 @@ class CachedMultiHeadAttention(nn.Module):
         return merged
 
 
+def share_heads(x: torch.Tensor, num_heads: int) -> torch.Tensor:
+    """Give each head the keys, or the values, of its group.
+
+    x: (b, groups, T, hd); num_heads is a multiple of the number of groups. Heads next
+    to each other share: head i gets those of group i // (num_heads / groups).
+    Returns (b, num_heads, T, hd).
+    For example (2, 2, 5, 6), 6 heads -> (2, 6, 5, 6).
+    """
+    return x.repeat_interleave(num_heads // x.shape[1], dim=1)
+
+
+def hunt_share_heads() -> torch.Tensor:
+    """Return an input on which the wrong share_heads differs from the right one.
+
+    It is x, (b, groups, T, hd), float32, with at most twelve numbers; there are 4
+    heads.
+    """
+    return torch.tensor([1.0, 2.0]).reshape(1, 2, 1, 1)  # two groups for four heads: 1 1 2 2, and not 1 2 1 2
+
+
 class GroupedQueryAttention(nn.Module):
     """Causal self-attention whose heads share keys and values in groups.
 

@@ -1,0 +1,50 @@
+"""The hidden graders of giving groups to heads, and of the unit's hunt."""
+
+import torch
+
+from autograder.compare import assert_close, golden
+from autograder.graders import contracts
+from autograder.graders.hunts import Hunt, hunt
+
+
+@contracts.exercise("share_heads", forbids=())
+class TestShareHeads(contracts.Graders):
+    def draw(self, rng, *sizes):
+        b, groups, tokens, head_dim, num_heads = sizes or (2, 2, 5, 7, 6)
+        return rng.randn(b, groups, tokens, head_dim), num_heads
+
+    @contracts.points(2, public=True)
+    def test_two_groups(self, student):
+        """Of two groups with the numbers 1 and 2, six heads get 1 1 1 2 2 2."""
+        x = torch.tensor([1.0, 2.0]).reshape(1, 2, 1, 1)
+        assert_close(student.share_heads(x, 6), golden([[[[one]] for one in (1.0, 1.0, 1.0, 2.0, 2.0, 2.0)]]))
+
+    test_any_sizes = contracts.agree(
+        "Heads next to each other share, for any number of groups, tokens and heads.",
+        [(2, 2, 5, 7, 6), (1, 3, 7, 5, 6), (3, 2, 6, 5, 4), (2, 4, 1, 6, 12)],
+        weight=4,
+    )
+    test_one_group_or_as_many_as_heads = contracts.agree(
+        "One group is for all heads; as many groups as heads are one for each.",
+        [(2, 1, 5, 7, 6), (2, 6, 5, 7, 6), (3, 1, 2, 5, 1)],
+        weight=2,
+    )
+    test_gradients = contracts.gradients("Gradients flow back to x, from all heads of a group.")
+    test_float64_stays_exact = contracts.float64("float64 inputs stay as exact as they are.")
+    test_inputs_are_unchanged = contracts.unchanged("x is left as it was.")
+    test_follows_device = contracts.device("The result is on the input's device.")
+    test_dtype_is_kept = contracts.dtype("The result has the dtype of x.")
+
+
+@contracts.exercise("hunt_share_heads", forbids=())
+class TestHuntShareHeads(contracts.Graders):
+    test_they_differ = hunt(
+        "On your input the wrong `share_heads` gives something else than the right one.",
+        Hunt(
+            "share_heads",
+            ("x: b groups T hd",),
+            also=(4,),
+            hides=("groups=1", "groups=3", "groups=4", "x alike", "x alike along groups"),
+            mistake="groups_in_turn",
+        ),
+    )
