@@ -19,6 +19,7 @@ from solutions import attention_masks as unit_5
 from solutions import causal_attention as unit_3
 from solutions import dot_product_attention as unit_1
 from solutions import efficient_attention as unit_7
+from solutions import inference as unit_6
 from solutions import multi_head_attention as unit_4
 from solutions import self_attention as unit_2
 from solutions.six_words import SIX_WORDS as X
@@ -182,7 +183,44 @@ def left_first() -> float:
     return counted.get_total_flops() / 2e6
 
 
+def twice_the_heads() -> float:
+    return unit_6.attention_flops(1, 50, 768, 24) / unit_6.attention_flops(1, 50, 768, 12)
+
+
+def as_much_as_layers() -> int:
+    layers = {tokens: 4 * 2 * tokens * 768**2 for tokens in range(1, 3000)}
+    return next(tokens for tokens in layers if unit_6.attention_flops(1, tokens, 768, 12) >= 2 * layers[tokens])
+
+
+def projected_without_a_cache() -> int:
+    """The tokens that an attention without a cache is given, while it writes 100."""
+    return sum(torch.rand(1, 100, 3)[:, :step].shape[1] for step in range(1, 101))
+
+
+def hidden_in_a_step() -> int:
+    """How many of its keys do not reach a new token's vector: those whose change changes nothing."""
+    attention, text = unit_6.CachedMultiHeadAttention(5, 6, 1).double(), torch.rand(1, 8, 5).double()
+
+    def step(text: torch.Tensor) -> torch.Tensor:
+        cache = unit_6.KVCache()
+        attention(text[:, :5], cache)
+        return attention(text[:, 5:], cache)[0]
+
+    seen = torch.autograd.functional.jacobian(step, text).abs().sum((1, 2, 4))  # (3, 8)
+    return int((seen == 0).sum())
+
+
+def group_of_head_13() -> float:
+    return unit_6.share_heads(torch.arange(8.0).reshape(1, 8, 1, 1), 32)[0, 13].item()
+
+
 TRUE: dict[str, Callable[[], Any]] = {
+    "twice_the_heads": twice_the_heads,
+    "as_much_as_layers": as_much_as_layers,
+    "projected_without_a_cache": projected_without_a_cache,
+    "hidden_in_a_step": hidden_in_a_step,
+    "one_token": lambda: unit_6.kv_cache_bytes(32, 32, 128, 1, 2) / 1024,
+    "group_of_head_13": group_of_head_13,
     "six_zeros": lambda: [
         one.item() for one in unit_7.online_softmax([torch.zeros(2), torch.zeros(1), torch.zeros(3)])
     ],

@@ -133,6 +133,14 @@ PUBLISHED = {
         "tiled_attention": "test_two_blocks",
         "linear_attention": "test_two_tokens",
     },
+    "inference": {
+        "attention_flops": "test_gpt_2_small",
+        "KVCache": "test_two_steps",
+        "CachedMultiHeadAttention": "test_seed_123",
+        "kv_cache_bytes": "test_llama_2_7b",
+        "share_heads": "test_two_groups",
+        "GroupedQueryAttention": "test_seed_123",
+    },
     "attention_masks": {
         "padding_mask": "test_three_sentences",
         "masked_attention": "test_two_keys_of_three",

@@ -60,6 +60,7 @@ FUNCTIONS: dict[str, list[tuple[Any, ...]]] = {
     "merge_states": [((_s(5, 1), _s(5, 1), _s(5, 4)), (_s(5, 1), _s(5, 1), _s(5, 4)))],
     "tiled_attention": [(_s(5, 6), _s(5, 6), _s(5, 3), 2), (_s(5, 6), _s(5, 6), _s(5, 3), 2, True)],
     "linear_attention": [(_s(5, 3), _s(5, 3), _s(5, 4)), (_s(5, 3), _s(5, 3), _s(5, 4), True)],
+    "share_heads": [(_s(2, 2, 5, 7), 6), (_s(3, 2, 5, 4), 4)],
     "merge_heads": [(_s(2, 3, 5, 4),), (_s(4, 4, 4, 4),)],
     "alibi_bias": [(4, 5), (2, 3)],
     "rotary_embedding": [
@@ -87,6 +88,11 @@ CLASSES: dict[str, list[tuple[tuple[Any, ...], tuple[Any, ...]]]] = {
     "CrossAttention": [
         ((_IN, 4, _WIDTH, _H), (_s(_B, _T, _IN), _s(_B, 6, 4))),
         ((_IN, 4, _WIDTH, _H), (_s(_B, _T, _IN), _s(_B, 6, 4), torch.arange(6) >= torch.tensor([[6], [2]]))),
+    ],
+    "CachedMultiHeadAttention": [((_IN, _WIDTH, _H), (_s(_B, _T, _IN),))],
+    "GroupedQueryAttention": [
+        ((_IN, 36, _ROOM, 6, 2), (_s(_B, _T, _IN),)),
+        ((_IN, _WIDTH, _ROOM, _H, 1), (_s(_B, _T, _IN),)),
     ],
     "EfficientMultiHeadAttention": [(_HEADS, (_s(_B, _T, _WIDTH),)), ((*_HEADS, True), (_s(_B, _T, _WIDTH),))],
 }

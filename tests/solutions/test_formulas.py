@@ -40,14 +40,14 @@ def unchanged(function, *inputs):
 
 
 def test_every_exercise_is_here():
-    from . import test_attention_masks, test_efficient_attention  # which take what is above
+    from . import test_attention_masks, test_efficient_attention, test_inference  # which take what is above
 
     exercises = {
         e.name for name in course.unit_names() for e in course.unit(name).exercises if e.name not in hunts(name)
     }
-    assert {f"test_{name}" for name in exercises} <= set(globals()) | set(vars(test_attention_masks)) | set(
-        vars(test_efficient_attention)
-    )
+    elsewhere = (test_attention_masks, test_efficient_attention, test_inference)
+    tested = set(globals()).union(*map(vars, elsewhere))
+    assert {f"test_{name}" for name in exercises} <= tested
     assert len(exercises) >= 33
 
 
