@@ -63,8 +63,8 @@ X = torch.tensor(
 # ## 1. What a pass costs
 #
 # A product of an $(n, m)$ and an $(m, k)$ matrix has $n k$ numbers, and each takes $m$ multiplications and about as
-# many additions: $2 n m k$ operations. Attention over $b$ sequences of $T$ tokens of width $d$, with $h$ heads of width
-# $d / h$, is made of such products:
+# many additions: $2 n m k$ operations (so count [Kaplan and others, 2020](https://arxiv.org/abs/2001.08361), too).
+# Attention over $b$ sequences of $T$ tokens of width $d$, with $h$ heads of width $d / h$, is made of such products:
 #
 # | product | how many |
 # |---|---|
@@ -378,6 +378,13 @@ wrong(torch.tensor([1.0, 2.0, 3.0, 4.0]).reshape(1, 4, 1, 1), 4).flatten()
 # %%
 torch.manual_seed(123)
 show(lambda: GroupedQueryAttention(3, 8, 6, num_heads=4, num_kv_groups=2)(X[None]))
+
+# %% [markdown]
+# **In real models.** Every model that answers you keeps such a cache ([Pope and others,
+# 2022](https://arxiv.org/abs/2211.05102)). Servers cut it into pages, as an operating system does with memory
+# ([vLLM, 2023](https://arxiv.org/abs/2309.06180)), keep it in 8 bits, or share the beginning that many texts have in
+# common. A long question is read in steps of several tokens, and then the answer comes token by token: the mask of
+# section 3, with $t$ in the hundreds first, and then with $t = 1$.
 
 # %% [markdown]
 # ## How far you are
