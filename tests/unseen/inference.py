@@ -181,7 +181,7 @@ class HandsGroupsOut(nn.Module):
 
 
 @unlisted("GroupedQueryAttention")
-class SharesWithTheNextGroup(nn.Module):
+class TakesTheNextGroupsValues(nn.Module):
     def __init__(self, d_in, d_out, context_length, num_heads, num_kv_groups):
         super().__init__()
         assert d_out % num_heads == 0
@@ -193,6 +193,8 @@ class SharesWithTheNextGroup(nn.Module):
 
     def forward(self, x):
         q, k, v = (f(x).split(self.hd, dim=2) for f in (self.W_query, self.W_key, self.W_value))
-        group = [(i // (self.h // self.g) + 1) % self.g for i in range(self.h)]
-        heads = [F.scaled_dot_product_attention(q[i], k[j], v[j], is_causal=True) for i, j in enumerate(group)]
+        group = [i // (self.h // self.g) for i in range(self.h)]
+        heads = [
+            F.scaled_dot_product_attention(q[i], k[j], v[(j + 1) % self.g], is_causal=True) for i, j in enumerate(group)
+        ]
         return self.out_proj(torch.cat(heads, dim=2))
