@@ -304,7 +304,7 @@ try:
     for name, kv_heads in {"Llama-2-7B": 32, "Llama-3-8B": 8}.items():
         sizes = [kv_cache_bytes(32, kv_heads, 128, T, 2) / 2**30 for T in lengths]
         axes.plot(lengths, sizes, "o-", label=name)
-    axes.axhline(80, color="0.6", linestyle="--", label="a GPU with 80 GB")
+    axes.axhline(80e9 / 2**30, color="0.6", linestyle="--", label="a GPU with 80 GB")
     axes.set(xscale="log", yscale="log", xlabel="tokens", title="GiB of one cache")
     axes.legend()
     plt.show()
