@@ -22,6 +22,7 @@ from solutions import efficient_attention as unit_7
 from solutions import inference as unit_6
 from solutions import multi_head_attention as unit_4
 from solutions import self_attention as unit_2
+from solutions import tiny_language_model as unit_8
 from solutions.six_words import SIX_WORDS as X
 from tests import RELEASE, REPOSITORY
 
@@ -221,6 +222,22 @@ TRUE: dict[str, Callable[[], Any]] = {
     "hidden_in_a_step": hidden_in_a_step,
     "one_token": lambda: unit_6.kv_cache_bytes(32, 32, 128, 1, 2) / 1024,
     "group_of_head_13": group_of_head_13,
+def third_call() -> int:
+    """How many tokens a model is given when it is called for the third time."""
+    read = []
+
+    def model(tokens: torch.Tensor) -> torch.Tensor:
+        read.append(tokens.shape[1])
+        return torch.zeros(*tokens.shape, 2)
+
+    unit_8.generate(model, torch.zeros(1, 5, dtype=torch.long), 3, 6)
+    return read[2]
+
+
+TRUE: dict[str, Callable[[], Any]] = {
+    "row_with_itself": lambda: unit_8.sinusoidal_positions(9, 6)[5].square().sum().item(),
+    "knows_nothing": lambda: unit_8.next_token_loss(torch.zeros(2, 4, 50), torch.tensor([[1, 7, 2, 49]] * 2)).item(),
+    "third_call": third_call,
     "six_zeros": lambda: [
         one.item() for one in unit_7.online_softmax([torch.zeros(2), torch.zeros(1), torch.zeros(3)])
     ],

@@ -61,6 +61,8 @@ FUNCTIONS: dict[str, list[tuple[Any, ...]]] = {
     "tiled_attention": [(_s(5, 6), _s(5, 6), _s(5, 3), 2), (_s(5, 6), _s(5, 6), _s(5, 3), 2, True)],
     "linear_attention": [(_s(5, 3), _s(5, 3), _s(5, 4)), (_s(5, 3), _s(5, 3), _s(5, 4), True)],
     "share_heads": [(_s(2, 2, 5, 7), 6), (_s(3, 2, 5, 4), 4)],
+    "sinusoidal_positions": [(5, 6), (3, 10)],
+    "next_token_loss": [(_s(2, 5, 6), torch.tensor([[2, 0, 5, 1, 1], [4, 3, 0, 2, 5]]))],
     "merge_heads": [(_s(2, 3, 5, 4),), (_s(4, 4, 4, 4),)],
     "alibi_bias": [(4, 5), (2, 3)],
     "rotary_embedding": [

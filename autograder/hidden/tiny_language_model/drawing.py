@@ -1,0 +1,15 @@
+"""What the graders of this unit draw."""
+
+import torch
+
+from autograder.graders.cases import Cases
+
+
+def whole(rng: Cases, least: int, most: int) -> int:
+    """A drawn whole number."""
+    return least + int((rng.rand(1).item() - 0.1) * (most + 1 - least) * 0.999)
+
+
+def tokens(rng: Cases, *shape: int, words: int) -> torch.Tensor:
+    """Drawn tokens of a vocabulary of so many words."""
+    return ((rng.rand(*shape) - 0.1) * words * 0.999).long()

@@ -1,0 +1,144 @@
+"""The hidden graders of positions, of the loss and of writing."""
+
+import torch
+
+from autograder.compare import Mismatch, assert_close, complaints, golden
+from autograder.graders import contracts
+from autograder.graders.statements import assert_dtype, in_each
+
+from . import drawing
+from .drawing import whole
+
+
+@contracts.exercise("sinusoidal_positions", forbids=())
+class TestSinusoidalPositions(contracts.Graders):
+    test_three_positions = contracts.gives(
+        "For three positions and d = 4 it gives what the formula gives by hand.",
+        (3, 4),
+        golden([[0, 1, 0, 1], [0.8415, 0.5403, 0.0100, 0.99995], [0.9093, -0.4161, 0.0200, 0.9998]]),
+    )
+
+    @contracts.points(1, public=True)
+    def test_six_columns(self, student):
+        """For d = 6 the exponents are 0, 1/3 and 2/3; each angle has a sine, and a cosine beside it."""
+        right = [[0, 1, 0, 1, 0, 1], [0.8415, 0.5403, 0.0464, 0.9989, 0.0022, 1.0]]
+        assert_close(student.sinusoidal_positions(2, 6), golden(right))
+
+    @contracts.points(4)
+    def test_other_sizes(self, student, reference, rng):
+        """It has shape (T, d) for any number of positions and any even d, and each pair of columns its own angle."""
+        drawn = [(whole(rng, 8, 12), 6), (whole(rng, 5, 7), 10), (whole(rng, 25, 40), 2), (14, 14), (6, 30)]
+        in_each(drawn, lambda sizes: self.assert_agree(student, reference, *sizes))
+
+    @contracts.points(1)
+    def test_one_position(self, student, reference, rng):
+        """A single position is 0, whatever d is."""
+        drawn = [2 * whole(rng, 5, 9), 2]
+        in_each(drawn, lambda d: self.assert_agree(student, reference, 1, d))
+
+    @contracts.points(1, property=True)
+    def test_float32(self, student):
+        """The result is a float32 tensor, as embeddings are."""
+        assert_dtype(student.sinusoidal_positions(5, 6), torch.float32)
+
+
+@contracts.exercise("next_token_loss", forbids=())
+class TestNextTokenLoss(contracts.Graders):
+    def draw(self, rng, b=2, T=5, V=6, scale=2.0):
+        return rng.randn(b, T, V, scale=scale), drawing.tokens(rng, b, T, words=V)
+
+    @contracts.points(2, public=True)
+    def test_three_tokens(self, student):
+        """Where the two right tokens have the probabilities 0.5 and 0.8, the loss is 0.4581."""
+        probabilities = torch.tensor([[[0.5, 0.2, 0.3], [0.1, 0.8, 0.1], [0.6, 0.1, 0.3]]])
+        assert_close(student.next_token_loss(probabilities.log(), torch.tensor([[2, 0, 1]])), golden(0.4581))
+
+    test_several_sentences = contracts.agree(
+        "It is the mean over all places of all sentences but the last places, which predict nothing.",
+        [(2, 3, 5), (3, 2, 5)],
+        public=True,
+    )
+    test_any_sizes = contracts.agree(
+        "So it is for any number of sentences, tokens and words.",
+        [(3, 5, 6), (2, 2, 15), (1, 7, 2), (5, 5, 5), (6, 3, 5), (1, 2, 6)],
+        weight=4,
+    )
+
+    @contracts.points(2)
+    def test_large_logits(self, student, reference, rng):
+        """Logits in the thousands, and far below zero, give a finite loss."""
+        logits, tokens = self.draw(rng, scale=1e3)
+        for shift in (-5e3, 0.0, 5e3):
+            self.assert_agree(student, reference, logits + shift, tokens, tolerance=1e-3)
+
+    test_gradients = contracts.gradients(
+        "Gradients flow back to the logits, and at the last place they are 0.", of=(2, 4, 6)
+    )
+    test_float64_stays_exact = contracts.float64("The loss of float64 logits is as exact as float64 is.")
+    test_inputs_are_unchanged = contracts.unchanged("Logits and tokens are left as they were.")
+    test_follows_device = contracts.device("The loss is on the logits' device.")
+    test_dtype_is_kept = contracts.dtype("The loss has the dtype of the logits.")
+
+
+READS_ALL = "torch.cumsum(embedding[x] * places[-x.shape[1]:, None], dim=1) @ unembedding"
+"""A model that looks at every token that it is given, and at how far back each one is."""
+
+
+@contracts.exercise("generate", forbids=())
+class TestGenerate(contracts.Graders):
+    """The model is made here, so that none of a student's own need be right."""
+
+    def models(self, student, reference, rng, words=7):
+        """The student's and the right one, with the same weights."""
+        shapes = {"embedding": (words, 5), "unembedding": (5, words)}
+        values = {name: rng.randn(*shape) for name, shape in shapes.items()} | {"places": rng.rand(20)}
+        made = [face.assemble({**shapes, "places": (20,)}, computes=READS_ALL) for face in (student, reference)]
+        for one in made:
+            one.load_parameters(values, exactly=True)
+        return made
+
+    def agrees(self, student, reference, rng, cases):
+        own, right = self.models(student, reference, rng)
+
+        def agree(case):
+            b, T, n, context_length = case
+            prompt = drawing.tokens(rng, b, T, words=7)
+            expected = reference.generate(right, prompt, n, context_length)
+            assert_close(student.generate(own, prompt, n, context_length), expected)
+
+        in_each(cases, agree)
+
+    @contracts.points(2, public=True)
+    def test_within_the_context(self, student, reference, rng):
+        """The prompt comes back with n tokens after it, each with the largest logit at the last place."""
+        self.agrees(student, reference, rng, [(1, 3, 4, 10), (2, 4, 3, 10)])
+
+    @contracts.points(3)
+    def test_longer_than_the_context(self, student, reference, rng):
+        """Where there are more tokens than context_length, the model reads the last ones; none of them are lost."""
+        self.agrees(student, reference, rng, [(2, 4, 5, 6), (3, 9, 4, 5), (1, 3, 6, 3), (2, 6, 5, 1)])
+
+    @contracts.points(2)
+    def test_any_sizes(self, student, reference, rng):
+        """So it is for any number of sentences, each of which goes on in its own way."""
+        self.agrees(student, reference, rng, [(5, 2, 5, 12), (1, 1, 6, 9), (3, 5, 1, 15), (7, 7, 7, 14)])
+
+    @contracts.points(1, public=True)
+    def test_nothing_to_append(self, student, reference, rng):
+        """With n = 0 the prompt comes back as it is."""
+        self.agrees(student, reference, rng, [(2, 3, 0, 5), (1, 6, 0, 4)])
+
+    @contracts.points(1, property=True)
+    def test_int64(self, student, reference, rng):
+        """The result is int64, as tokens are."""
+        own, _ = self.models(student, reference, rng)
+        assert_dtype(student.generate(own, drawing.tokens(rng, 2, 3, words=7), 2, 4), torch.int64)
+
+    @contracts.points(1, property=True)
+    def test_prompt_is_unchanged(self, student, reference, rng):
+        """The prompt is left as it was."""
+        own, _ = self.models(student, reference, rng)
+        for n, context_length in [(3, 10), (3, 2)]:
+            prompt = drawing.tokens(rng, 2, 4, words=7)
+            if changed := student.generate.observe(own, prompt, n, context_length).changed:
+                raise Mismatch(complaints.writes_into(changed))

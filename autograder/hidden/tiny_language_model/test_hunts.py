@@ -1,0 +1,17 @@
+"""The hidden graders of the unit's hunts."""
+
+from autograder.graders import contracts
+from autograder.graders.hunts import Hunt, hunt
+
+
+@contracts.exercise("hunt_next_token_loss", forbids=())
+class TestHuntNextTokenLoss(contracts.Graders):
+    test_they_differ = hunt(
+        "On your input the wrong `next_token_loss` gives something else than the right one.",
+        Hunt(
+            "next_token_loss",
+            ("logits: b T V", "tokens: b T int64"),
+            hides=("b=1", "V=1", "logits alike"),
+            mistake="shifted_after_flattening",
+        ),
+    )

@@ -1,0 +1,152 @@
+# %% [markdown]
+# # A tiny language model
+#
+# All of it together. A language model reads some tokens and says, for each place, which token comes next. In this
+# notebook you write its parts:
+#
+# 1. **positions**, so that the model knows which token comes first;
+# 2. **the loss**, which says how surprised it is by the token that really came;
+# 3. **writing**, one token after another.
+#
+# At the end it learns a text that comes with Python itself, in some seconds on a CPU.
+#
+# Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
+# made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
+# from the first minute on. Where you are stuck, `hint("next_token_loss")` gives you a question; call it again for more.
+#
+# What holds for every exercise here: the output has its inputs' dtype and device, and inputs are left unchanged.
+# Letters in shapes: $b$ sentences, $T$ tokens, $V$ words in the vocabulary, $d$ numbers in an embedding.
+
+# %% locked="setup"
+import codecs
+import contextlib
+import io
+import math
+from collections.abc import Callable
+
+import matplotlib.pyplot as plt
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from attention_check import buggy, check, draw, guess, hint, show
+
+# %% [markdown]
+# **Tools of this unit**
+#
+# | tool | what it does | example |
+# |---|---|---|
+# | `x[..., 0::2]` | every other number, from the first on | `(T, d)` to `(T, d / 2)` |
+# | `torch.arange(0, d, 2)` | 0, 2, 4, ... below $d$ | `(d / 2,)` |
+# | `F.log_softmax(x, dim=-1)` | the logarithm of a softmax, safe for large numbers | the same shape |
+# | `x.gather(-1, index)` | from each row the number at its index | `(b, T, V)`, `(b, T, 1)` to `(b, T, 1)` |
+# | `x.argmax(dim=-1)` | where the largest number of each row is | `(b, V)` to `(b,)` |
+# | `tokens[:, -n:]` | the last `n` tokens, or all if there are fewer | `(b, T)` to `(b, n)` |
+# | `torch.cat([a, b], dim=1)` | side by side | `(b, T)`, `(b, 1)` to `(b, T + 1)` |
+
+# %% [markdown]
+# ## 1. Positions
+#
+# Attention alone knows no order (unit 5), so something must be added to each embedding that says where it stands. The
+# first Transformer ([Vaswani and others, 2017](https://arxiv.org/abs/1706.03762), section 3.5) adds waves. Position $p$
+# has in its columns $2i$ and $2i + 1$
+#
+# $$\sin\!\left(\frac{p}{10000^{2i/d}}\right), \qquad \cos\!\left(\frac{p}{10000^{2i/d}}\right), \qquad
+# i = 0, 1, \ldots, \frac{d}{2} - 1$$
+#
+# So neighbouring columns share an angle, like the hands of a clock: the first pair turns fast and the last one hardly
+# at all. Positions count from 0, whose row is `0 1 0 1 ...`; for $d = 4$ position 1 has `.8415 .5403 .0100 .99995`.
+# $d$ is even, and the result is `float32`.
+#
+# **Guess first**: $d = 6$. What is the dot product of a row with itself?
+
+# %%
+guess("row_with_itself", ...)
+
+# %% exercise="sinusoidal_positions" points=3
+
+# %% drawing=true
+try:
+    with_positions = sinusoidal_positions(64, 32)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8, 2.6))
+    left.imshow(with_positions.T, aspect="auto", cmap="RdBu")
+    left.set(title="positions", xlabel="position", ylabel="column")
+    right.plot(with_positions @ with_positions[20])
+    right.set(title="dot product with position 20", xlabel="position")
+    plt.show()
+except NotImplementedError:
+    print("A picture comes here once sinusoidal_positions is written.")
+
+# %% [markdown]
+# The dot product of two positions depends on how far they are apart and on nothing else. So a head can learn to look
+# three tokens back, wherever it stands.
+
+# %% [markdown]
+# ## 2. The loss
+#
+# At each place the model gives a score for every word of the vocabulary, the **logits** `(b, T, V)`; their softmax is
+# the probability that it gives each word to be **next**. Position $t$ is to predict token $t + 1$. So the target of
+# each place is the token one to the right, and the last place has none: $b \cdot (T - 1)$ predictions count, alike.
+#
+# $$L = -\frac{1}{b\,(T-1)} \sum_{s=1}^{b} \sum_{t=0}^{T-2} \ln \operatorname{softmax}(z_{s,t})_{x_{s,t+1}}$$
+#
+# with logits $z$ and tokens $x$, `(b, T)`. For one sentence `[2, 0, 1]`, if the first place gives the probability 0.5
+# to word 0, and the second 0.8 to word 1, the loss is $-(\ln 0.5 + \ln 0.8) / 2$ = `0.4581`.
+#
+# The result is a 0-d tensor, through which gradients flow. Logits may be in the thousands: $\ln(0)$ is infinite, so let
+# no probability be rounded to 0 on the way. $T$ is at least 2. You may call the library.
+#
+# **Guess first**: a model that knows nothing gives all of $V = 50$ words the same logit. What is its loss?
+
+# %%
+guess("knows_nothing", ...)
+
+# %% exercise="next_token_loss" points=4
+
+# %%
+surprise = torch.tensor([[[0.0, 3.0, 0.0], [0.0, 0.0, 3.0], [3.0, 0.0, 0.0]]])
+show(
+    lambda: next_token_loss(surprise, torch.tensor([[0, 1, 2]])),  # as expected
+    lambda: next_token_loss(surprise, torch.tensor([[0, 2, 1]])),  # surprised
+)
+
+# %% [markdown]
+# **A bug hunt.** Here is a `next_token_loss` that somebody else wrote. You can call it, not read it. Here it is right:
+
+# %%
+wrong = buggy("next_token_loss")
+wrong(surprise, torch.tensor([[0, 1, 2]]))
+
+# %% [markdown]
+# Find an input that gives it away: `logits` `(b, T, V)`, `float32` and finite, and `tokens` `(b, T)`, `int64` and from
+# 0 to $V - 1$, with at most twelve numbers in both **together**, on which `wrong(logits, tokens)` and the right result
+# differ by more than 0.001. Which place has no next token? And what might stand after it, if somebody flattens first?
+#
+# The check compares `wrong` with your own `next_token_loss`, so write that first.
+
+# %% exercise="hunt_next_token_loss" points=2
+
+# %% [markdown]
+# ## 3. Writing
+#
+# To write, the model reads what is there and says at its last place which token comes next. That token is appended,
+# and all is read again. `generate(model, tokens, n, context_length)` does so `n` times for `tokens` `(b, T)`,
+# **greedily**: always the token with the largest logit. `model(tokens)` gives logits `(b, T, V)`, for at most
+# `context_length` tokens; where there are more, it reads the last `context_length` of them. The result is the whole
+# prompt, and `n` tokens after it: `(b, T + n)`, `int64`.
+#
+# **Guess first**: a prompt of 5 tokens, $n = 3$ and a context of 6. How many tokens does the model read in its third
+# call?
+
+# %%
+guess("third_call", ...)
+
+# %% exercise="generate" points=4
+
+# %% [markdown]
+# ## How far you are
+#
+# Every check of this notebook in one table, with the points that the public examples would give:
+
+# %%
+check()

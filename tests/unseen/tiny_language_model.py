@@ -1,0 +1,100 @@
+"""The parts of a language model, beyond the catalogue."""
+
+import torch
+import torch.nn.functional as F
+
+from . import rewritten, right, unlisted
+
+# sinusoidal_positions
+
+
+@rewritten("sines_first")
+def _(num_tokens, d):
+    rates = torch.exp(torch.arange(0, d, 2) / d * -torch.log(torch.tensor(10000.0)))
+    angles = torch.outer(torch.arange(num_tokens).float(), rates)
+    return torch.cat((angles.sin(), angles.cos()), -1)
+
+
+@rewritten("exponent_not_doubled")
+def _(num_tokens, d):
+    result = torch.zeros(num_tokens, d)
+    for i in range(d // 2):
+        angles = torch.arange(num_tokens) * 10000 ** (-i / d)
+        result[:, 2 * i], result[:, 2 * i + 1] = angles.sin(), angles.cos()
+    return result
+
+
+@unlisted("sinusoidal_positions")
+def _(num_tokens, d):
+    angles = torch.arange(num_tokens)[:, None] / 5000.0 ** (torch.arange(0, d, 2) / d)
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
+
+
+@right("sinusoidal_positions")
+def _(num_tokens, d):
+    columns = torch.arange(d)
+    angles = torch.arange(num_tokens)[:, None] / 10000 ** (2 * (columns // 2) / d)
+    return torch.where(columns % 2 == 0, angles.sin(), angles.cos())
+
+
+# next_token_loss
+
+
+@rewritten("shifted_after_flattening")
+def _(logits, tokens):
+    return F.cross_entropy(logits.reshape(-1, logits.size(-1))[:-1], tokens.reshape(-1)[1:])
+
+
+@rewritten("softmax_before_cross_entropy")
+def _(logits, tokens):
+    return F.cross_entropy(torch.softmax(logits, -1)[:, :-1].mT, tokens[:, 1:])
+
+
+@unlisted("next_token_loss")
+def _(logits, tokens):
+    return F.cross_entropy(logits[:, :-1].mT, tokens[:, 1:], label_smoothing=0.1)
+
+
+@right("next_token_loss")
+def _(logits, tokens):
+    shifted = torch.cat([tokens[:, 1:], torch.full_like(tokens[:, :1], -100)], dim=1)  # which cross_entropy ignores
+    return F.cross_entropy(logits.flatten(0, 1), shifted.flatten())
+
+
+# generate
+
+
+@rewritten("not_cropped")
+def _(model, tokens, n, context_length):
+    text = tokens.clone()
+    while text.shape[1] < tokens.shape[1] + n:
+        text = torch.cat((text, model(text)[:, -1, :].topk(1).indices), dim=-1)
+    return text
+
+
+@rewritten("prompt_left_out")
+def _(model, tokens, n, context_length):
+    new = []
+    for _ in range(n):
+        text = torch.cat([tokens, *new], dim=1)[:, -context_length:]
+        new.append(model(text)[:, -1].argmax(-1, keepdim=True))
+    return torch.cat(new, dim=1) if new else tokens[:, :0]
+
+
+@unlisted("generate")
+def _(model, tokens, n, context_length):
+    for _ in range(n):
+        best = model(tokens[:, -context_length:])[:, -1].argmax(-1, keepdim=True)
+        tokens = torch.cat([tokens, (best + 1) % 7], dim=1)
+    return tokens
+
+
+@right("generate")
+def _(model, tokens, n, context_length):
+    if not n:
+        return tokens
+    best = model(tokens[:, max(0, tokens.shape[1] - context_length) :])[:, -1].argmax(-1)
+    rest = torch.cat([tokens, best[:, None]], dim=1)
+    for _ in range(n - 1):
+        rest = torch.cat([rest, model(rest[:, -context_length:]).argmax(-1)[:, -1:]], dim=1)
+    return rest
