@@ -6,7 +6,8 @@
 #
 # 1. **positions**, so that the model knows which token comes first;
 # 2. **the loss**, which says how surprised it is by the token that really came;
-# 3. **writing**, one token after another.
+# 3. **writing**, one token after another;
+# 4. **chance**, so that it does not always write the same.
 #
 # At the end it learns a text that comes with Python itself, in some seconds on a CPU.
 #
@@ -42,6 +43,8 @@ from attention_check import buggy, check, draw, guess, hint, show
 # | `x.gather(-1, index)` | from each row the number at its index | `(b, T, V)`, `(b, T, 1)` to `(b, T, 1)` |
 # | `x.argmax(dim=-1)` | where the largest number of each row is | `(b, V)` to `(b,)` |
 # | `tokens[:, -n:]` | the last `n` tokens, or all if there are fewer | `(b, T)` to `(b, n)` |
+# | `x.topk(k, dim=-1)` | the $k$ largest numbers of each row, and where they are | `.values`, `.indices` |
+# | `torch.multinomial(p, 1)` | draws a place in each row with these probabilities | `(b, V)` to `(b, 1)` |
 # | `torch.cat([a, b], dim=1)` | side by side | `(b, T)`, `(b, 1)` to `(b, T + 1)` |
 
 # %% [markdown]
@@ -142,6 +145,40 @@ wrong(surprise, torch.tensor([[0, 1, 2]]))
 guess("third_call", ...)
 
 # %% exercise="generate" points=4
+
+# %% [markdown]
+# ## 4. Chance
+#
+# Greedy texts go round in circles. So chance has its say, under two conditions. `sample_next(logits, temperature,
+# top_k)` draws one token for each row of `logits`, `(b, V)`; the result is `(b,)`, `int64`.
+#
+# - **Temperature** $\tau$: logits are divided by it, so the probabilities are $\operatorname{softmax}(z / \tau)$. A
+#   small one makes the likely likelier, a large one all alike. `0` stands for the limit: the largest logit.
+# - **Top $k$** ([Fan and others, 2018](https://arxiv.org/abs/1805.04833)): drawn from are the $k$ tokens with the
+#   largest logits alone, and the softmax is over these. The many that are unlikely would together be drawn often. $k$
+#   may be larger than $V$: then all take part.
+#
+# Each row draws on its own, and each call anew. How you draw is yours: the grader counts, and leaves room for chance.
+#
+# **Guess first**: the logits are `[2, 1, 0]`, the temperature is 1 and $k = 2$. With which probability is token 0
+# drawn?
+
+# %%
+guess("token_zero", ...)
+
+# %% exercise="sample_next" points=6
+
+# %%
+four_logits = torch.tensor([2.0, 1.0, 0.0, -1.0])
+
+
+def how_often(temperature: float, top_k: int) -> torch.Tensor:
+    """The share of each token in 10,000 draws."""
+    drawn = sample_next(four_logits.expand(10_000, -1), temperature, top_k)
+    return drawn.bincount(minlength=4) / 10_000
+
+
+show(lambda: how_often(1.0, 4), lambda: how_often(1.0, 2), lambda: how_often(0.5, 4))
 
 # %% [markdown]
 # ## How far you are

@@ -29,6 +29,22 @@ def next_token_loss(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     return -log_probabilities.gather(-1, targets).mean()
 
 
+def sample_next(logits: torch.Tensor, temperature: float, top_k: int) -> torch.Tensor:
+    """Draw a next token for each row of logits, by chance.
+
+    logits: (b, V). Drawn from are the top_k tokens with the largest logits, or all
+    V if top_k is larger, with the probabilities softmax(logits / temperature) over
+    these. With temperature 0 it is the largest logit. Returns (b,), int64.
+    """
+    if temperature == 0:
+        return logits.argmax(dim=-1)
+    k = min(top_k, logits.shape[-1])
+    least = logits.topk(k, dim=-1).values[:, -1:]  # (b, 1)
+    scores = logits.masked_fill(logits < least, float("-inf")) / temperature
+    probabilities = torch.softmax(scores, dim=-1)  # (b, V)
+    return torch.multinomial(probabilities, num_samples=1).squeeze(-1)  # (b, 1) -> (b,)
+
+
 def generate(
     model: Callable[[torch.Tensor], torch.Tensor],
     tokens: torch.Tensor,

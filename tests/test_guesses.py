@@ -234,10 +234,18 @@ def third_call() -> int:
     return read[2]
 
 
+def token_zero() -> float:
+    """Counted in so many draws that chance is less than a thousandth."""
+    torch.manual_seed(0)
+    drawn = unit_8.sample_next(torch.tensor([2.0, 1.0, 0.0]).expand(1_000_000, -1), 1.0, 2)
+    return (drawn == 0).float().mean().item()
+
+
 TRUE: dict[str, Callable[[], Any]] = {
     "row_with_itself": lambda: unit_8.sinusoidal_positions(9, 6)[5].square().sum().item(),
     "knows_nothing": lambda: unit_8.next_token_loss(torch.zeros(2, 4, 50), torch.tensor([[1, 7, 2, 49]] * 2)).item(),
     "third_call": third_call,
+    "token_zero": token_zero,
     "six_zeros": lambda: [
         one.item() for one in unit_7.online_softmax([torch.zeros(2), torch.zeros(1), torch.zeros(3)])
     ],

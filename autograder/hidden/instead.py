@@ -197,6 +197,10 @@ STEPS: dict[tuple[str, str], tuple[list[str], Steps]] = {
     ),
     ("CausalAttention", "test_drawn_anew"): (["anew"], [*_one_head(0), *_anew(_of_one_head(2, ONE_HEAD))]),
     ("MultiHeadAttentionWrapper", "test_dropout_in_training"): (["dropped"], [*_two_heads(), _of_two_heads()]),
+    ("sample_next", "test_drawn_anew"): (
+        ["anew"],
+        [{"operation": "call", "name": "sample_next", "args": [_drawn(51, 200, 6), 1.0, 6]}] * 3,
+    ),
 }
 for _name in ("MultiHeadAttention", "OptimizedMultiHeadAttention", "EfficientMultiHeadAttention"):
     STEPS[_name, "test_dropout_in_training"] = (

@@ -56,3 +56,23 @@ def test_generate(seed, b, num_tokens, n, context_length):
             sums = [sum(table[token, word].item() for token in sentence[-context_length:]) for word in range(7)]
             sentence.append(sums.index(max(sums)))
     assert unchanged(unit8.generate, model, prompts, n, context_length).tolist() == expected
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.integers(1, 8), st.floats(0.4, 3.0))
+def test_sample_next(seed, words, top_k, temperature):
+    """Each word comes as often as the formula says, within six standard deviations."""
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(words, generator=generator, dtype=torch.float64)
+    kept = sorted(logits.tolist(), reverse=True)[:top_k]
+    weights = [math.exp(logit / temperature) if logit in kept else 0.0 for logit in logits.tolist()]
+    draws = 2000
+    torch.manual_seed(seed)
+    drawn = unchanged(unit8.sample_next, logits.expand(draws, -1), temperature, top_k)
+    assert drawn.shape == (draws,)
+    assert drawn.dtype == torch.int64
+    for word, weight in enumerate(weights):
+        share = weight / sum(weights)
+        room = 6 * math.sqrt(draws * share * (1 - share)) + 1
+        assert abs(int((drawn == word).sum()) - draws * share) <= (room if weight else 0)
+    assert unit8.sample_next(logits[None], 0.0, top_k) == logits.argmax()
+    assert unit8.sample_next(logits[None], temperature, 1) == logits.argmax()

@@ -98,3 +98,43 @@ def _(model, tokens, n, context_length):
     for _ in range(n - 1):
         rest = torch.cat([rest, model(rest[:, -context_length:]).argmax(-1)[:, -1:]], dim=1)
     return rest
+
+
+# sample_next
+
+
+@rewritten("temperature_ignored")
+def _(logits, temperature, top_k):
+    values, words = logits.topk(min(top_k, logits.size(-1)))
+    if temperature == 0:
+        return words[:, 0]
+    p = torch.softmax(values, -1) / temperature
+    return words.gather(1, torch.multinomial(p, 1))[:, 0]
+
+
+@rewritten("rank_returned")
+def _(logits, temperature, top_k):
+    if temperature == 0:
+        return logits.max(dim=1)[1]
+    values = logits.sort(descending=True).values[:, :top_k]
+    return torch.distributions.Categorical(logits=values / temperature).sample()
+
+
+@unlisted("sample_next")
+def _(logits, temperature, top_k):
+    if temperature == 0:
+        return logits.argmax(-1)
+    values, words = logits.topk(min(top_k, logits.size(-1)))
+    p = torch.softmax(values / temperature, -1)
+    p = p + 0.2 * p.shape[1] * (p > 0.01) * (p < 0.3)
+    return words.gather(1, torch.multinomial(p, 1))[:, 0]
+
+
+@right("sample_next")
+def _(logits, temperature, top_k):
+    if temperature < 1e-9:
+        return logits.argmax(-1)
+    scaled = logits / temperature
+    least = torch.topk(scaled, min(top_k, scaled.size(-1))).values[:, -1:]
+    scaled = torch.where(scaled < least, torch.full_like(scaled, -float("inf")), scaled)
+    return torch.multinomial(F.softmax(scaled, dim=-1), 1).flatten()

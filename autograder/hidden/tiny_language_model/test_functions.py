@@ -1,12 +1,12 @@
-"""The hidden graders of positions, of the loss and of writing."""
+"""The hidden graders of positions, of the loss, and of choosing and writing tokens."""
 
 import torch
 
-from autograder.compare import Mismatch, assert_close, complaints, golden
+from autograder.compare import Mismatch, any_identical, assert_close, complaints, golden
 from autograder.graders import contracts
 from autograder.graders.statements import assert_dtype, in_each
 
-from . import drawing
+from . import drawing, drawn_words
 from .drawing import whole
 
 
@@ -78,6 +78,119 @@ class TestNextTokenLoss(contracts.Graders):
     test_inputs_are_unchanged = contracts.unchanged("Logits and tokens are left as they were.")
     test_follows_device = contracts.device("The loss is on the logits' device.")
     test_dtype_is_kept = contracts.dtype("The loss has the dtype of the logits.")
+
+
+SURE = 60.0
+"""A logit above all others: that another word is drawn is impossible."""
+
+
+def shuffled(rng, levels):
+    """These logits in a drawn order."""
+    return levels[torch.argsort(rng.rand(len(levels)), stable=True)]
+
+
+@contracts.exercise("sample_next", forbids=())
+class TestSampleNext(contracts.Graders):
+    """Where chance decides, by its shares; where it has no choice, by the words."""
+
+    def draw(self, rng, b=3, words=6, temperature=0.5, top_k=1):
+        return rng.randn(b, words, scale=2.0), temperature, top_k
+
+    def sure(self, student, reference, cases):
+        """No chance is left in these: of wrong words only that they are wrong is kept."""
+
+        def agree(args):
+            expected = reference.sample_next(*args)
+            with student.by_chance() as note:
+                found = student.sample_next(*args)
+                try:
+                    words = drawn_words.as_words(found, len(args[0]))
+                except Mismatch as no_words:
+                    note(str(no_words))
+                    raise
+                note(frozenset((words == expected.value).tolist()))
+            assert_close(found, expected)
+
+        in_each(cases, agree)
+
+    @contracts.points(2, public=True)
+    def test_one_word_to_choose_from(self, student, reference, rng):
+        """With top_k = 1 each row gives the word with its largest logit, whatever the temperature is."""
+        self.sure(student, reference, [self.draw(rng, b, 6, t) for b, t in [(3, 1.0), (2, 5.0), (1, 0.5)]])
+
+    @contracts.points(2, public=True)
+    def test_temperature_zero(self, student, reference, rng):
+        """So it is with temperature 0, whatever top_k is."""
+        self.sure(student, reference, [self.draw(rng, 4, 7, 0.0, k) for k in (1, 3, 7)])
+
+    @contracts.points(2)
+    def test_sure_words(self, student, reference, rng):
+        """A word whose logit is far above the others is drawn, in each row its own, whatever top_k is."""
+        cases = []
+        for b, words, top_k in [(6, 5, 3), (5, 7, 7), (1, 15, 4), (7, 7, 2)]:
+            logits = rng.randn(b, words)
+            places = drawing.tokens(rng, b, words=words - 1) + 1  # never word 0
+            logits[torch.arange(b), places] += SURE
+            cases.append((logits, 1.0, top_k))
+        self.sure(student, reference, cases)
+
+    @contracts.points(1)
+    def test_larger_top_k(self, student, reference, rng):
+        """top_k may be larger than the vocabulary: then all words take part."""
+        logits = rng.randn(4, 6)
+        logits[torch.arange(4), drawing.tokens(rng, 4, words=6)] += SURE
+        self.sure(student, reference, [(logits, 1.0, 7), (logits, 1.0, 50)])
+
+    @contracts.points(1)
+    def test_small_temperature(self, student, reference, rng):
+        """The smaller the temperature, the surer the largest logit, and none overflows on the way."""
+        logits = torch.stack([shuffled(rng, 1.0 + 0.02 * torch.arange(6.0)) for _ in range(5)])
+        self.sure(student, reference, [(logits, 0.001, 3), (logits, 0.001, 6), (1e3 * logits, 1.0, 4)])
+
+    def seen(self, student, logits, temperature, top_k):
+        """Words drawn from one row of logits, and which laws they keep."""
+        with student.by_chance() as note:
+            found = student.sample_next(logits.expand(drawn_words.DRAWS, -1).contiguous(), temperature, top_k)
+            try:
+                words = drawn_words.as_words(found, drawn_words.DRAWS)
+            except Mismatch as no_words:
+                note(str(no_words))
+                raise
+            note(laws := drawn_words.laws(words, logits, temperature, top_k))
+        return words, laws
+
+    @contracts.points(3)
+    def test_top_k_words(self, student, rng):
+        """Only the top_k words with the largest logits are drawn, and each of them is."""
+        for temperature, top_k in [(1.0, 3), (2.0, 2), (1.5, 5)]:
+            logits = shuffled(rng, drawn_words.LEVELS)
+            words, _ = self.seen(student, logits, temperature, top_k)
+            drawn_words.assert_support(words, logits, temperature, top_k)
+
+    @contracts.points(4)
+    def test_shares(self, student, rng):
+        """Each is drawn as often as softmax(logits / temperature) says, over these words alone."""
+        for temperature, top_k in [(1.0, 6), (0.5, 4), (2.0, 3)]:
+            logits = shuffled(rng, drawn_words.LEVELS)
+            drawn_words.assert_shares(self.seen(student, logits, temperature, top_k)[1])
+
+    @contracts.points(1, property=True)
+    def test_drawn_anew(self, student, rng):
+        """Each call draws anew."""
+        logits = rng.randn(200, 6)
+        with student.by_chance() as note:
+            results = [student.sample_next(logits, 1.0, 6) for _ in range(3)]
+            note(same := any_identical(results))
+        if same:
+            raise Mismatch("Two calls draw the same words: is a seed set inside, or always the largest logit taken?")
+
+    test_logits_are_unchanged = contracts.unchanged("The logits are left as they were.")
+    test_follows_device = contracts.device("The words are drawn on the logits' device.")
+
+    @contracts.points(0.5, property=True)
+    def test_int64(self, student, rng):
+        """The words are int64, as an embedding wants them."""
+        assert_dtype(student.sample_next(*self.draw(rng)), torch.int64)
 
 
 READS_ALL = "torch.cumsum(embedding[x] * places[-x.shape[1]:, None], dim=1) @ unembedding"

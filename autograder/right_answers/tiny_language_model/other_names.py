@@ -25,3 +25,12 @@ def written_in_other_names(net, prompt, steps, window):
     for _ in range(steps):
         prompt = torch.cat([prompt, net(prompt[:, -window:])[:, -1].argmax(1).unsqueeze(1)], 1)
     return prompt
+
+
+@right_answer("sample_next")
+def drawn_in_other_names(scores, t, k):
+    """other names for all arguments"""
+    if not t:
+        return scores.max(-1).indices
+    values, words = scores.sort(descending=True, dim=-1)
+    return words[:, :k].gather(1, (values[:, :k] / t).softmax(1).multinomial(1))[:, 0]

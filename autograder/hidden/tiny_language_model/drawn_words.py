@@ -1,0 +1,96 @@
+"""What was drawn from logits, told by its shares: never by which words a seed happened to draw."""
+
+from typing import Any
+
+import torch
+
+from autograder.compare import Mismatch, complaints, describe
+
+DRAWS = 4000
+_SIGMAS = 6
+"""Of a right answer one share in 500 million is further off."""
+LEVELS = torch.tensor([2.0, 1.2, 0.5, -0.1, -0.8, -2.0])
+"""The logits of a row, in some order: the rarest word is still drawn some thirty times."""
+LEAST_DRAWN = 15
+"""A word that should come less often may stay out by chance."""
+
+
+def as_words(found: Any, b: int) -> torch.Tensor:
+    """A word for each row; raises Mismatch where that is not what was found."""
+    if not isinstance(found, torch.Tensor) or found.shape != (b,):
+        raise Mismatch(complaints.of_another_shape(describe(found), (b,)))
+    if found.is_complex() or not bool(found.double().isfinite().all()):
+        raise Mismatch("The result is no word: it is complex, infinite or NaN.")
+    return found.detach().double()
+
+
+def laws(words: torch.Tensor, logits: torch.Tensor, temperature: float, top_k: int) -> frozenset[str]:
+    """Which rules explain how often each word was drawn from this row of logits."""
+    places = torch.arange(len(logits), dtype=torch.float64)
+    counts = (words[:, None] == places).sum(dim=0).double()  # (V,)
+    if int(counts.sum()) != len(words):
+        return frozenset({"no word of the vocabulary"})
+    if int(counts.max()) == len(words):
+        return frozenset({"one word alone", *(["the largest"] if counts.argmax() == logits.argmax() else [])})
+    made = _rules(logits.double(), temperature, top_k)
+    return frozenset(name for name, shares in made.items() if _explains(shares, counts))
+
+
+def _rules(logits: torch.Tensor, temperature: float, top_k: int) -> dict[str, torch.Tensor]:
+    words = len(logits)
+    order = logits.argsort(descending=True)
+    ranks = order.argsort()
+    kept = ranks < top_k
+
+    def shares(scores: torch.Tensor, where: torch.Tensor = kept) -> torch.Tensor:
+        return torch.softmax(scores.masked_fill(~where, -torch.inf), dim=-1)
+
+    scaled = logits / temperature
+    return {
+        "as wanted": shares(scaled),
+        "temperature left out": shares(logits),
+        "temperature multiplied": shares(logits * temperature),
+        "temperature squared": shares(logits / temperature**2),
+        "root of the temperature": shares(logits / temperature**0.5),
+        "all words": shares(scaled, ranks >= 0),
+        "all words, temperature left out": shares(logits, ranks >= 0),
+        "one word more": shares(scaled, ranks <= top_k),
+        "one word fewer": shares(scaled, ranks < top_k - 1),
+        "the smallest": shares(scaled, ranks >= words - top_k),
+        "the first of the vocabulary": shares(scaled, torch.arange(words) < top_k),
+        "without the largest": shares(scaled, kept & (ranks > 0)),
+        "evenly": shares(torch.zeros(words)),
+        "hidden ones as 0": torch.softmax(scaled * kept, dim=-1),
+        "softmax twice": shares(torch.softmax(scaled, dim=-1)),
+        "softmax of the kept twice": torch.softmax(shares(scaled), dim=-1),
+        "ranks": shares(scaled)[order],
+        "the opposite sign": shares(-scaled),
+    }
+
+
+def _explains(shares: torch.Tensor, counts: torch.Tensor) -> bool:
+    draws = counts.sum()
+    room = _SIGMAS * (draws * shares * (1 - shares)) ** 0.5 + 1
+    return bool(((counts - draws * shares).abs() <= torch.where(shares > 0, room, 0.0)).all())
+
+
+def assert_support(words: torch.Tensor, logits: torch.Tensor, temperature: float, top_k: int) -> None:
+    """Drawn are the words with the largest logits, each of them sooner or later, and no others."""
+    shares = _rules(logits.double(), temperature, top_k)["as wanted"]
+    for word, share in enumerate(shares.tolist()):
+        drawn = bool((words == word).any())
+        if drawn and not share:
+            raise Mismatch(f"Word {word} is drawn, whose logit is not among the {top_k} largest.")
+        if not drawn and share * len(words) > LEAST_DRAWN:
+            raise Mismatch(f"Word {word} has one of the {top_k} largest logits and is not drawn once in {len(words)}.")
+    if not bool(torch.isin(words, torch.arange(len(logits))).all()):
+        raise Mismatch(f"Something else is drawn than the words 0 to {len(logits) - 1}.")
+
+
+def assert_shares(found: frozenset[str]) -> None:
+    """Each word came as often as softmax says, as far as chance allows."""
+    if "as wanted" not in found:
+        raise Mismatch(
+            f"In {DRAWS} draws the words do not come as often as softmax(logits / temperature) says, over the top_k "
+            "largest; chance alone does not explain it."
+        )
