@@ -6,8 +6,9 @@
 #
 # 1. **positions**, so that the model knows which token comes first;
 # 2. **the loss**, which says how surprised it is by the token that really came;
-# 3. **writing**, one token after another;
-# 4. **chance**, so that it does not always write the same.
+# 3. **a block**: attention, and two layers for each token;
+# 4. **writing**, one token after another;
+# 5. **chance**, so that it does not always write the same.
 #
 # At the end it learns a text that comes with Python itself, in some seconds on a CPU.
 #
@@ -130,7 +131,62 @@ wrong(surprise, torch.tensor([[0, 1, 2]]))
 # %% exercise="hunt_next_token_loss" points=2
 
 # %% [markdown]
-# ## 3. Writing
+# ## 3. A block
+#
+# A model is a stack of equal **blocks**. Each takes `x`, `(b, T, d)`, and gives the same shape. It has two parts:
+# attention, by which tokens learn of each other, and two layers that work on each token by itself. Each part **adds**
+# what it finds to what came in, so that gradients reach the first block unhindered; and each reads through a
+# **LayerNorm**, which brings a token's numbers to mean 0 and variance 1 ([*pre-norm*](https://arxiv.org/abs/2002.04745),
+# Xiong and others, 2020):
+#
+# $$y = x + \operatorname{attention}(\operatorname{norm1}(x)), \qquad
+# \text{result} = y + \operatorname{linear2}(\operatorname{GELU}(\operatorname{linear1}(\operatorname{norm2}(y))))$$
+#
+# | layer, created in this order | what it is |
+# |---|---|
+# | `norm1` | `nn.LayerNorm(d)` |
+# | `W_query`, `W_key`, `W_value`, `out_proj` | `nn.Linear(d, d)` each: causal attention, as in unit 4 |
+# | `norm2` | `nn.LayerNorm(d)` |
+# | `linear1`, `linear2` | `nn.Linear(d, 4 * d)` and `nn.Linear(4 * d, d)` |
+#
+# - **All linear layers have a bias**, as `nn.Linear` makes it. There is no dropout.
+# - The heads have the width hd = `d / num_heads`; where that is no whole number, building the block raises a
+#   `ValueError` (an `assert` is right too). Scores are divided by $\sqrt{\text{hd}}$, and those of later keys are
+#   $-\infty$. `F.scaled_dot_product_attention` may be called.
+# - GELU is the exact one, `F.gelu(x)`: $x$ times the probability that a normal number is below $x$.
+# - A sequence may be shorter than `context_length`. A mask that the block keeps is a buffer; one made in `forward` on
+#   x's device is right too.
+#
+# With the same weights `nn.TransformerEncoderLayer(d, num_heads, 4 * d, dropout=0, activation="gelu",
+# norm_first=True)` gives the same, if it is called with a causal mask.
+#
+# **Guess first**: without biases and norms, how many times $d^2$ numbers has a block?
+
+# %%
+guess("weights_of_a_block", ...)
+
+# %% exercise="TransformerBlock" points=8
+
+# %% [markdown]
+# Built under seed 123, with two heads, for the six words of unit 1, their numbers twice side by side. The first row is
+# `.0683 .3886 1.0181 .8764 .1017 1.7008`:
+
+# %%
+X = torch.tensor(
+    [
+        [0.43, 0.15, 0.89],  # Your
+        [0.55, 0.87, 0.66],  # journey
+        [0.57, 0.85, 0.64],  # starts
+        [0.22, 0.58, 0.33],  # with
+        [0.77, 0.25, 0.10],  # one
+        [0.05, 0.80, 0.55],  # step
+    ]
+)
+torch.manual_seed(123)
+show(lambda: TransformerBlock(6, 2, 6)(torch.cat([X, X], dim=-1)[None]))
+
+# %% [markdown]
+# ## 4. Writing
 #
 # To write, the model reads what is there and says at its last place which token comes next. That token is appended,
 # and all is read again. `generate(model, tokens, n, context_length)` does so `n` times for `tokens` `(b, T)`,
@@ -147,7 +203,7 @@ guess("third_call", ...)
 # %% exercise="generate" points=4
 
 # %% [markdown]
-# ## 4. Chance
+# ## 5. Chance
 #
 # Greedy texts go round in circles. So chance has its say, under two conditions. `sample_next(logits, temperature,
 # top_k)` draws one token for each row of `logits`, `(b, V)`; the result is `(b,)`, `int64`.
@@ -179,6 +235,107 @@ def how_often(temperature: float, top_k: int) -> torch.Tensor:
 
 
 show(lambda: how_often(1.0, 4), lambda: how_often(1.0, 2), lambda: how_often(0.5, 4))
+
+# %% [markdown]
+# ## 6. All of it together
+#
+# A model is what you have written: embeddings and positions, some blocks, a last norm, and a score for each letter. It
+# reads the *Zen of Python*, 856 letters that come with Python.
+
+# %% locked="zen"
+with contextlib.redirect_stdout(io.StringIO()):
+    import this
+zen = codecs.decode(this.s, "rot13")
+letters = sorted(set(zen))
+letter_tokens = torch.tensor([letters.index(letter) for letter in zen])
+print(f"{len(zen)} letters, {len(letters)} of them different:", zen[:51])
+
+
+# %% locked="model"
+class TinyLanguageModel(nn.Module):
+    """Scores for the next letter, at each place of a text of at most 64 letters."""
+
+    def __init__(self, d: int = 48, context_length: int = 64) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(len(letters), d)
+        self.register_buffer("positions", sinusoidal_positions(context_length, d))
+        blocks = [TransformerBlock(d, 4, context_length) for _ in range(2)]
+        self.blocks = nn.Sequential(*blocks)
+        self.norm = nn.LayerNorm(d)
+        self.scores = nn.Linear(d, len(letters))
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """tokens (b, T) -> logits (b, T, number of letters)."""
+        x = self.embedding(tokens) + self.positions[: tokens.shape[1]]
+        return self.scores(self.norm(self.blocks(x)))
+
+
+def trained(steps: int = 500) -> tuple[nn.Module, list[float]]:
+    """A model that has seen pieces of the text, and its loss at each step."""
+    torch.manual_seed(0)
+    torch.set_num_threads(1)  # for matrices as small as these it is faster
+    model, losses = TinyLanguageModel(), []
+    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
+    slower = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.02, steps)
+    for _ in range(steps):
+        starts = torch.randint(len(zen) - 64, (16,)).tolist()
+        pieces = torch.stack([letter_tokens[start : start + 64] for start in starts])
+        loss = next_token_loss(model(pieces), pieces)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        slower.step()
+        losses.append(loss.item())
+    return model, losses
+
+
+def as_text(tokens: torch.Tensor) -> str:
+    """The letters of a row of tokens."""
+    return "".join(letters[token] for token in tokens.tolist())
+
+
+# %% [markdown]
+# Some 60,000 parameters; training takes from five seconds to half a minute. At first the model knows nothing, and its
+# loss is near $\ln 45 = 3.8$:
+
+# %% training="train_tiny"
+prompt = torch.tensor([[letters.index(letter) for letter in "Beautiful"]])
+
+
+@torch.no_grad()
+def written(model: nn.Module) -> str:
+    """What the model writes, letter by letter: greedily, and by chance."""
+    text, drawn = generate(model, prompt, 120, 64), prompt
+    for _ in range(120):
+        following = sample_next(model(drawn[:, -64:])[:, -1], 0.8, 5)
+        drawn = torch.cat([drawn, following[:, None]], dim=1)
+    return f"greedy:\n{as_text(text[0])}\n\nby chance:\n{as_text(drawn[0])}"
+
+
+def learn_and_write() -> str:
+    """Train a model, draw its losses, and let it write."""
+    model, losses = trained()
+    plt.figure(figsize=(5, 2.4))
+    plt.plot(losses)
+    plt.title("loss")
+    plt.xlabel("step")
+    plt.show()
+    return written(model)
+
+
+show(learn_and_write)
+
+# %% [markdown]
+# It says some of the Zen by heart, now and then with a letter too many. By chance it leaves the text where two places
+# begin alike. Change the temperature and `top_k` in the cell above, and the number of steps.
+#
+# **In real models** little is different. GPT-2 is 12 such blocks, with positions that are learned, tokens that are
+# pieces of words, and a context of 1024. Newer ones turn queries and keys instead of adding positions (unit 5), keep
+# keys and values while they write, and compute attention tile by tile (unit 7).
+
+# %% [markdown] written="why_train_at_once" points=3
+# **In your own words** (a few sentences, read by a person): training looks at all places of a text at once, in one
+# pass. Writing goes token by token, with a pass for each. Why is the first possible, and why is the second necessary?
 
 # %% [markdown]
 # ## How far you are

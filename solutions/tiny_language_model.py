@@ -3,6 +3,8 @@
 from collections.abc import Callable
 
 import torch
+import torch.nn.functional as F
+from torch import nn
 
 
 def sinusoidal_positions(num_tokens: int, d: int) -> torch.Tensor:
@@ -27,6 +29,54 @@ def next_token_loss(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     log_probabilities = torch.log_softmax(logits[:, :-1], dim=-1)  # (b, T - 1, V)
     targets = tokens[:, 1:].unsqueeze(-1)  # (b, T - 1, 1)
     return -log_probabilities.gather(-1, targets).mean()
+
+
+class TransformerBlock(nn.Module):
+    """A layer of a language model: attention, then two layers for each token.
+
+    d: width of x, num_heads: how many heads share it, context_length: the most
+    tokens. The layers norm1 (LayerNorm), W_query, W_key, W_value, out_proj (d to d),
+    norm2 (LayerNorm), linear1 (d to 4d) and linear2 (4d to d), all with biases, are
+    created in this order. Raises ValueError where num_heads does not divide d.
+    """
+
+    future: torch.Tensor
+
+    def __init__(self, d: int, num_heads: int, context_length: int) -> None:
+        super().__init__()
+        if d % num_heads != 0:
+            raise ValueError(f"d = {d} is not divisible by num_heads = {num_heads}.")
+        self.num_heads, self.head_dim = num_heads, d // num_heads
+        self.norm1 = nn.LayerNorm(d)
+        self.W_query = nn.Linear(d, d)
+        self.W_key = nn.Linear(d, d)
+        self.W_value = nn.Linear(d, d)
+        self.out_proj = nn.Linear(d, d)
+        self.norm2 = nn.LayerNorm(d)
+        self.linear1 = nn.Linear(d, 4 * d)
+        self.linear2 = nn.Linear(4 * d, d)
+        future = torch.ones(context_length, context_length, dtype=torch.bool).triu(diagonal=1)
+        self.register_buffer("future", future, persistent=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Let each token take from those before it, then think for itself.
+
+        x: (b, T, d), T at most context_length. The result has the same shape.
+        """
+        b, num_tokens, d = x.shape
+        split = (b, num_tokens, self.num_heads, self.head_dim)
+        normed = self.norm1(x)
+        queries = self.W_query(normed).view(split).transpose(1, 2)  # (b, h, T, hd)
+        keys = self.W_key(normed).view(split).transpose(1, 2)
+        values = self.W_value(normed).view(split).transpose(1, 2)
+        scores = queries @ keys.transpose(-2, -1) / self.head_dim**0.5  # (b, h, T, T)
+        scores = scores.masked_fill(self.future[:num_tokens, :num_tokens], float("-inf"))
+        found = torch.softmax(scores, dim=-1) @ values  # (b, h, T, hd)
+        merged = found.transpose(1, 2).reshape(b, num_tokens, d)
+        x = x + self.out_proj(merged)
+        hidden = F.gelu(self.linear1(self.norm2(x)))  # (b, T, 4d)
+        result: torch.Tensor = x + self.linear2(hidden)
+        return result
 
 
 def sample_next(logits: torch.Tensor, temperature: float, top_k: int) -> torch.Tensor:
@@ -73,3 +123,23 @@ def hunt_next_token_loss() -> tuple[torch.Tensor, torch.Tensor]:
     logits = torch.tensor([[[0.0, 0.0], [5.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]])
     tokens = torch.tensor([[0, 1], [1, 0]])  # the last place of the first sentence expects 0, not 1
     return logits, tokens
+
+
+# Model answers to the written questions.
+WRITTEN = {
+    "why_train_at_once": """
+    In training all of the text is there. The causal mask hides from each place what comes after it, so the prediction
+    at place t is the same as if the text ended there: one pass over T tokens gives T - 1 predictions, each with its
+    own right answer, and all are learned from at once. What a place reads are the true tokens before it, not those
+    that the model would have written, so no place has to wait for another one.
+
+    When the model writes, the next token is not there: it must be chosen from the prediction at the last place before
+    anything can be said of the one after it, as it is read there. So n tokens take n passes, one after another.
+
+    One point each for:
+
+    - with the mask, each place's prediction depends only on the tokens up to it, so one pass trains all places;
+    - in training the true tokens are given, so no prediction waits for another one;
+    - in writing each token is an input of the next prediction, so they come one after another, a pass each.
+    """,
+}

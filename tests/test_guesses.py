@@ -245,6 +245,9 @@ TRUE: dict[str, Callable[[], Any]] = {
     "row_with_itself": lambda: unit_8.sinusoidal_positions(9, 6)[5].square().sum().item(),
     "knows_nothing": lambda: unit_8.next_token_loss(torch.zeros(2, 4, 50), torch.tensor([[1, 7, 2, 49]] * 2)).item(),
     "third_call": third_call,
+    "weights_of_a_block": lambda: (
+        sum(one.numel() for one in unit_8.TransformerBlock(8, 2, 5).parameters() if one.dim() == 2) // 8**2
+    ),
     "token_zero": token_zero,
     "six_zeros": lambda: [
         one.item() for one in unit_7.online_softmax([torch.zeros(2), torch.zeros(1), torch.zeros(3)])

@@ -130,6 +130,7 @@ PUBLISHED = {
     "tiny_language_model": {
         "sinusoidal_positions": "test_three_positions",
         "next_token_loss": "test_three_tokens",
+        "TransformerBlock": "test_seed_123",
         "sample_next": "test_one_word_to_choose_from",
         "generate": "test_within_the_context",
     },

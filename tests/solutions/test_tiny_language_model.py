@@ -2,14 +2,17 @@
 
 import math
 
+import pytest
 import torch
 import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
 
 from solutions import tiny_language_model as unit8
 
-from .drawing import batches, draws, sizes
+from .drawing import assert_close, batches, draws, precise, sizes
+from .library import hidden_keys
 from .test_formulas import unchanged
 from .test_library import assert_same
 
@@ -76,3 +79,41 @@ def test_sample_next(seed, words, top_k, temperature):
         assert abs(int((drawn == word).sum()) - draws * share) <= (room if weight else 0)
     assert unit8.sample_next(logits[None], 0.0, top_k) == logits.argmax()
     assert unit8.sample_next(logits[None], temperature, 1) == logits.argmax()
+
+
+def librarys(block: unit8.TransformerBlock) -> nn.TransformerEncoderLayer:
+    """PyTorch's own block, with copies of this one's weights."""
+    d = block.norm1.weight.shape[0]
+    theirs = nn.TransformerEncoderLayer(
+        d, block.num_heads, 4 * d, dropout=0, activation="gelu", batch_first=True, norm_first=True
+    ).to(block.norm1.weight.dtype)
+    asking = [block.W_query, block.W_key, block.W_value]
+    theirs.self_attn.in_proj_weight.data = torch.cat([layer.weight.detach() for layer in asking])
+    theirs.self_attn.in_proj_bias.data = torch.cat([layer.bias.detach() for layer in asking])
+    theirs.self_attn.out_proj.load_state_dict(block.out_proj.state_dict())
+    for name in ("norm1", "norm2", "linear1", "linear2"):
+        getattr(theirs, name).load_state_dict(getattr(block, name).state_dict())
+    return theirs
+
+
+@given(precise, batches, sizes, st.integers(1, 3), st.integers(2, 4), st.integers(0, 3), st.booleans())
+def test_TransformerBlock(draw, b, num_tokens, num_heads, head_dim, room, training):
+    torch.manual_seed(draw.seed)
+    d = num_heads * head_dim
+    block = unit8.TransformerBlock(d, num_heads, num_tokens + room).to(draw.dtype).train(training)
+    n = draw.numbers()
+    for parameter in block.parameters():
+        parameter.data += n.randn(*parameter.shape, scale=0.3)
+    theirs = librarys(block).train(training)
+    x = n.randn(b, num_tokens, d).requires_grad_()
+    mask = hidden_keys(num_tokens)
+    ours, right = unchanged(block, x), theirs(x, src_mask=mask)
+    size = 1 + float(right.detach().abs().max())
+    scale = 1000 * d * size**2
+    assert_close(ours, right.detach().double(), draw.dtype, scale=scale)
+    cotangent = n.randn(*ours.shape)
+    (one,), (other,) = (torch.autograd.grad(result, [x], cotangent) for result in (ours, right))
+    assert_close(one, other.double(), draw.dtype, scale=scale * (1 + float(other.abs().max())))
+    if num_heads > 1:
+        with pytest.raises(ValueError, match="divisible"):
+            unit8.TransformerBlock(d + 1, num_heads, 4)

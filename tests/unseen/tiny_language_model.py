@@ -2,6 +2,7 @@
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from . import rewritten, right, unlisted
 
@@ -138,3 +139,99 @@ def _(logits, temperature, top_k):
     least = torch.topk(scaled, min(top_k, scaled.size(-1))).values[:, -1:]
     scaled = torch.where(scaled < least, torch.full_like(scaled, -float("inf")), scaled)
     return torch.multinomial(F.softmax(scaled, dim=-1), 1).flatten()
+
+
+# TransformerBlock
+
+
+@rewritten("PostNorm")
+class NormsAfterTheSums(nn.Module):
+    def __init__(self, d, num_heads, context_length):
+        super().__init__()
+        assert d % num_heads == 0
+        self.h = num_heads
+        self.norm1 = nn.LayerNorm(d)
+        self.W_query, self.W_key, self.W_value, self.out_proj = (nn.Linear(d, d) for _ in range(4))
+        self.norm2 = nn.LayerNorm(d)
+        self.linear1, self.linear2 = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+
+    def attend(self, x):
+        q, k, v = (
+            one(x).unflatten(-1, (self.h, -1)).transpose(1, 2) for one in (self.W_query, self.W_key, self.W_value)
+        )
+        found = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.out_proj(found.transpose(1, 2).flatten(2))
+
+    def forward(self, x):
+        x = self.norm1(self.attend(x) + x)
+        return self.norm2(self.linear2(nn.GELU()(self.linear1(x))) + x)
+
+
+@rewritten("BlockSeesTheFuture")
+class AttendsToAll(nn.Module):
+    def __init__(self, d, num_heads, context_length):
+        super().__init__()
+        assert d % num_heads == 0
+        self.h = num_heads
+        self.norm1 = nn.LayerNorm(d)
+        self.W_query, self.W_key, self.W_value, self.out_proj = (nn.Linear(d, d) for _ in range(4))
+        self.norm2 = nn.LayerNorm(d)
+        self.linear1, self.linear2 = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+
+    def attend(self, x):
+        q, k, v = (
+            one(x).unflatten(-1, (self.h, -1)).transpose(1, 2) for one in (self.W_query, self.W_key, self.W_value)
+        )
+        found = F.scaled_dot_product_attention(q, k, v, is_causal=False)
+        return self.out_proj(found.transpose(1, 2).flatten(2))
+
+    def forward(self, x):
+        x = self.attend(self.norm1(x)) + x
+        return self.linear2(nn.GELU()(self.linear1(self.norm2(x)))) + x
+
+
+@unlisted("TransformerBlock")
+class HalfOfWhatIsFound(nn.Module):
+    def __init__(self, d, num_heads, context_length):
+        super().__init__()
+        assert d % num_heads == 0
+        self.h = num_heads
+        self.norm1 = nn.LayerNorm(d)
+        self.W_query, self.W_key, self.W_value, self.out_proj = (nn.Linear(d, d) for _ in range(4))
+        self.norm2 = nn.LayerNorm(d)
+        self.linear1, self.linear2 = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+
+    def attend(self, x):
+        q, k, v = (
+            one(x).unflatten(-1, (self.h, -1)).transpose(1, 2) for one in (self.W_query, self.W_key, self.W_value)
+        )
+        found = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.out_proj(found.transpose(1, 2).flatten(2))
+
+    def forward(self, x):
+        x = x + 0.5 * self.attend(self.norm1(x))
+        return x + 0.5 * self.linear2(F.gelu(self.linear1(self.norm2(x))))
+
+
+@right("TransformerBlock")
+class SumsKept(nn.Module):
+    def __init__(self, d, num_heads, context_length):
+        super().__init__()
+        assert d % num_heads == 0
+        self.h = num_heads
+        self.norm1 = nn.LayerNorm(d)
+        self.W_query, self.W_key, self.W_value, self.out_proj = (nn.Linear(d, d) for _ in range(4))
+        self.norm2 = nn.LayerNorm(d)
+        self.linear1, self.linear2 = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+
+    def attend(self, x):
+        q, k, v = (
+            one(x).unflatten(-1, (self.h, -1)).transpose(1, 2) for one in (self.W_query, self.W_key, self.W_value)
+        )
+        found = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.out_proj(found.transpose(1, 2).flatten(2))
+
+    def forward(self, x):
+        attended = torch.add(x, self.attend(F.layer_norm(x, x.shape[-1:], self.norm1.weight, self.norm1.bias)))
+        hidden = self.linear1(self.norm2(attended))
+        return attended.add(self.linear2(hidden * torch.special.ndtr(hidden)))

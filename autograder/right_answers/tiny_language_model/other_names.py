@@ -2,6 +2,7 @@
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from autograder.catalogue import right_answer
 
@@ -34,3 +35,31 @@ def drawn_in_other_names(scores, t, k):
         return scores.max(-1).indices
     values, words = scores.sort(descending=True, dim=-1)
     return words[:, :k].gather(1, (values[:, :k] / t).softmax(1).multinomial(1))[:, 0]
+
+
+@right_answer("TransformerBlock")
+class BlockInOtherNames(nn.Module):
+    """other names for all arguments"""
+
+    def __init__(self, n_embd, n_head, block_size):
+        super().__init__()
+        assert n_embd % n_head == 0
+        self.n_head = n_head
+        self.norm1 = nn.LayerNorm(n_embd)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(n_embd, n_embd) for _ in range(3))
+        self.out_proj = nn.Linear(n_embd, n_embd)
+        self.norm2 = nn.LayerNorm(n_embd)
+        self.linear1, self.linear2 = nn.Linear(n_embd, 4 * n_embd), nn.Linear(4 * n_embd, n_embd)
+        self.register_buffer("bias", torch.tril(torch.ones(block_size, block_size)))
+
+    def forward(self, tokens):
+        B, T, C = tokens.size()
+        ln = self.norm1(tokens)
+        q, k, v = (
+            one(ln).view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
+            for one in (self.W_query, self.W_key, self.W_value)
+        )
+        att = (q @ k.transpose(-2, -1)) * (1.0 / (C // self.n_head) ** 0.5)
+        att = att.masked_fill(self.bias[:T, :T] == 0, float("-inf")).softmax(dim=-1)
+        tokens = tokens + self.out_proj((att @ v).transpose(1, 2).contiguous().view(B, T, C))
+        return tokens + self.linear2(F.gelu(self.linear1(self.norm2(tokens))))
