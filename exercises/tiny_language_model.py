@@ -7,8 +7,9 @@
 # 1. **positions**, so that the model knows which token comes first;
 # 2. **the loss**, which says how surprised it is by the token that really came;
 # 3. **a block**: attention, and two layers for each token;
-# 4. **writing**, one token after another;
-# 5. **chance**, so that it does not always write the same.
+# 4. **heads by hand**, to see what one head can do;
+# 5. **writing**, one token after another;
+# 6. **chance**, so that it does not always write the same.
 #
 # At the end it learns a text that comes with Python itself, in some seconds on a CPU.
 #
@@ -186,7 +187,67 @@ torch.manual_seed(123)
 show(lambda: TransformerBlock(6, 2, 6)(torch.cat([X, X], dim=-1)[None]))
 
 # %% [markdown]
-# ## 4. Writing
+# ## 4. Heads by hand
+#
+# What can one head do? Set its weights yourself. A token is a row of `num_words + num_places` numbers: first its word
+# as a one-hot vector, then its place as another one. With 2 words and 3 places, word 1 at place 0 is `0 1 1 0 0`.
+#
+# `heads_by_hand(head, num_words, num_places)` returns three matrices for `x`, `(T, num_words + num_places)`:
+#
+# | matrix | shape | what it makes |
+# |---|---|---|
+# | `W_query`, `W_key` | `(num_words + num_places, d_k)`, any `d_k` | what a token asks for, and what it is found by |
+# | `W_value` | `(num_words + num_places, num_words)` | the one-hot vector of the token's word |
+#
+# The rest is causal attention as ever: $\operatorname{softmax}(Q K^\top / \sqrt{d_k})\, V$, the future hidden. `head`
+# says to what each token is to attend, with weights that are right within 0.01:
+#
+# | `head` | what gets the weight |
+# |---|---|
+# | `"itself"` | the token itself |
+# | `"first"` | the first token |
+# | `"previous"` | the token before it; the first token has none and attends to itself |
+# | `"average"` | itself and all before it, equally |
+# | `"same word"` | all tokens up to itself that are the same word as it, equally |
+#
+# Many matrices do, so it is what they make that counts. The check below cannot try that: the pictures after it show you
+# what your heads do. Heads like these are found in trained models ([Elhage and others,
+# 2021](https://transformer-circuits.pub/2021/framework/index.html)): *previous* and *same word* together say what came
+# after this word the last time.
+#
+# **Guess first**: four tokens may be seen. One has the score $s$, the others 0. From which whole number $s$ on does it
+# get more than 0.99 of the weight?
+
+# %%
+guess("score_for_a_sure_head", ...)
+
+# %% exercise="heads_by_hand" points=5
+
+# %%
+sentence = ["the", "cat", "the", "dog", "cat", "cat"]
+vocabulary = sorted(set(sentence))
+one_hot = F.one_hot(torch.tensor([vocabulary.index(word) for word in sentence]))
+x_by_hand = torch.cat([one_hot, torch.eye(6)], dim=-1)  # (6, 3 + 6)
+
+
+def weights_by_hand(head: str) -> Callable[[], torch.Tensor]:
+    """What each word of the sentence attends to in your head."""
+
+    def weights() -> torch.Tensor:
+        W_query, W_key, _ = heads_by_hand(head, 3, 6)
+        scores = (x_by_hand @ W_query) @ (x_by_hand @ W_key).T
+        future = torch.ones(6, 6, dtype=torch.bool).triu(diagonal=1)
+        scores = scores.masked_fill(future, -torch.inf)
+        return torch.softmax(scores / math.sqrt(W_query.shape[1]), dim=-1)
+
+    return weights
+
+
+for some in (["itself", "first", "previous"], ["average", "same word"]):
+    draw({head: weights_by_hand(head) for head in some}, sentence)
+
+# %% [markdown]
+# ## 5. Writing
 #
 # To write, the model reads what is there and says at its last place which token comes next. That token is appended,
 # and all is read again. `generate(model, tokens, n, context_length)` does so `n` times for `tokens` `(b, T)`,
@@ -203,7 +264,7 @@ guess("third_call", ...)
 # %% exercise="generate" points=4
 
 # %% [markdown]
-# ## 5. Chance
+# ## 6. Chance
 #
 # Greedy texts go round in circles. So chance has its say, under two conditions. `sample_next(logits, temperature,
 # top_k)` draws one token for each row of `logits`, `(b, V)`; the result is `(b,)`, `int64`.
@@ -237,7 +298,7 @@ def how_often(temperature: float, top_k: int) -> torch.Tensor:
 show(lambda: how_often(1.0, 4), lambda: how_often(1.0, 2), lambda: how_often(0.5, 4))
 
 # %% [markdown]
-# ## 6. All of it together
+# ## 7. All of it together
 #
 # A model is what you have written: embeddings and positions, some blocks, a last norm, and a score for each letter. It
 # reads the *Zen of Python*, 856 letters that come with Python.

@@ -79,6 +79,33 @@ class TransformerBlock(nn.Module):
         return result
 
 
+def heads_by_hand(
+    head: str,
+    num_words: int,
+    num_places: int,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return W_query, W_key and W_value of a head that attends to what is asked.
+
+    head: "itself", "first", "previous", "average" or "same word". A token is a row
+    of num_words + num_places numbers: its word as a one-hot vector, then its place.
+    W_query and W_key are (num_words + num_places, d_k), for a d_k of your choice;
+    W_value is (num_words + num_places, num_words), and gives the token's word.
+    """
+    tokens = torch.eye(num_words + num_places)
+    words, places = tokens[:, :num_words], tokens[:, num_words:]  # (d, num_words), (d, num_places)
+    asks, finds = places, places
+    if head == "first":  # every query is 1, and so is the key of place 0 alone
+        asks, finds = places.sum(dim=-1, keepdim=True), places[:, :1]
+    if head == "previous":
+        before = (torch.arange(num_places) - 1).clamp(min=0)
+        asks = places @ torch.eye(num_places)[before]
+    if head == "average":
+        asks, finds = torch.zeros(num_words + num_places, 1), torch.zeros(num_words + num_places, 1)
+    if head == "same word":
+        asks, finds = words, words
+    return 1000.0 * asks, finds, words
+
+
 def sample_next(logits: torch.Tensor, temperature: float, top_k: int) -> torch.Tensor:
     """Draw a next token for each row of logits, by chance.
 

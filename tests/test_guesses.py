@@ -245,6 +245,7 @@ TRUE: dict[str, Callable[[], Any]] = {
     "row_with_itself": lambda: unit_8.sinusoidal_positions(9, 6)[5].square().sum().item(),
     "knows_nothing": lambda: unit_8.next_token_loss(torch.zeros(2, 4, 50), torch.tensor([[1, 7, 2, 49]] * 2)).item(),
     "third_call": third_call,
+    "score_for_a_sure_head": lambda: next(s for s in range(50) if math.exp(s) / (math.exp(s) + 3) > 0.99),
     "weights_of_a_block": lambda: (
         sum(one.numel() for one in unit_8.TransformerBlock(8, 2, 5).parameters() if one.dim() == 2) // 8**2
     ),

@@ -131,6 +131,7 @@ PUBLISHED = {
         "sinusoidal_positions": "test_three_positions",
         "next_token_loss": "test_three_tokens",
         "TransformerBlock": "test_seed_123",
+        "heads_by_hand": "test_previous",
         "sample_next": "test_one_word_to_choose_from",
         "generate": "test_within_the_context",
     },

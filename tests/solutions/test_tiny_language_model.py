@@ -81,6 +81,28 @@ def test_sample_next(seed, words, top_k, temperature):
     assert unit8.sample_next(logits[None], temperature, 1) == logits.argmax()
 
 
+HEADS = {
+    "itself": lambda words, i: [i],
+    "first": lambda words, i: [0],
+    "previous": lambda words, i: [max(0, i - 1)],
+    "average": lambda words, i: list(range(i + 1)),
+    "same word": lambda words, i: [j for j in range(i + 1) if words[j] == words[i]],
+}
+
+
+@given(st.sampled_from(sorted(HEADS)), st.lists(st.integers(0, 5), min_size=1, max_size=20), st.integers(0, 4))
+def test_heads_by_hand(head, words, room):
+    """Through PyTorch's own attention each token gets the mixture of words that it should."""
+    num_places = len(words) + room
+    matrices = unit8.heads_by_hand(head, 6, num_places)
+    x = torch.cat([torch.eye(6)[words], torch.eye(num_places)[: len(words)]], dim=-1)
+    found = F.scaled_dot_product_attention(*(x @ one for one in matrices), is_causal=True)
+    for i in range(len(words)):
+        wanted = HEADS[head](words, i)
+        right = torch.stack([torch.eye(6)[words[j]] for j in wanted]).mean(dim=0)
+        assert torch.allclose(found[i], right, atol=1e-4)
+
+
 def librarys(block: unit8.TransformerBlock) -> nn.TransformerEncoderLayer:
     """PyTorch's own block, with copies of this one's weights."""
     d = block.norm1.weight.shape[0]

@@ -235,3 +235,53 @@ class SumsKept(nn.Module):
         attended = torch.add(x, self.attend(F.layer_norm(x, x.shape[-1:], self.norm1.weight, self.norm1.bias)))
         hidden = self.linear1(self.norm2(attended))
         return attended.add(self.linear2(hidden * torch.special.ndtr(hidden)))
+
+
+# heads_by_hand
+
+
+@rewritten("scores_too_small")
+def _(head, num_words, num_places):
+    eye = torch.eye(num_words + num_places)
+    words, places = eye[:, :num_words], eye[:, num_words:]
+    pairs = {
+        "itself": (places, places),
+        "first": (places @ torch.ones(num_places, 1), places[:, [0]]),
+        "previous": (places.roll(-1, dims=1), places),
+        "average": (0 * places, places),
+        "same word": (words, words),
+    }
+    return *pairs[head], words
+
+
+@rewritten("positions_before_words")
+def _(head, num_words, num_places):
+    eye = torch.eye(num_words + num_places)
+    places, words = eye[:, :num_places], eye[:, num_places:]
+    if head == "same word":
+        return 300 * words, words, words
+    if head == "average":
+        return 0 * places, places, words
+    if head == "first":
+        return 300 * places.sum(1, keepdim=True), places[:, :1], words
+    return 300 * places[:, [max(0, place - (head == "previous")) for place in range(num_places)]], places, words
+
+
+@unlisted("heads_by_hand")
+def _(head, num_words, num_places):
+    eye = torch.eye(num_words + num_places)
+    return 300 * eye, eye, eye[:, :num_words] + 0.5
+
+
+@right("heads_by_hand")
+def _(head, num_words, num_places):
+    n, p = num_words, num_places
+    W_query, W_key = torch.zeros(n + p, n + p), 1000 * torch.eye(n + p)
+    if head == "same word":
+        W_query[range(n), range(n)] = 1.0
+    elif head == "first":
+        W_query[:n, n] = 1.0
+    elif head in ("itself", "previous"):
+        for place in range(p):
+            W_query[n + place, n + max(0, place - (head == "previous"))] = 1.0
+    return W_query, W_key, torch.vstack([torch.eye(n), torch.zeros(p, n)])

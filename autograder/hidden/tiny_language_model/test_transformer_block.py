@@ -59,7 +59,7 @@ class TestTransformerBlock(contracts.Graders):
 
         in_each(cases, agree)
 
-    @contracts.points(1)
+    @contracts.points(1, essential=True)
     def test_shorter_sequences(self, student, reference, rng):
         """A sequence may be shorter than context_length; training and evaluation are alike, and nothing is kept."""
         own, right = self.pair(student, reference, context_length=9)
