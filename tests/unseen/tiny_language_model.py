@@ -264,7 +264,11 @@ def _(head, num_words, num_places):
         return 0 * places, places, words
     if head == "first":
         return 300 * places.sum(1, keepdim=True), places[:, :1], words
-    return 300 * places[:, [max(0, place - (head == "previous")) for place in range(num_places)]], places, words
+    return (
+        300 * (places @ torch.eye(num_places)[[max(0, i - (head == "previous")) for i in range(num_places)]]),
+        places,
+        words,
+    )
 
 
 @unlisted("heads_by_hand")

@@ -14,7 +14,7 @@ def places_that_count_are_surprised():
 
 
 @right_answer("hunt_next_token_loss")
-def drawn():
+def twelve_numbers_by_chance():
     """drawn numbers"""
     generator = torch.Generator().manual_seed(1)
     return torch.randn(2, 2, 2, generator=generator), torch.tensor([[0, 1], [0, 0]])
