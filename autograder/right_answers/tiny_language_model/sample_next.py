@@ -60,3 +60,15 @@ def row_by_row(logits, temperature, top_k):
         weights = torch.softmax(row[words] / temperature, dim=0).tolist()
         chosen.append(random.choices(words, weights)[0])
     return torch.tensor(chosen, device=logits.device)
+
+
+@right_answer("sample_next")
+def hidden_below_the_last(logits, temperature, top_k):
+    """as small GPTs are written: the logits, divided, are hidden where they are below the last of topk"""
+    if temperature == 0:
+        return logits.argmax(dim=-1)
+    logits = logits / temperature
+    v, _ = torch.topk(logits, min(top_k, logits.size(-1)))
+    logits[logits < v[:, [-1]]] = -float("Inf")
+    probs = F.softmax(logits, dim=-1)
+    return torch.multinomial(probs, num_samples=1)[:, 0]

@@ -130,6 +130,8 @@ class _AsOnAnotherDevice(TorchFunctionMode):
             return args[0].to(DEVICE)
         if func is torch.Tensor.type and len(args) > 1 and str(args[1]).startswith(_TYPES):
             return args[0].to(DEVICE, torch.empty(0).type(args[1].replace(_TYPES, "torch.")).dtype)
+        if func in _BY_INDEX:
+            return func(args[0], _with_numbers(args[1]), *args[2:], **named)
         if func not in _OF_NUMBERS:
             return func(*args, **named)
         if func is torch.Tensor.new_tensor and named.get("device") is None:
@@ -137,6 +139,14 @@ class _AsOnAnotherDevice(TorchFunctionMode):
         if named.get("device") is None or torch.device(named["device"]).type != DEVICE.type:
             return func(*args, **named)
         return func(*args, **{**named, "device": _CPU}).to(DEVICE)
+
+
+def _with_numbers(index: Any) -> Any:
+    """An index whose lists are tensors: of `x[:, [0]]` PyTorch itself makes one on DEVICE, where numbers are lost."""
+    if isinstance(index, tuple):
+        return tuple(map(_with_numbers, index))
+    is_list = isinstance(index, list) and bool(index) and all(isinstance(one, int) for one in index)
+    return torch.tensor(index) if is_list else index
 
 
 def _not_cuda(value: Any) -> Any:
@@ -169,6 +179,7 @@ def _standing_in() -> Iterator[None]:
 
 
 _TYPES = f"torch.{DEVICE.type}."
+_BY_INDEX = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
 _OF_NUMBERS = (torch.tensor, torch.as_tensor, torch.asarray, torch.scalar_tensor, torch.Tensor.new_tensor)
 
 
