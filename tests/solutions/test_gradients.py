@@ -10,6 +10,7 @@ from solutions import dot_product_attention as unit1
 from solutions import inference as unit6
 from solutions import multi_head_attention as unit4
 from solutions import self_attention as unit2
+from solutions import tiny_language_model as unit8
 
 FUNCTIONS = {
     unit1.dot_product_scores: [(3,), (4, 3)],
@@ -53,6 +54,12 @@ def test_of_rotary_embeddings():
     assert torch.autograd.gradcheck(lambda one: unit5.rotary_embedding(one, torch.tensor([3, 0, 7])), [x])
 
 
+def test_of_next_token_loss():
+    logits = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
+    tokens = torch.tensor([[1, 3, 0], [2, 2, 1]])
+    assert torch.autograd.gradcheck(lambda one: unit8.next_token_loss(one, tokens), [logits])
+
+
 def test_of_embeddings():
     table = torch.randn(4, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
     tokens = torch.tensor([2, 0, 2, 3])
@@ -77,6 +84,7 @@ MODULES = {
     "CrossAttention": lambda: unit5.CrossAttention(4, 5, 6, 2),
     "CachedMultiHeadAttention": lambda: unit6.CachedMultiHeadAttention(4, 6, 2),
     "GroupedQueryAttention": lambda: unit6.GroupedQueryAttention(4, 6, 5, 2, 1),
+    "TransformerBlock": lambda: unit8.TransformerBlock(4, 2, 5),
 }
 MORE = {"CrossAttention": [(2, 5, 5)]}
 """What a module is called with after x, by its shape."""
