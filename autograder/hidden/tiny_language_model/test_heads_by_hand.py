@@ -124,8 +124,14 @@ class TestHeadsByHand(contracts.Graders):
 
     @contracts.points(2)
     def test_average(self, student):
-        """In "average", each token gives equal weights to itself and all before it."""
+        """In "average", each token gets the mean of the words up to itself, with equal weights."""
         self.gives(student, "average")
+        words, _, result, x, odd = self.attended(student, "average", SENTENCES[0])
+        if not close(
+            result, wanted(words)["average"].double() @ x[:, :NUM_WORDS]
+        ):  # which zeros for all matrices do not give
+            raise Mismatch("The weights are equal, but what comes of them is not the mean of the one-hot words.")
+        assert_no_batch(odd)
 
     @contracts.points(3)
     def test_same_word(self, student):
