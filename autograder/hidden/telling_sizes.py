@@ -1,7 +1,8 @@
 """The sizes of the cases on which answers are watched: see `autograder.marking.telling_cases`.
 
 `causal_mask` has none: all that it makes are masks, and either way round a mask may be right on the way. Nor has
-`masked_attention`: of its edits that show in values, one in six was told with a wrong line.
+`masked_attention`: of its edits that show in values, one in six was told with a wrong line. Nor has
+`TransformerBlock`: which of its steps come before which was found otherwise from one run to the next.
 """
 
 from typing import Any
