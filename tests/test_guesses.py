@@ -215,13 +215,6 @@ def group_of_head_13() -> float:
     return unit_6.share_heads(torch.arange(8.0).reshape(1, 8, 1, 1), 32)[0, 13].item()
 
 
-TRUE: dict[str, Callable[[], Any]] = {
-    "twice_the_heads": twice_the_heads,
-    "as_much_as_layers": as_much_as_layers,
-    "projected_without_a_cache": projected_without_a_cache,
-    "hidden_in_a_step": hidden_in_a_step,
-    "one_token": lambda: unit_6.kv_cache_bytes(32, 32, 128, 1, 2) / 1024,
-    "group_of_head_13": group_of_head_13,
 def third_call() -> int:
     """How many tokens a model is given when it is called for the third time."""
     read = []
@@ -242,6 +235,12 @@ def token_zero() -> float:
 
 
 TRUE: dict[str, Callable[[], Any]] = {
+    "twice_the_heads": twice_the_heads,
+    "as_much_as_layers": as_much_as_layers,
+    "projected_without_a_cache": projected_without_a_cache,
+    "hidden_in_a_step": hidden_in_a_step,
+    "one_token": lambda: unit_6.kv_cache_bytes(32, 32, 128, 1, 2) / 1024,
+    "group_of_head_13": group_of_head_13,
     "row_with_itself": lambda: unit_8.sinusoidal_positions(9, 6)[5].square().sum().item(),
     "knows_nothing": lambda: unit_8.next_token_loss(torch.zeros(2, 4, 50), torch.tensor([[1, 7, 2, 49]] * 2)).item(),
     "third_call": third_call,

@@ -97,6 +97,5 @@ CLASSES: dict[str, list[tuple[tuple[Any, ...], tuple[Any, ...]]]] = {
         ((_IN, 36, _ROOM, 6, 2), (_s(_B, _T, _IN),)),
         ((_IN, _WIDTH, _ROOM, _H, 1), (_s(_B, _T, _IN),)),
     ],
-    "TransformerBlock": [((_WIDTH, _H, _ROOM), (_s(_B, _T, _WIDTH),))],
     "EfficientMultiHeadAttention": [(_HEADS, (_s(_B, _T, _WIDTH),)), ((*_HEADS, True), (_s(_B, _T, _WIDTH),))],
 }
