@@ -33,6 +33,8 @@ Method = Callable[..., None]
 Sizes = tuple[Any, ...]
 Built = Mapping[str, Any]
 AS_EVER: Built = {}
+ONCE: Sequence[Built] = (AS_EVER,)
+"""Where a grader tries several kinds of calls, they are named in `each`, as `draw` takes them; usually it is one."""
 EXACT_ROOT = 64
 """A width for float64: its root, and 1 over that, are exact however they are taken.
 
@@ -191,42 +193,55 @@ def gradients(self: Graders, given: Given, of: Sizes = (), **named: Any) -> None
 
 
 @contract(1)
-def float64(self: Graders, given: Given, of: Sizes = (), built: Built = AS_EVER, **named: Any) -> None:
+def float64(
+    self: Graders,
+    given: Given,
+    of: Sizes = (),
+    built: Built = AS_EVER,
+    each: Sequence[Built] = ONCE,
+    **named: Any,
+) -> None:
     """What comes of float64 inputs, and parameters, is as exact as float64 is."""
     own = in_float64(self.callee(given.student, **built))
     right = transplant(self.callee(given.reference, **built), own)
-    args = self.draw(given.rng.of(torch.float64), *of, **named)
-    self.assert_right(own(*args), right(*args))
+    for kind in each:
+        args = self.draw(given.rng.of(torch.float64), *of, **named, **kind)
+        self.assert_right(own(*args), right(*args))
 
 
 @contract(1, property=True)
-def unchanged(self: Graders, given: Given, built: Built = AS_EVER) -> None:
+def unchanged(self: Graders, given: Given, built: Built = AS_EVER, each: Sequence[Built] = ONCE) -> None:
     """The call writes into none of its arguments, in their own dtype and in float64, which `.double()` leaves alone."""
-    own, args = self.callee(given.student, **built), self.draw(given.rng)
+    own = self.callee(given.student, **built)
+    drawn = [self.draw(given.rng, **kind) for kind in each]
     changed: Sequence[int] = ()
-    for _ in in_both_modes(own):
-        changed = changed or own.observe(*args).changed
+    for args in drawn:
+        for _ in in_both_modes(own):
+            changed = changed or own.observe(*args).changed
     if not changed:
         with suppress(Raised):  # what does not work in float64 is not what is asked here
-            changed = in_float64(own).observe(*map(_as_float64, args)).changed
+            for args in drawn:
+                changed = changed or in_float64(own).observe(*statements.in_dtype(args, torch.float64)).changed
     if changed:
         raise Mismatch(complaints.writes_into(changed))
 
 
 @contract(0.5, property=True, device=True)
-def device(self: Graders, given: Given, built: Built = AS_EVER) -> None:
+def device(self: Graders, given: Given, built: Built = AS_EVER, each: Sequence[Built] = ONCE) -> None:
     """On another device everything the code makes is there too, and so is the result."""
-    statements.assert_follows_device(self.callee(given.student, **built), *self.draw(given.rng))
+    for kind in each:
+        statements.assert_follows_device(self.callee(given.student, **built), *self.draw(given.rng, **kind))
 
 
 @contract(0.5, property=True)
-def dtype(self: Graders, given: Given) -> None:
+def dtype(self: Graders, given: Given, each: Sequence[Built] = ONCE) -> None:
     """The result has the inputs' dtype, float64 or float32; an instance's that of its parameters, float32."""
     own = self.callee(given.student)
-    if isinstance(own, Instance):
-        statements.assert_dtype(own(*self.draw(given.rng)), torch.float32)
-    else:
-        statements.assert_dtype_kept(own, *self.draw(given.rng.of(torch.float64)))
+    for kind in each:
+        if isinstance(own, Instance):
+            statements.assert_dtype(own(*self.draw(given.rng, **kind)), torch.float32)
+        else:
+            statements.assert_dtype_kept(own, *self.draw(given.rng.of(torch.float64), **kind))
 
 
 @contract(0, property=True)
@@ -267,7 +282,3 @@ def seeds(self: Graders, given: Given) -> None:
         drawn.append(self.callee(given.student).named_parameters())
     if drawn[0] and all(identical(one, other) for one, other in zip(*(d.values() for d in drawn), strict=False)):
         raise Mismatch(complaints.SAME_WEIGHTS)
-
-
-def _as_float64(arg: Any) -> Any:
-    return arg.double() if isinstance(arg, torch.Tensor) and arg.is_floating_point() else arg

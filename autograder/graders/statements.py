@@ -9,6 +9,7 @@ from ..compare import LARGE_LOGITS, Expected, Mismatch, OddShape, Undecided, ass
 from ..compare.costs import Limits, complaint, uncounted
 from ..sandbox.inside.cost import Most
 from ..sandbox.inside.faults import Raised, StudentFault
+from ..sandbox.inside.nesting import each, tensors_in
 from ..sandbox.inside.operations import is_bias
 from ..sandbox.inside.raising import CELL_PREFIX
 from ..student.face import Callee, Cotangent, Instance, Student
@@ -139,11 +140,17 @@ def assert_gradient(gradient: Any, expected: Expected, where: str) -> None:
 
 def assert_dtype_kept(student: Callee, *args: Any) -> None:
     """The output has the inputs' dtype."""
-    for dtype in (args[0].dtype, torch.float32):
-        converted = [
-            arg.to(dtype) if isinstance(arg, torch.Tensor) and arg.is_floating_point() else arg for arg in args
-        ]
-        assert_dtype(student(*converted), dtype)
+    for dtype in (next(tensors_in(args)).dtype, torch.float32):
+        assert_dtype(student(*in_dtype(args, dtype)), dtype)
+
+
+def in_dtype(args: tuple[Any, ...], dtype: torch.dtype) -> tuple[Any, ...]:
+    """Arguments with the floats among them, and in their lists and tuples, in this dtype."""
+
+    def change(one: Any) -> Any:
+        return one.to(dtype) if isinstance(one, torch.Tensor) and one.is_floating_point() else one
+
+    return tuple(each(arg, change) for arg in args)
 
 
 def assert_dtype(value: Any, dtype: torch.dtype) -> None:

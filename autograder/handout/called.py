@@ -15,7 +15,7 @@ _MOST_PARTS = 6
 
 def calls_with_results(steps: list[Any]) -> list[Any]:
     """Those of a function: a module would need its parameters, also where a function is called with it."""
-    return [step for step in steps if "name" in step and "result" in step and "with" not in step]
+    return [step for step in steps if "name" in step and "result" in step and not step.keys() & {"with", "once"}]
 
 
 def to_play_with(call: Call, exercise: str, number: int, example: Mapping[str, Any]) -> str:
@@ -30,7 +30,8 @@ def in_words(call: Call, example: Mapping[str, Any]) -> str:
     """What was called, with what."""
     step = call.step
     if "name" in step:
-        return f"{step['name']}({_arguments(call.function, together(call, call.args), call.named)})"
+        once = ", as an iterator, which can be walked once" if "once" in step else ""
+        return f"{step['name']}({_arguments(call.function, together(call, call.args), call.named)}){once}"
     builds = [one for one in example["steps"] if one["operation"] in ("build", "assemble")]
     build = builds[step["instance"]]
     if "part" in step:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from ..compare.costs import exceeded
-from ..sandbox.inside.arguments import Arguments, with_held
+from ..sandbox.inside.arguments import Arguments, walking_once, with_held
 from ..sandbox.inside.cost import Cost, of_call
 from ..sandbox.inside.nesting import each
 from ..sandbox.inside.seeding import seed_in_use
@@ -129,7 +129,7 @@ def _calls(
             if step["operation"] == "cost":
                 own = partial(_cost, own, with_held(own, step.get("with", ()), built))
             else:
-                own = with_held(own, step.get("with", ()), built)
+                own = with_held(walking_once(own, "once" in step), step.get("with", ()), built)
             yield step, own, args
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..sandbox.inside.arguments import Arguments, places_of_others, with_held
+from ..sandbox.inside.arguments import Arguments, places_of_others, walking_once, with_held
 from ..sandbox.inside.assembled import Assembled
 from ..sandbox.inside.cost import of_call
 from ..sandbox.inside.device_probe import moved, probe
@@ -120,7 +120,8 @@ class Trial:
             for arg in given:
                 if isinstance(arg, torch.Tensor):
                     arg.requires_grad_("cotangents" in step and arg.is_floating_point())
-            call.value = with_held(own, step.get("with", ()), self.instances)(*given, **call.named)
+            ready = with_held(walking_once(own, "once" in step), step.get("with", ()), self.instances)
+            call.value = ready(*given, **call.named)
         at = places_of_others(step.get("with", ()), len(given))
         call.changed = [at[number] for number, held in enumerate(before) if not is_unwritten(held, given[number])]
         if "cotangents" in step:

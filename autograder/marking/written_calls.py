@@ -103,6 +103,8 @@ class Writing:
         step = {"operation": "call", **_target(call.target), **self._arguments(call.arguments), **_with(call.held)}
         if call.part:
             step |= {"operation": "read" if isinstance(call, Read) else "call", "part": call.part}
+        if call.once:
+            step |= {"once": True}
         close = self.aspects.get("value") or close_for(call)
         decimals = EXACT_DECIMALS if close < 1e-6 else DECIMALS
         given = asked.given

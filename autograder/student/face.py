@@ -49,6 +49,10 @@ class Callee:
         arguments, held = _apart(args, named)
         return self._backend.ask(operations.Call(self._target, arguments, _cotangents(cotangent), held, self._part))
 
+    def once(self, *args: Any) -> Any:
+        """What the code returns where each list and tuple among the arguments is an iterator, walked only once."""
+        return self._backend.ask(operations.Call(self._target, Arguments(args), part=self._part, once=True)).value
+
     def cost(self, *args: Any, limits: Limits, **named: Any) -> Cost:
         """What the call costs: see `sandbox.inside.cost`. limits: what it is held to, which the release says."""
         arguments, held = _apart(args, named)

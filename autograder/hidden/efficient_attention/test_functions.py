@@ -7,6 +7,7 @@ from autograder.graders import contracts
 from autograder.graders.statements import assert_right_where_large
 
 NOTHING = -torch.inf
+BOTH = ({}, {"causal": True})
 FORBIDS = ("library attention", "library softmax")
 
 
@@ -17,8 +18,9 @@ def cut(row, *lengths):
 
 @contracts.exercise("online_softmax", forbids=FORBIDS)
 class TestOnlineSoftmax(contracts.Graders):
-    def draw(self, rng, *sizes, scale=2.0):
-        return (rng.randn(*(sizes or (3, 4)), scale=scale),)
+    def draw(self, rng, *sizes, scale=2.0, hidden=False):
+        scores = rng.randn(*(sizes or (3, 4)), scale=scale)
+        return (scores - torch.inf if hidden else scores,)
 
     @contracts.points(2, public=True)
     def test_two_blocks(self, student):
@@ -68,13 +70,25 @@ class TestOnlineSoftmax(contracts.Graders):
             blocks = rng.randn(4, 3, scale=2e3) + shift
             self.assert_right(student.online_softmax(blocks), reference.online_softmax(blocks), tolerance=1e-3)
 
+    @contracts.points(1)
+    def test_blocks_from_a_generator(self, student, reference, rng):
+        """The blocks may come from a generator, through which one can go once."""
+        for lengths in ((3, 5, 2), (4,), (1, 2)):
+            blocks = [rng.randn(length, scale=2.0) for length in lengths]
+            self.assert_right(student.online_softmax.once(blocks), reference.online_softmax(blocks))
+
+    # Fewer blocks than numbers in each: a list of their maxima is no larger than a block.
     test_one_pass = contracts.costs_no_more(
-        "It looks at one block at a time: no tensor on the way has more numbers than a block.", of=(6, 5), largest=5
+        "It looks at one block at a time: no tensor on the way has more numbers than a block.", of=(4, 6), largest=6
     )
     test_float64_stays_exact = contracts.float64("The result for float64 scores is as exact as float64 is.")
     test_inputs_are_unchanged = contracts.unchanged("The blocks are left as they were.")
-    test_follows_device = contracts.device("Maximum and sum are on the scores' device.")
-    test_dtype_is_kept = contracts.dtype("Maximum and sum have the dtype of the scores.")
+    test_follows_device = contracts.device(
+        "Maximum and sum are on the scores' device, also where all are hidden.", each=({}, {"hidden": True})
+    )
+    test_dtype_is_kept = contracts.dtype(
+        "Maximum and sum have the dtype of the scores, also where all are hidden.", each=({}, {"hidden": True})
+    )
 
 
 def state(rng, *shape, hidden=()):
@@ -132,6 +146,16 @@ class TestMergeStates(contracts.Graders):
         """States in float64 stay as exact as float64 is."""
         a, b = self.draw(rng.of(torch.float64), 4, 3)
         self.assert_agree(student, reference, a, b)
+
+    test_inputs_are_unchanged = contracts.unchanged("The six tensors of the two states are left as they were.")
+    test_follows_device = contracts.device(
+        "The merged state is on the device of the states, also where nothing is seen.",
+        each=({}, {"hidden": ((1, 3), (1, 2))}),
+    )
+    test_dtype_is_kept = contracts.dtype(
+        "The merged state has the dtype of the states, also where nothing is seen.",
+        each=({}, {"hidden": (range(4), range(4))}),
+    )
 
 
 @contracts.exercise("tiled_attention", forbids=FORBIDS)
@@ -196,7 +220,9 @@ class TestTiledAttention(contracts.Graders):
     test_gradients_where_causal = contracts.gradients(
         "They do so where the future is hidden.", of=(5, 6), causal=True, weight=0.5
     )
-    test_float64_stays_exact = contracts.float64("The result for float64 inputs is as exact as float64 is.", of=(5, 64))
+    test_float64_stays_exact = contracts.float64(
+        "The result for float64 inputs is as exact as float64 is, causal or not.", of=(5, 64), each=BOTH
+    )
 
     test_no_matrix_of_scores = contracts.costs_no_more(
         "No tensor on the way has more numbers than T times the block size or the width, and all that is held at one "
@@ -223,9 +249,11 @@ class TestTiledAttention(contracts.Graders):
         largest=96 * 16,
         operations=540_000,
     )
-    test_inputs_are_unchanged = contracts.unchanged("Queries, keys and values are left as they were.")
-    test_follows_device = contracts.device("The result, and all on the way to it, are made on the inputs' device.")
-    test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")
+    test_inputs_are_unchanged = contracts.unchanged("Queries, keys and values are left as they were.", each=BOTH)
+    test_follows_device = contracts.device(
+        "The result, and all on the way to it, are made on the inputs' device, causal or not.", each=BOTH
+    )
+    test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs, causal or not.", each=BOTH)
 
 
 @contracts.exercise("linear_attention", forbids=FORBIDS)
@@ -271,7 +299,9 @@ class TestLinearAttention(contracts.Graders):
     test_gradients_where_causal = contracts.gradients(
         "They do so where the future is hidden.", of=(5, 3, 4), causal=True, weight=0.5
     )
-    test_float64_stays_exact = contracts.float64("The result for float64 inputs is as exact as float64 is.")
+    test_float64_stays_exact = contracts.float64(
+        "The result for float64 inputs is as exact as float64 is, causal or not.", each=BOTH
+    )
     test_no_matrix_of_weights = contracts.costs_no_more(
         "No T x T tensor is made: f(K) and V are multiplied first.", of=(96, 3, 5), weight=2, largest=96 * 96 // 2
     )
@@ -282,6 +312,8 @@ class TestLinearAttention(contracts.Graders):
         weight=2,
         largest=96 * 96 // 2,
     )
-    test_inputs_are_unchanged = contracts.unchanged("Queries, keys and values are left as they were.")
-    test_follows_device = contracts.device("The result is computed on the inputs' device.")
-    test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")
+    test_inputs_are_unchanged = contracts.unchanged("Queries, keys and values are left as they were.", each=BOTH)
+    test_follows_device = contracts.device(
+        "The result, and the state on the way to it, are made on the inputs' device, causal or not.", each=BOTH
+    )
+    test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs, causal or not.", each=BOTH)

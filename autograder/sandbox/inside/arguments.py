@@ -47,6 +47,17 @@ def with_held(
     return called
 
 
+def walking_once(function: Callable[..., Any], once: bool) -> Callable[..., Any]:
+    """The function, given an iterator in the place of each list and tuple where it is `once`: so a loop sees it once."""
+    if not once:
+        return function
+
+    def called(*args: Any, **named: Any) -> Any:
+        return function(*(iter(arg) if isinstance(arg, list | tuple) else arg for arg in args), **named)
+
+    return called
+
+
 def places_of_others(held: Sequence[Sequence[int]], number: int) -> list[int]:
     """The places, among all arguments of a call, of those that are no instances. number: how many they are."""
     taken = {place for place, _ in held}

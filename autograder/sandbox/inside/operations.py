@@ -14,7 +14,7 @@ import msgspec
 import torch
 
 from . import cost, device_probe, packed_run, tracing
-from .arguments import Arguments, Held, places_of_others, with_held
+from .arguments import Arguments, Held, places_of_others, walking_once, with_held
 from .assembled import Assembled
 from .bench import Bench, Target
 from .faults import Unusable
@@ -131,6 +131,8 @@ class Call(Operation[Observation[Any]], tag="call", frozen=True):
     held: Held = ()
     part: str = ""
     """The method's name."""
+    once: bool = False
+    """Lists and tuples are given as iterators, which can be walked once."""
 
     @property
     def arity(self) -> int:
@@ -155,7 +157,8 @@ class Call(Operation[Observation[Any]], tag="call", frozen=True):
         return Observation(value, changed, devices, [by_place.get(place) for place in range(self.arity)], of_parameters)
 
     def _called(self, function: Any, bench: Bench) -> Callable[..., Any]:
-        return with_held(getattr(function, self.part) if self.part else function, self.held, bench.instances)
+        own = getattr(function, self.part) if self.part else function
+        return with_held(walking_once(own, self.once), self.held, bench.instances)
 
     def _placed(self, arg: Any, device: torch.device) -> Any:
         placed = _placed(arg, device)
