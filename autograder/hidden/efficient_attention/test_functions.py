@@ -147,7 +147,9 @@ class TestMergeStates(contracts.Graders):
         a, b = self.draw(rng.of(torch.float64), 4, 3)
         self.assert_agree(student, reference, a, b)
 
-    test_inputs_are_unchanged = contracts.unchanged("The six tensors of the two states are left as they were.")
+    test_inputs_are_unchanged = contracts.unchanged(
+        "The six tensors of the two states are left as they were.", each=({}, {"hidden": ((0,), (1, 2))})
+    )
     test_follows_device = contracts.device(
         "The merged state is on the device of the states, also where nothing is seen.",
         each=({}, {"hidden": ((1, 3), (1, 2))}),
