@@ -17,9 +17,10 @@
 # from the first minute on. Where you are stuck, `hint("padding_mask")` gives you a question; call it again for more.
 #
 # What holds for every exercise here: a mask is a bool tensor, and **`True` means hidden**. The output has its inputs'
-# dtype and device, inputs are left unchanged, and gradients can flow to every input and parameter. A leading `...` in a
-# shape stands for any number of dimensions. The functions may not call the library's attention
-# (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`): it is what you are writing. The class may.
+# dtype and device (`float32` and `float64` are tried, half precision is not), inputs are left unchanged, and gradients
+# can flow to every input and parameter. A leading `...` in a shape stands for any number of dimensions. The functions
+# may not call the library's attention (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`): it is what you are
+# writing. The class may.
 
 # %% locked="setup"
 import math
@@ -355,7 +356,8 @@ draw(
 #
 # `rotary_embedding(x, positions)` does this for `x` of shape `(..., T, head_dim)`; `positions`, `(T,)`, says where each
 # token stands. It need not begin at 0: a model that writes turns one new token at a time, at position 6, 7, 8, and
-# keeps the keys of the others as they are. Compute the angles in the dtype of `x`.
+# keeps the keys of the others as they are. Compute the angles in the dtype of `x`, or in `float64`; the result has the
+# dtype of `x`.
 #
 # **Guess first**: `head_dim` is 4. By what angle is the second pair turned at position 100?
 

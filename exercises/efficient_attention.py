@@ -14,9 +14,12 @@
 # made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
 # from the first minute on. Where you are stuck, `hint("online_softmax")` gives you a question; call it again for more.
 #
-# What holds for every exercise here: the output has its inputs' dtype and device, and inputs are left unchanged. A
-# leading `...` in a shape stands for any number of dimensions. None may call the library's attention or its softmax
-# (`logsumexp` is a part of one).
+# What holds for every exercise here: the output has its inputs' dtype and device (`float32` and `float64` are tried,
+# half precision is not), and inputs are left unchanged. A leading `...` in a shape stands for any number of dimensions.
+# None may call the library's attention or its softmax (`logsumexp` is a part of one).
+#
+# Gradients must flow back through attention, tiled and linear: what autograd needs for that is not to be written into
+# in place. Make a new state in each step, `state = ...`, and do not write into the old one, `state[...] = ...`.
 #
 # **Some points are for what your code costs.** It is counted and not timed, so it is the same on every machine: the
 # numbers in the largest tensor that is made on the way, all that are held at one moment, and the operations. It is
@@ -81,6 +84,9 @@ X = torch.tensor(
 #
 # Blocks may have different lengths, and a score may be $-\infty$, because it is hidden. A block of such scores alone
 # changes nothing, also where it comes first. Take care: $-\infty - (-\infty)$ is NaN.
+#
+# There is at least one block. `blocks` may be a generator: all that can be done with one is to loop over it, once.
+# Joining all blocks first is not one pass, as it holds all scores.
 
 # **Guess first**: three blocks, `[0, 0]`, `[0]` and `[0, 0, 0]`. Say maximum and sum.
 
@@ -175,7 +181,8 @@ show(
 # $$\operatorname{softmax}\!\left(\frac{Q K^\top}{\sqrt{\text{hd}}}\right) V$$
 #
 # but no tensor has more than $b \cdot h \cdot T \cdot \max(\text{block size}, \text{hd})$ numbers (hv = hd): so much
-# is a column of tiles. A loop over the blocks of keys alone, with all queries at once, stays within that too.
+# is a column of tiles. A loop over the blocks of keys alone, with all queries at once, stays within that too. And all
+# that is made and held at one moment is together less than $T^2$ numbers for each head ($T$ is 96, the block size 6).
 #
 # With `causal=True` the future is hidden, as in unit 3: token $i$ sees the keys up to $i$. A tile that lies in the
 # future **whole** is not computed at all. That saves nearly half of the operations.

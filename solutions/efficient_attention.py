@@ -9,7 +9,8 @@ import torch.nn.functional as F
 def online_softmax(blocks: Iterable[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
     """Go once through the blocks of a row of scores; keep its maximum and its sum.
 
-    blocks: 1-d tensors, which may differ in length. A score may be -inf.
+    blocks: 1-d tensors, at least one, which may differ in length; perhaps from a
+    generator, which can be looped over once. A score may be -inf.
     Returns two 0-d tensors: the largest score m of all blocks, and the sum of
     exp(score - m) over all scores. Where all scores are -inf: -inf and 0.
     """
@@ -53,7 +54,8 @@ def tiled_attention(
     queries, keys: (..., T, hd), values: (..., T, hv). T need not be a multiple of
     block_size. causal: hide the future, and skip the blocks that are hidden whole.
     Makes no tensor with more numbers than the queries, or the scores of all queries
-    with one block of keys, whichever are more. Returns (..., T, hv).
+    with one block of keys, whichever are more. Gradients flow back to all three, so
+    write into nothing in place that autograd needs. Returns (..., T, hv).
     """
     num_tokens, head_dim = queries.shape[-2:]
     outputs = []
@@ -90,7 +92,8 @@ def linear_attention(
 
     queries, keys: (..., T, hd), values: (..., T, hv). The weights of a query are
     f(q) f(k) for each key, divided by their sum. causal: hide the future.
-    Makes no T x T tensor. Returns (..., T, hv).
+    Makes no T x T tensor. Gradients flow back to all three, so write into nothing in
+    place that autograd needs. Returns (..., T, hv).
     """
     q = F.elu(queries) + 1.0  # (..., T, hd)
     k = F.elu(keys) + 1.0  # (..., T, hd)
