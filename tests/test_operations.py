@@ -57,6 +57,7 @@ ASKED = [
     MeasureCost("on_top", INPUTS, ((1, 2),), {"largest": 6}),
     Assemble({"W": (3, 4)}, computes="torch.softmax(x @ x.T, dim=-1) @ x @ W"),
     Call("called", INPUTS, (torch.ones(2, 4),), ((0, 3),)),
+    Call("joined_twice", Arguments(([torch.ones(2), torch.zeros(1)],)), once=True),
     WatchRun("f", INPUTS),
     WatchRun("Linear", INPUTS, (3, 2), {"weight": torch.ones(2, 3), "bias": torch.zeros(2)}),
 ]
@@ -81,6 +82,7 @@ NAMES = {
     "f": lambda x: x.exp(),
     "Pile": Pile,
     "on_top": lambda x, pile: x @ x.T + pile.top,
+    "joined_twice": lambda blocks: (torch.cat(list(blocks)), len(list(blocks))),
     "called": lambda module, x: module(x.data.mul_(2) * x),
     "frozen": lambda module, factor: factor * sum(not one.requires_grad for one in module.parameters()),
 }
@@ -119,3 +121,15 @@ def test_an_answer_that_it_cannot_give_is_a_crash(operation, value):
     header = {"value": value, "gradients": {"dict": []} if value == {"list": [1]} else value}
     with answered_with({"parameter_gradients": {"dict": []}, **header}) as code, pytest.raises(Crashed):
         code.ask(operation)
+
+
+def test_what_is_given_once_can_be_walked_once_and_is_still_compared():
+    blocks = Arguments(([torch.ones(2), torch.zeros(1)],))
+    bench = Bench(NAMES)
+    assert bench.ask(Call("joined_twice", blocks)).value[1] == 2
+    assert bench.ask(Call("joined_twice", blocks, once=True)).value[1] == 0
+
+    def overwriting(blocks):
+        return [block.zero_() for block in blocks]
+
+    assert Bench({"f": overwriting}).ask(Call("f", blocks, once=True)).changed == [0]

@@ -48,7 +48,7 @@ def with_held(
 
 
 def walking_once(function: Callable[..., Any], once: bool) -> Callable[..., Any]:
-    """The function, given an iterator in the place of each list and tuple where it is `once`: so a loop sees it once."""
+    """The function; where it is `once`, each list and tuple comes to it as an iterator, which can be walked once."""
     if not once:
         return function
 
