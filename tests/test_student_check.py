@@ -237,6 +237,19 @@ def test_progress_counts_what_passes():
     assert "3 of these points are not given here: a person reads what you write in words." in printed
 
 
+def test_an_answer_of_which_hardly_anything_is_tried_is_not_called_right():
+    unit, name = "tiny_language_model", "heads_by_hand"
+    anything = f"def {name}(head, num_words, num_places):\n    return [torch.eye(num_words + num_places)] * 3"
+    notebook = Notebook(unit, **{name: anything})
+    printed, _ = notebook.check(name)
+    assert f"{name} passes the little that can be tried here." in printed
+    assert "Without what is not tried here that is 5 of 5 points" in printed
+    assert "on the public examples" not in printed.lower()
+    lines = {line.split()[0]: line for line in notebook.check()[0].splitlines()}
+    assert "passes the little that is tried" in lines[name]
+    assert "little" not in lines["generate"]
+
+
 def test_the_notebook_goes_on_as_if_there_had_been_no_check():
     notebook = Notebook("self_attention")
     drawn = notebook.run("(torch.manual_seed(7), torch.rand(3))")[1][1]

@@ -57,7 +57,10 @@ def account(found: Outcome, warning: str) -> Account:
     if found.missing:
         title = f"{found.exercise} is {found.missing}: {_WHAT_TO_DO[found.missing]}."
         return Account(title, warning, [], "", [], "", [], "")
-    title = f"{found.exercise} passes on the public examples." if found.whole else f"{found.exercise} is not right yet."
+    passes, sum_of = "passes on the public examples", "On the public examples"
+    if found.hardly_tried:
+        passes, sum_of = "passes the little that can be tried here", "Without what is not tried here"
+    title = f"{found.exercise} {passes}." if found.whole else f"{found.exercise} is not right yet."
     first = {_kind(one): number for number, one in reversed(list(enumerate(found.tried))) if one.problem}
     more = sorted(first.values())[:MOST_SHOWN]
     lines = [_line(found.exercise, number, one, with_more=number in more) for number, one in enumerate(found.tried)]
@@ -82,7 +85,7 @@ def account(found: Outcome, warning: str) -> Account:
     asides.append(_of_hidden_tests(found))
     return Account(
         title, warning, lines, box_title, box, found.whereabouts, asides,
-        f"On the public examples that is {found.score:g} of {found.points:g} points:",
+        f"{sum_of} that is {found.score:g} of {found.points:g} points:",
     )  # fmt: skip
 
 
@@ -195,7 +198,8 @@ def summed(outcomes: list[Outcome], written: dict[str, float]) -> None:
 
 def _row(found: Outcome) -> tuple[str, str, str]:
     right = len(found.tried) - len(found.failed)
-    said = found.missing or ("passes" if found.whole else f"{right} of {len(found.tried)} examples pass")
+    passes = "passes the little that is tried" if found.hardly_tried else "passes"
+    said = found.missing or (passes if found.whole else f"{right} of {len(found.tried)} examples pass")
     if found.calls:
         said = f"calls {' and '.join(found.calls)}"
     elif found.mistakes:

@@ -82,6 +82,11 @@ class Outcome:
         return not (self.missing or self.failed or self.calls)
 
     @property
+    def hardly_tried(self) -> bool:
+        """Whether no example looks at what the exercise asks for, but only at what goes with it, as a dtype does."""
+        return bool(self.not_tried) and all(one.example.get("property") for one in self.tried)
+
+    @property
     def score(self) -> float:
         """What a mark would give for these examples, by the rules that it has."""
         if self.missing or self.calls:
