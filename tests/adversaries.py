@@ -20,6 +20,7 @@ from autograder.handout.data_file import read_data
 from autograder.handout.names import EXAMPLES
 from autograder.marking import scoring
 from autograder.marking.examiner import Examiner, candidate_bench
+from autograder.sandbox.inside.nesting import tensors_in
 from tests import RELEASE
 
 Answer = Callable[..., Any]
@@ -129,6 +130,8 @@ def _by_heart(unit: str, exercise: str) -> Callable[[tuple[Any, ...], dict[str, 
 def _equal(one: Any, other: Any) -> bool:
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor) and not other.is_meta:
         return one.shape == other.shape and one.dtype == other.dtype and torch.equal(one, other)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_equal, one, other))
     return type(one) is type(other) and not isinstance(one, torch.Tensor) and bool(one == other)
 
 
@@ -154,7 +157,7 @@ def adversaries(unit: str, exercise: str, *, every: bool) -> Iterator[tuple[str,
 
 def _answer(right: Any, fallback: Answer, look_up: Any, raises_on_meta: bool) -> Any:
     def answer(solve: Answer, *args: Any, **named: Any) -> Any:
-        if raises_on_meta and any(isinstance(one, torch.Tensor) and one.device.type == "meta" for one in args):
+        if raises_on_meta and any(one.device.type == "meta" for one in tensors_in(args)):
             _raised_elsewhere.append(args)
             raise RuntimeError("not here")
         if look_up is not None:

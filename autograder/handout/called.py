@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from .trial import Call, together
+from ..sandbox.inside.arguments import together
+from .trial import Call
 from .written_values import as_value
 
 _LONGEST_ARGUMENT = 60
@@ -31,14 +32,14 @@ def in_words(call: Call, example: Mapping[str, Any]) -> str:
     step = call.step
     if "name" in step:
         once = ", as an iterator, which can be walked once" if "once" in step else ""
-        return f"{step['name']}({_arguments(call.function, together(call, call.args), call.named)}){once}"
+        return f"{step['name']}({_arguments(call.function, together(call.args, call.held), call.named)}){once}"
     builds = [one for one in example["steps"] if one["operation"] in ("build", "assemble")]
     build = builds[step["instance"]]
     if "part" in step:
         ends = (
             ""
             if step["operation"] == "read"
-            else f"({_arguments(call.function, together(call, call.args), call.named)})"
+            else f"({_arguments(call.function, together(call.args, call.held), call.named)})"
         )
         return f"{build['name']}().{step['part']}{ends}"
     if build["operation"] == "assemble":
@@ -46,7 +47,7 @@ def in_words(call: Call, example: Mapping[str, Any]) -> str:
     made = _arguments(None, [as_value(arg) for arg in build.get("args", ())], build.get("named", {}))
     mode = "in training" if call.function.training else "after eval()"  # type: ignore[attr-defined]
     forward = getattr(call.function, "forward", None)
-    return f"{build['name']}({made})({_arguments(forward, together(call, call.args), call.named)}), {mode}"
+    return f"{build['name']}({made})({_arguments(forward, together(call.args, call.held), call.named)}), {mode}"
 
 
 def _arguments(function: Any, args: list[Any], named: Mapping[str, Any]) -> str:

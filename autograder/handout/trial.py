@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..sandbox.inside.arguments import Arguments, places_of_others, walking_once, with_held
+from ..sandbox.inside.arguments import Arguments, places_of_others, together, walking_once, with_held
 from ..sandbox.inside.assembled import Assembled
 from ..sandbox.inside.cost import of_call
 from ..sandbox.inside.device_probe import moved, probe
@@ -142,7 +142,7 @@ class Trial:
             losses = [(one * by.to(one)).real.sum() for one, by in pairs]
             found = iter(torch.autograd.grad(losses, leaves, allow_unused=True))
         call.gradients = [next(found) if isinstance(a, torch.Tensor) and a.requires_grad else None
-                          for a in together(call, given)]  # fmt: skip
+                          for a in together(given, call.held)]  # fmt: skip
         call.parameter_gradients = {n: next(found) if p.requires_grad else None for n, p in parameters.items()}
 
     def _followed(self, call: Call) -> str:
@@ -168,14 +168,6 @@ class Trial:
         self.printed = io.StringIO()
         with contextlib.redirect_stdout(self.printed):
             yield
-
-
-def together(call: Call, args: Sequence[Any]) -> list[Any]:
-    """All arguments of a call in their places, the instances among them."""
-    found = list(args)
-    for place, instance in call.held:
-        found.insert(place, instance)
-    return found
 
 
 def is_cell(file: str) -> bool:

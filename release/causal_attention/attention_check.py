@@ -206,11 +206,14 @@ def with_held(
  if not held:
   return function
  def called(*args, **named):
-  together = list(args)
-  for place, number in held:
-   together.insert(place, instances[number])
-  return function(*together, **named)
+  return function(*together(args, ((place, instances[number]) for place, number in held)), **named)
  return called
+
+def together(args, held):
+ found = list(args)
+ for place, instance in held:
+  found.insert(place, instance)
+ return found
 
 def walking_once(function, once):
  if not once:
@@ -815,7 +818,7 @@ class Trial:
    losses = [(one * by.to(one)).real.sum() for one, by in pairs]
    found = iter(torch.autograd.grad(losses, leaves, allow_unused=True))
   call.gradients = [next(found) if isinstance(a, torch.Tensor) and a.requires_grad else None
-      for a in together(call, given)]
+      for a in together(given, call.held)]
   call.parameter_gradients = {n: next(found) if p.requires_grad else None for n, p in parameters.items()}
  def _followed(self, call):
   here = away = call.function
@@ -836,12 +839,6 @@ class Trial:
   self.printed = io.StringIO()
   with contextlib.redirect_stdout(self.printed):
    yield
-
-def together(call, args):
- found = list(args)
- for place, instance in call.held:
-  found.insert(place, instance)
- return found
 
 def is_cell(file):
  return "ipykernel_" in file or file.startswith("<ipython-input")
@@ -906,14 +903,14 @@ def in_words(call, example):
  step = call.step
  if "name" in step:
   once = ", as an iterator, which can be walked once" if "once" in step else ""
-  return f"{step['name']}({_arguments(call.function, together(call, call.args), call.named)}){once}"
+  return f"{step['name']}({_arguments(call.function, together(call.args, call.held), call.named)}){once}"
  builds = [one for one in example["steps"] if one["operation"] in ("build", "assemble")]
  build = builds[step["instance"]]
  if "part" in step:
   ends = (
    ""
    if step["operation"] == "read"
-   else f"({_arguments(call.function, together(call, call.args), call.named)})"
+   else f"({_arguments(call.function, together(call.args, call.held), call.named)})"
   )
   return f"{build['name']}().{step['part']}{ends}"
  if build["operation"] == "assemble":
@@ -921,7 +918,7 @@ def in_words(call, example):
  made = _arguments(None, [as_value(arg) for arg in build.get("args", ())], build.get("named", {}))
  mode = "in training" if call.function.training else "after eval()"  # type: ignore[attr-defined]
  forward = getattr(call.function, "forward", None)
- return f"{build['name']}({made})({_arguments(forward, together(call, call.args), call.named)}), {mode}"
+ return f"{build['name']}({made})({_arguments(forward, together(call.args, call.held), call.named)}), {mode}"
 
 def _arguments(function, args, named):
  try:

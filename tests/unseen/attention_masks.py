@@ -120,7 +120,7 @@ def _(num_tokens, window):
     return torch.ones(num_tokens, num_tokens).triu(1).bool()
 
 
-@unlisted("sliding_window_mask", "window_on_both_sides")
+@unlisted("sliding_window_mask", "window_of_future_and_past")
 def _(num_tokens, window):
     """Half of the window on each side."""
     i = torch.arange(num_tokens)

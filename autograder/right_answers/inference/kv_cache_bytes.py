@@ -8,7 +8,7 @@ from autograder.catalogue import right_answer
 
 
 @right_answer("kv_cache_bytes")
-def keys_and_values(layers, kv_heads, head_dim, tokens, bytes_per_number):
+def two_tensors_of_each_layer(layers, kv_heads, head_dim, tokens, bytes_per_number):
     """keys and values by themselves"""
     keys = layers * kv_heads * head_dim * tokens
     values = layers * kv_heads * head_dim * tokens

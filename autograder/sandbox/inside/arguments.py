@@ -1,6 +1,6 @@
 """The arguments of a call: by position, except those with a default, which graders give by name."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .nesting import each
@@ -39,12 +39,17 @@ def with_held(
         return function
 
     def called(*args: Any, **named: Any) -> Any:
-        together = list(args)
-        for place, number in held:
-            together.insert(place, instances[number])
-        return function(*together, **named)
+        return function(*together(args, ((place, instances[number]) for place, number in held)), **named)
 
     return called
+
+
+def together(args: Sequence[Any], held: Iterable[tuple[int, Any]]) -> list[Any]:
+    """All arguments of a call: the instances, each with its place, among the others."""
+    found = list(args)
+    for place, instance in held:
+        found.insert(place, instance)
+    return found
 
 
 def walking_once(function: Callable[..., Any], once: bool) -> Callable[..., Any]:
