@@ -135,15 +135,16 @@ def test_cut_off_in_the_middle_is_a_sentence_and_nothing_is_lost(begun, wanted, 
     course = begun.copy(tmp_path / "course")
     root = course.root
     _, times = times_in(partial(recorded.grade, root), commits)
-    course = begun.copy(root)
-    cut = partial(course.server.cut, course.database)
-    ended, said = in_a_fork(partial(places, partial(recorded.grade, root), times[-2], cut, commits))
-    assert ended == 2
-    assert f"The gradebook postgresql://autograder@/{course.database} cannot be used: " in said
-    assert "What was recorded is kept; run the same command again for the rest." in said
-    assert "\n" not in said
-    recorded.grade(root)
-    assert state(root) == wanted
+    for moment in times:
+        course = begun.copy(root)
+        cut = partial(course.server.cut, course.database)
+        ended, said = in_a_fork(partial(places, partial(recorded.grade, root), moment, cut, commits))
+        assert ended == 2, f"at {moment} of {times}"
+        assert f"The gradebook postgresql://autograder@/{course.database} cannot be used: " in said
+        assert "What was recorded is kept; run the same command again for the rest." in said
+        assert "\n" not in said
+        recorded.grade(root)
+        assert state(root) == wanted
 
 
 def test_one_writer_at_a_time_from_whatever_folder(begun, recorded, tmp_path):

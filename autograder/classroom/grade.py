@@ -104,7 +104,8 @@ def grade(
                 todo.append(hand_in)
             else:
                 finished(Row(hand_in.student, _brief(kept), is_new=False, note=hand_in.note))
-        gradebook.commit()  # ends what was begun for reading
+        with said_in_a_sentence(work.root):
+            gradebook.commit()  # ends what was begun for reading
         if todo:
             formatter.start()  # while the markers start, which takes longer
             desks = open_things.enter_context(marking(work, todo, device=device, settings=settings, markers=markers))

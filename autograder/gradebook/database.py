@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nbgrader.api import InvalidEntry
 from sqlalchemy import create_engine, inspect
 from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
@@ -128,6 +129,10 @@ def said_in_a_sentence(root: Path) -> Iterator[None]:
         yield
     except (SQLAlchemyError, sqlite3.Error, OSError) as error:
         raise of(root).problem(error) from error
+    except InvalidEntry as error:  # what nbgrader makes of some of them
+        if not isinstance(error.__context__, SQLAlchemyError):
+            raise
+        raise of(root).problem(error.__context__) from error
 
 
 @contextmanager
