@@ -142,7 +142,7 @@ class TestSampleNext(contracts.Graders):
         logits[torch.arange(4), drawing.tokens(rng, 4, words=6)] += SURE
         self.sure(student, reference, [(logits, 1.0, 7), (logits, 1.0, 50)])
 
-    @contracts.points(1)
+    @contracts.points(1, public=True)  # other numbers would not be as close as these
     def test_small_temperature(self, student, reference, rng):
         """The smaller the temperature, the surer the largest logit, and none overflows on the way."""
         logits = torch.stack([shuffled(rng, 1.0 + 0.02 * torch.arange(6.0)) for _ in range(5)])
