@@ -6,7 +6,6 @@ import shutil
 import signal
 import sys
 import threading
-import time
 from functools import partial
 
 import msgspec
@@ -420,9 +419,12 @@ def test_a_scheduler_that_goes_is_a_sentence_and_what_is_recorded_stays(with_two
     wanted, root = local(small, recorded, tmp_path)
     page = root / "feedback" / "ada" / UNIT / f"{UNIT}.html"
 
+    over = threading.Event()
+
     def end_it():
         while not (page.exists() and worker_that_runs_threads(cluster.two, _THREADS)):
-            time.sleep(0.1)
+            if over.wait(0.1):
+                return
         cluster.scheduler.kill()
 
     ending = threading.Thread(target=end_it, daemon=True)
@@ -431,6 +433,7 @@ def test_a_scheduler_that_goes_is_a_sentence_and_what_is_recorded_stays(with_two
         "grade", UNIT, "--course", root, "--device", "cpu", "--scheduler", cluster.address.removeprefix("tls://"),
         cwd=REPOSITORY, env={**os.environ, **cluster.environment},
     )  # fmt: skip
+    over.set()
     ending.join()
     assert result.returncode == 2
     assert f"The Dask scheduler at {cluster.address} is gone" in result.stderr

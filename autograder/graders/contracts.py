@@ -33,7 +33,7 @@ Method = Callable[..., None]
 Sizes = tuple[Any, ...]
 Built = Mapping[str, Any]
 AS_EVER: Built = {}
-ONCE: Sequence[Built] = (AS_EVER,)
+ONE_KIND: Sequence[Built] = (AS_EVER,)
 """Where a grader tries several kinds of calls, they are named in `each`, as `draw` takes them; usually it is one."""
 EXACT_ROOT = 64
 """A width for float64: its root, and 1 over that, are exact however they are taken.
@@ -198,7 +198,7 @@ def float64(
     given: Given,
     of: Sizes = (),
     built: Built = AS_EVER,
-    each: Sequence[Built] = ONCE,
+    each: Sequence[Built] = ONE_KIND,
     **named: Any,
 ) -> None:
     """What comes of float64 inputs, and parameters, is as exact as float64 is."""
@@ -210,7 +210,7 @@ def float64(
 
 
 @contract(1, property=True)
-def unchanged(self: Graders, given: Given, built: Built = AS_EVER, each: Sequence[Built] = ONCE) -> None:
+def unchanged(self: Graders, given: Given, built: Built = AS_EVER, each: Sequence[Built] = ONE_KIND) -> None:
     """The call writes into none of its arguments, in their own dtype and in float64, which `.double()` leaves alone."""
     own = self.callee(given.student, **built)
     drawn = [self.draw(given.rng, **kind) for kind in each]
@@ -227,14 +227,14 @@ def unchanged(self: Graders, given: Given, built: Built = AS_EVER, each: Sequenc
 
 
 @contract(0.5, property=True, device=True)
-def device(self: Graders, given: Given, built: Built = AS_EVER, each: Sequence[Built] = ONCE) -> None:
+def device(self: Graders, given: Given, built: Built = AS_EVER, each: Sequence[Built] = ONE_KIND) -> None:
     """On another device everything the code makes is there too, and so is the result."""
     for kind in each:
         statements.assert_follows_device(self.callee(given.student, **built), *self.draw(given.rng, **kind))
 
 
 @contract(0.5, property=True)
-def dtype(self: Graders, given: Given, each: Sequence[Built] = ONCE) -> None:
+def dtype(self: Graders, given: Given, each: Sequence[Built] = ONE_KIND) -> None:
     """The result has the inputs' dtype, float64 or float32; an instance's that of its parameters, float32."""
     own = self.callee(given.student)
     for kind in each:
