@@ -129,7 +129,7 @@ def test_what_is_not_looked_at_is_said(graded):
     assert f"NOT LOOKED AT in {graded[0]}/submitted: on top.ipynb, loose/homework.ipynb, typo/{UNIT}s." in said
     assert "loose" not in rows
     assert "This is the notebook of `self_attention`, not that of" in rows["another-unit"]
-    assert "has no nbgrader_config.py" in said
+    assert f"There is no {graded[0]}/nbgrader_config.py" in said
 
 
 def test_who_is_not_on_the_roster_is_said(tmp_path):

@@ -80,12 +80,12 @@ def nbgrader(folder, *arguments):
 
 @pytest.fixture(scope="module")
 def command(kit):
-    """The `autograder` command in the kit's folder."""
+    """The `autograder` command in the kit's folder, or another."""
 
-    def command(*arguments, expected=0):
+    def command(*arguments, expected=0, cwd=kit):
         program = Path(sys.executable).with_name("autograder")
         own = {name: value for name, value in os.environ.items() if name != "AUTOGRADER_COURSE"}
-        done = subprocess.run([program, *arguments], cwd=kit, env=own, capture_output=True, text=True)
+        done = subprocess.run([program, *arguments], cwd=cwd, env=own, capture_output=True, text=True)
         assert done.returncode == expected, done.stdout + done.stderr
         assert "Traceback" not in done.stderr
         return " ".join((done.stdout + done.stderr).split())
@@ -206,6 +206,14 @@ def test_a_course_folder_is_upgraded_before_anything_is_graded(folders, kit, com
     for place, reason in wrong:
         with pytest.raises(NotMade, match=reason):
             upgrade_course(place)
+
+
+def test_without_course_it_is_the_class_whose_folder_we_are_in(folders, kit, command):
+    autumn = folders / "autumn"
+    assert f"source keeps {UNIT} as it was given out" in command("grade", UNIT, "--dry-run", cwd=autumn)
+    for elsewhere in (kit, autumn / "submitted"):
+        said = command("grade", UNIT, "--dry-run", cwd=elsewhere, expected=2)
+        assert f"there is no {kit}/submitted/" in said
 
 
 def test_what_cannot_be_marked_is_a_sentence(folders, tmp_path, monkeypatch):

@@ -9,8 +9,7 @@ import typer
 
 from .. import course
 from ..course import settings
-from ..course.folder import folder, use
-from .roster import Course, IdColumn, RosterFile
+from .roster import Course, IdColumn, RosterFile, class_folder
 from .saying import refuse, remark, results, short, some
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import
@@ -50,11 +49,10 @@ def export(
     from ..lms.tables import NoTable
 
     try:
-        if course_folder:
-            use(course_folder)
+        root = class_folder(course_folder).resolve()
         ids = id_column or settings.load().roster.id_column
         names = _assignments(assignment or [], units)
-        marks = marked_class((course_folder or folder()).resolve(), list(dict.fromkeys(units)), roster, ids)
+        marks = marked_class(root, list(dict.fromkeys(units)), roster, ids)
         table = _table(form, marks, names)
         written = as_csv(table.rows).encode("utf-8", "replace")
         if output:

@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from .. import course
-from ..course.folder import folder, use
-from .roster import Course
+from .roster import Course, class_folder
 from .saying import console, refuse, remark, results, short, shown, some
 
 
@@ -25,9 +24,7 @@ def feedback_zip(
     from ..lms.feedback_zip import pack
 
     try:
-        if course_folder:
-            use(course_folder)
-        root = (course_folder or folder()).resolve()
+        root = class_folder(course_folder).resolve()
         (of_unit,) = marks.of_units(root, [unit])
         origins = imported.origins(root, unit)
         if not origins:

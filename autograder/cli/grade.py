@@ -13,12 +13,11 @@ from .. import course
 from ..classroom import processors
 from ..client.requests import Device
 from ..course import version
-from ..course.folder import folder, use
 from ..course.settings import BadSettings
 from ..exports.json_line import json_line
 from .cluster import PlainTcp, Scheduler, marking_at
 from .isolation import Require, Trust, asked
-from .roster import Course, IdColumn, RosterFile
+from .roster import Course, IdColumn, RosterFile, class_folder
 from .saying import aside, console, refuse, remark, results, short, shown, some
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import, and `autograder mark` and `--help` do not need it
@@ -75,12 +74,11 @@ def grade(
     from ..gradebook.roster import BadRoster
 
     try:
+        root = class_folder(course_folder)
         settings = asked(require_isolation, trust_submissions)
-        if course_folder:
-            use(course_folder)
         ids = id_column or settings.roster.id_column
         marking = marking_at(scheduler, plain_tcp=plain_tcp)
-        work = assignment(unit, course_folder or folder(), submitted, roster, ids)
+        work = assignment(unit, root, submitted, roster, ids)
         if dry_run:
             changes = preview(work, device=device, settings=settings, markers=markers, marking=marking)
             _print_changes(unit, changes, as_json=as_json)
@@ -181,13 +179,13 @@ def _remarks(work: "Assignment", *, graded: str = "graded") -> Iterator[str]:
         yield f"NOT ON THE ROSTER, and {graded} all the same: {some(work.not_on_roster)}."
     if not version.is_the_courses(work.unit.name, work.root):
         yield (
-            f"{short(work.root)} keeps {work.unit.name} as it was given out, and this version of the kit has another: "
-            "marked are the exercises that the folder has, at its points. `autograder upgrade-course "
+            f"{short(work.root / 'source')} keeps {work.unit.name} as it was given out, and this version of the kit "
+            "has another: marked are the exercises that the folder has, at its points. `autograder upgrade-course "
             f"{short(work.root)} {work.unit.name}` brings the new one, as long as nothing of it is graded."
         )
     if not (work.root / "nbgrader_config.py").is_file():
         yield (
-            f"{short(work.root)} has no nbgrader_config.py: nbgrader's own commands, and formgrader, would run "
-            f"submissions there without isolation. `autograder upgrade-course {short(work.root)} {work.unit.name}` "
+            f"There is no {short(work.root / 'nbgrader_config.py')}: nbgrader's own commands, and formgrader, would "
+            f"run submissions there without isolation. `autograder upgrade-course {short(work.root)} {work.unit.name}` "
             "gives it one."
         )

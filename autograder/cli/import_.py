@@ -8,8 +8,7 @@ import typer
 
 from .. import course
 from ..course import settings
-from ..course.folder import folder, use
-from .roster import Course, IdColumn, RosterFile
+from .roster import Course, IdColumn, RosterFile, class_folder
 from .saying import console, refuse, remark, results, short, shown, some
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import
@@ -34,10 +33,8 @@ def import_(
     from ..lms.zip_file import BadZip, ZipFile
 
     try:
-        if course_folder:
-            use(course_folder)
         course.unit(unit)
-        root = (course_folder or folder()).resolve()
+        root = class_folder(course_folder).resolve()
         if not root.is_dir():
             raise CourseProblem(f"The course folder {root} is not there.")
         people = class_list(root, roster, id_column or settings.load().roster.id_column).roster

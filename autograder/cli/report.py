@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from ..course import UnknownUnit
-from ..course.folder import folder, use
-from .roster import Course
+from .roster import Course, class_folder
 from .saying import console, refuse, results, shown
 
 
@@ -26,9 +25,7 @@ def report(
     from ..gradebook.course_directory import CourseProblem
     from ..gradebook.marks import NoMarks
 
-    if course_folder:
-        use(course_folder)
-    root = (course_folder or folder()).resolve()
+    root = class_folder(course_folder).resolve()
     try:
         made = compose(root, unit, is_anonymous=anonymous)
         place = files.default_place(root, made)

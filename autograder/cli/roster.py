@@ -5,9 +5,14 @@ from typing import Annotated
 
 import typer
 
+from ..course.folder import FILE, folder, use
+
 Course = Annotated[
     Path | None,
-    typer.Option("--course", help="The class's folder, with submissions and gradebook; the default: the course's own."),
+    typer.Option(
+        "--course",
+        help="The class's folder, with submissions and gradebook; the default: this folder, if it is one.",
+    ),
 ]
 RosterFile = Annotated[
     Path | None,
@@ -23,3 +28,17 @@ IdColumn = Annotated[
         help="The roster's column with the students' ids; `Email address before @` is the part before the @.",
     ),
 ]
+
+
+def class_folder(given: Path | None) -> Path:
+    """The folder that `--course` gives, else the one that we are in, if it is a class's, else the course's own.
+
+    From here on this process serves the course that it belongs to, so it is asked for before any settings are.
+    """
+    here = Path.cwd()
+    is_class = (here / "nbgrader_config.py").is_file() and (here / "source").is_dir() and not (here / FILE).exists()
+    root = given or (here if is_class else None)
+    if root is None:
+        return folder()
+    use(root)
+    return root

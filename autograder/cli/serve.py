@@ -11,11 +11,10 @@ import typer
 from .. import course
 from ..classroom import processors
 from ..client.requests import Device, Ready
-from ..course.folder import folder, use
 from ..course.settings import BadSettings
 from ..exports.json_line import json_line
 from .isolation import Require, Trust, asked
-from .roster import Course, IdColumn, RosterFile
+from .roster import Course, IdColumn, RosterFile, class_folder
 from .saying import console, refuse, remark, results, short, shown
 
 _MOST_PROCESSORS = 3
@@ -80,10 +79,8 @@ def serve(
     from ..serving.unit_served import KitChanged
 
     try:
+        root = class_folder(course_folder).resolve()
         settings = asked(require_isolation, trust_submissions)
-        if course_folder:
-            use(course_folder)
-        root = (course_folder or folder()).resolve()
         terms = Terms(root, device, settings, Rules(attempts, show), roster, id_column or settings.roster.id_column)
         units = list(dict.fromkeys(units))
         for unit in units:

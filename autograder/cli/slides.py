@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from ..course import UnknownUnit, UnusableUnit
-from ..course.folder import folder, use
-from .roster import Course
+from .roster import Course, class_folder
 from .saying import console, refuse, results, shown
 
 _FOLDER = "slides"
@@ -28,9 +27,7 @@ def slides(
     from ..slides.page import page
     from ..slides.running import NotRun
 
-    if course_folder:
-        use(course_folder)
-    root = (course_folder or folder()).resolve()
+    root = class_folder(course_folder).resolve()
     place = output or root / _FOLDER / f"{unit}.html"
     try:
         written = page(compose(root, unit)).encode()
