@@ -34,6 +34,8 @@ CHANGES = {
     "another torch": BOTH,
 }
 """What is changed, and the exercises of which everything has to be made again."""
+SHOWN_ANEW = CHANGES | {change: NEITHER for change in CHANGES if change.endswith(".yaml")}
+"""What a mistake shows is its own: only what is changed in its code makes that one again."""
 
 ORIGINS = """
 import json, os, sys
@@ -55,8 +57,8 @@ for change in json.loads(sys.argv[1]):
     elif change != "nothing":
         text = (before or b"").decode().replace("says: \\"", "says: \\"Now: ")
         path.write_text(f"{text}\\n# changed\\n")
-    print(json.dumps({name: kept.Kept("handout", "normalisation", name)._origin.decode() for name in
-                      ("layer_norm", "ResidualBlock")}), flush=True)
+    print(json.dumps({kind: {name: kept.Kept(kind, "normalisation", name)._origin.decode() for name in
+                             ("layer_norm", "ResidualBlock")} for kind in ("handout", "shown")}), flush=True)
     if before is not None:
         path.write_bytes(before)
     elif path.is_file():
@@ -81,8 +83,10 @@ def test_another_origin_for_whatever_it_comes_from(course):
     )
     before, *others = map(json.loads, done.stdout.splitlines())
     assert len(others) == len(CHANGES) - 1, done.stderr
-    anew = [{name for name, origin in one.items() if origin != before[name]} for one in (before, *others)]
-    assert dict(zip(CHANGES, anew, strict=True)) == CHANGES
+    for kind, changes in (("handout", CHANGES), ("shown", SHOWN_ANEW)):
+        its, was = [one[kind] for one in (before, *others)], before[kind]
+        anew = [{name for name, origin in one.items() if origin != was[name]} for one in its]
+        assert dict(zip(CHANGES, anew, strict=True)) == changes
 
 
 def test_only_what_changed_is_made_again_and_a_check_takes_nothing(course):
@@ -107,8 +111,15 @@ def test_only_what_changed_is_made_again_and_a_check_takes_nothing(course):
     told = sentences()[0]
     assert told in mistakes.read_text()
     mistakes.write_text(mistakes.read_text().replace(told, f"No: {told}"))
+    shown = course / FOLDER / "shown" / f"{UNIT}.layer_norm"
+    origin, _, made = shown.read_bytes().split(b"\n", 2)
+    *_, last = (code for code, one in json.loads(made).items() if one["is_known"])
+    forged = json.dumps(json.loads(made) | {last: {"passes": "", "shows": [], "is_known": False}}).encode()
+    shown.write_bytes(b"\n".join([origin, hashlib.sha256(forged).hexdigest().encode(), forged]))
+    before = len(sentences())
     autograder("build", UNIT)
     assert f"No: {told}" in sentences()
+    assert len(sentences()) == before - 1  # no mistake was run again
     assert {name for name, path in kept.items() if path.stat().st_mtime_ns != when[name]} == {"layer_norm"}
 
     origin, digest, made = kept["layer_norm"].read_bytes().split(b"\n", 2)

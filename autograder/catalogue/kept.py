@@ -35,11 +35,14 @@ _TELL = {".dist-info", ".egg-link", ".pth"}
 class Kept:
     """What is kept of one kind and one exercise."""
 
-    def __init__(self, kind: Literal["handout", "marks"], unit: str, exercise: str) -> None:
-        """Raises EditError where the exercise's mistakes cannot be read, and UnknownUnit and UnusableUnit."""
+    def __init__(self, kind: Literal["handout", "marks", "shown"], unit: str, exercise: str) -> None:
+        """shown: of each mistake by itself, whatever others there are.
+
+        Raises EditError where the exercise's mistakes cannot be read, and UnknownUnit and UnusableUnit.
+        """
         self._file = folder() / FOLDER / kind / f"{unit}.{exercise}"
         its = repr(course.unit(unit).exercise(exercise)) if kind == "marks" else ""  # its points
-        self._origin = _origin(unit, exercise, its).encode()
+        self._origin = _origin(unit, exercise, its, with_mistakes=kind != "shown").encode()
 
     def read(self) -> Any:
         """What was written last, as JSON gives it; None if that came from something else."""
@@ -64,10 +67,10 @@ def _digest(made: bytes) -> bytes:
     return hashlib.sha256(made).hexdigest().encode()
 
 
-def _origin(unit: str, exercise: str, its: str) -> str:
+def _origin(unit: str, exercise: str, its: str, *, with_mistakes: bool) -> str:
     """A digest of everything that what the graders find in the exercise's known answers can depend on."""
     digested = hashlib.sha256()
-    for part in (its.encode(), *_surroundings(), *_of_course(unit, exercise)):
+    for part in (its.encode(), *_surroundings(), *_of_course(unit, exercise, with_mistakes=with_mistakes)):
         digested.update(b"%d %b" % (len(part), part))
     return digested.hexdigest()
 
@@ -80,7 +83,7 @@ def _surroundings() -> Iterator[bytes]:
     yield repr(about).encode()
 
 
-def _of_course(unit: str, exercise: str) -> Iterator[bytes]:
+def _of_course(unit: str, exercise: str, *, with_mistakes: bool) -> Iterator[bytes]:
     yield repr((unit, exercise)).encode()
     quoted = set[bytes]()  # a hunt's grader names a mistake of another exercise
     for path in sorted(_files(unit, exercise)):
@@ -89,7 +92,7 @@ def _of_course(unit: str, exercise: str) -> Iterator[bytes]:
         yield str(path.relative_to(folder())).encode()
         yield held
     for one in misconceptions(unit).values():
-        if one.exercise == exercise or one.name.encode() in quoted:
+        if (with_mistakes and one.exercise == exercise) or one.name.encode() in quoted:
             code = one.code.base, one.code.edits
             yield repr((one.name, one.sentence, one.kind, one.caught_by, code)).encode()
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -13,9 +13,12 @@ from ..course import content
 from ..graders.collected import Graders
 from ..handout.written_values import shortened
 from . import known_mistakes, public_examples, right_steps
+from .known_mistakes import Shown
 from .side_by_side import each
 from .solution_fails import ensure_passes
 from .written_calls import NotReleasable
+
+T = TypeVar("T")
 
 
 class _Made(msgspec.Struct):
@@ -35,9 +38,9 @@ def of_unit(graders: Graders, unit: str, *, is_new: bool) -> Handout:
     ensure_passes(graders, unit)
     exercises = list(graders[unit])
     kept = {exercise: Kept("handout", unit, exercise) for exercise in exercises}
-    found = {} if is_new else {name: made for name, its in kept.items() if (made := _read(its)) is not None}
+    found = {} if is_new else {name: made for name, its in kept.items() if (made := _read(its, _Made)) is not None}
     missing = _dearest_first(unit, [exercise for exercise in exercises if exercise not in found])
-    for exercise, made in zip(missing, each(partial(_of_exercise, graders, unit), missing), strict=True):
+    for exercise, made in _made(graders, unit, missing, is_new=is_new).items():
         found[exercise] = made
         kept[exercise].write(made)
     steps = {
@@ -57,9 +60,29 @@ def _refuse_two_hunts_of_one(graders: Graders, unit: str) -> None:
         raise NotReleasable(f"Two exercises hunt `{twice[0]}`; a notebook's `buggy` can give one wrong function of it.")
 
 
-def _read(kept: Kept) -> _Made | None:
+def _made(graders: Graders, unit: str, exercises: Sequence[str], *, is_new: bool) -> dict[str, _Made]:
+    """What is released with some exercises. What a mistake shows is kept by itself, for a change in another one."""
+    every = each(lambda exercise: public_examples.of_exercise(unit, graders[unit][exercise]), exercises)
+    examples = dict(zip(exercises, every, strict=True))
+    kept = {exercise: Kept("shown", unit, exercise) for exercise in exercises}
+    before = {} if is_new else {name: _read(its, dict[str, Shown]) or {} for name, its in kept.items()}
+    shown = known_mistakes.shown(unit, examples, before)
+    for exercise, its in kept.items():
+        its.write(shown[exercise])
+    steps = each(partial(right_steps.of_exercise, unit), exercises)
+    return {
+        exercise: _Made(
+            {**of, "examples": [{**one, "steps": shortened(one["steps"])} for one in of["examples"]]},
+            known_mistakes.looked_up(unit, exercise, shown[exercise]),
+            its_steps,
+        )
+        for (exercise, of), its_steps in zip(examples.items(), steps, strict=True)
+    }
+
+
+def _read(kept: Kept, kind: type[T]) -> T | None:
     try:
-        return msgspec.convert(kept.read(), _Made | None)
+        return msgspec.convert(kept.read(), kind | None)
     except msgspec.ValidationError:
         return None
 
@@ -67,10 +90,3 @@ def _read(kept: Kept) -> _Made | None:
 def _dearest_first(unit: str, exercises: Sequence[str]) -> list[str]:
     known = [entry.exercise for entry in catalogue.misconceptions(unit).values()]  # read once, before it is forked
     return sorted(exercises, key=known.count, reverse=True)
-
-
-def _of_exercise(graders: Graders, unit: str, exercise: str) -> _Made:
-    examples = public_examples.of_exercise(unit, graders[unit][exercise])
-    mistakes = known_mistakes.of_exercise(unit, exercise, examples)
-    short = [{**one, "steps": shortened(one["steps"])} for one in examples["examples"]]
-    return _Made({**examples, "examples": short}, mistakes, right_steps.of_exercise(unit, exercise))

@@ -4,44 +4,86 @@ A mistake that shows nothing there but errors, or no more than a right answer do
 first of the other examples that it fails. One that shows errors alone is left to the hidden graders.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
+import msgspec
 import torch
 
 from .. import catalogue
 from ..course import content
 from ..handout.known import alike, as_pattern, numbers, public
 from ..handout.tried import as_in_a_new_notebook, outcome
+from .side_by_side import each
 
 MOST_SENTENCES = 4
 """Mistakes that the public examples cannot tell apart are named together, up to so many."""
 _DIGITS = 4
 """So many of a sum's decimals are released; that two are alike is asked of three."""
 
-Rows = list[list[float]]
+Rows = list[list[int | float]]
+"""Checksums, which are whole numbers, and sums."""
+
+
+class Shown(msgspec.Struct):
+    """What a mistake shows."""
+
+    passes: str
+    """Which of all examples it passes, as a pattern."""
+    shows: Rows
+    at: int | None = None
+    """On which example, where it is none of the public ones."""
+    is_known: bool = True
+    """Whether it shows anything by which it could be known."""
 
 
 def of_exercise(unit: str, exercise: str, of: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What the check looks a student's numbers up in. of: what is released of the exercise's graders."""
-    known = sorted(catalogue.misconceptions(unit).values(), key=lambda entry: entry.name)
+    return looked_up(unit, exercise, shown(unit, {exercise: of}, {})[exercise])
+
+
+def shown(
+    unit: str, of: Mapping[str, Mapping[str, Any]], before: Mapping[str, Mapping[str, Shown]]
+) -> dict[str, dict[str, Shown]]:
+    """What the mistakes in some exercises show, by exercise and the mistake's code. Raises ProcessLost.
+
+    of: by exercise, what is released of its graders. before: what is known already, and not found out again.
+    """
     harmless = [*catalogue.solutions(unit).values(), *catalogue.right_answers(unit).values()]
-    examples = public(of["examples"])
-    right = [_shows(unit, entry, examples) for entry in harmless if entry.exercise == exercise]
+    right = [entry for entry in harmless if entry.exercise in of]
+    rows = each(lambda entry: _shows(unit, entry, public(of[entry.exercise]["examples"])), right)
+    harmless_rows: dict[str, list[Rows]] = {exercise: [] for exercise in of}
+    for entry, shows in zip(right, rows, strict=True):
+        harmless_rows[entry.exercise].append(shows)
+    wrong = [(exercise, entry, entry.source()) for exercise in of for entry in _mistakes(unit, exercise)]
+    new = [(exercise, entry) for exercise, entry, code in wrong if code not in before.get(exercise, {})]
+
+    @cache
+    def of_solution(exercise: str, at: int) -> Rows:
+        return _shows(unit, catalogue.solutions(unit)[exercise], [of[exercise]["examples"][at]])
+
+    made = iter(
+        each(lambda one: _shown(unit, one[1], of[one[0]], harmless_rows[one[0]], partial(of_solution, one[0])), new)
+    )
+    found: dict[str, dict[str, Shown]] = {exercise: {} for exercise in of}
+    for exercise, _, code in wrong:
+        known = before.get(exercise, {})
+        found[exercise][code] = known[code] if code in known else next(made)
+    return found
+
+
+def looked_up(unit: str, exercise: str, found: Mapping[str, Shown]) -> list[dict[str, Any]]:
+    """The exercise's mistakes as they are released, those together that the check cannot tell apart."""
     mistakes: list[dict[str, Any]] = []
-    for entry in known:
-        if entry.exercise != exercise or entry.caught_by == catalogue.FORBIDDEN:
+    for entry in _mistakes(unit, exercise):
+        shows = found[entry.source()]
+        if not shows.is_known:
             continue
-        passed = _passed(unit, entry, of)
-        found: dict[str, Any] = {"passes": as_pattern(of["examples"], passed), "shows": _shows(unit, entry, examples)}
-        if any(alike(found["shows"], other) for other in right) or not any(map(_tells_numbers, found["shows"])):
-            told = _first_to_tell(unit, entry, of["examples"], passed)
-            if told is None:
-                continue
-            found["at"], found["shows"] = told
-        same = next((one for one in mistakes if _is_same(one, found)), None)
+        one = {"passes": shows.passes, "shows": shows.shows, **({} if shows.at is None else {"at": shows.at})}
+        same = next((other for other in mistakes if _is_same(other, one)), None)
         if same is None:
-            mistakes.append({"sentences": [entry.sentence], **found})
+            mistakes.append({"sentences": [entry.sentence], **one})
         else:
             same["sentences"].append(entry.sentence)
     return [
@@ -49,6 +91,26 @@ def of_exercise(unit: str, exercise: str, of: Mapping[str, Any]) -> list[dict[st
         for mistake in mistakes
         if len(mistake["sentences"]) <= MOST_SENTENCES
     ]
+
+
+def _mistakes(unit: str, exercise: str) -> list[catalogue.Candidate]:
+    known = sorted(catalogue.misconceptions(unit).values(), key=lambda entry: entry.name)
+    return [one for one in known if one.exercise == exercise and one.caught_by != catalogue.FORBIDDEN]
+
+
+def _shown(
+    unit: str, entry: catalogue.Candidate, of: Mapping[str, Any], harmless: Sequence[Rows], right: Callable[[int], Rows]
+) -> Shown:
+    """harmless: what right answers show on the public examples. right: what the solution shows on one of all."""
+    passed = _passed(unit, entry, of)
+    found = Shown(as_pattern(of["examples"], passed), _shows(unit, entry, public(of["examples"])))
+    if any(alike(found.shows, other) for other in harmless) or not any(map(_tells_numbers, found.shows)):
+        told = _first_to_tell(unit, entry, of["examples"], passed, right)
+        if told is None:
+            found.is_known = False
+        else:
+            found.at, found.shows = told
+    return found
 
 
 def _shows(unit: str, entry: catalogue.Candidate, examples: list[Any]) -> Rows:
@@ -64,15 +126,14 @@ def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _first_to_tell(
-    unit: str, entry: catalogue.Candidate, examples: list[Any], passed: list[bool]
+    unit: str, entry: catalogue.Candidate, examples: list[Any], passed: list[bool], right: Callable[[int], Rows]
 ) -> tuple[int, Rows] | None:
     """The first example that it fails by numbers which no rounding makes, with these; None where there is none."""
-    solution = catalogue.solutions(unit)[entry.exercise]
-    for at, (example, right) in enumerate(zip(examples, passed, strict=True)):
-        if as_pattern([example], [right]) != "0" or example.get("public", True):
+    for at, (example, is_passed) in enumerate(zip(examples, passed, strict=True)):
+        if as_pattern([example], [is_passed]) != "0" or example.get("public", True):
             continue
         shows = _shows(unit, entry, [example])
-        if any(map(_tells_numbers, shows)) and not alike(shows, _shows(unit, solution, [example])):
+        if any(map(_tells_numbers, shows)) and not alike(shows, right(at)):
             return at, shows
     return None
 

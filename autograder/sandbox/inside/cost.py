@@ -45,7 +45,7 @@ _STEP_BY_STEP = re.compile(
     r"allclose|isclose|is_nonzero|local_scalar_dense|scalar_tensor|expand_copy|permute_copy|transpose_copy)\w*"
 )
 """The operators that take a step for each element, and are not marked as pointwise or as reductions by PyTorch."""
-_OUT_OF_TORCH = (torch.Tensor.numpy, torch.Tensor.tolist, torch.Tensor.__array__, torch.Tensor.data_ptr)
+_OUT_OF_TORCH = {torch.Tensor.numpy, torch.Tensor.tolist, torch.Tensor.__array__, torch.Tensor.data_ptr}
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,12 @@ class _Memory:
 
     def take(self, tensor: torch.Tensor) -> int:
         """Counts the memory behind a tensor, if it is new or has grown; in numbers, 0 for what is not new."""
-        key, numbers = memory_of(tensor), _numbers(tensor)
+        key = memory_of(tensor)  # no other memory gets its number while there is a weak reference to it
+        if key in self._given:
+            return 0
+        numbers = _numbers(tensor)
         before = self._held[key][1] if key in self._held else 0
-        if key in self._given or numbers <= before:
+        if numbers <= before:
             return 0
         self._held[key] = StorageWeakRef(tensor.untyped_storage()), numbers
         self._total += numbers - before
@@ -141,11 +144,15 @@ class _Counting(OperatorMode):
     ) -> Any:
         given = func(*args, **(kwargs or {}))
         with torch._C.DisableTorchFunction():  # what is looked at here is none of the call's own
-            made = list(tensors_in(given))
-            operands = [*tensors_in(args), *tensors_in(dict(kwargs or {}))]
-            for tensor in (*operands, *made):
+            made = [given] if isinstance(given, torch.Tensor) else list(tensors_in(given))
+            factors = _operands(args)
+            operands = [*factors, *_operands(kwargs.values())] if kwargs else factors
+            for tensor in operands:
+                if tensor.layout != torch.strided or not self.memory.knows(tensor):
+                    self._take(tensor)
+            for tensor in made:
                 self._take(tensor)
-            self._count(func, args, operands, made)
+            self._count(func, factors, operands, made)
         return given
 
     def uncounted(self, what: str) -> None:
@@ -164,10 +171,12 @@ class _Counting(OperatorMode):
             if alive := self.memory.more_than(cost.alive.count):
                 cost.alive = Most(alive, "", *self._place())
 
-    def _count(self, func: Any, args: tuple[Any, ...], operands: list[torch.Tensor], made: list[torch.Tensor]) -> None:
+    def _count(
+        self, func: Any, factors: list[torch.Tensor], operands: list[torch.Tensor], made: list[torch.Tensor]
+    ) -> None:
         name = name_of(func)
         if name in _PRODUCTS or name in _VECTOR_PRODUCTS:
-            one, other = list(tensors_in(args))[-2:]  # what is added to their product comes before them
+            one, other = factors[-2:]  # what is added to their product comes before them
             self.cost.operations += 2 * one.numel() * (other.shape[-1] if name in _PRODUCTS else 1)
             self._project(one, other)
             return
@@ -188,7 +197,7 @@ class _Counting(OperatorMode):
 
     def _derive(self, operands: list[torch.Tensor], made: list[torch.Tensor]) -> None:
         """What is made of parameters alone is those parameters."""
-        if not operands:
+        if not operands or not self._parameters:
             return
         each = [self._parameters.get(memory_of(tensor)) for tensor in operands]
         if all(each):
@@ -203,6 +212,17 @@ class _Counting(OperatorMode):
                 return frame.f_code.co_filename, frame.f_lineno
             frame = frame.f_back
         return "", 0
+
+
+def _operands(args: Iterable[Any]) -> list[torch.Tensor]:
+    """The tensors that an operator is given, alone or in a list. As `tensors_in`, in a fifth of the time."""
+    found = list[torch.Tensor]()
+    for arg in args:
+        if isinstance(arg, torch.Tensor):
+            found.append(arg)
+        elif isinstance(arg, list | tuple):
+            found += [one for one in arg if isinstance(one, torch.Tensor)]
+    return found
 
 
 @cache
