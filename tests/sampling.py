@@ -5,6 +5,7 @@ Of each exercise it has a mistake for each grader that one must fail, and one of
 
 import zlib
 from collections.abc import Iterable
+from typing import TypeVar
 
 from autograder.catalogue import Candidate
 
@@ -12,6 +13,21 @@ every = False
 """Whether all of it is wanted; `conftest` sets it before a test is collected."""
 RIGHT_ANSWERS = 3
 """Of each exercise, where it has as many."""
+
+
+One = TypeVar("One")
+
+
+def thinned(alike: Iterable[One], one_in: int, least: int = 1) -> list[One]:
+    """One in so many of these, and never fewer than `least` where there are as many; always the same, in their order.
+
+    They are told from one another by how they are written down.
+    """
+    known = list(alike)
+    if every:
+        return known
+    order = sorted(range(len(known)), key=lambda place: zlib.crc32(repr(known[place]).encode()))
+    return [known[place] for place in sorted(order[: max(least, len(known) // one_in)])]
 
 
 def part(entries: Iterable[Candidate]) -> list[Candidate]:
