@@ -4,8 +4,10 @@ Of each exercise it has a mistake for each grader that one must fail, and one of
 """
 
 import zlib
-from collections.abc import Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import pytest
 
 from autograder.catalogue import Candidate
 
@@ -18,16 +20,28 @@ RIGHT_ANSWERS = 3
 One = TypeVar("One")
 
 
-def thinned(alike: Iterable[One], one_in: int, least: int = 1) -> list[One]:
+def thinned(
+    alike: Iterable[One], one_in: int, least: int = 1, by: Callable[[One], object] = lambda one: one
+) -> list[One]:
     """One in so many of these, and never fewer than `least` where there are as many; always the same, in their order.
 
-    They are told from one another by how they are written down.
+    by: what tells one from another, and is written the same in each run.
     """
     known = list(alike)
     if every:
         return known
-    order = sorted(range(len(known)), key=lambda place: zlib.crc32(repr(known[place]).encode()))
+    order = sorted(range(len(known)), key=lambda place: zlib.crc32(repr(by(known[place])).encode()))
     return [known[place] for place in sorted(order[: max(least, len(known) // one_in)])]
+
+
+def in_turn(exercises: Sequence[tuple[str, str]], changes: Mapping[str, str]) -> list[Any]:
+    """Unit, exercise and change for a test: of each exercise another change in turn, or all where all are wanted."""
+    return [
+        pytest.param(unit, exercise, change, id=f"{unit}-{exercise}-{name}")
+        for place, (unit, exercise) in enumerate(exercises)
+        for number, (name, change) in enumerate(changes.items())
+        if every or number == place % len(changes)
+    ]
 
 
 def part(entries: Iterable[Candidate]) -> list[Candidate]:

@@ -1,4 +1,7 @@
-"""What a fault costs: no more than what it is, and no less. And what is no fault costs nothing."""
+"""What a fault costs: no more than what it is, and no less. And what is no fault costs nothing.
+
+Each run tries a fault on some of the exercises in which it can be made; `pytest --every` tries each on all.
+"""
 
 import inspect
 
@@ -6,6 +9,7 @@ import pytest
 
 from autograder import catalogue, course
 
+from . import sampling
 from .graders import listed
 from .hunts import hunts
 from .test_student_check import Notebook
@@ -72,7 +76,13 @@ WITHOUT_A_SHAPE |= {"attention_flops", "kv_cache_bytes"}
 WITHOUT_A_SHAPE |= {hunt for unit in course.unit_names() for hunt in hunts(unit)}  # the shape is part of the input
 
 
-@pytest.mark.parametrize(("unit", "exercise"), [one for one in EXERCISES if one[1] not in WITHOUT_A_SHAPE])
+SHAPED = [one for one in EXERCISES if one[1] not in WITHOUT_A_SHAPE]
+
+
+@pytest.mark.parametrize(
+    ("unit", "exercise"),
+    [one for unit in course.unit_names() for one in sampling.thinned((one for one in SHAPED if one[0] == unit), 3, 2)],
+)
 def test_right_numbers_in_a_shape_with_a_1_too_many_get_a_third_and_no_more_than_half(marker, unit, exercise):
     one_more = "result = tuple(one[None] for one in result) if isinstance(result, tuple) else result[None]"
     got, report = share(marker, unit, exercise, changed(unit, exercise, one_more))
@@ -89,8 +99,7 @@ TOO_GENEROUS = {
 }
 
 
-@pytest.mark.parametrize("fault", TOO_GENEROUS.values(), ids=TOO_GENEROUS)
-@pytest.mark.parametrize(("unit", "exercise"), CLASSES)
+@pytest.mark.parametrize(("unit", "exercise", "fault"), sampling.in_turn(CLASSES, TOO_GENEROUS))
 def test_what_makes_a_module_another_costs_half_of_its_points(marker, unit, exercise, fault):
     got, _ = share(marker, unit, exercise, changed(unit, exercise, fault))
     assert got <= 0.5
@@ -123,8 +132,7 @@ ROOTS |= {f"the root of {width}": f"{width} ** 0.5" for width in (2, 3, 24)}  # 
 SCALED = [(unit, name) for unit, name in EXERCISES if "**0.5" in solution(unit, name).replace(" ", "")]
 
 
-@pytest.mark.parametrize("root", ROOTS.values(), ids=ROOTS)
-@pytest.mark.parametrize(("unit", "exercise"), SCALED)
+@pytest.mark.parametrize(("unit", "exercise", "root"), sampling.in_turn(SCALED, ROOTS))
 def test_what_is_no_root_gets_no_more_than_half(marker, unit, exercise, root):
     code = solution(unit, exercise)
     for width in ("d_k", "head_dim", "self.head_dim", "keys.shape[-1]", "query.shape[-1]"):
