@@ -12,6 +12,7 @@ sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # as t
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,12 +58,23 @@ def pytest_configure(config: pytest.Config) -> None:
     sampling.every = config.getoption("--every")
 
 
+OF_ALL_UNITS = (
+    "test_matrix",
+    "test_fair_marks",
+    "test_unseen",
+    "test_submissions",
+    "test_subtle_mistakes",
+    "test_hunts",
+)
+"""Mark answers of every unit with the marking process that they share: it learns each unit's mistakes once."""
+
 DEAREST = (
-    "test_misbehaving", "browser", "test_cluster", "test_own_course", "test_sandbox", "test_nbgrader",
-    "test_interruption", "test_matrix", "test_serve", "test_reading", "test_authoring", "test_formatting",
-    "test_student_check", "test_endings", "test_student_notebook", "test_commands", "test_class_of_200",
-    "test_class_of_60", "test_confined_notebook", "test_two_at_once", "test_class", "test_fuzz", "test_build",
-    "test_without_work", "test_collect",
+    "browser", "test_matrix", "test_serve", "test_misbehaving", "test_sandbox", "test_own_course",
+    "test_student_check", "test_cluster", "test_student_notebook", "test_formatting", "test_class_of_60",
+    "test_interruption", "test_nbgrader", "test_reading", "test_docs", "test_endings", "test_routes", "test_unchanged",
+    "test_marked_and_shown", "test_kept", "test_forbidden_calls", "test_cost_of_answers", "test_confined_notebook",
+    "test_postgresql", "test_build", "test_authoring", "test_class_of_200", "test_commands", "test_new_course",
+    "test_strange_names", "test_class",
 )  # fmt: skip
 """What takes longest, in the order in which it is begun: so no processor is left alone at the end."""
 
@@ -82,12 +94,17 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Hands out a file at a time, whose tests share what it sets up; those in a browser share one JupyterLab."""
+    """Hands out a file at a time, whose tests share what it sets up; those in a browser share one JupyterLab.
+
+    Those of all units share what a marking process learns of the units.
+    """
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
+            if Path(file).stem in OF_ALL_UNITS:
+                return "all units"
             return "browser" if "/browser/" in file else file
 
     config.option.loadscopereorder = False  # or the file with most tests would come first
