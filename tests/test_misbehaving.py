@@ -1,8 +1,8 @@
 """Every misbehaving submission: its mark, and no harm to others.
 
-What reaches out to the operating system is tried at every level, as root and as an ordinary user. What ends its process
-or passes a limit, at every level and as either of them, though not at each as both. What only speaks to the grader or
-changes its own Python, where the least keeps it from anything.
+Each run tries all of them where the least keeps them from anything: at level B, as an ordinary user. What reaches out
+to the operating system is tried at level A too, as root. `pytest --every` tries that at every level as either user, and
+at level A also what ends its process or passes a limit.
 """
 
 import json
@@ -19,18 +19,20 @@ import pytest
 from autograder import course
 from tests import REPOSITORY
 
+from . import sampling
 from .misbehaving.as_user import UID, as_ordinary_user
 from .misbehaving.case import UNIT, Case, cases
 
 USERS = ["root", "user"] if os.geteuid() == 0 else ["user"]
-SETTINGS = [(level, user) for level in "AB" for user in USERS]
+AT_THE_ENDS = (("A", USERS[0]), ("B", "user"))
+SETTINGS = [(level, user) for level in "AB" for user in USERS] if sampling.every else AT_THE_ENDS
 CASES = {case.name: case for case in cases()}
-AT_THE_ENDS = (SETTINGS[0], SETTINGS[-1])
 TRIED = {
     setting: [
         case
         for case in CASES.values()
-        if setting == SETTINGS[-1] or (not case.speaks_alone and (not case.uses_up or setting in AT_THE_ENDS))
+        if setting == SETTINGS[-1]
+        or not (case.speaks_alone or (case.uses_up and not (sampling.every and setting in AT_THE_ENDS)))
     ]
     for setting in SETTINGS
 }
