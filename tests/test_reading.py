@@ -24,7 +24,7 @@ from autograder.handed_in.opened_folder import OpenedFolder
 from autograder.handed_in.without_outputs import TooManyParts, WithoutOutputs
 from tests import RELEASE, REPOSITORY
 
-from . import forked_command, swapping
+from . import forked_command, sampling, swapping
 
 UNIT = swapping.UNIT
 FULL = course.unit(UNIT).max_score
@@ -192,9 +192,20 @@ SLOW = {
 """How it begins, and what is repeated then."""
 
 
-@pytest.mark.parametrize(("begins", "goes_on"), SLOW.values(), ids=SLOW)
-@pytest.mark.parametrize("within", [b'{"nbformat": 4, "cells": [{"outputs": [', b""], ids=["in outputs", "alone"])
-def test_no_content_of_a_large_file_takes_long_to_look_through(tmp_path, begins, goes_on, within):
+WITHIN = {"in outputs": b'{"nbformat": 4, "cells": [{"outputs": [', "alone": b""}
+
+
+@pytest.mark.parametrize(
+    ("within", "begins", "goes_on"),
+    [
+        pytest.param(within, *slow, id=f"{place}-{what}")
+        for number, (what, slow) in enumerate(SLOW.items())
+        for turn, (place, within) in enumerate(WITHIN.items())
+        if sampling.every or turn == number % len(WITHIN)
+    ],
+)
+def test_no_content_of_a_large_file_takes_long_to_look_through(tmp_path, within, begins, goes_on):
+    """Each in one of the places; `pytest --every` tries each in either."""
     file = tmp_path / "hostile.ipynb"
     file.write_bytes(within + begins + goes_on * (LARGE // len(goes_on)))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
