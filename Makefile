@@ -1,10 +1,10 @@
 # make        sets up .venv/, builds source/ and release/, and grades the sample class in demo/
-# make test   sets up .venv/ and passes the tests: some twenty minutes on two processors
+# make test   sets up .venv/ and passes the tests: some ten minutes on two processors
 # make check  passes the quick ones, while you work: about a minute
 # make bench  measures a class of 100, also with stock nbgrader (an hour), and classes of 100 to 10,000 (another, and
 #             6 GB of disk); the figures go into docs/figures/
 # make search tries every known answer, where a test run tries a part, and writes docs/matrix.md; then it looks for texts
-#             that are slow to parse, SECONDS=60 of each kind, and keeps the slowest (together some twenty minutes)
+#             that are slow to parse, SECONDS=60 of each kind, and keeps the slowest (together some half an hour)
 # make pictures takes the pictures of the pages in docs/ anew, from what the browser tests go through
 # make lab    sets up .venv/ and opens the course in JupyterLab with nbgrader's formgrader, assignment list and validate
 #
@@ -32,10 +32,11 @@ else
 $(error TORCH is "$(TORCH)"; it can be cpu or cuda)
 endif
 
-# One process more than there are processors: many a test waits for a limit to pass.
-IN_PARALLEL := --numprocesses=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --maxprocesses=4 --dist=loadfile
+# Two processes more than there are processors: many a test waits for a limit to pass.
+IN_PARALLEL := --numprocesses=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 2) --maxprocesses=4 --dist=loadfile
 SEARCHED := test_matrix.py test_student_check.py test_without_work.py test_two_at_once.py test_interruption.py \
-	test_class_of_200.py
+	test_class_of_200.py test_cost_of_answers.py test_fair_marks.py test_misbehaving.py test_nothing_to_paste.py \
+	test_reading.py test_serve.py test_unseen.py
 QUICK := solutions test_catalogue.py test_compare.py test_device_probe.py test_graders.py test_layers.py test_locating.py
 
 .PHONY: demo build test suite check lab lint bench search pictures clean
