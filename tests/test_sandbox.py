@@ -450,12 +450,12 @@ def test_who_waits_for_a_processor_is_not_ended_for_it():
         # Each in a session of its own: some kernels share a processor among sessions first.
         others = [subprocess.Popen([sys.executable, "-c", busy], start_new_session=True) for _ in range(9)]
         try:
-            computes = "import time\nwhile time.process_time() < 0.6: pass\nprint('done')"
+            computes = "import time\nwhile time.process_time() < 0.3: pass\nprint('done')"
             worker = parent.fork("cpu")
             request = {"operation": "cell", "cell": "c", "source": computes}
-            answer, _ = worker.request(request, cpu_seconds=2, wall_seconds=2, idle_seconds=2)
+            answer, _ = worker.request(request, cpu_seconds=2, wall_seconds=1, idle_seconds=1)
             assert answer["printed"] == "done\n"
-            assert worker.queued > 2
+            assert worker.queued > 1
             worker.end()
         finally:
             for other in others:
