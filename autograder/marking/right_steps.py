@@ -48,7 +48,7 @@ class _Writing:
         about: Written = {"args": [as_json(arg) for arg in case.arguments]}
         if case.built is not None:
             about["built"] = list(case.built)
-            about["parameters"] = {name: as_json(one) for name, one in (case.parameters or {}).items()}
+            about["parameters"] = {name: dict(rule) for name, rule in (case.rules or {}).items()}
         numbers = range(len(self._right.before))
         return {
             **about,

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from ..course import content
+from ..handout.written_values import as_value
 from ..tracing.case import TellingCase
 
 DECIMALS = 3
@@ -42,16 +43,21 @@ def telling_cases(unit: str, exercise: str) -> list[TellingCase]:
     cases = [TellingCase(exercise, _drawn(args, drawn)) for args in sizes.FUNCTIONS.get(exercise, ())]
     for built, args in sizes.CLASSES.get(exercise, ()):
         solution = content.solutions(unit)[exercise]
-        parameters = {
-            name: _tensor(tuple(parameter.shape), drawn) for name, parameter in _built(solution, built).items()
-        }
-        cases.append(TellingCase(exercise, _drawn(args, drawn), built, parameters))
+        rules = {name: _rule(parameter, drawn) for name, parameter in _built(solution, built).items()}
+        parameters = {name: as_value(rule) for name, rule in rules.items()}
+        cases.append(TellingCase(exercise, _drawn(args, drawn), built, parameters, rules))
     return cases
 
 
 def _built(kind: type[torch.nn.Module], built: tuple[Any, ...]) -> dict[str, torch.Tensor]:
     with torch.random.fork_rng(devices=[]):
         return dict(kind(*built).named_parameters())
+
+
+def _rule(parameter: torch.Tensor, drawn: torch.Generator) -> dict[str, Any]:
+    """A rule for a parameter's numbers: there are many, and the rule is all of them that the release holds."""
+    seed = int(torch.randint(2**31, (), generator=drawn))
+    return {"drawn": [seed, 0.0, 1.0], "shape": list(parameter.shape)}
 
 
 def _drawn(args: tuple[Any, ...], drawn: torch.Generator) -> tuple[Any, ...]:

@@ -17,3 +17,5 @@ class TellingCase:
     """What an instance is built with, where a class is asked for."""
     parameters: Mapping[str, torch.Tensor] | None = None
     """The numbers that it gets then."""
+    rules: Mapping[str, Mapping[str, Any]] | None = None
+    """How these are written down in short, by the rules that make them."""
