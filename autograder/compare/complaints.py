@@ -3,10 +3,12 @@
 Needs nothing but what the check imports, of which it becomes a part.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 
 from ..sandbox.inside.device_probe import BY_NUMBERS, DIFFERS, ELSEWHERE, MIXED
 from ..sandbox.inside.library_calls import LIBRARY_ATTENTION, LIBRARY_SOFTMAX
+from ..sandbox.inside.lost_aspects import OF_DEVICE, OF_DTYPE, OF_GRADIENT, OF_WRITING
 from .values import ORDINALS
 
 SAME_WEIGHTS = "The weights are the same under every seed: is one set inside the class?"
@@ -84,3 +86,25 @@ def of_devices(verdict: str) -> str | None:
 def other_parameters(found: Mapping[str, Sequence[int]]) -> str:
     """The parameters that there are, and their shapes, where others are expected."""
     return f"Found: {', '.join(f'{name} {tuple(shape)}' for name, shape in found.items()) or 'none'}."
+
+
+_ASPECTS = {
+    OF_WRITING: re.compile(r"It writes into the (\w+)"),
+    OF_DTYPE: re.compile(r"The result is torch\.(\w+); torch\.(\w+) is expected"),
+    OF_GRADIENT: re.compile(r"No gradient arrives at (?:the (\w+)|`([\w.]+)`)"),
+    OF_DEVICE: re.compile("|".join(re.escape(_OF_DEVICES[one]) for one in (MIXED, ELSEWHERE))),
+}
+
+
+def aspect_of(complaint: str) -> tuple[str, tuple[str, ...]] | None:
+    """What beside the values a complaint is about, and the words that say more: an argument by its number, dtypes."""
+    for aspect, pattern in _ASPECTS.items():
+        if found := pattern.search(complaint):
+            words = [one for one in found.groups() if one]
+            return aspect, tuple(_number(one) for one in words)
+    return None
+
+
+def _number(word: str) -> str:
+    """An argument's, as digits; any other word as it is."""
+    return str(ORDINALS.index(word)) if word in ORDINALS else "0" if word == "input" else word

@@ -53,8 +53,9 @@ def check(exercise: str | None = None) -> float | None:
                 outcome(names, name, _examples(exercises, name), json.loads(mistakes.get(name, "[]")))
                 for name in wanted
             ]
-            if exercise is not None and outcomes[0].goes_wrong:
-                outcomes[0].whereabouts = line_told(names, exercise, Path(__file__).with_name(STEPS))
+            if exercise is not None and (said := outcomes[0].to_look_at):
+                steps, is_wrong = Path(__file__).with_name(STEPS), outcomes[0].goes_wrong
+                outcomes[0].whereabouts = line_told(names, exercise, steps, said, is_wrong=is_wrong)
     except KeyboardInterrupt:
         print("The check was interrupted, so it says nothing. Run its cell again when you like.")
         return None if exercise is None else 0.0

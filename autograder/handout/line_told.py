@@ -4,13 +4,15 @@ import contextlib
 import io
 import linecache
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from ..compare.complaints import aspect_of
+from ..sandbox.inside.lost_aspects import Asked, where_lost
 from ..sandbox.inside.tracing import Run, Watch, made_ready, watched
 from ..tracing.case import TellingCase
 from ..tracing.located import Located
@@ -20,6 +22,7 @@ from ..tracing.told import told
 from ..tracing.written_reference import read_reference
 from .data_file import read_data
 from .freshness import file_of
+from .told_of_aspects import told_of_aspect
 from .trial import is_cell
 from .tried import limited
 from .written_values import as_value
@@ -28,16 +31,21 @@ SECONDS_TO_LOOK = 5.0
 """For all runs of one answer; most take a tenth of a second together."""
 
 
-def line_told(names: Mapping[str, Any], exercise: str, steps: Path) -> str:
+def line_told(
+    names: Mapping[str, Any], exercise: str, steps: Path, problems: Iterable[str] = (), *, is_wrong: bool = True
+) -> str:
     """What `told` says of the answer; nothing where no line can be told, or where it is in another cell.
 
-    steps: the file that says what is right. What the code prints meanwhile is not shown.
+    steps: the file that says what is right. problems: what was said of it. is_wrong: in its values, or only in what is
+    asked beside them. What the code prints meanwhile is not shown.
     """
     quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
     try:
         with quiet[0], quiet[1], warnings.catch_warnings(), limited(SECONDS_TO_LOOK):
             warnings.simplefilter("ignore")
-            return _told(names[exercise], known_right(steps, steps.stat().st_mtime_ns, exercise))
+            known = known_right(steps, steps.stat().st_mtime_ns, exercise)
+            found = _told(names[exercise], [right for _, right in known if right]) if is_wrong else ""
+            return found or _told_of_aspects(names[exercise], [case for case, _ in known], problems)
     except KeyboardInterrupt:
         raise
     except BaseException:  # SystemExit and TimeUp too
@@ -45,10 +53,14 @@ def line_told(names: Mapping[str, Any], exercise: str, steps: Path) -> str:
 
 
 @cache
-def known_right(steps: Path, _changed: int, exercise: str) -> list[Reference]:
-    """What the file says of an exercise, read again only when the file has changed; nothing where it has no case."""
+def known_right(steps: Path, _changed: int, exercise: str) -> list[tuple[TellingCase, Reference | None]]:
+    """What the file says of an exercise, read again only when the file has changed; nothing where it has no case.
+
+    Of a case that is silent there is nothing that is known for right.
+    """
     of = read_data(steps).get(exercise, {"cases": []})
-    return [read_reference(one, of["operators"], _case(exercise, one)) for one in of["cases"]]
+    cases = [(_case(exercise, one), one) for one in of["cases"]]
+    return [(case, None if case.is_silent else read_reference(one, of["operators"], case)) for case, one in cases]
 
 
 def _told(answer: Any, known: Sequence[Reference]) -> str:
@@ -64,12 +76,26 @@ def _told(answer: Any, known: Sequence[Reference]) -> str:
     return ""
 
 
+def _told_of_aspects(answer: Any, cases: Sequence[TellingCase], problems: Iterable[str]) -> str:
+    file = file_of(answer)
+    for aspect, details in filter(None, map(aspect_of, problems)):
+        for case in cases:
+            torch.default_generator.manual_seed(0)
+            asked = Asked(answer, case.arguments, case.built, case.parameters)
+            lost = None
+            with contextlib.suppress(Exception):  # another case may show it
+                lost = where_lost(aspect, details, asked, lambda name: name == file or is_cell(name))
+            line = linecache.getline(file, lost.line) if lost and lost.file == file else ""
+            if lost and line.strip():
+                return told_of_aspect(aspect, details, lost, case, line)
+    return ""
+
+
 def _case(exercise: str, written: Mapping[str, Any]) -> TellingCase:
     arguments = tuple(as_value(arg) for arg in written["args"])
-    if "built" not in written:
-        return TellingCase(exercise, arguments)
-    parameters = {name: as_value(one) for name, one in written["parameters"].items()}
-    return TellingCase(exercise, arguments, tuple(written["built"]), parameters)
+    parameters = {name: as_value(one) for name, one in written.get("parameters", {}).items()}
+    built = tuple(written["built"]) if "built" in written else None
+    return TellingCase(exercise, arguments, built, parameters, is_silent="silent" in written)
 
 
 class _Looking:

@@ -114,9 +114,13 @@ class Outcome:
     @property
     def goes_wrong(self) -> bool:
         """Whether a result is not right, and how it comes about can be looked at."""
+        return bool(self.to_look_at) and any(one.problem and not one.example.get("property") for one in self.tried)
+
+    @property
+    def to_look_at(self) -> list[str]:
+        """What is wrong, where the line of it can be looked for."""
         late = any(one.skipped or one.problem == _TOO_LONG for one in self.tried)
-        wrong = any(one.problem and not one.example.get("property") for one in self.tried)
-        return wrong and not (self.missing or self.calls or late)
+        return [] if self.missing or self.calls or late else [one.problem for one in self.tried if one.problem]
 
 
 def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistakes: list[Any]) -> Outcome:

@@ -23,6 +23,8 @@ The width of a head is 6: of 4 the root is also the half."""
 _HEADS = (_WIDTH, _WIDTH, _ROOM, 0.0, _H)
 _SENTENCE = "To be, or not to be, that is the question"
 
+SILENT = frozenset({"causal_mask", "masked_attention"})
+"""Those of which no line of wrong values is told."""
 FUNCTIONS: dict[str, list[tuple[Any, ...]]] = {
     "dot_product_scores": [(_s(4), _s(5, 4))],
     "normalize_by_sum": [(Weights((2, 3, 5)),), (_s(3, 5),), (_s(4, 4, 4),)],

@@ -1,14 +1,18 @@
 """Asks a backend for one run of an answer, and for what it gives once mended; tells where it goes wrong."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 import torch
 
 from .. import catalogue
+from ..compare.complaints import aspect_of
+from ..handout.told_of_aspects import HOW, told_of_aspect
 from ..report import Whereabouts
 from ..sandbox.inside.arguments import Arguments
-from ..sandbox.inside.operations import WatchRun
+from ..sandbox.inside.faults import StudentFault
+from ..sandbox.inside.lost_aspects import Lost
+from ..sandbox.inside.operations import LineOfAspect, WatchRun
 from ..sandbox.inside.tracing import Run
 from ..student.backend import Backend
 from ..student.watched_run import read
@@ -26,7 +30,9 @@ _reference = cache(lambda unit, exercise, number: known(unit, _cases(unit, exerc
 
 
 def known(unit: str, case: TellingCase, *, without: str = "") -> Reference | None:
-    """What the catalogue knows to be right on a case. without: a right answer to leave out."""
+    """What the catalogue knows to be right on a case; None of a silent one. without: a right answer to leave out."""
+    if case.is_silent:
+        return None
     answers = catalogue.right_answers(unit).values()
     others = [one.answer for one in answers if one.exercise == case.exercise and one.name != without]
     return reference(case, catalogue.solutions(unit)[case.exercise].answer, others)
@@ -49,6 +55,28 @@ def whereabouts(unit: str, exercise: str, backend: Backend, source: Source) -> W
             return None  # it may be in another cell
         return Whereabouts(list(located.lines), told(located, case, source), located.step)
     return None
+
+
+def line_of_aspect(
+    unit: str, exercise: str, backend: Backend, source: Source, complaints: Iterable[str]
+) -> Whereabouts | None:
+    """Where the answer loses what one of these complaints is about, beside its values; None where it cannot be told."""
+    for aspect, details in filter(None, map(aspect_of, complaints)):
+        for case in _cases(unit, exercise):
+            given = Arguments(case.arguments), case.built, case.parameters
+            try:
+                lost = _lost(backend.ask(LineOfAspect(exercise, *given, aspect, details)))
+            except StudentFault:
+                continue  # another case may show it
+            if lost and (line := source(lost.file, lost.line)):
+                return Whereabouts([lost.line], told_of_aspect(aspect, details, lost, case, line))
+    return None
+
+
+def _lost(sent: str) -> Lost | None:
+    """What a worker says: a student's data."""
+    line, how, file = [*sent.split(" ", 2), "", ""][:3]
+    return Lost(file, int(line), how) if line.isdecimal() and len(line) < 6 and how in HOW else None
 
 
 def _located(known: Reference, backend: Backend, first: Run) -> Located | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from ..tracing.case import TellingCase
 from ..tracing.reference import Reference, Right, comparable
 from ..tracing.written_reference import BY_HAND, LARGEST, OUT_OF_SCALE, given_in, read_tensor
 from .finding import known
@@ -28,9 +29,19 @@ Written = dict[str, Any]
 
 def of_exercise(unit: str, exercise: str) -> dict[str, Any]:
     """An exercise's telling cases with what is right on each; an exercise may have none."""
-    found = [right for case in telling_cases(unit, exercise) if (right := known(unit, case)) is not None]
-    operators = sorted({one.operator for right in found for one in right.rights})
-    return {"operators": operators, "cases": [_Writing(right, operators).case() for right in found]}
+    found = [(case, known(unit, case)) for case in telling_cases(unit, exercise)]
+    operators = sorted({one.operator for _, right in found if right for one in right.rights})
+    cases = [_Writing(right, operators).case() if right else {**_about(case), "silent": True} for case, right in found]
+    return {"operators": operators, "cases": cases}
+
+
+def _about(case: TellingCase) -> Written:
+    """What is called."""
+    about: Written = {"args": [as_json(arg) for arg in case.arguments]}
+    if case.built is not None:
+        about["built"] = list(case.built)
+        about["parameters"] = {name: dict(rule) for name, rule in (case.rules or {}).items()}
+    return about
 
 
 class _Writing:
@@ -43,15 +54,10 @@ class _Writing:
         self._read: list[Right] = []
 
     def case(self) -> Written:
-        case = self._right.case
         rights = [written for one in self._right.rights if not one.is_part and (written := self._one(one))]
-        about: Written = {"args": [as_json(arg) for arg in case.arguments]}
-        if case.built is not None:
-            about["built"] = list(case.built)
-            about["parameters"] = {name: dict(rule) for name, rule in (case.rules or {}).items()}
         numbers = range(len(self._right.before))
         return {
-            **about,
+            **_about(self._right.case),
             "rights": rights,
             "result": [self._tensor(one) for one in self._right.result],
             "before": [sorted(self._right.before[number]) for number in numbers],

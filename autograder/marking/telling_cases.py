@@ -2,7 +2,8 @@
 
 They are drawn for showing and are never a hidden grader's. The course says their sizes, in `TABLE`'s module among its
 hidden graders: `FUNCTIONS` has the arguments of calls, `CLASSES` what is built, and then called with what. An exercise
-may have several: the first on which an answer goes wrong is the one that is told of.
+may have several: the first on which an answer goes wrong is the one that is told of. Of those that are `SILENT` no line
+of wrong values is told, but only where an argument is written into, a gradient ends and the like.
 """
 
 import zlib
@@ -40,12 +41,13 @@ def telling_cases(unit: str, exercise: str) -> list[TellingCase]:
     if not (content.place(content.HIDDEN) / f"{TABLE}.py").is_file():
         return []
     sizes = content.module(f"{content.HIDDEN}.{TABLE}")
-    cases = [TellingCase(exercise, _drawn(args, drawn)) for args in sizes.FUNCTIONS.get(exercise, ())]
+    silent = exercise in sizes.SILENT
+    cases = [TellingCase(exercise, _drawn(args, drawn), is_silent=silent) for args in sizes.FUNCTIONS.get(exercise, ())]
     for built, args in sizes.CLASSES.get(exercise, ()):
         solution = content.solutions(unit)[exercise]
         rules = {name: _rule(parameter, drawn) for name, parameter in _built(solution, built).items()}
         parameters = {name: as_value(rule) for name, rule in rules.items()}
-        cases.append(TellingCase(exercise, _drawn(args, drawn), built, parameters, rules))
+        cases.append(TellingCase(exercise, _drawn(args, drawn), built, parameters, rules, silent))
     return cases
 
 

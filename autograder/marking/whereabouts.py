@@ -17,7 +17,7 @@ from ..sandbox.losses import Crashed, SandboxLost, TimedOut
 from ..student.budget import OutOfBudget
 from ..student.sandboxed import SandboxedNotebook
 from . import redaction
-from .finding import whereabouts
+from .finding import line_of_aspect, whereabouts
 
 MOST_SECONDS = 10.0
 """Of this process, for a submission's lines: what a worker says it made is a stranger's graph, of any shape."""
@@ -33,7 +33,7 @@ def with_whereabouts(
     cells: Sequence[CodeCell],
     is_value: Callable[[str, str], bool],
 ) -> list[ExerciseReport]:
-    """The reports; those that failed a grader of values with where they go wrong. is_value: by exercise and test."""
+    """The reports; those that failed with where they go wrong. is_value: by exercise and test, if it is of values."""
     wrong = {report.name for report in reports if report.status != "passed"}
     told: dict[str, ExerciseReport] = {}
     with suppress(OverLimit), cpu_limit(MOST_SECONDS):  # nothing else is asked of the worker after it
@@ -41,13 +41,18 @@ def with_whereabouts(
             if (
                 report.status == "failed"
                 and not wrong & catalogue.used_by(unit, report.name)
-                and any(test.outcome == "failed" and is_value(report.name, test.name) for test in report.tests)
+                and any(test.outcome == "failed" for test in report.tests)
             ):
-                told[report.name] = _told(unit, report, code, [cell for cell in cells if cell.defines(report.name)])
+                is_wrong = any(test.outcome == "failed" and is_value(report.name, test.name) for test in report.tests)
+                own = [cell for cell in cells if cell.defines(report.name)]
+                told[report.name] = _told(unit, report, code, own, is_wrong=is_wrong)
     return [told.get(report.name, report) for report in reports]
 
 
-def _told(unit: str, report: ExerciseReport, code: SandboxedNotebook, cells: Sequence[CodeCell]) -> ExerciseReport:
+def _told(
+    unit: str, report: ExerciseReport, code: SandboxedNotebook, cells: Sequence[CodeCell], *, is_wrong: bool
+) -> ExerciseReport:
+    """is_wrong: in its values; else only in what is asked beside them."""
     texts = {CELL_PREFIX + cell.name: cell.source.splitlines() for cell in cells}
 
     def source(file: str, line: int) -> str:
@@ -56,7 +61,9 @@ def _told(unit: str, report: ExerciseReport, code: SandboxedNotebook, cells: Seq
 
     code.begin_exercise()
     try:
-        found = whereabouts(unit, report.name, code, source)
+        found = whereabouts(unit, report.name, code, source) if is_wrong else None
+        complaints = [test.message for test in report.tests if test.outcome == "failed"]
+        found = found or line_of_aspect(unit, report.name, code, source, complaints)
     except NOT_TOLD:
         return report
     except SandboxLost:

@@ -37,11 +37,11 @@ def told(located: Located, case: TellingCase, source: Source) -> str:
         rows.append((f"what {_lines(wrong)} {does}", "not as it should be"))
     width = max(len(name) for name, _ in rows) + 1
     said = [f"{name + ':':{width}} {how}" for name, how in rows]
-    said += [f"  line {line}: {quoted}" for line in located.lines if (quoted := _quoted(text(line)))]
+    said += [f"  line {line}: {shown}" for line in located.lines if (shown := quoted(text(line)))]
     said += _meaning(located)
     said += _beside(located)
     said += [f"  {one}" for one in _seen(located)]
-    return "\n".join([f"Where it goes wrong, tried on {_case(case)}", *said])
+    return "\n".join([f"Where it goes wrong, tried on {call_in_words(case)}", *said])
 
 
 def _right_before(located: Located, text: Callable[[int], str]) -> list[tuple[str, str]]:
@@ -129,12 +129,14 @@ def _lines(lines: Sequence[int]) -> str:
     return f"line{'s' if len(lines) > 1 else ''} {' and '.join(map(str, lines))}"
 
 
-def _quoted(line: str) -> str:
+def quoted(line: str) -> str:
+    """A line of code, as it stands in a sentence."""
     line = line.strip()
     return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…"
 
 
-def _case(case: TellingCase) -> str:
+def call_in_words(case: TellingCase) -> str:
+    """The call of a case, in words."""
     args = ", ".join(map(_argument, case.arguments))
     built = "" if case.built is None else f"({', '.join(map(str, case.built))})"
     return f"{case.exercise}{built} with {args}." if built else f"{case.exercise}({args})."

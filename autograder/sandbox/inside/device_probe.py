@@ -8,7 +8,7 @@ whatever it decides by the numbers, and what it gives there can be compared with
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -80,7 +80,7 @@ def _away(here: torch.Tensor) -> _Away:
     return away
 
 
-class _Devices(OperatorMode):
+class Devices(OperatorMode):
     """Notes whether an operator got operands from two devices. A 0-d CPU tensor may go anywhere, as on CUDA."""
 
     def __init__(self) -> None:
@@ -178,6 +178,7 @@ def _standing_in() -> Iterator[None]:
         torch.Generator, torch.autocast.__init__ = generator, autocast  # type: ignore[misc, method-assign]
 
 
+OnDevices = TypeVar("OnDevices", bound=Devices)
 _TYPES = f"torch.{DEVICE.type}."
 _BY_INDEX = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
 _OF_NUMBERS = (torch.tensor, torch.as_tensor, torch.asarray, torch.scalar_tensor, torch.Tensor.new_tensor)
@@ -224,8 +225,20 @@ def _each(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
 
 def moved(module: torch.nn.Module) -> torch.nn.Module:
     """The module, moved as `.to(device)` does it."""
-    with _Devices():
+    with Devices():
         return module.to(DEVICE)
+
+
+def moved_there(arguments: Arguments) -> Arguments:
+    """Copies of the arguments, their tensors moved."""
+    return arguments.mapped(lambda arg: _away(arg.clone()) if isinstance(arg, torch.Tensor) else arg)
+
+
+@contextmanager
+def as_elsewhere(devices: OnDevices) -> Iterator[OnDevices]:
+    """Code that runs within this meets DEVICE as it would meet CUDA."""
+    with _standing_in(), _AsOnAnotherDevice(), devices:
+        yield devices
 
 
 def probe(call: Callable[..., Any], arguments: Arguments, on_cpu: Callable[[], Any]) -> str:
@@ -234,8 +247,8 @@ def probe(call: Callable[..., Any], arguments: Arguments, on_cpu: Callable[[], A
     on_cpu: calls the code on the CPU with the same arguments, and draws the same by chance each time. What the code
     raises on the other device it raises here, but where it mixes devices.
     """
-    moved_inputs = arguments.mapped(lambda arg: _away(arg.clone()) if isinstance(arg, torch.Tensor) else arg)
-    with _standing_in(), _AsOnAnotherDevice(), _Devices() as devices:
+    moved_inputs = moved_there(arguments)
+    with as_elsewhere(Devices()) as devices:
         try:
             value = moved_inputs.apply(call)
         except Exception:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 import msgspec
 import torch
 
-from . import cost, device_probe, packed_run, tracing
+from . import cost, device_probe, lost_aspects, packed_run, tracing
 from .arguments import Arguments, Held, places_of_others, walking_once, with_held
 from .assembled import Assembled
 from .bench import Bench, Target
@@ -295,6 +295,25 @@ class WatchRun(Operation[packed_run.Packed], tag="watch_run", frozen=True):
         if new:
             run.made = []
         return packed_run.packed(run)
+
+
+class LineOfAspect(Operation[str], tag="line_of_aspect", frozen=True):
+    """The line that loses an aspect, how, and its file, with spaces between; empty where it cannot be told."""
+
+    form = str
+    name: str
+    arguments: Arguments
+    built: tuple[Any, ...] | None
+    parameters: Mapping[str, torch.Tensor] | None
+    aspect: str
+    details: tuple[str, ...]
+
+    def on(self, bench: Bench) -> str:
+        bench.seed(0)
+        asked = lost_aspects.Asked(bench.find(self.name), self.arguments.positional, self.built, self.parameters)
+        with student_code():
+            found = lost_aspects.where_lost(self.aspect, self.details, asked, lambda f: f.startswith(CELL_PREFIX))
+        return f"{found.line} {found.how} {found.file}" if found else ""
 
 
 def _placed(arg: Any, device: torch.device) -> Any:

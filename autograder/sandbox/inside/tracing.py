@@ -101,7 +101,7 @@ class Watch(TorchDispatchMode):
             if "empty" in name:
                 given.zero_()  # what stood in that memory differs from run to run
             return given
-        noted = _Call(*self._place(), name, tuple(sorted(inputs)[:MAX_INPUTS]))
+        noted = _Call(*_called_at(self.own), name, tuple(sorted(inputs)[:MAX_INPUTS]))
         if isinstance(given, torch.Tensor):
             return self._noted(given, noted)
         if isinstance(given, tuple | list):
@@ -139,15 +139,22 @@ class Watch(TorchDispatchMode):
         self.of[id(tensor)] = number
         return tensor
 
-    def _place(self) -> tuple[str, int, int]:
-        frame: FrameType | None = sys._getframe(2)
-        while frame is not None:
-            if frame.f_code.co_filename == _PRINTING:
-                break  # what is computed to print a tensor is no part of the way
-            if self.own(frame.f_code.co_filename):
-                return frame.f_code.co_filename, frame.f_lineno, frame.f_lasti
-            frame = frame.f_back
-        return "", 0, 0
+
+def _called_at(own: Own) -> tuple[str, int, int]:
+    """The file, the line and the place in it that own code has come to; empty where it prints a tensor."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename == _PRINTING:
+            break  # what is computed to print a tensor is no part of the way
+        if own(frame.f_code.co_filename):
+            return frame.f_code.co_filename, frame.f_lineno, frame.f_lasti
+        frame = frame.f_back
+    return "", 0, 0
+
+
+def place_of(own: Own) -> tuple[str, int]:
+    """The file and the line that own code has come to."""
+    return _called_at(own)[:2]
 
 
 def watched(call: Callable[[], Any], watch: Watch) -> Run:
