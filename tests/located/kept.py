@@ -1,8 +1,10 @@
 """Which edits count: those that the hidden graders tell from a right answer by values. `python -m tests.located.kept`
 
-It runs every grader on every edit, which takes minutes; so the list is kept in a file.
+It runs every grader on every edit, which takes minutes; so the list is kept in a file, and what is in it stays: added
+are the exercises of which it has none. `--again EXERCISE ...` looks at these anew, and drops those that are no more.
 """
 
+import argparse
 import contextlib
 import io
 import signal
@@ -37,23 +39,30 @@ def _too_long(*_: Any) -> None:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--again", nargs="+", default=[], metavar="EXERCISE")
+    again = set(parser.parse_args().again)
     torch.set_num_threads(1)
+    edits = all_edits()
+    there = set(LIST.read_text().splitlines())
+    done = {edit.exercise for edit in edits if edit.name in there} - again
     with contextlib.redirect_stdout(io.StringIO()):
         examiner = Examiner(collected())
     signal.signal(signal.SIGALRM, _too_long)
-    names = []
-    for edit in all_edits():
-        signal.alarm(SECONDS)
-        try:
-            candidate = edit.candidate
-            finding = examiner.examine(edit.unit, edit.exercise, candidate_bench(edit.unit, candidate), candidate)
-            if differs(finding.verdicts):
-                names.append(edit.name)
-        except (Exception, TimeoutError):  # it cannot even be defined
-            continue
-        finally:
-            signal.alarm(0)
-    LIST.write_text("\n".join(names) + "\n")
+    counts = [edit for edit in edits if (edit.name in there if edit.exercise in done else _counts(examiner, edit))]
+    LIST.write_text("".join(f"{edit.name}\n" for edit in counts))
+
+
+def _counts(examiner: Examiner, edit: EditedAnswer) -> bool:
+    signal.alarm(SECONDS)
+    try:
+        candidate = edit.candidate
+        finding = examiner.examine(edit.unit, edit.exercise, candidate_bench(edit.unit, candidate), candidate)
+        return differs(finding.verdicts)
+    except (Exception, TimeoutError):  # it cannot even be defined
+        return False
+    finally:
+        signal.alarm(0)
 
 
 if __name__ == "__main__":
