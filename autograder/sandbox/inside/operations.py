@@ -276,7 +276,7 @@ class ProbeDevice(Operation[str], tag="probe_device", frozen=True):
 class WatchRun(Operation[packed_run.Packed], tag="watch_run", frozen=True):
     """Runs a function, or an instance built for it, and gives every tensor that it makes, with its line: `tracing`.
 
-    replaced: what is put in the place of the tensors of these numbers; then only what comes of it is given.
+    replaced: what is put in the place of the tensors of these numbers.
     """
 
     name: str
@@ -291,10 +291,7 @@ class WatchRun(Operation[packed_run.Packed], tag="watch_run", frozen=True):
         new = dict(zip(self.numbers, self.replaced, strict=True))
         watch = tracing.Watch(lambda file: file.startswith(CELL_PREFIX), new)
         call = tracing.made_ready(bench.find(self.name), self.built, self.parameters, self.arguments.positional)
-        run = tracing.watched(call, watch)
-        if new:
-            run.made = []
-        return packed_run.packed(run)
+        return packed_run.packed(tracing.watched(call, watch))
 
 
 class LineOfAspect(Operation[str], tag="line_of_aspect", frozen=True):

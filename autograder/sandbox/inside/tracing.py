@@ -82,7 +82,7 @@ class Watch(TorchDispatchMode):
         self.own = own
         self.replaces = bool(replaced)
         self._replaced = replaced
-        self._kept: list[torch.Tensor] = []
+        self._kept: list[Any] = []
         self._written: dict[int, list[int]] = {}
         """What was written into the same memory, in place or into a view of it."""
         self._room = MAX_ALL_NUMBERS
@@ -135,6 +135,8 @@ class Watch(TorchDispatchMode):
         self.made.append(Made(call.file, call.line, call.operator, values, call.inputs, call.place))
         self._kept.append(tensor)
         if call.operator.endswith("_"):
+            # Its memory too: a parameter that gets other numbers lets go of it, and the next tensor would have it.
+            self._kept.append(_held(tensor))
             self._written.setdefault(memory_of(tensor), []).append(number)
         self.of[id(tensor)] = number
         return tensor
@@ -207,10 +209,16 @@ def _load(instance: Any, values: Mapping[str, torch.Tensor]) -> None:
 
 def memory_of(tensor: torch.Tensor) -> int:
     """What tensors that share their memory have in common, while one of them lives."""
+    held = _held(tensor)
+    return id(tensor) if held is None else int(held._cdata)
+
+
+def _held(tensor: torch.Tensor) -> torch.UntypedStorage | None:
+    """The memory of a tensor that has one."""
     try:
-        return int(tensor.untyped_storage()._cdata)
+        return tensor.untyped_storage()
     except (NotImplementedError, RuntimeError):
-        return id(tensor)
+        return None
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
