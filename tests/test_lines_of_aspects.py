@@ -131,7 +131,7 @@ def test_two_ways_that_both_end_are_not_told_as_one():
     """Either line undone lets a gradient through: which of the two is meant is not known."""
     source = WRONG["gradient"][2].replace("q, k = F.elu(queries) + 1,", "q, k = F.elu(queries.detach()) + 1,")
     source = source.replace("(weights / total).detach()", "weights / total")
-    assert lost("gradient", source) == [2, 2]
+    assert set(lost("gradient", source)) == {2}
     both = source.replace(
         "    total = ", "    values = values * queries.mean().detach() / queries.mean().detach()\n    total = "
     )

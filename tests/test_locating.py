@@ -1,13 +1,19 @@
 """Which line leaves the way that is right, found in this process; and what a worker's lies about a run come to."""
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
 import torch
+from msgspec import structs
 
 from autograder.marking import finding
 from autograder.marking.telling_cases import telling_cases
+from autograder.sandbox.inside.arguments import Arguments
+from autograder.sandbox.inside.bench import Bench
+from autograder.sandbox.inside.operations import WatchRun
 from autograder.sandbox.inside.packed_run import packed
+from autograder.sandbox.inside.raising import CELL_PREFIX
 from autograder.sandbox.inside.tracing import MAX_MADE, Made, Run, Watch, watched
 from autograder.student.watched_run import Unreadable, read
 from autograder.tracing.locating import locate
@@ -290,3 +296,47 @@ def scaled_softmax(scores, d_k):
     found = located("self_attention", "scaled_softmax", source)
     assert found is not None
     assert found.lines == (3,)
+
+
+BLOCK = "tiny_language_model", "TransformerBlock"
+
+
+def test_what_was_made_of_what_does_not_depend_on_where_it_lies_in_memory():
+    """A parameter that gets its numbers lets go of its memory, which the next tensor may get."""
+    (case,) = telling_cases(*BLOCK)
+    found, junk = [], []
+    for number in range(6):
+        junk.append(torch.randn(50 + 37 * number))  # so that each time other places are free
+        right = finding.known(BLOCK[0], case)
+        found.append((right.before, right.inputs))
+    assert all(one == found[0] for one in found)
+
+
+def test_a_run_with_something_replaced_is_sent_whole():
+    """What came of the replacement is looked at as in the student's own kernel."""
+    key = "self_attention", "attention_scores"
+    scope = {"torch": torch}
+    exec(compile(right_sources()[*key, "attention_scores"], f"{CELL_PREFIX}attention_scores", "exec"), scope)
+    case = telling_cases(*key)[0]
+    asked = WatchRun(case.exercise, Arguments(case.arguments))
+    whole = read(asked.on(Bench(scope)))
+    last = len(whole.made) - 1
+    new = torch.zeros_like(whole.made[last].values).float()
+    mended = read(structs.replace(asked, numbers=(last,), replaced=(new,)).on(Bench(scope)))
+    assert [one.operator for one in mended.made] == [one.operator for one in whole.made]
+    assert whole.made[last].values.any()
+    assert not mended.made[last].values.any()
+
+
+def test_a_way_that_lies_too_often_is_not_told():
+    unit, exercise, line, source = DOUBTFUL["all in one line"]
+    answer = defined(unit, exercise, source)
+    cases = [(one, of) for one, of in known(unit, exercise) if not of.is_right(run_of(answer, one, {}))]
+    case, right = cases[0]
+
+    def again(new):
+        return run_of(answer, case, new)
+
+    assert locate(right, again).lines == (line,)
+    quiet = replace(case, untold=frozenset({locate(right, again).how}))
+    assert locate(replace(right, case=quiet), again) is None

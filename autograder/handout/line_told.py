@@ -95,7 +95,8 @@ def _case(exercise: str, written: Mapping[str, Any]) -> TellingCase:
     arguments = tuple(as_value(arg) for arg in written["args"])
     parameters = {name: as_value(one) for name, one in written.get("parameters", {}).items()}
     built = tuple(written["built"]) if "built" in written else None
-    return TellingCase(exercise, arguments, built, parameters, is_silent="silent" in written)
+    untold = frozenset(written.get("untold", ()))
+    return TellingCase(exercise, arguments, built, parameters, is_silent="silent" in written, untold=untold)
 
 
 class _Looking:

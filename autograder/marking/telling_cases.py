@@ -3,7 +3,8 @@
 They are drawn for showing and are never a hidden grader's. The course says their sizes, in `TABLE`'s module among its
 hidden graders: `FUNCTIONS` has the arguments of calls, `CLASSES` what is built, and then called with what. An exercise
 may have several: the first on which an answer goes wrong is the one that is told of. Of those that are `SILENT` no line
-of wrong values is told, but only where an argument is written into, a gradient ends and the like.
+of wrong values is told, but only where an argument is written into, a gradient ends and the like; `UNTOLD` says which
+ways are not told of others.
 """
 
 import zlib
@@ -35,19 +36,26 @@ class Large(Shape):
     """For one with numbers in the thousands."""
 
 
+class Below(Shape):
+    """For one with numbers in the thousands, all below zero."""
+
+
 def telling_cases(unit: str, exercise: str) -> list[TellingCase]:
     """The cases of an exercise, in the order in which they are tried; none where no run would tell a line."""
     drawn = torch.Generator().manual_seed(zlib.crc32(f"to be shown: {unit} {exercise}".encode()))
     if not (content.place(content.HIDDEN) / f"{TABLE}.py").is_file():
         return []
     sizes = content.module(f"{content.HIDDEN}.{TABLE}")
-    silent = exercise in sizes.SILENT
-    cases = [TellingCase(exercise, _drawn(args, drawn), is_silent=silent) for args in sizes.FUNCTIONS.get(exercise, ())]
+    about: dict[str, Any] = {
+        "is_silent": exercise in sizes.SILENT,
+        "untold": frozenset(sizes.UNTOLD.get(exercise, ())),
+    }
+    cases = [TellingCase(exercise, _drawn(args, drawn), **about) for args in sizes.FUNCTIONS.get(exercise, ())]
     for built, args in sizes.CLASSES.get(exercise, ()):
         solution = content.solutions(unit)[exercise]
         rules = {name: _rule(parameter, drawn) for name, parameter in _built(solution, built).items()}
         parameters = {name: as_value(rule) for name, rule in rules.items()}
-        cases.append(TellingCase(exercise, _drawn(args, drawn), built, parameters, rules, silent))
+        cases.append(TellingCase(exercise, _drawn(args, drawn), built, parameters, rules, **about))
     return cases
 
 
@@ -74,6 +82,8 @@ def _argument(arg: Any, drawn: torch.Generator) -> Any:
             return torch.rand(tuple(arg), generator=drawn) > 0.6
         case Large():
             return _tensor(tuple(arg), drawn) * 1000
+        case Below():
+            return _tensor(tuple(arg), drawn).abs() * -1000 - 1000
         case Shape():
             return _tensor(tuple(arg), drawn)
         case tuple():

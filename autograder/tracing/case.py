@@ -21,3 +21,5 @@ class TellingCase:
     """How these are written down in short, by the rules that make them."""
     is_silent: bool = False
     """Whether no line is looked for where values are wrong, but only where it loses what is asked beside them."""
+    untold: frozenset[str] = frozenset()
+    """In which ways that `Located.how` has no line is told, because too often it would be a wrong one."""

@@ -22,7 +22,8 @@ _MAX_UNUSED = 4
 def locate(reference: Reference, again: Again) -> Located | None:
     """The line where the answer goes wrong on the reference's case; None where it does not, or no line can be told."""
     run = again({})
-    return None if reference.is_right(run) else _Search(reference, run, again).found()
+    found = None if reference.is_right(run) else _Search(reference, run, again).found()
+    return None if found is None or found.how in reference.case.untold else found
 
 
 class _Search:
@@ -65,7 +66,7 @@ class _Search:
         number, made = mended.by.number, self._made[mended.by.number]
         before = frozenset().union(*(standing.before[one] for one in mended.by.replaced))
         elsewhere = {one for one in before if self._place(one) != self._place(number)}
-        if any(self._stays_doubtful(one, mended) for one in elsewhere):
+        if any(self._stays_doubtful(one, mended) or self._is_odd(one, mended) for one in elsewhere):
             return None
         is_mask_turned, is_another = standing.is_known_mask(number), bool(standing.known[number])
         concerned = [number]
@@ -81,13 +82,48 @@ class _Search:
         is_alone = len(standing.turns(number)) == 1 == len(places)
         is_missing = is_alone and not is_another and self._is_missing_before(right)
         if is_missing:
-            places = list(dict.fromkeys([*self._last_known(elsewhere, made.file), *places]))
+            known = self._too_early(number) or elsewhere
+            places = list(dict.fromkeys([*self._last_known(known, made.file), *places]))
         how = "swapped" if mended.by.is_swap else "mask" if is_mask_turned else "another" if is_another else "mended"
         there, needed, step, is_inner = self._in_the_end(number, mended)
         return self._telling.located(
             [line for _, line in places], made.file, number, "missing" if is_missing else how, there, needed,
             step=step, is_inner=is_inner, proven=mended.proven,
         )  # fmt: skip
+
+    def _too_early(self, number: int) -> set[int]:
+        """What it was made of that is right, but used as nothing is that is right: of that a step may be missing."""
+        standing, found = self._standing, set[int]()
+        seen, pending = set[int](), list(self._made[number].inputs)
+        while pending:
+            one = pending.pop()
+            if one in seen:
+                continue
+            seen.add(one)
+            if not standing.known[one] or standing.is_shaping(one):
+                pending += self._made[one].inputs
+            if standing.known[one] and self._place(one) != self._place(number) and not standing.neutral[one]:
+                uses = {self._made[user].operator for user in self._first_users(one)}
+                if (right := self._uses_of(one)) and not uses & right:
+                    found.add(one)
+        return found
+
+    def _uses_of(self, number: int) -> set[str]:
+        """The operators by which the solution goes on with what this is."""
+        reference = self._reference
+        operators = {right.number: right.operator for right in reference.rights if right.number is not None}
+        pending = [reference.rights[one].number for one in self._standing.known[number]]
+        found, seen = set[str](), set[int | None]()
+        while pending:
+            one = pending.pop()
+            for later, inputs in reference.inputs.items():
+                if one in inputs and later not in seen and later in operators:
+                    seen.add(later)
+                    if operators[later] in SHAPING:
+                        pending.append(later)
+                    else:
+                        found.add(operators[later])
+        return found
 
     def _last_known(self, among: Iterable[int], file: str) -> list[tuple[str, int]]:
         """Where the last of these was made that is known for right."""
@@ -132,6 +168,9 @@ class _Search:
         # What the mended line was computed with has the sizes that are needed. A line that reshapes proves less.
         is_computed = not self._standing.is_shaping(mended.by.number)
         return mended.is_last or not is_computed or not self._standing.is_plausible(number)
+
+    def _is_odd(self, number: int, mended: Mended) -> bool:
+        return self._standing.is_odd(number) and number not in mended.proven
 
     def _is_missing_before(self, right: Right) -> bool:
         """Whether what the solution makes it of was not made either: then a step is missing, in whichever line."""
@@ -185,6 +224,8 @@ class _Search:
         if any(self._goes_through_parts(number) for number in doubtful):
             return None  # another may have been taken apart
         made = self._made[doubtful[-1]]
+        if any(standing.is_odd(number) and self._made[number].line != made.line for number in behind):
+            return None
         return self._telling.located([made.line], made.file, doubtful[0], "one line", made.values)
 
     def _goes_through_parts(self, number: int) -> bool:

@@ -87,6 +87,10 @@ class Reference:
         close = ((stacked - one).abs() <= TOLERANCE * (1 + one.abs())).all(dim=1)
         return [number for number, is_close in zip(numbers, close.tolist(), strict=True) if is_close]
 
+    def has_shape(self, shape: Iterable[int]) -> bool:
+        """Whether something right has this shape, but for dimensions of size 1."""
+        return without_ones(shape) in self._by_shape
+
     def is_scaled(self, values: torch.Tensor) -> bool:
         """Whether it is something right times a number that the solution multiplies with later."""
         squeezed = values.squeeze()

@@ -103,6 +103,15 @@ class Standing:
         is_finite = bool(self.made[number].values.abs().le(_FINITE).all())
         return number not in self.comes_right or not is_finite
 
+    def is_odd(self, number: int) -> bool:
+        """Whether it counts as nothing that is right counts, or is one number in a shape that nothing right has."""
+        made = self.made[number]
+        if not self.neutral[number] or not made.values.numel():
+            return False
+        if made.operator == "arange" or bool((made.values != made.values.flatten()[0]).any()):
+            return not self._reference.known(made.values)
+        return made.values.numel() > 1 and not self._reference.has_shape(made.values.shape)
+
     def is_plausible(self, number: int) -> bool:
         """Whether it is like something right: scaled early, cut out of it, or with its dimensions in another order."""
         if number not in self._plausible:
