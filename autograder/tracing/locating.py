@@ -103,7 +103,7 @@ class _Search:
             if not standing.known[one] or standing.is_shaping(one):
                 pending += self._made[one].inputs
             if standing.known[one] and self._place(one) != self._place(number) and not standing.neutral[one]:
-                uses = {self._made[user].operator for user in self._first_users(one)}
+                uses = {_kind(self._made[user].operator) for user in self._first_users(one)}
                 if (right := self._uses_of(one)) and not uses & right:
                     found.add(one)
         return found
@@ -122,7 +122,7 @@ class _Search:
                     if operators[later] in SHAPING:
                         pending.append(later)
                     else:
-                        found.add(operators[later])
+                        found.add(_kind(operators[later]))
         return found
 
     def _last_known(self, among: Iterable[int], file: str) -> list[tuple[str, int]]:
@@ -281,6 +281,11 @@ class _Search:
                         [made.line, user.line], made.file, number, "unused", there, made.values
                     )
         return None
+
+
+def _kind(operator: str) -> str:
+    """The operator; of those that multiply matrices, the same."""
+    return "mm" if operator in ("bmm", "mv", "dot", "addmm", "baddbmm") else operator
 
 
 def _are_alike(one: str, other: str) -> bool:

@@ -75,6 +75,12 @@ def truth(edit: EditedAnswer, case: TellingCase, run: Run) -> frozenset[int]:
     )
 
 
+def _named(found: Located) -> set[int]:
+    """The lines that a student is sent to: of a step that may be missing, also what stands between the two."""
+    first, last = found.lines[0], found.lines[-1]
+    return set(range(first, last + 1)) if found.how == "missing" else set(found.lines)
+
+
 def measure(edit: EditedAnswer, *, with_its_own: bool = False) -> Measured:
     """What is said of one edit. with_its_own: the answer that was edited is known too."""
     began, count = time.process_time(), Counter[str]()
@@ -93,7 +99,7 @@ def measure(edit: EditedAnswer, *, with_its_own: bool = False) -> Measured:
         took = time.process_time() - began
         lines = truth(edit, case, run)
         kind = "value" if run.error is None else "error"
-        what = "silent" if found is None else "located" if lines & set(found.lines) else "wrong"
+        what = "silent" if found is None else "located" if lines & _named(found) else "wrong"
         return Measured(edit, f"{kind} {what}", found, lines, took, count["runs"])
     return Measured(edit, "unshown", None, frozenset(), 0.0)
 
