@@ -78,7 +78,7 @@ def truth(edit: EditedAnswer, case: TellingCase, run: Run) -> frozenset[int]:
 def _named(found: Located) -> set[int]:
     """The lines that a student is sent to: of a step that may be missing, also what stands between the two."""
     first, last = found.lines[0], found.lines[-1]
-    return set(range(first, last + 1)) if found.how == "missing" else set(found.lines)
+    return {*found.lines, *(range(first, last) if found.how == "missing" else ())}
 
 
 def measure(edit: EditedAnswer, *, with_its_own: bool = False) -> Measured:
