@@ -96,7 +96,6 @@ FUNCTIONS: dict[str, list[tuple[Any, ...]]] = {
         (_s(5, 6), _s(5, 6), _s(5, 3), 2),
         (_s(5, 6), _s(5, 6), _s(5, 3), 2, True),
         (_s(2, 3, 5, 4), _s(2, 3, 5, 4), _s(2, 3, 5, 7), 3, True),
-        (Large((5, 3)), Large((5, 3)), _s(5, 3), 2),
         (Weights((5, 3)), Below((5, 3)), _s(5, 3), 2, True),
     ],
     "linear_attention": [
