@@ -74,9 +74,9 @@ def misconceptions(unit: str) -> dict[str, Candidate]:
         for candidate in mistakes_in(file, unit, lambda exercise, of: _text(unit, exercise, of)):
             if candidate.name in found:
                 raise EditError(f"{file}: another exercise of this unit has a mistake called `{candidate.name}`.")
-            if (told := (candidate.exercise, candidate.sentence)) in sentences:
-                raise EditError(f"{file}: `{candidate.name}` and `{sentences[told]}` have the same sentence.")
-            sentences[told] = candidate.name
+            told = candidate.exercise, candidate.sentence
+            if (other := sentences.setdefault(told, candidate.mistake)) != candidate.mistake:
+                raise EditError(f"{file}: `{candidate.name}` and `{other}` have the same sentence.")
             found[candidate.name] = candidate
     return found
 

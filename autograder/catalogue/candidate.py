@@ -104,6 +104,8 @@ class Candidate:
     """What goes wrong; None for a right answer."""
     caught_by: str | None = None
     """The grader that a misconception must fail; None for a right answer."""
+    mistake: str = ""
+    """The name of the mistake of which this is one form; its own, where it is the only one."""
 
     @property
     def answer(self) -> Any:

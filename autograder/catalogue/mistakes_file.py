@@ -9,7 +9,8 @@
 
 `exercises` may be one name. Without `of` it is the solution that is edited; a mistake may have an `of` of its own.
 `edit` may be a list; `each` in its place changes what is there more than once, wherever it is. Where an edit would be
-longer than the whole code, that stands as `answer`.
+longer than the whole code, that stands as `answer`. The same mistake may show something else where it is made in
+another code, or in another way: such forms of it stand below its `also`, with names of their own and without a sentence.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,12 +29,16 @@ LONGEST = 160
 _CAUGHT_BY = ", caught by "
 
 
-class _Mistake(msgspec.Struct, forbid_unknown_fields=True):
-    says: str
+class _Form(msgspec.Struct, forbid_unknown_fields=True):
     edit: str | list[str] = []
     each: str | list[str] = []
     answer: str | None = None
     of: str | None = None
+
+
+class _Mistake(_Form, kw_only=True, forbid_unknown_fields=True):
+    says: str
+    also: dict[str, _Form] = {}
 
 
 def mistakes_in(file: Path, unit: str, base: Callable[[str, str], str]) -> Iterator[Candidate]:
@@ -48,7 +53,7 @@ def mistakes_in(file: Path, unit: str, base: Callable[[str, str], str]) -> Itera
         raise EditError(f"{file}: `exercises` should say which exercise these are mistakes in.")
     prefixes = {exercises: ""} if isinstance(exercises, str) else exercises
 
-    def code(mistake: _Mistake, exercise: str, origin: str) -> Code:
+    def code(mistake: _Form, exercise: str, origin: str) -> Code:
         edits = [Edit.parse(one) for one in _each(mistake.edit)]
         edits += [Edit.parse(one, everywhere=True) for one in _each(mistake.each)]
         if (mistake.answer is None) == (not edits):
@@ -73,8 +78,9 @@ def mistakes_in(file: Path, unit: str, base: Callable[[str, str], str]) -> Itera
                 if len(mistake.says) > LONGEST:
                     raise EditError(f"its sentence has {len(mistake.says)} characters, more than {LONGEST}")
                 for exercise, prefix in prefixes.items():
-                    made = code(mistake, exercise, origin)
-                    yield Candidate(exercise, prefix + name, mistake.says, made, kind, caught_by)
+                    for form_name, form in {name: mistake, **mistake.also}.items():
+                        made = code(form, exercise, f"{file}: `{form_name}`")
+                        yield Candidate(exercise, prefix + form_name, mistake.says, made, kind, caught_by, prefix + name)
             except (msgspec.ValidationError, EditError) as reason:
                 raise EditError(f"{origin}: {reason}.") from None
 

@@ -84,7 +84,7 @@ def looked_up(unit: str, exercise: str, found: Mapping[str, Shown]) -> list[dict
         same = next((other for other in mistakes if _is_same(other, one)), None)
         if same is None:
             mistakes.append({"sentences": [entry.sentence], **one})
-        else:
+        elif entry.sentence not in same["sentences"]:  # of two forms of one mistake
             same["sentences"].append(entry.sentence)
     return [
         {**mistake, "shows": [[_rounded(number) for number in row] for row in mistake["shows"]]}

@@ -26,14 +26,32 @@ def as_words(found: Any, b: int) -> torch.Tensor:
 
 def laws(words: torch.Tensor, logits: torch.Tensor, temperature: float, top_k: int) -> frozenset[str]:
     """Which rules explain how often each word was drawn from this row of logits."""
-    places = torch.arange(len(logits), dtype=torch.float64)
-    counts = (words[:, None] == places).sum(dim=0).double()  # (V,)
+    counts = _counts(words, logits)  # (V,)
     if int(counts.sum()) != len(words):
         return frozenset({"no word of the vocabulary"})
     if int(counts.max()) == len(words):
-        return frozenset({"one word alone", *(["the largest"] if counts.argmax() == logits.argmax() else [])})
+        return frozenset({"one word alone"})  # which one may be chance: one draw for all rows
     made = _rules(logits.double(), temperature, top_k)
     return frozenset(name for name, shares in made.items() if _explains(shares, counts))
+
+
+def law(words: torch.Tensor, logits: torch.Tensor, temperature: float, top_k: int) -> frozenset[str]:
+    """The rule that explains it best, with all names that it has here: the same for all who draw by it.
+
+    Which others are not ruled out either depends on the draws, and these on how an answer draws.
+    """
+    found, made = laws(words, logits, temperature, top_k), _rules(logits.double(), temperature, top_k)
+    if len(found) < 2:
+        return found
+    counts = _counts(words, logits)
+    best = max(found, key=lambda name: float(torch.xlogy(counts, made[name].double()).sum()))
+    return frozenset(name for name in found if torch.allclose(made[name].double(), made[best].double()))
+
+
+def _counts(words: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
+    """How often each word was drawn."""
+    places = torch.arange(len(logits), dtype=torch.float64)
+    return (words[:, None] == places).sum(dim=0).double()
 
 
 def _rules(logits: torch.Tensor, temperature: float, top_k: int) -> dict[str, torch.Tensor]:

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.compare import Mismatch, any_identical, assert_close, complaints, golden
+from autograder.compare import Mismatch, assert_close, complaints, golden, identical
 from autograder.graders import contracts
 from autograder.graders.statements import assert_dtype, in_each
 
@@ -97,7 +97,7 @@ class TestSampleNext(contracts.Graders):
         return rng.randn(b, words, scale=2.0), temperature, top_k
 
     def sure(self, student, reference, cases):
-        """No chance is left in these: of wrong words only that they are wrong is kept."""
+        """No chance is left in these. Of wrong words only that some are wrong is kept: which of them may be chance."""
 
         def agree(args):
             expected = reference.sample_next(*args)
@@ -109,7 +109,8 @@ class TestSampleNext(contracts.Graders):
                     note(str(no_words))
                     assert_close(found, expected)  # which knows of a dimension of size 1 too many
                     raise
-                note(frozenset((words == expected.value).tolist()))
+                if len(words) > 1:  # a single one may be right by chance
+                    note(tuple(bool((words == one).all()) for one in (expected.value, args[0].argmin(dim=-1))))
             assert_close(found, expected)
 
         in_each(cases, agree)
@@ -157,8 +158,8 @@ class TestSampleNext(contracts.Graders):
             except Mismatch as no_words:
                 note(str(no_words))
                 raise
-            note(laws := drawn_words.laws(words, logits, temperature, top_k))
-        return words, laws
+            note(drawn_words.law(words, logits, temperature, top_k))
+        return words, drawn_words.laws(words, logits, temperature, top_k)
 
     @contracts.points(3)
     def test_top_k_words(self, student, rng):
@@ -180,10 +181,11 @@ class TestSampleNext(contracts.Graders):
         """Each call draws anew."""
         logits = rng.randn(200, 6)
         with student.by_chance() as note:
-            results = [student.sample_next(logits, 1.0, 6) for _ in range(3)]
-            note(same := any_identical(results))
+            # So often that one draw for all rows, which may come again by chance, is not taken for a seed.
+            results = [student.sample_next(logits, 1.0, 6) for _ in range(12)]
+            note(same := all(identical(results[0], one) for one in results[1:]))
         if same:
-            raise Mismatch("Two calls draw the same words: is a seed set inside, or always the largest logit taken?")
+            raise Mismatch("All calls draw the same words: is a seed set inside, or always the largest logit taken?")
 
     test_logits_are_unchanged = contracts.unchanged("The logits are left as they were.")
     test_follows_device = contracts.device("The words are drawn on the logits' device.")
