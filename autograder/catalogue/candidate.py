@@ -5,7 +5,7 @@ import copy
 import inspect
 import linecache
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, Literal, get_args
@@ -106,11 +106,17 @@ class Candidate:
     """The grader that a misconception must fail; None for a right answer."""
     mistake: str = ""
     """The name of the mistake of which this is one form; its own, where it is the only one."""
+    whatever_weights: bool = False
+    """Its sentence is true of each class that shows the same but for the weights that it begins with."""
 
     @property
     def answer(self) -> Any:
         """The function or class."""
         return self.code.answer if isinstance(self.code, Code) else self.code
+
+    def anew(self) -> "Candidate":
+        """The same, of which nobody has called anything yet: what an answer keeps in its class stays with it."""
+        return replace(self, code=replace(self.code)) if isinstance(self.code, Code) else self
 
     def source(self) -> str:
         """The code as a student would have typed it, under the exercise's name and without the docstring."""

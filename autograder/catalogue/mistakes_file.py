@@ -10,7 +10,9 @@
 `exercises` may be one name. Without `of` it is the solution that is edited; a mistake may have an `of` of its own.
 `edit` may be a list; `each` in its place changes what is there more than once, wherever it is. Where an edit would be
 longer than the whole code, that stands as `answer`. The same mistake may show something else where it is made in
-another code, or in another way: such forms of it stand below its `also`, with names of their own and without a sentence.
+another code, or in another way: such forms of it stand below its `also`, with names of their own and without a sentence. `whatever_weights: true` says
+that the sentence is true of each class that shows the same but for the weights that it begins with: there are many
+orders in which layers can be created.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,6 +41,7 @@ class _Form(msgspec.Struct, forbid_unknown_fields=True):
 class _Mistake(_Form, kw_only=True, forbid_unknown_fields=True):
     says: str
     also: dict[str, _Form] = {}
+    whatever_weights: bool = False
 
 
 def mistakes_in(file: Path, unit: str, base: Callable[[str, str], str]) -> Iterator[Candidate]:
@@ -80,7 +83,16 @@ def mistakes_in(file: Path, unit: str, base: Callable[[str, str], str]) -> Itera
                 for exercise, prefix in prefixes.items():
                     for form_name, form in {name: mistake, **mistake.also}.items():
                         made = code(form, exercise, f"{file}: `{form_name}`")
-                        yield Candidate(exercise, prefix + form_name, mistake.says, made, kind, caught_by, prefix + name)
+                        yield Candidate(
+                            exercise,
+                            prefix + form_name,
+                            mistake.says,
+                            made,
+                            kind,
+                            caught_by,
+                            prefix + name,
+                            mistake.whatever_weights,
+                        )
             except (msgspec.ValidationError, EditError) as reason:
                 raise EditError(f"{origin}: {reason}.") from None
 

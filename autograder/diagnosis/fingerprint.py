@@ -5,7 +5,7 @@ parameters and device verdicts all belong to it. Two answers with equal fingerpr
 """
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
@@ -44,6 +44,14 @@ class Known:
         pairs = zip_longest(self, other)
         return all(_same_trace(one, two) for one, two in pairs if one is None or one.grader not in but_for)
 
+    def is_nearly_that_of(self, other: Fingerprint, *, but_for: Collection[str] = ()) -> bool:
+        """Whether they behave alike but for what an instance computes with the weights that it was built with.
+
+        What these are follows from the order in which its layers are made, and of orders there are many.
+        """
+        pairs = zip_longest(map(_without_first_results, self), map(_without_first_results, other))
+        return all(_same_trace(one, two) for one, two in pairs if one is None or one.grader not in but_for)
+
     def first_difference(self, other: Fingerprint) -> tuple[int, int | None] | None:
         """Where the two differ before all else: a grader's number, and an event's, None for all that it sees."""
         return next(self.differences(other), None)
@@ -59,6 +67,26 @@ class Known:
         for trace in self._rest:
             self._taken.append(trace)
             yield trace
+
+
+def _without_first_results(trace: Trace) -> Trace:
+    events = (
+        replace(event, shown=_without_numbers(event.shown)) if event.of_first_weights else event for event in trace.events
+    )
+    return replace(trace, events=tuple(events))
+
+
+def _without_numbers(shown: Any) -> Any:
+    """What is shown with each tensor's dtype and shape in its place."""
+    if isinstance(shown, torch.Tensor):
+        return str(shown.dtype), tuple(shown.shape)
+    if isinstance(shown, Observation):
+        return [_without_numbers(getattr(shown, name)) for name in SHOWN]
+    if isinstance(shown, list | tuple):
+        return [_without_numbers(one) for one in shown]
+    if isinstance(shown, dict):
+        return {key: _without_numbers(one) for key, one in shown.items()}
+    return shown
 
 
 def _first_other_event(one: Trace, two: Trace) -> int | None:
@@ -94,12 +122,12 @@ def _same_events(one: tuple[Event, ...], other: tuple[Event, ...]) -> bool:
 def _same_value(one: Any, other: Any) -> bool:
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
         return _same_tensor(one, other)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):  # two right answers differ in which it is
+        return len(one) == len(other) and all(map(_same_value, one, other))
     if type(one) is not type(other):
         return False
     if isinstance(one, Observation):
         return all(_same_value(getattr(one, name), getattr(other, name)) for name in SHOWN)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(_same_value, one, other))
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(_same_value(one[key], other[key]) for key in one)
     return bool(one == other)

@@ -9,9 +9,16 @@ from .suspect import Suspect
 
 
 def named(
-    fingerprint: Fingerprint, suspects: Sequence[Suspect], pairs: Pairs, device_graders: Collection[str]
+    fingerprint: Fingerprint,
+    suspects: Sequence[Suspect],
+    pairs: Pairs,
+    device_graders: Collection[str],
+    weightless: Collection[str] = (),
 ) -> Diagnosis | None:
-    """The suspect with this fingerprint, or the pair of them. device_graders: those that ask about devices."""
+    """The suspect with this fingerprint, or the pair of them.
+
+    device_graders: those that ask about devices. weightless: those that only tell.
+    """
     failed = {trace.grader for trace in fingerprint if trace.outcome == "failed"}
     # What passed the grader that catches a mistake is another: which most are need not be run to be told.
     possible = [suspect for suspect in suspects if suspect.caught_by in failed]
@@ -25,5 +32,12 @@ def named(
     for suspect in possible:
         about_devices = suspect.is_of_device or suspect.caught_by in device_graders
         if not about_devices and suspect.behaviour.known.is_that_of(fingerprint, but_for=device_graders):
+            return Diagnosis(suspect.name, suspect.sentence)
+    # How half precision rounds differs between answers with one mistake.
+    for suspect in possible:
+        if suspect.caught_by not in weightless and suspect.behaviour.known.is_that_of(fingerprint, but_for=weightless):
+            return Diagnosis(suspect.name, suspect.sentence)
+    for suspect in possible:
+        if suspect.whatever_weights and suspect.behaviour.known.is_nearly_that_of(fingerprint, but_for=weightless):
             return Diagnosis(suspect.name, suspect.sentence)
     return None

@@ -15,3 +15,5 @@ class Suspect:
     is_of_device: bool
     """Whether a tensor in the wrong place is what is wrong with it."""
     behaviour: Behaviour
+    whatever_weights: bool = False
+    """Its sentence holds of all that show this, but for what follows from the weights an instance begins with."""

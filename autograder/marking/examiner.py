@@ -62,10 +62,11 @@ class Examiner:
         if any(verdict.lost for verdict in finding.verdicts):
             return None  # no known mistake hangs or crashes
         probes = {verdict.grader.name for verdict in finding.verdicts if verdict.grader.probes_device}
+        weightless = {verdict.grader.name for verdict in finding.verdicts if not verdict.grader.points}
         if (unit, exercise) not in self._known:
             self._known[unit, exercise] = self._known_of(unit, exercise)
         suspects, pairs = self._known[unit, exercise]
-        return named(finding.fingerprint, suspects, pairs, probes)
+        return named(finding.fingerprint, suspects, pairs, probes, weightless)
 
     def hunted(self, unit: str) -> dict[str, PackedFunction]:
         """The wrong functions that the unit's hunts are for, by name: what students have of them."""
@@ -100,6 +101,7 @@ class Examiner:
                 entry.caught_by,
                 entry.kind == "device",
                 behaviour(partial(entries.__getitem__, name)),
+                entry.whatever_weights,
             )
             for name, entry in entries.items()
         ]
@@ -108,7 +110,7 @@ class Examiner:
 
     def _traces(self, unit: str, exercise: str, made: Callable[[], catalogue.Candidate]) -> Iterator[Trace]:
         """What the graders see in an entry, which is made when the first of them is run."""
-        entry = made()
+        entry = made().anew()
         recording = _recording(candidate_bench(unit, entry), entry)
         for _, trace in self._seen(unit, exercise, recording, self._graders[unit][exercise]):
             yield trace

@@ -147,7 +147,7 @@ def _passed(unit: str, entry: catalogue.Candidate, of: Mapping[str, Any]) -> lis
 
 
 def _names(unit: str, entry: catalogue.Candidate) -> dict[str, Any]:
-    return {**content.solutions(unit), entry.exercise: entry.answer}
+    return {**content.solutions(unit), entry.exercise: entry.anew().answer}
 
 
 def _tells_numbers(row: list[float]) -> bool:

@@ -105,7 +105,7 @@ class Desk:
     def mark_candidate(self, unit: course.Unit, candidate: catalogue.Candidate | None) -> Report:
         """The report on one entry of the catalogue, or on the solutions, run in this process: no secret is in it."""
         exercises = unit.exercises if candidate is None else (unit.exercise(candidate.exercise),)
-        bench = candidate_bench(unit.name, candidate, watch=True)
+        bench = candidate_bench(unit.name, candidate and candidate.anew(), watch=True)
         reports = [self._mark_exercise(unit.name, exercise, bench, None, candidate) for exercise in exercises]
         return self._report(MarkNotebook(candidate.name if candidate else "solutions", b""), unit, reports, [], "")
 

@@ -3,10 +3,23 @@
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from ..compare.costs import exceeded
+from ..sandbox.inside.device_probe import BY_NUMBERS
 from ..sandbox.inside.faults import Missing, Raised, StudentFault
 from ..sandbox.inside.observation import Observation
-from ..sandbox.inside.operations import Assemble, Build, KindOf, MeasureCost, NamedParameters, Operation
+from ..sandbox.inside.operations import (
+    Assemble,
+    Build,
+    Call,
+    KindOf,
+    LoadParameters,
+    MeasureCost,
+    NamedParameters,
+    Operation,
+    ProbeDevice,
+)
 from . import counted
 from .backend import Backend
 
@@ -20,6 +33,8 @@ class Event:
     operation: Operation[Any] | None
     """None for what a grader noted of calls whose results are chance."""
     shown: Any
+    of_first_weights: bool = False
+    """It was asked of an instance with the parameters that it was built with, which the order of its layers decides."""
 
 
 @dataclass
@@ -32,6 +47,8 @@ class Recording:
     exercise: str = ""
     events: list[Event] = field(default_factory=list)
     library_calls: set[str] = field(default_factory=set)
+    _with_first_weights: set[int] = field(default_factory=set)
+    """The instances, by number."""
 
     def ask(self, operation: Operation[T]) -> T:
         """What the backend gives; a question what kind a name is of is no event."""
@@ -42,10 +59,18 @@ class Recording:
                 self.events.append(Event(operation, self._in_words(fault)))
             raise
         if not isinstance(operation, KindOf):
-            self.events.append(Event(operation, _shown(operation, given)))
+            self.events.append(Event(operation, _shown(operation, given), self._is_of_first_weights(operation)))
+        match operation:
+            case Build():
+                self._with_first_weights.add(given)  # type: ignore[arg-type]
+            case LoadParameters(instance=instance):
+                self._with_first_weights.discard(instance)
         if isinstance(given, Observation):
             self.library_calls.update(given.library_calls)
         return given
+
+    def _is_of_first_weights(self, operation: Operation[Any]) -> bool:
+        return getattr(operation, "target", None) in self._with_first_weights
 
     def _in_words(self, fault: StudentFault) -> str:
         """A fault without its place; with its words, for one kind of error comes of many mistakes."""
@@ -67,4 +92,8 @@ def _shown(operation: Operation[Any], given: Any) -> Any:
             return {name: tuple(parameter.shape) for name, parameter in given.items()}
         case MeasureCost(limits=limits):
             return exceeded(counted.read(given), limits)  # two right answers cost not the same
+        case ProbeDevice():
+            return given.removesuffix(BY_NUMBERS)  # how it is known that the code follows
+        case Call(part=part) if part and type(operation) is Call:
+            return replace(given, value=None, devices=[])  # a method is called for what it does to the instance
     return given

@@ -4,7 +4,7 @@ import torch
 
 from autograder.compare import Mismatch, assert_close, complaints, golden, identical
 from autograder.graders import contracts
-from autograder.graders.statements import assert_dtype, in_each
+from autograder.graders.statements import assert_dtype, assert_follows_device, in_dtype, in_each
 
 from . import drawing, drawn_words
 from .drawing import whole
@@ -187,8 +187,22 @@ class TestSampleNext(contracts.Graders):
         if same:
             raise Mismatch("All calls draw the same words: is a seed set inside, or always the largest logit taken?")
 
-    test_logits_are_unchanged = contracts.unchanged("The logits are left as they were.")
-    test_follows_device = contracts.device("The words are drawn on the logits' device.")
+    @contracts.points(1, property=True)
+    def test_logits_are_unchanged(self, student, rng):
+        """The logits are left as they were."""
+        drawn = self.draw(rng)
+        with student.by_chance() as note:
+            changed = student.sample_next.observe(*drawn).changed
+            changed = changed or student.sample_next.observe(*in_dtype(drawn, torch.float64)).changed
+            note(tuple(changed))
+        if changed:
+            raise Mismatch(complaints.writes_into(changed))
+
+    @contracts.points(0.5, property=True, device=True)
+    def test_follows_device(self, student, rng):
+        """The words are drawn on the logits' device."""
+        with student.by_chance():
+            assert_follows_device(student.sample_next, *self.draw(rng))
 
     @contracts.points(0.5, property=True)
     def test_int64(self, student, rng):
