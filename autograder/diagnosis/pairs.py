@@ -94,7 +94,7 @@ class Pairs:
         beside = {place: others & caught for place, others in self._beside.items() if caught >> place & 1}
         beside, visible = _with_any(beside), dict[Question, Places]()
         questions = self._questions(answer)
-        first = questions[0]
+        first = questions[0] if questions else None
         for at in questions:  # more may be added on the way
             if not beside or at in visible:
                 continue
@@ -121,7 +121,9 @@ class Pairs:
 
     def _questions(self, answer: "_Answer") -> list[Question]:
         """A question of each grader, the first where the answer is not right: where it is not, or its last."""
-        first, *others = (question(answer.fingerprint, *place) for place in answer.differences(self._right))
+        first, *others = [question(answer.fingerprint, *place) for place in answer.differences(self._right)] or [None]
+        if first is None:  # it fails by what no fingerprint keeps
+            return []
         differ = {first.grader, *(at.grader for at in others)}
         right = tuple(self._right.known)
         last = [question(right, number, telling(trace)) for number, trace in enumerate(right)]

@@ -24,6 +24,19 @@ def as_words(found: Any, b: int) -> torch.Tensor:
     return found.detach().double()
 
 
+def in_short(words: torch.Tensor, logits: torch.Tensor, temperature: float) -> str:
+    """Which words these are, in so far as it is no chance; each row has one."""
+    if bool((words == logits.argmax(dim=-1)).all()):
+        return "the largest"
+    if bool((words == logits.argmin(dim=-1)).all()):
+        return "the smallest"
+    if bool((words != words.round()).any()):
+        return "no words"
+    if temperature == 0 and bool((words == words[0]).all()):
+        return "one for all rows"
+    return "others"
+
+
 def laws(words: torch.Tensor, logits: torch.Tensor, temperature: float, top_k: int) -> frozenset[str]:
     """Which rules explain how often each word was drawn from this row of logits."""
     counts = _counts(words, logits)  # (V,)

@@ -1,6 +1,7 @@
 """The hidden graders of heads whose weights are set by hand: many matrices do, so what they make is looked at."""
 
 import math
+import re
 
 import torch
 
@@ -52,6 +53,11 @@ def matrices(found, num_words, num_places):
     return W_query, W_key, W_value
 
 
+def rows_alone(said):
+    """What is said of matrices with the wrong number of rows, whatever their width is, which is the answer's choice."""
+    return re.sub(r"shape \((\d+), \d+\); a matrix", r"shape (\1, ...); a matrix", said)
+
+
 def in_a_batch(found):
     """Whether the three matrices are those of a batch of one, (1, d, d_k)."""
     return (
@@ -81,11 +87,11 @@ class TestHeadsByHand(contracts.Graders):
             try:
                 weights, result = attend(x, *matrices(found, num_words, num_places))
             except Mismatch as none:
-                note(str(none))
+                note(rows_alone(str(none)))
                 raise
             alike = frozenset(name for name, one in wanted(words).items() if close(weights, one))
             peaked = bool((weights.amax(dim=-1) > 1 - CLOSE).all())
-            mixed = close(result, weights @ x[:, :num_words])
+            mixed = how_mixed(result, weights @ x[:, :num_words])
             meant, average = wanted(words)[head] > 0, wanted(words)["average"]
             away = bool(((weights * meant).sum(dim=-1) < (average * meant).sum(dim=-1) - CLOSE).any())
             nothing = close(result, torch.zeros_like(result))
@@ -167,6 +173,18 @@ class TestHeadsByHand(contracts.Graders):
                 several = found if isinstance(found, tuple | list) else [found]
                 note(tuple(str(getattr(one, "dtype", type(one).__name__)) for one in several))
             assert_dtype(found, torch.float32)
+
+
+def how_mixed(result, right):
+    """In what way the result is, or is not, the mixture of words."""
+    if close(result, right):
+        return "as wanted"
+    if result.shape != right.shape:
+        return "of another shape"
+    scale = (result * right).sum() / (right * right).sum()
+    if close(result, scale * right):
+        return "scaled"
+    return "shifted" if close(result, right + (result - right).mean()) else "otherwise"
 
 
 def close(one, other):
