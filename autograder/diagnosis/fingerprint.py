@@ -52,6 +52,11 @@ class Known:
         pairs = zip_longest(map(_without_first_results, self), map(_without_first_results, other))
         return all(_same_trace(one, two) for one, two in pairs if one is None or one.grader not in but_for)
 
+    def is_that_of_but_for_gradients(self, other: Fingerprint, *, but_for: Collection[str] = ()) -> bool:
+        """Whether they behave alike but for gradients, those of wrong numbers too: two ways to them differ there."""
+        pairs = zip_longest(map(_without_gradients, self), map(_without_gradients, other))
+        return all(_same_trace(one, two) for one, two in pairs if one is None or one.grader not in but_for)
+
     def first_difference(self, other: Fingerprint) -> tuple[int, int | None] | None:
         """Where the two differ before all else: a grader's number, and an event's, None for all that it sees."""
         return next(self.differences(other), None)
@@ -67,6 +72,11 @@ class Known:
         for trace in self._rest:
             self._taken.append(trace)
             yield trace
+
+
+def _without_gradients(trace: Trace) -> Trace:
+    rest = tuple(event for event in trace.events if getattr(event.operation, "cotangents", None) is None)
+    return trace if len(rest) == len(trace.events) else Trace(trace.grader, "", rest)
 
 
 def _without_first_results(trace: Trace) -> Trace:

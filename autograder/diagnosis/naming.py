@@ -37,6 +37,15 @@ def named(
     for suspect in possible:
         if suspect.caught_by not in weightless and suspect.behaviour.known.is_that_of(fingerprint, but_for=weightless):
             return Diagnosis(suspect.name, suspect.sentence)
+    # On wrong numbers gradients follow the way to them: a maximum that is detached changes none but these.
+    alike = [
+        suspect
+        for suspect in possible
+        if not (suspect.is_of_gradients or suspect.caught_by in weightless)
+        and suspect.behaviour.known.is_that_of_but_for_gradients(fingerprint, but_for=weightless)
+    ]
+    if len({suspect.sentence for suspect in alike}) == 1:
+        return Diagnosis(alike[0].name, alike[0].sentence)
     for suspect in possible:
         if suspect.whatever_weights and suspect.behaviour.known.is_nearly_that_of(fingerprint, but_for=weightless):
             return Diagnosis(suspect.name, suspect.sentence)

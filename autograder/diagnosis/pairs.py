@@ -93,8 +93,9 @@ class Pairs:
         caught = _bits(n for n, suspect in enumerate(self._suspects) if suspect.caught_by in answer.failed)
         beside = {place: others & caught for place, others in self._beside.items() if caught >> place & 1}
         beside, visible = _with_any(beside), dict[Question, Places]()
-        questions = self._questions(answer)
-        first = questions[0] if questions else None
+        if not (questions := self._questions(answer)):
+            return
+        first = questions[0]
         for at in questions:  # more may be added on the way
             if not beside or at in visible:
                 continue
@@ -121,9 +122,10 @@ class Pairs:
 
     def _questions(self, answer: "_Answer") -> list[Question]:
         """A question of each grader, the first where the answer is not right: where it is not, or its last."""
-        first, *others = [question(answer.fingerprint, *place) for place in answer.differences(self._right)] or [None]
-        if first is None:  # it fails by what no fingerprint keeps
+        places = list(answer.differences(self._right))
+        if not places:  # it fails by what no fingerprint keeps
             return []
+        first, *others = (question(answer.fingerprint, *place) for place in places)
         differ = {first.grader, *(at.grader for at in others)}
         right = tuple(self._right.known)
         last = [question(right, number, telling(trace)) for number, trace in enumerate(right)]

@@ -14,6 +14,8 @@ class Suspect:
     caught_by: str | None
     is_of_device: bool
     """Whether a tensor in the wrong place is what is wrong with it."""
+    is_of_gradients: bool
+    """Whether it shows in gradients alone."""
     behaviour: Behaviour
     whatever_weights: bool = False
     """Its sentence holds of all that show this, but for what follows from the weights an instance begins with."""

@@ -100,6 +100,7 @@ class Examiner:
                 entry.sentence,
                 entry.caught_by,
                 entry.kind == "device",
+                entry.kind == "gradient",
                 behaviour(partial(entries.__getitem__, name)),
                 entry.whatever_weights,
             )

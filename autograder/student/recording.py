@@ -1,5 +1,6 @@
 """A backend that remembers everything that the code behind it showed."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -24,6 +25,9 @@ from . import counted
 from .backend import Backend
 
 T = TypeVar("T")
+
+_WITHOUT_SIZES = re.compile(r"\s*Target sizes: |(?<=modified by an inplace operation): ")
+"""What follows in PyTorch's words tells of all sizes of a tensor, which are one answer's own."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ class Recording:
             case Missing(name=name):
                 return f"missing {name}"
             case Raised(type_name=type_name, message=message):
-                words = message.strip().partition("\n")[0]
+                words = _WITHOUT_SIZES.split(message.strip().partition("\n")[0])[0]
                 return f"raised {type_name}: {words.replace(self.called, self.exercise) if self.called else words}"
         return str(fault)
 
