@@ -21,7 +21,7 @@ from autograder.sandbox.inside.operations import Call
 from autograder.student.recording import Event
 from tests import REPOSITORY, sampling
 
-PAIRS = 150 if sampling.every else 16
+PAIRS = 150 if sampling.every else 24
 """Of some exercises one, or of all of them several."""
 
 
@@ -54,7 +54,7 @@ class Mistakes:
     def __init__(self, *added, together=None):
         self.tried = []
         self._together = together or {}
-        self.suspects = [Suspect(name, f"{name}.", "test_2", False, self._behaviour(f)) for name, f in added]
+        self.suspects = [Suspect(name, f"{name}.", "test_2", False, False, self._behaviour(f)) for name, f in added]
         self._added = dict(added)
         self.pairs = Pairs(self._behaviour(lambda x: 0), self.suspects, self._combined)
 

@@ -10,9 +10,9 @@
 `exercises` may be one name. Without `of` it is the solution that is edited; a mistake may have an `of` of its own.
 `edit` may be a list; `each` in its place changes what is there more than once, wherever it is. Where an edit would be
 longer than the whole code, that stands as `answer`. The same mistake may show something else where it is made in
-another code, or in another way: such forms of it stand below its `also`, with names of their own and without a sentence. `whatever_weights: true` says
-that the sentence is true of each class that shows the same but for the weights that it begins with: there are many
-orders in which layers can be created.
+another code, or in another way: such forms of it stand below its `also`, with names of their own and no sentence.
+`whatever_weights: true` says that the sentence is true of each class that shows the same but for the weights that it
+begins with: there are many orders in which layers can be created.
 """
 
 from collections.abc import Callable, Iterator

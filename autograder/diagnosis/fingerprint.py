@@ -81,7 +81,8 @@ def _without_gradients(trace: Trace) -> Trace:
 
 def _without_first_results(trace: Trace) -> Trace:
     events = (
-        replace(event, shown=_without_numbers(event.shown)) if event.of_first_weights else event for event in trace.events
+        replace(event, shown=_without_numbers(event.shown)) if event.of_first_weights else event
+        for event in trace.events
     )
     return replace(trace, events=tuple(events))
 
