@@ -94,7 +94,8 @@ def _of_course(unit: str, exercise: str, *, with_mistakes: bool) -> Iterator[byt
     for one in misconceptions(unit).values():
         if (with_mistakes and one.exercise == exercise) or one.name.encode() in quoted:
             code = one.code.base, one.code.edits
-            yield repr((one.name, one.sentence, one.kind, one.caught_by, code)).encode()
+            said = one.mistake, one.sentence, one.kind, one.caught_by, one.whatever_weights
+            yield repr((one.name, *said, code)).encode()
 
 
 def _files(unit: str, exercise: str) -> set[Path]:

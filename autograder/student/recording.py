@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from ..compare.costs import exceeded
-from ..sandbox.inside.device_probe import BY_NUMBERS
 from ..sandbox.inside.faults import Missing, Raised, StudentFault
 from ..sandbox.inside.observation import Observation
 from ..sandbox.inside.operations import (
@@ -19,7 +18,6 @@ from ..sandbox.inside.operations import (
     MeasureCost,
     NamedParameters,
     Operation,
-    ProbeDevice,
 )
 from . import counted
 from .backend import Backend
@@ -96,8 +94,6 @@ def _shown(operation: Operation[Any], given: Any) -> Any:
             return {name: tuple(parameter.shape) for name, parameter in given.items()}
         case MeasureCost(limits=limits):
             return exceeded(counted.read(given), limits)  # two right answers cost not the same
-        case ProbeDevice():
-            return given.removesuffix(BY_NUMBERS)  # how it is known that the code follows
         case Call(part=part) if part and type(operation) is Call:
             return replace(given, value=None, devices=[])  # a method is called for what it does to the instance
     return given

@@ -45,7 +45,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 __all__ = ["buggy", "check", "draw", "example", "guess", "hint", "show"]
 
 def check(exercise = None):
@@ -69,8 +69,9 @@ def check(exercise = None):
     outcome(names, name, _examples(exercises, name), json.loads(mistakes.get(name, "[]")))
     for name in wanted
    ]
-   if exercise is not None and outcomes[0].goes_wrong:
-    outcomes[0].whereabouts = line_told(names, exercise, Path(__file__).with_name(STEPS))
+   if exercise is not None and (said := outcomes[0].to_look_at):
+    steps, is_wrong = Path(__file__).with_name(STEPS), outcomes[0].goes_wrong
+    outcomes[0].whereabouts = line_told(names, exercise, steps, said, is_wrong=is_wrong)
  except KeyboardInterrupt:
   print("The check was interrupted, so it says nothing. Run its cell again when you like.")
   return None if exercise is None else 0.0
@@ -329,7 +330,7 @@ class Watch(TorchDispatchMode):
   self.own = own
   self.replaces = bool(replaced)
   self._replaced = replaced
-  self._kept: list[torch.Tensor] = []
+  self._kept: list[Any] = []
   self._written: dict[int, list[int]] = {}
   self._room = MAX_ALL_NUMBERS
  @classmethod
@@ -345,7 +346,7 @@ class Watch(TorchDispatchMode):
    if "empty" in name:
     given.zero_()  # what stood in that memory differs from run to run
    return given
-  noted = _Call(*self._place(), name, tuple(sorted(inputs)[:MAX_INPUTS]))
+  noted = _Call(*_called_at(self.own), name, tuple(sorted(inputs)[:MAX_INPUTS]))
   if isinstance(given, torch.Tensor):
    return self._noted(given, noted)
   if isinstance(given, tuple | list):
@@ -377,18 +378,23 @@ class Watch(TorchDispatchMode):
   self.made.append(Made(call.file, call.line, call.operator, values, call.inputs, call.place))
   self._kept.append(tensor)
   if call.operator.endswith("_"):
+   self._kept.append(_held(tensor))
    self._written.setdefault(memory_of(tensor), []).append(number)
   self.of[id(tensor)] = number
   return tensor
- def _place(self):
-  frame: FrameType | None = sys._getframe(2)
-  while frame is not None:
-   if frame.f_code.co_filename == _PRINTING:
-    break  # what is computed to print a tensor is no part of the way
-   if self.own(frame.f_code.co_filename):
-    return frame.f_code.co_filename, frame.f_lineno, frame.f_lasti
-   frame = frame.f_back
-  return "", 0, 0
+
+def _called_at(own):
+ frame: FrameType | None = sys._getframe(1)
+ while frame is not None:
+  if frame.f_code.co_filename == _PRINTING:
+   break  # what is computed to print a tensor is no part of the way
+  if own(frame.f_code.co_filename):
+   return frame.f_code.co_filename, frame.f_lineno, frame.f_lasti
+  frame = frame.f_back
+ return "", 0, 0
+
+def place_of(own):
+ return _called_at(own)[:2]
 
 def watched(call, watch):
  run = Run(watch.made)
@@ -430,10 +436,14 @@ def _load(instance, values):
   parameter.data = values[name].clone().view(parameter.shape)
 
 def memory_of(tensor):
+ held = _held(tensor)
+ return id(tensor) if held is None else int(held._cdata)
+
+def _held(tensor):
  try:
-  return int(tensor.untyped_storage()._cdata)
+  return tensor.untyped_storage()
  except (NotImplementedError, RuntimeError):
-  return id(tensor)
+  return None
 
 def _tensors(value):
  if isinstance(value, torch.Tensor):
@@ -487,7 +497,7 @@ def _away(here):
  away.here = here
  return away
 
-class _Devices(OperatorMode):
+class Devices(OperatorMode):
  def __init__(self):
   super().__init__()
   self.mixed = False
@@ -565,6 +575,7 @@ def _standing_in():
   yield
  finally:
   torch.Generator, torch.autocast.__init__ = generator, autocast  # type: ignore[misc, method-assign]
+OnDevices = TypeVar("OnDevices", bound=Devices)
 _TYPES = f"torch.{DEVICE.type}."
 _BY_INDEX = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
 _OF_NUMBERS = (torch.tensor, torch.as_tensor, torch.asarray, torch.scalar_tensor, torch.Tensor.new_tensor)
@@ -602,12 +613,20 @@ def _each(value, change):
  return {key: _each(item, change) for key, item in value.items()} if isinstance(value, dict) else value
 
 def moved(module):
- with _Devices():
+ with Devices():
   return module.to(DEVICE)
 
+def moved_there(arguments):
+ return arguments.mapped(lambda arg: _away(arg.clone()) if isinstance(arg, torch.Tensor) else arg)
+
+@contextmanager
+def as_elsewhere(devices):
+ with _standing_in(), _AsOnAnotherDevice(), devices:
+  yield devices
+
 def probe(call, arguments, on_cpu):
- moved_inputs = arguments.mapped(lambda arg: _away(arg.clone()) if isinstance(arg, torch.Tensor) else arg)
- with _standing_in(), _AsOnAnotherDevice(), _Devices() as devices:
+ moved_inputs = moved_there(arguments)
+ with as_elsewhere(Devices()) as devices:
   try:
    value = moved_inputs.apply(call)
   except Exception:
@@ -1305,6 +1324,404 @@ def _in_words(value):
   return f"a tensor of shape {tuple(value.shape)}" if layout == "strided" else f"a tensor of layout {layout}"
  name = type(value).__name__
  return "None" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+LIBRARY_SOFTMAX = "library softmax"
+LIBRARY_ATTENTION = "library attention"
+_PATTERNS = {
+ LIBRARY_SOFTMAX: re.compile(r"\w*(soft(max|min)|log(cum)?sumexp)\w*", re.I),
+ LIBRARY_ATTENTION: re.compile(
+  r"\w*(attention|attn|sdpa_dense|_sfdp_pattern)\w*|_transformer_encoder_layer_fwd", re.I
+ ),
+}
+_CLASSES = {
+ LIBRARY_SOFTMAX: re.compile(r"soft(max|min)|stickbreaking", re.I),
+ LIBRARY_ATTENTION: re.compile(r"attention|attn", re.I),
+}
+LIBRARIES = _PATTERNS.keys()
+_NOT_ATTENTION = re.compile(r"(register|activate|restore|list|current)_\w*")
+_seen_in_library_calls: set[str] = set()
+
+@cache
+def library_of(name):
+ if _NOT_ATTENTION.fullmatch(name):
+  return None
+ return next((library for library, pattern in _PATTERNS.items() if pattern.fullmatch(name)), None)
+
+def library_of_class(name):
+ return next((library for library, pattern in _CLASSES.items() if pattern.search(name)), None)
+
+def note(library):
+ _seen_in_library_calls.add(library)
+
+def taken():
+ found = sorted(_seen_in_library_calls)
+ _seen_in_library_calls.clear()
+ return found
+OF_WRITING, OF_DTYPE, OF_GRADIENT, OF_DEVICE = "writes", "dtype", "gradient", "device"
+BY_CAST, OF_NOTHING, OF_OTHERS = "cast", "new", "made"
+CUT_BY_DETACH, CUT_BY_DATA, CUT_BY_NO_GRAD, CUT_BY_NUMBERS = "detach", "data", "no_grad", "numbers"
+_PLAIN = ("tolist", "item", "numpy", "__array__", "__float__", "tensor", "as_tensor", "asarray", "new_tensor")
+_CUT_BY = {"detach": CUT_BY_DETACH, **dict.fromkeys(_PLAIN, CUT_BY_NUMBERS)}
+_NEW = ("_like", "new_")
+_MAX_UNDONE = 6
+
+class Lost(NamedTuple):
+ file: str
+ line: int
+ how: str
+
+class Asked(NamedTuple):
+ thing: Callable[..., Any]
+ arguments: tuple[Any, ...]
+ built: tuple[Any, ...] | None = None
+ parameters: Mapping[str, torch.Tensor] | None = None
+ def ready(self, change):
+  def changed(one):
+   if not isinstance(one, torch.Tensor):
+    return copy.deepcopy(one)
+   return change(one.clone()) if one.is_floating_point() else one.clone()
+  target = self.thing
+  if self.built is not None:
+   target = self.thing(*self.built)
+   own = dict(target.named_parameters())
+   for name, values in (self.parameters or {}).items():
+    own[name].data = change(values.clone()).view(own[name].shape)
+  return target, tuple(each(arg, changed) for arg in self.arguments)
+
+def where_lost(aspect, details, asked, own):
+ if aspect == OF_GRADIENT:
+  return _of_gradient(details[0], asked, own)
+ with torch.no_grad():
+  if aspect == OF_WRITING:
+   return _of_writing(int(details[0]), asked, own)
+  if aspect == OF_DTYPE:
+   return _of_dtype(getattr(torch, details[0]), getattr(torch, details[1]), asked, own)
+  return _of_device(asked, own)
+
+def _of_writing(number, asked, own):
+ target, arguments = asked.ready(lambda one: one)
+ with _Writing(own, {memory_of(one) for one in tensors_in(arguments[number : number + 1])}) as seen:
+  target(*arguments)
+ file, line = seen.place
+ return Lost(file, line, OF_OTHERS) if line else None
+
+class _Writing(OperatorMode):
+ def __init__(self, own, memories):
+  super().__init__()
+  self._own = own
+  self._memories = memories
+  self.place = ("", 0)
+ def __torch_dispatch__(
+  self, func, types, args = (), kwargs = None
+ ):
+  held = [one for one in _written_in_lost_aspects(func, args, kwargs or {}) if memory_of(one) in self._memories]
+  before = [one.clone() for one in held]
+  given = func(*args, **(kwargs or {}))
+  if not self.place[1] and not all(map(torch.equal, before, held)):
+   self.place = place_of(self._own)
+  return given
+
+def _written_in_lost_aspects(func, args, kwargs):
+ known = getattr(getattr(func, "_schema", None), "arguments", ())
+ given = [*zip(known, args, strict=False), *((one, kwargs[one.name]) for one in known if one.name in kwargs)]
+ return [tensor for one, value in given if one.is_write for tensor in tensors_in([value])]
+
+class _Note(NamedTuple):
+ place: tuple[str, int]
+ operator: str
+ dtype: torch.dtype
+ inputs: tuple[int, ...]
+ is_of_others: bool
+ @property
+ def how(self):
+  return BY_CAST if self.operator == "_to_copy" else OF_OTHERS if self.is_of_others else OF_NOTHING
+
+class _Notes:
+ def __init__(self, own):
+  self._own = own
+  self.made: list[_Note] = []
+  self._of: dict[int, int] = {}
+  self._kept: list[Any] = []
+  self._into: dict[int, list[int]] = {}
+ def behind(self, tensor):
+  number = self._of.get(id(tensor), -1)
+  into = self._into.get(memory_of(tensor), [])
+  return [number, *(one for one in into if one > number)] if number >= 0 else into
+ def note(self, func, operands, given):
+  inputs = tuple(number for one in operands for number in self.behind(one))
+  for one in tensors_in(given):
+   self._of[id(one)] = len(self.made)
+   self._kept.append(one)
+   if name_of(func).endswith("_"):
+    self._into.setdefault(memory_of(one), []).append(len(self.made))
+   self.made.append(_Note(place_of(self._own), name_of(func), one.dtype, inputs, bool(operands)))
+ def first(self, tensors, is_such):
+  pending, seen, found = [n for one in tensors for n in self.behind(one)], set[int](), list[int]()
+  while pending:
+   number = pending.pop()
+   if number in seen or not is_such(self.made[number]):
+    continue
+   seen.add(number)
+   before = [n for n in self.made[number].inputs if n < number and is_such(self.made[n])]
+   pending += before
+   if not before:
+    found.append(number)
+  note = self.made[min(found)] if found else None
+  return note if note and note.place[1] else None
+
+class _Noting(OperatorMode):
+ def __init__(self, notes):
+  super().__init__()
+  self._notes = notes
+ def __torch_dispatch__(
+  self, func, types, args = (), kwargs = None
+ ):
+  given = func(*args, **(kwargs or {}))
+  self._notes.note(func, list(tensors_in((args, dict(kwargs or {})))), given)
+  return given
+
+def _of_dtype(found, wanted, asked, own):
+ for dtype in [wanted] if wanted.is_floating_point else [torch.float32, torch.float64]:
+  target, arguments = asked.ready(partial(torch.Tensor.to, dtype=dtype))
+  if isinstance(target, torch.nn.Module):
+   target.to(dtype)
+  notes = _Notes(own)
+  with _Noting(notes):
+   result = target(*arguments)
+  others = [one for one in tensors_in(result) if one.dtype == found != wanted]
+  note = notes.first(others[:1], lambda one: _real(one.dtype) == found)
+  if note is None:
+   continue
+  if note.operator == "arange" and not found.is_floating_point:
+   return None  # counting is no fault: it is in what was made of it
+  return Lost(*note.place, note.how)
+ return None
+
+def _real(dtype):
+ return dtype.to_real() if dtype.is_complex else dtype
+
+class _Cuts(TorchFunctionMode):
+ def __init__(self, own, undone):
+  super().__init__()
+  self._own = own
+  self._undone = undone
+  self._off: tuple[str, int] | None = None
+  self.cuts: dict[tuple[str, int], str] = {}
+ def __torch_function__(
+  self, func, types, args = (), kwargs = None
+ ):
+  name, place = str(getattr(func, "__name__", "")), place_of(self._own)
+  if name == "_set_grad_enabled":
+   if place == self._undone and not args[0]:
+    return None
+   self._off = None if args[0] else place
+  carries = any(one.requires_grad for one in tensors_in((args, dict(kwargs or {}))))
+  is_data = func is torch.Tensor.data.__get__  # type: ignore[attr-defined]
+  if carries and place == self._undone and (is_data or name == "detach"):
+   return args[0]
+  given = func(*args, **(kwargs or {}))
+  if carries and not any(part in name for part in _NEW):
+   made = [one for one in tensors_in(given) if one.is_floating_point()]
+   is_cut = name in _PLAIN or (made and not any(one.requires_grad for one in made))
+   if is_cut and not torch.is_grad_enabled():
+    self.cuts.setdefault(self._off or ("", 0), CUT_BY_NO_GRAD)
+   elif is_cut:
+    self.cuts.setdefault(place, CUT_BY_DATA if is_data else _CUT_BY.get(name, OF_OTHERS))
+  return given
+
+def _of_gradient(where, asked, own):
+ arrived, cuts = _arrives(where, asked, own)
+ if arrived or not cuts:
+  return None
+ mends = [place for place in list(cuts)[:_MAX_UNDONE] if place[1] and _arrives(where, asked, own, place)[0]]
+ if not mends and len(cuts) == 1 and set(cuts.values()) == {CUT_BY_NUMBERS}:
+  mends = [place for place in cuts if place[1]]  # there is no other way out
+ return Lost(*mends[0], cuts[mends[0]]) if len(mends) == 1 else None
+
+def _arrives(
+ where, asked, own, undone = None
+):
+ with torch.enable_grad():
+  target, arguments = asked.ready(lambda one: one)
+  own_parameters = dict(target.named_parameters()) if isinstance(target, torch.nn.Module) else {}
+  for parameter in own_parameters.values():
+   parameter.requires_grad_(False)
+  leaves = [own_parameters[where]] if where in own_parameters else list(tensors_in([arguments[int(where)]]))
+  for leaf in leaves:
+   leaf.requires_grad_()
+  with _Cuts(own, undone) as seen:
+   result = target(*arguments)
+  ends = [one for one in tensors_in(result) if one.requires_grad]
+  found = torch.autograd.grad([one.sum() for one in ends], leaves, allow_unused=True) if ends else []
+ return any(one is not None for one in found), seen.cuts
+
+class _Staying(Devices):
+ def __init__(self, notes):
+  super().__init__()
+  self._notes = notes
+  self.stayed: list[torch.Tensor] = []
+ def __torch_dispatch__(
+  self, func, types, args = (), kwargs = None
+ ):
+  was, operands = self.mixed, list(tensors_in((args, dict(kwargs or {}))))
+  try:
+   given = super().__torch_dispatch__(func, types, args, kwargs)
+  finally:
+   if self.mixed and not was:
+    self.stayed = [one for one in operands if one.device.type == "cpu" and one.dim()]
+  here = [one for one in tensors_in(given) if one.device.type == "cpu"]
+  if here:
+   self._notes.note(func, operands, here)
+  return given
+
+def _of_device(asked, own):
+ notes = _Notes(own)
+ with _Noting(notes):
+  target, arguments = asked.ready(lambda one: one)
+ if isinstance(target, torch.nn.Module):
+  target = moved(target)
+ there = moved_there(Arguments(arguments))
+ stayed: list[torch.Tensor] = []
+ with as_elsewhere(_Staying(notes)) as seen:
+  try:
+   stayed = [one for one in tensors_in(there.apply(target)) if one.device.type == "cpu"]
+  except Exception:
+   if not seen.mixed:
+    raise
+ note = notes.first(seen.stayed or stayed, lambda _: True)
+ if note is None:
+  return None
+ return Lost(*note.place, note.how)
+
+class Expected:
+ def __init__(self, value, tolerance):
+  self.value = value
+  self.tolerance = tolerance
+ def __getitem__(self, index):
+  return Expected(self.value[index], self.tolerance)
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
+
+def expecting(value, tolerance):
+ if isinstance(value, tuple | list):
+  items = [expecting(item, tolerance) for item in value]
+  return tuple(items) if isinstance(value, tuple) else items
+ if isinstance(value, dict):
+  return {key: expecting(item, tolerance) for key, item in value.items()}
+ return Expected(value.detach(), tolerance) if isinstance(value, torch.Tensor) else value
+
+def close(one, other, tolerance):
+ return torch.isclose(one, other, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+def difference(
+ actual,
+ expected,
+ named,
+ told,
+ *,
+ tolerance = None,
+ what = "The result",
+):
+ if isinstance(expected, tuple):
+  if not isinstance(actual, tuple | list) or len(actual) != len(expected):
+   return f"{what} is {named(actual)}; {len(expected)} tensors are expected."
+  each = (
+   difference(one, other, named, told, tolerance=tolerance, what=f"The {nth} result")
+   for nth, one, other in zip(ORDINALS, actual, expected, strict=False)
+  )
+  return next(filter(None, each), None)
+ shape = tuple(expected.value.shape)
+ if not isinstance(actual, torch.Tensor):
+  return f"{what} is {named(actual)}; a tensor of shape {shape} is expected."
+ if actual.shape != shape:
+  return f"{what} has shape {tuple(actual.shape)}; {shape} is expected."
+ if actual.is_complex():
+  return f"{what} is complex; real numbers are expected."
+ tolerance = expected.tolerance if tolerance is None else tolerance
+ actual, right = actual.detach().to("cpu", torch.float64), expected.value.double()
+ if bool(((actual - right).abs() < tolerance * (1 + right.abs())).all()):
+  return None  # as mostly; what follows takes ten times as long, and knows infinity and NaN
+ alike = close(actual, right, tolerance)
+ return None if bool(alike.all()) else f"{what} {told(actual, right, alike)}"
+
+def oddly_shaped(actual, expected, tolerance = None):
+ if isinstance(expected, tuple):
+  several = isinstance(actual, tuple | list) and len(actual) == len(expected)
+  return several and all(
+   _same(one, other, tolerance) or oddly_shaped(one, other, tolerance)
+   for one, other in zip(actual, expected, strict=True)
+  )
+ if not isinstance(actual, torch.Tensor) or actual.shape == expected.value.shape:
+  return False
+ return _same(actual.squeeze(), Expected(expected.value.squeeze(), expected.tolerance), tolerance)
+
+def _same(actual, expected, tolerance):
+ return difference(actual, expected, str, lambda *_: "differs", tolerance=tolerance) is None
+SAME_WEIGHTS = "The weights are the same under every seed: is one set inside the class?"
+RAISES_NOTHING = "It raises nothing."
+_NO_MORE_THAN_HALF = "As long as this fails, the exercise gives no more than half of its points."
+_OF_LIBRARIES = {
+ LIBRARY_SOFTMAX: "a library's softmax, or a part of one such as logsumexp",
+ LIBRARY_ATTENTION: "a library's attention",
+}
+_OF_DEVICES = {
+ MIXED: "It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere. Make it "
+    "where they are (`device=`), or bring it there (`.to`).",
+ ELSEWHERE: "The result is not on the inputs' device.",
+ DIFFERS: "On another device it gives another result than on the CPU.",
+}
+
+def with_article(name):
+ return f"{'an' if name[:1].lower() in tuple('aeio') else 'a'} {name}"
+
+def argument(number):
+ return f"the {ORDINALS[number]} argument"
+
+def detached(where):
+ return f"No gradient arrives at {where}: is it left unused, or the result detached from it somewhere?"
+
+def no_parameter(name):
+ return f"It has no parameter `{name}`."
+
+def of_another_shape(found, shape):
+ return f"The result is {found}; a tensor of shape {tuple(shape)} is expected."
+
+def not_finite(where):
+ return f"The result is right, but the gradient of {where} has NaN or infinite values."
+
+def writes_into(arguments):
+ which = " and ".join(f"the {ORDINALS[number]}" for number in arguments)
+ return f"It writes into {which} argument. Operations ending in `_`, `+=`, `/=` and `x[i] = ...` work in place."
+
+def changed_by_the_future(token):
+ return f"The result of token {token} changes when only later tokens do: something of the future gets into it."
+
+def calls_forbidden(libraries):
+ named = " and ".join(_OF_LIBRARIES.get(one, one) for one in libraries)
+ return f"It calls {named}; this exercise asks you to write that step yourself."
+
+def halves_the_points(complaint):
+ return f"{complaint}{'' if complaint.endswith(('.', '?', '!')) else '.'} {_NO_MORE_THAN_HALF}"
+
+def of_devices(verdict):
+ return _OF_DEVICES.get(verdict.removesuffix(BY_NUMBERS))
+
+def other_parameters(found):
+ return f"Found: {', '.join(f'{name} {tuple(shape)}' for name, shape in found.items()) or 'none'}."
+_ASPECTS = {
+ OF_WRITING: re.compile(r"It writes into the (\w+)"),
+ OF_DTYPE: re.compile(r"The result is torch\.(\w+); torch\.(\w+) is expected"),
+ OF_GRADIENT: re.compile(r"No gradient arrives at (?:the (\w+)|`([\w.]+)`)"),
+ OF_DEVICE: re.compile("|".join(re.escape(_OF_DEVICES[one]) for one in (MIXED, ELSEWHERE))),
+}
+
+def aspect_of(complaint):
+ for aspect, pattern in _ASPECTS.items():
+  if found := pattern.search(complaint):
+   words = [one for one in found.groups() if one]
+   return aspect, tuple(_number(one) for one in words)
+ return None
+
+def _number(word):
+ return str(ORDINALS.index(word)) if word in ORDINALS else "0" if word == "input" else word
 
 @dataclass(frozen=True)
 class TellingCase:
@@ -1312,6 +1729,9 @@ class TellingCase:
  arguments: tuple[Any, ...]
  built: tuple[Any, ...] | None = None
  parameters: Mapping[str, torch.Tensor] | None = None
+ rules: Mapping[str, Mapping[str, Any]] | None = None
+ is_silent: bool = False
+ untold: frozenset[str] = frozenset()
 TOLERANCE = 2e-5
 _INFINITE = 1e6
 LARGE = 1e5
@@ -1365,6 +1785,8 @@ class Reference:
   one = comparable(values).flatten()
   close = ((stacked - one).abs() <= TOLERANCE * (1 + one.abs())).all(dim=1)
   return [number for number, is_close in zip(numbers, close.tolist(), strict=True) if is_close]
+ def has_shape(self, shape):
+  return without_ones(shape) in self._by_shape
  def is_scaled(self, values):
   squeezed = values.squeeze()
   return any(one.shape == squeezed.shape and same(one, squeezed) for one in self.scaled)
@@ -1493,6 +1915,13 @@ class Standing:
    return False
   is_finite = bool(self.made[number].values.abs().le(_FINITE).all())
   return number not in self.comes_right or not is_finite
+ def is_odd(self, number):
+  made = self.made[number]
+  if not self.neutral[number] or not made.values.numel():
+   return False
+  if made.operator == "arange" or bool((made.values != made.values.flatten()[0]).any()):
+   return not self._reference.known(made.values)
+  return made.values.numel() > 1 and not self._reference.has_shape(made.values.shape)
  def is_plausible(self, number):
   if number not in self._plausible:
    values = self.made[number].values
@@ -2042,7 +2471,8 @@ _MAX_UNUSED = 4
 
 def locate(reference, again):
  run = again({})
- return None if reference.is_right(run) else _Search(reference, run, again).found()
+ found = None if reference.is_right(run) else _Search(reference, run, again).found()
+ return None if found is None or found.how in reference.case.untold else found
 
 class _Search:
  def __init__(self, reference, run, again):
@@ -2079,7 +2509,7 @@ class _Search:
   number, made = mended.by.number, self._made[mended.by.number]
   before = frozenset().union(*(standing.before[one] for one in mended.by.replaced))
   elsewhere = {one for one in before if self._place(one) != self._place(number)}
-  if any(self._stays_doubtful(one, mended) for one in elsewhere):
+  if any(self._stays_doubtful(one, mended) or self._is_odd(one, mended) for one in elsewhere):
    return None
   is_mask_turned, is_another = standing.is_known_mask(number), bool(standing.known[number])
   concerned = [number]
@@ -2094,13 +2524,44 @@ class _Search:
   is_alone = len(standing.turns(number)) == 1 == len(places)
   is_missing = is_alone and not is_another and self._is_missing_before(right)
   if is_missing:
-   places = list(dict.fromkeys([*self._last_known(elsewhere, made.file), *places]))
+   known = self._too_early(number) or elsewhere
+   places = list(dict.fromkeys([*self._last_known(known, made.file), *places]))
   how = "swapped" if mended.by.is_swap else "mask" if is_mask_turned else "another" if is_another else "mended"
   there, needed, step, is_inner = self._in_the_end(number, mended)
   return self._telling.located(
    [line for _, line in places], made.file, number, "missing" if is_missing else how, there, needed,
    step=step, is_inner=is_inner, proven=mended.proven,
   )
+ def _too_early(self, number):
+  standing, found = self._standing, set[int]()
+  seen, pending = set[int](), list(self._made[number].inputs)
+  while pending:
+   one = pending.pop()
+   if one in seen:
+    continue
+   seen.add(one)
+   if not standing.known[one] or standing.is_shaping(one):
+    pending += self._made[one].inputs
+   if standing.known[one] and self._place(one) != self._place(number) and not standing.neutral[one]:
+    uses = {_kind_in_locating(self._made[user].operator) for user in self._first_users(one)}
+    if (right := self._uses_of(one)) and not uses & right:
+     found.add(one)
+  return found
+ def _uses_of(self, number):
+  reference = self._reference
+  operators = {right.number: right.operator for right in reference.rights if right.number is not None}
+  pending = [reference.rights[one].number for one in self._standing.known[number]]
+  found, seen = set[str](), set[int | None]()
+  while pending:
+   one = pending.pop()
+   for later, inputs in reference.inputs.items():
+    if one in inputs and later not in seen and later in operators:
+     seen.add(later)
+     if operators[later] in SHAPING:
+      pending.append(later)
+     else:
+      found.add(_kind_in_locating(operators[later]))
+  return found
  def _last_known(self, among, file):
   standing = self._standing
   known = [n for n in among if standing.known[n] and not standing.mask[n] and not standing.neutral[n]]
@@ -2132,6 +2593,8 @@ class _Search:
    return False
   is_computed = not self._standing.is_shaping(mended.by.number)
   return mended.is_last or not is_computed or not self._standing.is_plausible(number)
+ def _is_odd(self, number, mended):
+  return self._standing.is_odd(number) and number not in mended.proven
  def _is_missing_before(self, right):
   if right.number is None:
    return False
@@ -2175,6 +2638,8 @@ class _Search:
   if any(self._goes_through_parts(number) for number in doubtful):
    return None  # another may have been taken apart
   made = self._made[doubtful[-1]]
+  if any(standing.is_odd(number) and self._made[number].line != made.line for number in behind):
+   return None
   return self._telling.located([made.line], made.file, doubtful[0], "one line", made.values)
  def _goes_through_parts(self, number):
   standing, made = self._standing, self._made[number]
@@ -2225,6 +2690,9 @@ class _Search:
      )
   return None
 
+def _kind_in_locating(operator):
+ return "mm" if operator in ("bmm", "mv", "dot", "addmm", "baddbmm") else operator
+
 def _are_alike(one, other):
  return one == other or {one, other} <= SHAPING
 MAX_LINE = 100
@@ -2247,11 +2715,11 @@ def told(located, case, source):
   rows.append((f"what {_lines(wrong)} {does}", "not as it should be"))
  width = max(len(name) for name, _ in rows) + 1
  said = [f"{name + ':':{width}} {how}" for name, how in rows]
- said += [f"  line {line}: {quoted}" for line in located.lines if (quoted := _quoted(text(line)))]
+ said += [f"  line {line}: {shown}" for line in located.lines if (shown := quoted(text(line)))]
  said += _meaning(located)
  said += _beside(located)
  said += [f"  {one}" for one in _seen_in_told(located)]
- return "\n".join([f"Where it goes wrong, tried on {_case(case)}", *said])
+ return "\n".join([f"Where it goes wrong, tried on {call_in_words(case)}", *said])
 
 def _right_before(located, text):
  found = list[tuple[str, str]]()
@@ -2329,11 +2797,11 @@ def _tensors_in_told(number):
 def _lines(lines):
  return f"line{'s' if len(lines) > 1 else ''} {' and '.join(map(str, lines))}"
 
-def _quoted(line):
+def quoted(line):
  line = line.strip()
  return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…"
 
-def _case(case):
+def call_in_words(case):
  args = ", ".join(map(_argument_in_told, case.arguments))
  built = "" if case.built is None else f"({', '.join(map(str, case.built))})"
  return f"{case.exercise}{built} with {args}." if built else f"{case.exercise}({args})."
@@ -2458,6 +2926,47 @@ def numbers_in(written):
  for count, said in OUT_OF_SCALE.items():
   values[counts == count] = said
  return values
+_ENDS = {
+ CUT_BY_DETACH: "what `.detach()` gives carries no gradient.",
+ CUT_BY_DATA: "what `.data` gives carries no gradient.",
+ CUT_BY_NO_GRAD: "what is computed without gradients carries none.",
+ CUT_BY_NUMBERS: "plain numbers carry no gradient, and nothing that is made of them does.",
+ OF_OTHERS: "what is made there carries no gradient.",
+}
+HOW = {*_ENDS, BY_CAST, OF_NOTHING}
+
+def told_of_aspect(aspect, details, lost, case, line):
+ said = [f"Where it goes wrong, tried on {call_in_words(case)}", f"line {lost.line}: {_does(aspect, details)}"]
+ return "\n".join([*said, f"  line {lost.line}: {quoted(line)}", _meaning_in_told_of_aspects(aspect, details, lost.how)])
+
+def _does(aspect, details):
+ if aspect == OF_WRITING:
+  return f"writes into {_argument_in_told_of_aspects(details[0])}"
+ if aspect == OF_DTYPE:
+  return f"from here on the numbers are torch.{details[0]}, up to the result"
+ if aspect == OF_GRADIENT:
+  return f"ends the way of the gradient to {_argument_in_told_of_aspects(details[0])}"
+ return "makes a tensor that stays on the CPU when the inputs are elsewhere"
+
+def _meaning_in_told_of_aspects(aspect, details, how):
+ if aspect == OF_WRITING:
+  return "Whoever calls it has that tensor too. Make a new one of it, or write into a copy (`.clone()`)."
+ if aspect == OF_GRADIENT:
+  return f"A gradient goes back the way that the numbers came: {_ENDS[how]}"
+ if aspect == OF_DTYPE:
+  return _of_dtype_in_told_of_aspects(details[0], details[1], how)
+ assert aspect == OF_DEVICE
+ if how == OF_NOTHING:
+  return "What is made of nothing is on the CPU, unless `device=` says where: that of the inputs is wanted."
+ return "What follows should be where the inputs are."
+
+def _of_dtype_in_told_of_aspects(found, wanted, how):
+ made = "A new tensor has the dtype that it is made with (`dtype=`). " if how == OF_NOTHING else ""
+ end = " It may be so on the way, if it is brought back at the end." if found == "float64" else ""
+ return f"{made}The result should be torch.{wanted}.{end}"
+
+def _argument_in_told_of_aspects(where):
+ return f"the {ORDINALS[int(where)]} argument" if where.isdigit() else f"`{where}`"
 _PRODUCT = (
  "A matrix product joins the last dimension of the left with the last but one of the right (of a vector, the only "
     "one), which have to be equal: here {} meets {}. Is one of them to be turned, or should they change places?"
@@ -2483,38 +2992,6 @@ def meant(message):
   if found and len(set(found.groups())) == len(found.groups()):
    return sentence.format(*found.groups())
  return ""
-LIBRARY_SOFTMAX = "library softmax"
-LIBRARY_ATTENTION = "library attention"
-_PATTERNS = {
- LIBRARY_SOFTMAX: re.compile(r"\w*(soft(max|min)|log(cum)?sumexp)\w*", re.I),
- LIBRARY_ATTENTION: re.compile(
-  r"\w*(attention|attn|sdpa_dense|_sfdp_pattern)\w*|_transformer_encoder_layer_fwd", re.I
- ),
-}
-_CLASSES = {
- LIBRARY_SOFTMAX: re.compile(r"soft(max|min)|stickbreaking", re.I),
- LIBRARY_ATTENTION: re.compile(r"attention|attn", re.I),
-}
-LIBRARIES = _PATTERNS.keys()
-_NOT_ATTENTION = re.compile(r"(register|activate|restore|list|current)_\w*")
-_seen_in_library_calls: set[str] = set()
-
-@cache
-def library_of(name):
- if _NOT_ATTENTION.fullmatch(name):
-  return None
- return next((library for library, pattern in _PATTERNS.items() if pattern.fullmatch(name)), None)
-
-def library_of_class(name):
- return next((library for library, pattern in _CLASSES.items() if pattern.search(name)), None)
-
-def note(library):
- _seen_in_library_calls.add(library)
-
-def taken():
- found = sorted(_seen_in_library_calls)
- _seen_in_library_calls.clear()
- return found
 
 def _noted(name):
  library = library_of(name)
@@ -2549,121 +3026,6 @@ def libraries_watched(found):
  with _FunctionsWatched(), _OperatorsWatched():
   yield
  found.update(taken())
-
-class Expected:
- def __init__(self, value, tolerance):
-  self.value = value
-  self.tolerance = tolerance
- def __getitem__(self, index):
-  return Expected(self.value[index], self.tolerance)
-ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
-
-def expecting(value, tolerance):
- if isinstance(value, tuple | list):
-  items = [expecting(item, tolerance) for item in value]
-  return tuple(items) if isinstance(value, tuple) else items
- if isinstance(value, dict):
-  return {key: expecting(item, tolerance) for key, item in value.items()}
- return Expected(value.detach(), tolerance) if isinstance(value, torch.Tensor) else value
-
-def close(one, other, tolerance):
- return torch.isclose(one, other, rtol=tolerance, atol=tolerance, equal_nan=True)
-
-def difference(
- actual,
- expected,
- named,
- told,
- *,
- tolerance = None,
- what = "The result",
-):
- if isinstance(expected, tuple):
-  if not isinstance(actual, tuple | list) or len(actual) != len(expected):
-   return f"{what} is {named(actual)}; {len(expected)} tensors are expected."
-  each = (
-   difference(one, other, named, told, tolerance=tolerance, what=f"The {nth} result")
-   for nth, one, other in zip(ORDINALS, actual, expected, strict=False)
-  )
-  return next(filter(None, each), None)
- shape = tuple(expected.value.shape)
- if not isinstance(actual, torch.Tensor):
-  return f"{what} is {named(actual)}; a tensor of shape {shape} is expected."
- if actual.shape != shape:
-  return f"{what} has shape {tuple(actual.shape)}; {shape} is expected."
- if actual.is_complex():
-  return f"{what} is complex; real numbers are expected."
- tolerance = expected.tolerance if tolerance is None else tolerance
- actual, right = actual.detach().to("cpu", torch.float64), expected.value.double()
- if bool(((actual - right).abs() < tolerance * (1 + right.abs())).all()):
-  return None  # as mostly; what follows takes ten times as long, and knows infinity and NaN
- alike = close(actual, right, tolerance)
- return None if bool(alike.all()) else f"{what} {told(actual, right, alike)}"
-
-def oddly_shaped(actual, expected, tolerance = None):
- if isinstance(expected, tuple):
-  several = isinstance(actual, tuple | list) and len(actual) == len(expected)
-  return several and all(
-   _same(one, other, tolerance) or oddly_shaped(one, other, tolerance)
-   for one, other in zip(actual, expected, strict=True)
-  )
- if not isinstance(actual, torch.Tensor) or actual.shape == expected.value.shape:
-  return False
- return _same(actual.squeeze(), Expected(expected.value.squeeze(), expected.tolerance), tolerance)
-
-def _same(actual, expected, tolerance):
- return difference(actual, expected, str, lambda *_: "differs", tolerance=tolerance) is None
-SAME_WEIGHTS = "The weights are the same under every seed: is one set inside the class?"
-RAISES_NOTHING = "It raises nothing."
-_NO_MORE_THAN_HALF = "As long as this fails, the exercise gives no more than half of its points."
-_OF_LIBRARIES = {
- LIBRARY_SOFTMAX: "a library's softmax, or a part of one such as logsumexp",
- LIBRARY_ATTENTION: "a library's attention",
-}
-_OF_DEVICES = {
- MIXED: "It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere. Make it "
-    "where they are (`device=`), or bring it there (`.to`).",
- ELSEWHERE: "The result is not on the inputs' device.",
- DIFFERS: "On another device it gives another result than on the CPU.",
-}
-
-def with_article(name):
- return f"{'an' if name[:1].lower() in tuple('aeio') else 'a'} {name}"
-
-def argument(number):
- return f"the {ORDINALS[number]} argument"
-
-def detached(where):
- return f"No gradient arrives at {where}: is it left unused, or the result detached from it somewhere?"
-
-def no_parameter(name):
- return f"It has no parameter `{name}`."
-
-def of_another_shape(found, shape):
- return f"The result is {found}; a tensor of shape {tuple(shape)} is expected."
-
-def not_finite(where):
- return f"The result is right, but the gradient of {where} has NaN or infinite values."
-
-def writes_into(arguments):
- which = " and ".join(f"the {ORDINALS[number]}" for number in arguments)
- return f"It writes into {which} argument. Operations ending in `_`, `+=`, `/=` and `x[i] = ...` work in place."
-
-def changed_by_the_future(token):
- return f"The result of token {token} changes when only later tokens do: something of the future gets into it."
-
-def calls_forbidden(libraries):
- named = " and ".join(_OF_LIBRARIES.get(one, one) for one in libraries)
- return f"It calls {named}; this exercise asks you to write that step yourself."
-
-def halves_the_points(complaint):
- return f"{complaint}{'' if complaint.endswith(('.', '?', '!')) else '.'} {_NO_MORE_THAN_HALF}"
-
-def of_devices(verdict):
- return _OF_DEVICES.get(verdict.removesuffix(BY_NUMBERS))
-
-def other_parameters(found):
- return f"Found: {', '.join(f'{name} {tuple(shape)}' for name, shape in found.items()) or 'none'}."
 NOT_FINITE = "Some weights are NaN or infinite. Is a whole row hidden, or something divided by 0?"
 NONE_DROPPED = "No weight is dropped: none is 0."
 ALL_DROPPED = "Every weight is dropped."
@@ -3029,7 +3391,7 @@ def _entries(actual, expected):
 
 def _first_place(actual, expected, close):
  place = tuple((~close).nonzero()[0].tolist())
- got, wanted = (_number(one[place].item()) for one in (actual, expected))
+ got, wanted = (_number_in_judgement(one[place].item()) for one in (actual, expected))
  for digits in (6, 8, 10, 12):
   if got == wanted:
    got, wanted = (f"{one[place].item():.{digits}g}" for one in (actual, expected))
@@ -3038,7 +3400,7 @@ def _first_place(actual, expected, close):
   return f"is {said}"
  return f"differs in {int((~close).sum())} of {close.numel()} places; the first, {list(place)}, is {said}"
 
-def _number(value):
+def _number_in_judgement(value):
  if not abs(value) < _FAR:
   return f"{value:.5g}"
  short = f"{value:.4f}".removesuffix(".0000")
@@ -3061,7 +3423,7 @@ def _gradients(call):
   if problem := difference_of(gradient, expected, close, f"The gradient of {where}"):
    raise Wrong(problem)
 
-def _arrives(call):
+def _arrives_in_judgement(call):
  values = call.value if isinstance(call.value, tuple | list) else [call.value]
  if len(values) != len(call.step["cotangents"]):
   raise Wrong(of_another_shape(_called_in_judgement(call.value), call.step["cotangents"][0]["shape"]))
@@ -3145,7 +3507,7 @@ def _steady(calls):
 _OF_A_CALL: dict[str, tuple[str, Callable[[Call], None]]] = {
  "value": ("result", _value),
  "gradients": ("gradients", _gradients),
- "arrival": ("arrives_at", _arrives),
+ "arrival": ("arrives_at", _arrives_in_judgement),
  "finite": ("cotangents", _finite),
  "unchanged": ("", _changed),
  "dtype": ("dtype", _dtype),
@@ -3213,9 +3575,11 @@ class Outcome:
   return float(earned / sum(weights))
  @property
  def goes_wrong(self):
+  return bool(self.to_look_at) and any(one.problem and not one.example.get("property") for one in self.tried)
+ @property
+ def to_look_at(self):
   late = any(one.skipped or one.problem == _TOO_LONG for one in self.tried)
-  wrong = any(one.problem and not one.example.get("property") for one in self.tried)
-  return wrong and not (self.missing or self.calls or late)
+  return [] if self.missing or self.calls or late else [one.problem for one in self.tried if one.problem]
 
 def outcome(names, exercise, of, mistakes):
  found = Outcome(exercise, float(of["points"]), not_tried=list(of.get("not_tried", ())))
@@ -3299,12 +3663,16 @@ def as_in_a_new_notebook():
   torch.set_rng_state(state)
 SECONDS_TO_LOOK = 5.0
 
-def line_told(names, exercise, steps):
+def line_told(
+ names, exercise, steps, problems = (), *, is_wrong = True
+):
  quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
  try:
   with quiet[0], quiet[1], warnings.catch_warnings(), limited(SECONDS_TO_LOOK):
    warnings.simplefilter("ignore")
-   return _told(names[exercise], known_right(steps, steps.stat().st_mtime_ns, exercise))
+   known = known_right(steps, steps.stat().st_mtime_ns, exercise)
+   found = _told(names[exercise], [right for _, right in known if right]) if is_wrong else ""
+   return found or _told_of_aspects(names[exercise], [case for case, _ in known], problems)
  except KeyboardInterrupt:
   raise
  except BaseException:  # SystemExit and TimeUp too
@@ -3313,7 +3681,8 @@ def line_told(names, exercise, steps):
 @cache
 def known_right(steps, _changed, exercise):
  of = read_data(steps).get(exercise, {"cases": []})
- return [read_reference(one, of["operators"], _case_in_line_told(exercise, one)) for one in of["cases"]]
+ cases = [(_case(exercise, one), one) for one in of["cases"]]
+ return [(case, None if case.is_silent else read_reference(one, of["operators"], case)) for case, one in cases]
 
 def _told(answer, known):
  file = file_of(answer)
@@ -3327,12 +3696,26 @@ def _told(answer, known):
   return told(located, right.case, linecache.getline) if located and looking.is_own(located) else ""
  return ""
 
-def _case_in_line_told(exercise, written):
+def _told_of_aspects(answer, cases, problems):
+ file = file_of(answer)
+ for aspect, details in filter(None, map(aspect_of, problems)):
+  for case in cases:
+   torch.default_generator.manual_seed(0)
+   asked = Asked(answer, case.arguments, case.built, case.parameters)
+   lost = None
+   with contextlib.suppress(Exception):  # another case may show it
+    lost = where_lost(aspect, details, asked, lambda name: name == file or is_cell(name))
+   line = linecache.getline(file, lost.line) if lost and lost.file == file else ""
+   if lost and line.strip():
+    return told_of_aspect(aspect, details, lost, case, line)
+ return ""
+
+def _case(exercise, written):
  arguments = tuple(as_value(arg) for arg in written["args"])
- if "built" not in written:
-  return TellingCase(exercise, arguments)
- parameters = {name: as_value(one) for name, one in written["parameters"].items()}
- return TellingCase(exercise, arguments, tuple(written["built"]), parameters)
+ parameters = {name: as_value(one) for name, one in written.get("parameters", {}).items()}
+ built = tuple(written["built"]) if "built" in written else None
+ untold = frozenset(written.get("untold", ()))
+ return TellingCase(exercise, arguments, built, parameters, is_silent="silent" in written, untold=untold)
 
 class _Looking:
  def __init__(self, answer, file, right):
