@@ -37,7 +37,7 @@ def share_heads(x, num_heads):
     for h in range(num_heads):
         out[:, h] = x[:, h // each]
     return out
-""", "from here on the numbers are torch.float32"),
+""", "makes numbers in torch.float32"),
     "gradient": ("efficient_attention", "linear_attention", """\
 def linear_attention(queries, keys, values, causal=False):
     q, k = F.elu(queries) + 1, F.elu(keys) + 1

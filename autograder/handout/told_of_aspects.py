@@ -41,7 +41,7 @@ def _does(aspect: str, details: Sequence[str]) -> str:
     if aspect == OF_WRITING:
         return f"writes into {_argument(details[0])}"
     if aspect == OF_DTYPE:
-        return f"from here on the numbers are torch.{details[0]}, up to the result"
+        return f"makes numbers in torch.{details[0]}, of which the result is made"
     if aspect == OF_GRADIENT:
         return f"ends the way of the gradient to {_argument(details[0])}"
     return "makes a tensor that stays on the CPU when the inputs are elsewhere"

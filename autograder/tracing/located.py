@@ -70,9 +70,10 @@ class Telling:
         return Located(file, places, made, step, expected, self._steps(until, file), how, sound, **more)
 
     def is_inner(self, number: int, same_line: Sequence[int]) -> bool:
-        """Whether the line goes on to make something else of it."""
-        standing = self._standing
-        return any(number in standing.before[one] and not standing.is_shaping(one) for one in same_line)
+        """Whether the line goes on to make something else of it, be it the same numbers in another shape."""
+        standing, shape = self._standing, self._standing.made[number].values.shape
+        later = [one for one in same_line if number in standing.before[one]]
+        return any(not standing.is_shaping(one) or standing.made[one].values.shape != shape for one in later)
 
     def _speaks_against(self, number: int) -> bool:
         """Whether it is not known for right, be it a mask."""
