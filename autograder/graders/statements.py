@@ -10,6 +10,7 @@ from ..compare.costs import Limits, complaint, uncounted
 from ..sandbox.inside.cost import Most
 from ..sandbox.inside.faults import Raised, StudentFault
 from ..sandbox.inside.nesting import each, tensors_in
+from ..sandbox.inside.observation import Observation
 from ..sandbox.inside.operations import is_bias
 from ..sandbox.inside.raising import CELL_PREFIX
 from ..student.face import Callee, Cotangent, Instance, Student
@@ -70,15 +71,19 @@ def assert_same_gradients(student: Callee, reference: Callee, *args: Any, cotang
     """The gradient of every input and parameter is the reference's, in training and in evaluation."""
     right = reference.observe(*args, cotangent=cotangent)
     for _ in in_both_modes(student):
-        seen = student.observe(*args, cotangent=cotangent)
-        assert_close(seen.value, right.value)
-        for number, (gradient, expected) in enumerate(zip(seen.gradients, right.gradients, strict=True)):
-            if expected is not None:
-                assert_gradient(gradient, expected, complaints.argument(number))
-        for name, expected in right.parameter_gradients.items():
-            if is_bias(name) and name not in seen.parameter_gradients:
-                continue  # of a bias that it lacks: see `transplant`
-            assert_gradient(seen.parameter_gradients.get(name), expected, f"`{name}`")
+        assert_gradients_of(student.observe(*args, cotangent=cotangent), right)
+
+
+def assert_gradients_of(seen: Observation[Any], right: Observation[Any]) -> None:
+    """What was seen of a call is the right result, with the right gradient of every input and parameter."""
+    assert_close(seen.value, right.value)
+    for number, (gradient, expected) in enumerate(zip(seen.gradients, right.gradients, strict=True)):
+        if expected is not None:
+            assert_gradient(gradient, expected, complaints.argument(number))
+    for name, expected in right.parameter_gradients.items():
+        if is_bias(name) and name not in seen.parameter_gradients:
+            continue  # of a bias that it lacks: see `transplant`
+        assert_gradient(seen.parameter_gradients.get(name), expected, f"`{name}`")
 
 
 def assert_biases_learn(student: Callee, reference: Callee, *args: Any, cotangent: Cotangent) -> None:

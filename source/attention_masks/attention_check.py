@@ -2094,8 +2094,9 @@ class Telling:
   places = tuple(dict.fromkeys(lines))
   return Located(file, places, made, step, expected, self._steps(until, file), how, sound, **more)
  def is_inner(self, number, same_line):
-  standing = self._standing
-  return any(number in standing.before[one] and not standing.is_shaping(one) for one in same_line)
+  standing, shape = self._standing, self._standing.made[number].values.shape
+  later = [one for one in same_line if number in standing.before[one]]
+  return any(not standing.is_shaping(one) or standing.made[one].values.shape != shape for one in later)
  def _speaks_against(self, number):
   standing = self._standing
   is_unknown_mask = standing.mask[number] and not standing.known[number] and number not in standing.comes_right
@@ -2943,7 +2944,7 @@ def _does(aspect, details):
  if aspect == OF_WRITING:
   return f"writes into {_argument_in_told_of_aspects(details[0])}"
  if aspect == OF_DTYPE:
-  return f"from here on the numbers are torch.{details[0]}, up to the result"
+  return f"makes numbers in torch.{details[0]}, of which the result is made"
  if aspect == OF_GRADIENT:
   return f"ends the way of the gradient to {_argument_in_told_of_aspects(details[0])}"
  return "makes a tensor that stays on the CPU when the inputs are elsewhere"

@@ -116,6 +116,18 @@ class TestCachedMultiHeadAttention(contracts.Graders):
     test_gradients_reach_every_weight = contracts.gradients(
         "Gradients flow back to the input and to every layer.", weight=1, scale=2.0
     )
+
+    @contracts.points(1)
+    def test_gradients_with_a_cache(self, student, reference, rng):
+        """They do so where keys and values go through a cache on the way."""
+        (x,) = self.draw(rng, scale=2.0)
+        cotangent = rng.randn(*x.shape[:2], 15)
+        seen, right = (
+            one.observe(x, face.plain("KVCache"), cotangent=cotangent)
+            for one, face in zip(self.pair(student, reference), (student, reference), strict=True)
+        )
+        statements.assert_gradients_of(seen, right)
+
     test_float64_stays_exact = contracts.float64(
         "After `.to(torch.float64)` the result is as exact as float64 is.",
         built={"d_out": 48},  # heads of width 16, whose root is exact
