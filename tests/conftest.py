@@ -22,6 +22,7 @@ from hypothesis import settings
 from autograder import catalogue
 from autograder.client.marker import Marker
 from autograder.course.cells import filled_in
+from autograder.course.folder import VARIABLE, folder
 from autograder.course.settings import load
 from autograder.report import Report
 from autograder.sandbox.inside.confinement import Level
@@ -109,6 +110,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     config.option.loadscopereorder = False  # or the file with most tests would come first
     return ByFile(config, log)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def served_again() -> Iterator[None]:
+    """Whichever course a module's tests serve: the next module's serve the one that there was before."""
+    before = os.environ.get(VARIABLE)
+    yield
+    if os.environ.get(VARIABLE) != before:
+        os.environ.pop(VARIABLE, None) if before is None else os.environ.update({VARIABLE: before})
+        folder.cache_clear()
 
 
 @pytest.fixture(scope="session")
