@@ -26,7 +26,7 @@ from autograder.graders.collected import collected
 from autograder.handout.data_file import data_of, read_data
 from autograder.handout.names import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN
 from autograder.handout.written_values import packed, shortened
-from autograder.marking import known_mistakes, public_examples
+from autograder.marking import known_mistakes, public_examples, right_steps
 from autograder.marking.right_steps import packed_numbers
 from tests import RELEASE, REPOSITORY, SOURCE
 
@@ -372,3 +372,17 @@ def test_right_steps_that_another_processor_rounds_differently_are_no_change(jud
     assert judged(STEPS, rights(numbers), rights(numbers + 1e-7))
     assert not judged(STEPS, rights(numbers), rights(numbers + 1e-3))
     assert not judged(STEPS, rights(numbers), rights(numbers[:, :2]))
+
+
+def test_numbers_that_fill_a_right_step_may_be_rounded_differently(judged):
+    """Where they are finite they are written as numbers, which are compared as such."""
+
+    def filled(number):
+        other = torch.tensor([[0.1, -2.5, 0.7]], dtype=torch.float64)
+        [written, *_] = right_steps.ways_to_fill(other, other.masked_fill(other < 0, number))
+        return {"rights": [{"of": 0, **written}]}
+
+    assert judged(STEPS, filled(0.1 + 0.2), filled(0.3))
+    assert not judged(STEPS, filled(0.3), filled(0.31))
+    assert judged(STEPS, filled(-math.inf), filled(-math.inf))
+    assert not judged(STEPS, filled(-math.inf), filled(math.inf))

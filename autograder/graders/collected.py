@@ -77,7 +77,7 @@ class Grader:
         self.function(self.of(), **given)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Verdict:
     """What one grader found. `lost` says that the worker hung or crashed, so no more of the exercise can be run."""
 
@@ -177,16 +177,13 @@ class _Found:
         self.items = session.items
 
 
-def run(student: Student, graders: Sequence[Grader]) -> Iterator[Verdict]:
-    """Runs the graders of one exercise on one student; after a hang or a crash the rest is not run."""
-    lost = False
-    for grader in graders:
-        verdict = Verdict(grader, "not_run") if lost else _run(student, grader)
-        lost = lost or verdict.lost is not None
-        yield verdict
+def not_run(grader: Grader) -> Verdict:
+    """Of a grader whose turn comes after a hang or a crash."""
+    return Verdict(grader, "not_run")
 
 
-def _run(student: Student, grader: Grader) -> Verdict:
+def looked_at(student: Student, grader: Grader) -> Verdict:
+    """What a grader finds in one student's code."""
     try:
         grader.ask(student)
     except (Mismatch, StudentFault) as found:

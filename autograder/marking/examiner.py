@@ -14,7 +14,7 @@ from ..diagnosis.naming import named
 from ..diagnosis.pairs import Pairs
 from ..diagnosis.question import Question
 from ..diagnosis.suspect import Suspect
-from ..graders.collected import Grader, Graders, Verdict, run
+from ..graders.collected import Grader, Graders, Verdict, looked_at, not_run
 from ..report import Diagnosis
 from ..sandbox.inside import library_calls
 from ..sandbox.inside.bench import Bench
@@ -22,12 +22,14 @@ from ..sandbox.inside.faults import StudentFault
 from ..sandbox.inside.observation import Observation
 from ..sandbox.inside.observed_functions import observe_functions
 from ..sandbox.inside.observed_operators import observe_operators
-from ..sandbox.inside.operations import KindOf, Operation
+from ..sandbox.inside.operations import Kind, KindOf, Operation
 from ..sandbox.inside.protocol import as_it_arrives
 from ..sandbox.inside.wrong_function import PackedFunction
+from ..student.asked_before import AskedBefore
 from ..student.backend import Backend
 from ..student.face import Student
-from ..student.recording import Recording
+from ..student.recording import Event, Recording
+from ..student.sandboxed import SandboxedNotebook
 
 T = TypeVar("T")
 
@@ -41,6 +43,20 @@ class Finding:
     library_calls: set[str]
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """What one grader saw of one answer, and found."""
+
+    verdict: Verdict
+    events: tuple[Event, ...]
+    library_calls: frozenset[str]
+    kinds: Mapping[str, Kind]
+
+    @property
+    def trace(self) -> Trace:
+        return Trace(self.verdict.grader.name, self.verdict.outcome, self.events)
+
+
 class Examiner:
     """Runs graders; keeps the misconceptions' fingerprints once they are known."""
 
@@ -48,12 +64,13 @@ class Examiner:
         self._graders = graders
         self._known: dict[tuple[str, str], tuple[list[Suspect], Pairs]] = {}
         self._hunted: dict[str, dict[str, PackedFunction]] = {}
+        self._before: AskedBefore[_Seen] = AskedBefore()
 
     def examine(self, unit: str, exercise: str, backend: Backend, entry: catalogue.Candidate | None = None) -> Finding:
         """What the exercise's graders find in the code behind this backend; `entry` says which of ours it is."""
-        recording = _recording(backend, entry)
-        verdicts, traces = zip(*self._seen(unit, exercise, recording, self._graders[unit][exercise]), strict=True)
-        return Finding(list(verdicts), traces, recording.library_calls)
+        seen = list(self._seen(unit, exercise, backend, entry))
+        library_calls = {name for one in seen for name in one.library_calls}
+        return Finding([one.verdict for one in seen], tuple(one.trace for one in seen), library_calls)
 
     def diagnose(self, unit: str, exercise: str, finding: Finding) -> Diagnosis | None:
         """The misconception that shows exactly this; None where none does: a wrong name is worse than no name."""
@@ -112,34 +129,65 @@ class Examiner:
     def _traces(self, unit: str, exercise: str, made: Callable[[], catalogue.Candidate]) -> Iterator[Trace]:
         """What the graders see in an entry, which is made when the first of them is run."""
         entry = made().anew()
-        recording = _recording(candidate_bench(unit, entry), entry)
-        for _, trace in self._seen(unit, exercise, recording, self._graders[unit][exercise]):
-            yield trace
+        for seen in self._seen(unit, exercise, candidate_bench(unit, entry), entry):
+            yield seen.trace
 
     def _answered(self, unit: str, entry: catalogue.Candidate, question: Question) -> Any:
         """What an entry shows at a question."""
-        recording = _recording(candidate_bench(unit, entry), entry)
+        bench = candidate_bench(unit, entry)
         if question.event is None:
             graders = [one for one in self._graders[unit][entry.exercise] if one.name == question.grader]
-            ((_, trace),) = self._seen(unit, entry.exercise, recording, graders)
-            return trace
+            (seen,) = self._seen(unit, entry.exercise, bench, entry, graders)
+            return seen.trace
+        recording = Recording(bench, entry.name, entry.exercise)
         with suppress(StudentFault):
             for operation in question.operations:
                 recording.ask(operation)
         return recording.events[-1].shown
 
     def _seen(
-        self, unit: str, exercise: str, recording: Recording, graders: Sequence[Grader]
-    ) -> Iterator[tuple[Verdict, Trace]]:
-        """What one grader after another finds, and what was shown to it."""
-        student = Student(recording, {exercise: candidate_bench(unit, None).ask(KindOf(exercise))})
-        for verdict in run(student, graders):
-            yield verdict, Trace(verdict.grader.name, verdict.outcome, tuple(recording.events))
-            recording.events.clear()
+        self,
+        unit: str,
+        exercise: str,
+        backend: Backend,
+        entry: catalogue.Candidate | None,
+        graders: Sequence[Grader] | None = None,
+    ) -> Iterator[_Seen]:
+        """What one grader after another sees and finds; after a hang or a crash the rest is not run."""
+        right = candidate_bench(unit, None).ask(KindOf(exercise))
+        kinds: Mapping[str, Kind] = {}
+        lost = False
+        for grader in self._graders[unit][exercise] if graders is None else graders:
+            if lost:
+                yield _Seen(not_run(grader), (), frozenset(), kinds)
+                continue
+            look = partial(_look, grader, {exercise: right}, kinds, entry)
+            if isinstance(backend, SandboxedNotebook):
+                what = unit, exercise, grader.name, frozenset(kinds.items())
+                seen = self._before.find(what, backend, look, is_to_keep=_follows_from_the_answers)
+            else:
+                seen = look(backend)
+            yield seen
+            kinds, lost = seen.kinds, seen.verdict.lost is not None
 
 
-def _recording(backend: Backend, entry: catalogue.Candidate | None) -> Recording:
-    return Recording(backend, entry.name, entry.exercise) if entry else Recording(backend)
+def _look(
+    grader: Grader,
+    right: Mapping[str, Kind],
+    known: Mapping[str, Kind],
+    entry: catalogue.Candidate | None,
+    backend: Backend,
+) -> _Seen:
+    """right: what kind the exercise is of. known: kinds of names that were asked for before."""
+    recording = Recording(backend, entry.name, entry.exercise) if entry else Recording(backend)
+    student = Student(recording, right, known=known)
+    verdict = looked_at(student, grader)
+    return _Seen(verdict, tuple(recording.events), frozenset(recording.library_calls), student.kinds)
+
+
+def _follows_from_the_answers(seen: _Seen) -> bool:
+    """What was lost may have been so for lack of time, and what is wrong with a grader is to be said each time."""
+    return seen.verdict.lost is None and seen.verdict.outcome != "grader_error"
 
 
 class _Beside(Bench):

@@ -96,7 +96,7 @@ class _Writing:
         for which, one in others:
             yield from ({**which, **how} for how in _turned(one, values))
         for which, one in others:
-            yield from ({**which, **how} for how in _filled(one, values))
+            yield from ({**which, **how} for how in ways_to_fill(one, values))
             yield from ({**which, "by hand": way} for way in BY_HAND if one.dim() == values.dim())
         for which, one in others:
             yield from ({**which, **how} for how in _parts(one, values))
@@ -127,7 +127,7 @@ def _turned(other: torch.Tensor, values: torch.Tensor) -> Iterator[Written]:
         yield {**about, "shape": list(values.shape), "order": list(order)}
 
 
-def _filled(other: torch.Tensor, values: torch.Tensor) -> Iterator[Written]:
+def ways_to_fill(other: torch.Tensor, values: torch.Tensor) -> Iterator[Written]:
     """With one number in some places."""
     if other.shape != values.shape or not values.numel():
         return
@@ -136,7 +136,8 @@ def _filled(other: torch.Tensor, values: torch.Tensor) -> Iterator[Written]:
     filled = second[differs]
     if len(filled) and bool((filled == filled[0]).all()):
         bits = int("".join("01"[one] for one in differs.tolist()), 2)
-        yield {"filled": str(float(values.flatten()[differs][0])), "hidden": f"{bits:x}"}
+        number = float(values.flatten()[differs][0])
+        yield {"filled": number if math.isfinite(number) else str(number), "hidden": f"{bits:x}"}
 
 
 def _parts(other: torch.Tensor, values: torch.Tensor) -> Iterator[Written]:

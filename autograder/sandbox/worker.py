@@ -3,6 +3,11 @@
 import select
 import socket
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from .inside import protocol
@@ -17,6 +22,24 @@ _WATCH_SECONDS = 0.5
 _SENDING_SECONDS = 10  # for an answer that has begun
 _IDLE_SECONDS = 10
 _CPU_LEEWAY_SECONDS = 1.0  # the worker's own limit comes first, and counts whole ones
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a worker sent, not yet read."""
+
+    number: int
+    """That of the request."""
+    frame: protocol.Frame
+
+    @cached_property
+    def digest(self) -> bytes | None:
+        """The same of answers that say the same, whichever request they are to; None where its form is another."""
+        number = b'{"number":%d,' % self.number
+        if not self.frame.head.startswith(number):
+            return None
+        size = len(self.frame.head).to_bytes(4)
+        return sha256(size + self.frame.head[len(number) :] + self.frame.payload).digest()
 
 
 class Worker:
@@ -35,7 +58,7 @@ class Worker:
 
     def request(
         self,
-        header: dict[str, Any],
+        header: Mapping[str, Any],
         tensors: protocol.Tensors | None = None,
         *,
         cpu_seconds: int,
@@ -43,9 +66,27 @@ class Worker:
         wall_seconds: float | None = None,
         idle_seconds: float = _IDLE_SECONDS,
     ) -> tuple[Any, protocol.Tensors]:
+        """Asks one thing of the student's code, and reads what comes: see `exchange` and `read`."""
+        answered = self.exchange(
+            header,
+            protocol.as_payload(tensors) if tensors else b"",
+            cpu_seconds=cpu_seconds,
+            wall_seconds=wall_seconds,
+            idle_seconds=idle_seconds,
+        )
+        return self.read(answered, form)
+
+    def exchange(
+        self,
+        header: Mapping[str, Any],
+        payload: bytes = b"",
+        *,
+        cpu_seconds: int,
+        wall_seconds: float | None = None,
+        idle_seconds: float = _IDLE_SECONDS,
+    ) -> Answered:
         """Asks one thing of the student's code.
 
-        form: what the answer is read as; a Struct with a `number` where a student's code may have written it.
         wall_seconds: for this request, if that is less than `wall_factor` says. idle_seconds: in which it may wait for
         something else than a processor. Time in the queue for a processor counts for neither.
         Raises TimedOut, Crashed or SandboxLost; after any of them the worker is gone.
@@ -55,14 +96,30 @@ class Worker:
         seconds = float(cpu_seconds * self._limits.wall_factor)
         deadline = time.monotonic() + (seconds if wall_seconds is None else min(seconds, wall_seconds))
         self._connection.settimeout(_SENDING_SECONDS)
-        try:
-            protocol.send(self._connection, {**header, "number": self._number, "cpu_seconds": cpu_seconds}, tensors)
+        with self._lost_if_it_fails():
+            head = protocol.as_head({**header, "number": self._number, "cpu_seconds": cpu_seconds})
+            protocol.send_frame(self._connection, protocol.Frame(head, payload))
             self._wait(deadline, cpu_seconds + _CPU_LEEWAY_SECONDS, idle_seconds)
-            answer, payload = protocol.receive(self._connection, time.monotonic() + _SENDING_SECONDS, form)
+            frame = protocol.receive_frame(self._connection, time.monotonic() + _SENDING_SECONDS)
             self._look_at_threads(at_once=header["operation"] == "cell" and not header.get("only_shows"))
-            if (answer.pop("number", None) if form is dict else answer.number) != self._number:
+        return Answered(self._number, frame)
+
+    def read(self, answered: Answered, form: type[Any] = dict) -> tuple[Any, protocol.Tensors]:
+        """What an answer of this worker says.
+
+        form: what it is read as; a Struct with a `number` where a student's code may have written it.
+        Raises what `exchange` raises.
+        """
+        with self._lost_if_it_fails():
+            answer, payload = protocol.read_frame(answered.frame, form)
+            if (answer.pop("number", None) if form is dict else answer.number) != answered.number:
                 raise protocol.ProtocolError("an answer to something that was not asked")
-            return answer, payload
+        return answer, payload
+
+    @contextmanager
+    def _lost_if_it_fails(self) -> Iterator[None]:
+        try:
+            yield
         except (TimedOut, Crashed, TimeoutError) as outcome:
             self.end()
             raise self._parent.blames(TimedOut() if isinstance(outcome, TimeoutError) else outcome) from None

@@ -107,11 +107,21 @@ class Instance(Callee):
 class Student:
     """The names that a notebook defines."""
 
-    def __init__(self, backend: Backend, kinds: Mapping[str, Kind] | None = None) -> None:
-        """kinds: whether each exercise is a function or a class, so that one in the other's place is said so."""
+    def __init__(
+        self,
+        backend: Backend,
+        kinds: Mapping[str, Kind] | None = None,
+        *,
+        known: Mapping[str, Kind] | None = None,
+    ) -> None:
+        """kinds: whether each exercise is a function or a class, so that one in the other's place is said so.
+
+        known: what names are that need not be asked for again.
+        """
         self._backend = backend
         self._expected = kinds or {}
-        self._kinds: dict[str, Kind] = {}
+        self.kinds: dict[str, Kind] = dict(known or {})
+        """What the names that were asked for are."""
 
     def manual_seed(self, seed: int) -> None:
         """`torch.manual_seed`, beside the student's code."""
@@ -176,12 +186,12 @@ class Student:
         return build
 
     def _kind(self, name: str) -> Kind:
-        if name not in self._kinds:
+        if name not in self.kinds:
             kind = self._backend.ask(operations.KindOf(name))
             if kind != self._expected.get(name, kind):
                 raise Unusable(f"`{name}` should be a {self._expected[name]}; here it is a {kind}.")
-            self._kinds[name] = kind
-        return self._kinds[name]
+            self.kinds[name] = kind
+        return self.kinds[name]
 
 
 def _apart(args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Arguments, Held]:

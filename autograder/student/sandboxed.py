@@ -5,8 +5,9 @@ cells again, without the one that did not come back.
 """
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
 
 import msgspec
 
@@ -17,9 +18,10 @@ from ..sandbox.inside.operations import Operation
 from ..sandbox.inside.wrong_function import PackedFunction
 from ..sandbox.losses import Crashed, SandboxLost, TimedOut
 from ..sandbox.server import WarmParent
-from ..sandbox.worker import Worker
+from ..sandbox.worker import Answered, Worker
 from .allowance import Allowance
 from .answer import Answer, given
+from .asked_before import Asked, packed
 from .budget import Budget, OutOfBudget, Patience
 
 MAX_PRINTED = 10_100
@@ -81,12 +83,18 @@ class SandboxedNotebook:
 
     def ask(self, operation: Operation[T]) -> T:
         """What the student's code gives; nonsense from the untrusted side is a crash, and ends the worker."""
+        return self.read(operation, self.exchange(packed(operation)))
+
+    def exchange(self, asked: Asked) -> Answered:
+        """Sends what is asked of the student's code; what came, not yet read."""
         self._allowance.check()
         while self._worker is None:
             self._restart()
-        tensors: protocol.Tensors = {}
-        header = operation.packed(tensors)
-        answer, payload = self._request(header, tensors, self._patience(self._limits.call_cpu_seconds))
+        return self._exchange(asked, self._patience(self._limits.call_cpu_seconds))
+
+    def read(self, operation: Operation[T], answered: Answered) -> T:
+        """What the operation gives by the last answer."""
+        answer, payload = self._read(answered)
         if answer.fault:
             raise answer.fault.raised(self._limits)
         try:
@@ -125,7 +133,7 @@ class SandboxedNotebook:
             return CellReport(cell.name, "failed", message, "")
         header = {"operation": "cell", "cell": cell.name, "source": cell.source, "only_shows": cell.only_shows}
         try:
-            answer, _ = self._request(header, {}, patience)
+            answer, _ = self._read(self._exchange(Asked(header, b""), patience))
         except TimedOut as loss:
             seconds = self._limits.cell_cpu_seconds
             message = str(loss) or (
@@ -144,27 +152,38 @@ class SandboxedNotebook:
             return CellReport(cell.name, "failed", str(answer.fault.raised(self._limits)), answer.printed[:MAX_PRINTED])
         return CellReport(cell.name, "set_aside" if cell.only_shows else "ran", "", answer.printed[:MAX_PRINTED])
 
-    def _request(
-        self, header: dict[str, Any], tensors: protocol.Tensors, patience: Patience
-    ) -> tuple[Answer, protocol.Tensors]:
+    def _exchange(self, asked: Asked, patience: Patience) -> Answered:
         worker = self._worker
         assert worker is not None
+        with self._losing_it():
+            try:
+                answered = worker.exchange(
+                    asked.header,
+                    asked.payload,
+                    cpu_seconds=patience.cpu_seconds,
+                    wall_seconds=patience.wall_seconds,
+                    idle_seconds=patience.idle_seconds,
+                )
+            finally:
+                self._budget.forgive(worker.queued)
+        self._allowance.take(len(answered.frame.payload))
+        return answered
+
+    def _read(self, answered: Answered) -> tuple[Answer, protocol.Tensors]:
+        worker = self._worker
+        assert worker is not None
+        with self._losing_it():
+            answer, payload = worker.read(answered, Answer)
+        return answer, payload
+
+    @contextmanager
+    def _losing_it(self) -> Iterator[None]:
+        """The worker is gone where it is lost."""
         try:
-            answer, payload = worker.request(
-                header,
-                tensors,
-                cpu_seconds=patience.cpu_seconds,
-                wall_seconds=patience.wall_seconds,
-                idle_seconds=patience.idle_seconds,
-                form=Answer,
-            )
+            yield
         except TimedOut as loss:
             self._worker = None
             raise (TimedOut(_IN_HASTE) if self._budget.in_haste and not str(loss) else loss) from None
         except (Crashed, SandboxLost):
             self._worker = None
             raise
-        finally:
-            self._budget.forgive(worker.queued)
-        self._allowance.take(sum(tensor.nbytes for tensor in payload.values()))
-        return answer, payload

@@ -9,7 +9,7 @@ import json
 import socket
 import struct
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import safetensors
@@ -28,6 +28,13 @@ MAX_PAYLOAD_BYTES = MAX_TENSOR_BYTES + MAX_HEADER_BYTES
 _LENGTHS = struct.Struct("<II")
 
 
+class Frame(NamedTuple):
+    """What goes over the wire at a time, as bytes: JSON, and tensors in safetensors' form."""
+
+    head: bytes
+    payload: bytes
+
+
 class _Listed(msgspec.Struct):
     """One entry of safetensors' own list, as far as it is looked at here."""
 
@@ -36,13 +43,18 @@ class _Listed(msgspec.Struct):
 
 def send(connection: socket.socket, header: Mapping[str, Any], tensors: Tensors | None = None) -> None:
     """Sends one frame."""
-    head, payload = _as_json(header), _as_bytes(tensors) if tensors else b""
+    send_frame(connection, Frame(as_head(header), as_payload(tensors) if tensors else b""))
+
+
+def send_frame(connection: socket.socket, frame: Frame) -> None:
+    """Sends one frame, whose bytes have been made; raises ProtocolError where it is too large."""
+    head, payload = frame
     if len(head) > MAX_HEADER_BYTES or len(payload) > MAX_PAYLOAD_BYTES:
         raise ProtocolError("a message is larger than the protocol allows")
     connection.sendall(_LENGTHS.pack(len(head), len(payload)) + head + payload)
 
 
-def _as_json(header: Mapping[str, Any]) -> bytes:
+def as_head(header: Mapping[str, Any]) -> bytes:
     try:
         return msgspec.json.encode(header)
     except (UnicodeEncodeError, TypeError):
@@ -51,7 +63,7 @@ def _as_json(header: Mapping[str, Any]) -> bytes:
         return json.dumps(header, allow_nan=False, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def _as_bytes(tensors: Tensors) -> bytes:
+def as_payload(tensors: Tensors) -> bytes:
     """The tensors, which are contiguous and on the CPU: `safetensors.torch.save` takes ten times as long to see so."""
     specs = {
         name: safetensors.TensorSpec(
@@ -67,11 +79,15 @@ def _as_bytes(tensors: Tensors) -> bytes:
 
 
 def receive(connection: socket.socket, deadline: float | None = None, form: type[Any] = dict) -> tuple[Any, Tensors]:
+    """Receives one frame and reads it: see `receive_frame` and `read_frame`."""
+    return read_frame(receive_frame(connection, deadline), form)
+
+
+def receive_frame(connection: socket.socket, deadline: float | None = None) -> Frame:
     """Receives one frame; lengths are checked before anything is read into memory.
 
     deadline: on time.monotonic's clock, for the whole frame: a byte now and then is no sign of life. Raises
-    TimeoutError. form: what the header is read as; of what comes from a stranger's process a Struct, in which nothing
-    is hashed that a stranger chose.
+    TimeoutError.
     """
     try:
         head_size, payload_size = _LENGTHS.unpack(read(connection, _LENGTHS.size, deadline))
@@ -80,8 +96,17 @@ def receive(connection: socket.socket, deadline: float | None = None, form: type
         body = read(connection, head_size + payload_size, deadline)
     except Closed:
         raise ProtocolError("the connection was closed") from None
+    return Frame(body[:head_size], body[head_size:])
+
+
+def read_frame(frame: Frame, form: type[Any] = dict) -> tuple[Any, Tensors]:
+    """The header and the tensors; raises ProtocolError.
+
+    form: what the header is read as; of what comes from a stranger's process a Struct, in which nothing is hashed that
+    a stranger chose.
+    """
     try:
-        return msgspec.json.decode(body[:head_size], type=form), _tensors(body[head_size:]) if payload_size else {}
+        return msgspec.json.decode(frame.head, type=form), _tensors(frame.payload) if frame.payload else {}
     except Exception as error:  # whatever a forged shape or number makes of the parsers
         raise ProtocolError("a message does not follow the protocol") from error
 

@@ -57,7 +57,7 @@ def work(connection: socket.socket, job: Job, notebook: Notebook, confinement: C
             os._exit(0)  # a copy that the student's code forked: one worker answers, once
         number = {"number": header["number"]}
         try:
-            protocol.send(connection, {**answer, **number}, payload)
+            protocol.send(connection, {**number, **answer}, payload)
         except OSError:
             return
         except Exception as error:  # a kind of tensor that cannot be written, or what the student put in its place
