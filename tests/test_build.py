@@ -9,6 +9,7 @@ from functools import cache
 
 import msgspec
 import nbformat
+import psutil
 import pytest
 import torch
 from packaging.requirements import Requirement
@@ -19,6 +20,7 @@ from autograder.build.columns import COLUMNS
 from autograder.build.solution_cell import solution_cell, written_answers
 from autograder.build.source_notebook import BuildError, source_notebook
 from autograder.build.up_to_date import is_up_to_date
+from autograder.client.marker import Marker, MarkerRefused
 from autograder.course.settings import HandingIn, load
 from autograder.course.version import digest
 from autograder.gradebook.course_directory import nbgrader_api
@@ -31,6 +33,7 @@ from autograder.marking.right_steps import packed_numbers
 from tests import RELEASE, REPOSITORY, SOURCE
 
 from .graders import listed
+from .typed import solved
 
 SOLUTION = '''
 class Scale(nn.Module):
@@ -386,3 +389,13 @@ def test_numbers_that_fill_a_right_step_may_be_rounded_differently(judged):
     assert not judged(STEPS, filled(0.3), filled(0.31))
     assert judged(STEPS, filled(-math.inf), filled(-math.inf))
     assert not judged(STEPS, filled(-math.inf), filled(math.inf))
+
+
+def test_the_kits_own_code_needs_no_sandbox():
+    """So none is started, and no notebook is marked."""
+    with Marker("cpu", load(), own_code_alone=True) as marker:
+        assert marker.ready.isolation == "none"
+        assert psutil.Process(marker.pid).children() == []
+        with pytest.raises(MarkerRefused, match="for the kit's own code alone"):
+            marker.mark("a.ipynb", solved("dot_product_attention"), "dot_product_attention")
+        assert marker.mark_candidate("dot_product_attention", "solution").status == "graded"

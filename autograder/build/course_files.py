@@ -110,7 +110,7 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
         nbformat.write(notebook, made / f"{text.stem}.ipynb")
         (made / README).write_text(readme(text.stem, notebook, settings, with_lesson=lesson is not None))
         (made / REQUIREMENTS).write_text(requirements(notebook, released_check()))
-    with Marker("cpu", settings.trusting()) as marker:  # only the kit's own code runs
+    with Marker("cpu", settings, own_code_alone=True) as marker:
         from ..gradebook.course_directory import nbgrader_api  # takes seconds, in which the marker starts
 
         for text in texts:

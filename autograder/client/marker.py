@@ -66,19 +66,20 @@ class Marker:
         private: Sequence[Path] = (),
         core: int | None = None,
         unit: str = "",
+        own_code_alone: bool = False,
     ) -> None:
         """settings: those of autograder.toml, if none are given. class_folder: the class whose units are marked.
         private: folders that no submission may read. core: the processor to keep to. unit: the one that is asked for
-        first, where that is known.
+        first, where that is known. own_code_alone: no notebook will be marked, so no sandbox is started.
 
         Raises BadSettings.
         """
         exposed = [str(place) for place in private if exposed_in(place)]  # usually none, and there may be thousands
         whose = None if class_folder is None else str(class_folder)
-        start = msgspec.json.encode(Start(device, settings or load(), whose, exposed, core, unit)).decode()
+        start = Start(device, settings or load(), whose, exposed, core, unit, own_code_alone)
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "autograder.marking", start],
+            [sys.executable, "-P", "-m", "autograder.marking", msgspec.json.encode(start).decode()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # As in the sandbox: what walks a set does so in the same order on both sides.

@@ -27,6 +27,8 @@ class Start(msgspec.Struct):
     """The processor that it shares with its sandbox; None leaves them to the system."""
     unit: str = ""
     """The unit that will be asked for first, where that is known: it is made ready at once."""
+    own_code_alone: bool = False
+    """No notebook will be marked, so no sandbox is started."""
 
 
 class MarkNotebook(msgspec.Struct, tag="mark"):

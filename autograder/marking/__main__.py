@@ -24,7 +24,7 @@ def main() -> int:
     warnings.simplefilter("ignore", UserWarning)  # what torch says of known mistakes, which run here too
     start = msgspec.json.decode(sys.argv[1], type=Start)
     try:
-        launched = _launched(start)  # imports torch while this process does
+        launched = None if start.own_code_alone else _launched(start)  # imports torch while this process does
     except (NoDevice, isolation.NotIsolated) as reason:
         answers.write(msgspec.json.encode(Refused(str(reason))) + b"\n")
         answers.flush()

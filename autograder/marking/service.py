@@ -38,7 +38,7 @@ from .device import NO_CUDA, NoDevice
 from .examiner import Examiner
 from .side_by_side import ProcessLost
 from .solution_fails import SolutionFails
-from .submission import Desk
+from .submission import Desk, NoSandbox
 from .written_calls import NotReleasable
 
 _REFUSALS = (
@@ -49,25 +49,27 @@ _REFUSALS = (
     SolutionFails,
     NoHunt,
     catalogue.EditError,
+    NoSandbox,
 )
 
 
-def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched, start: Start) -> int:
-    """Serves one client until it hangs up; returns the exit code."""
+def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched | None, start: Start) -> int:
+    """Serves one client until it hangs up; returns the exit code. launched: None where no notebook will be marked."""
     torch.set_num_threads(1)
-    with WarmParent(launched) as sandbox:
+    with WarmParent(launched) if launched else contextlib.nullcontext() as sandbox:
         try:
             device = _chosen(start.device)
             graders = collected()
             if start.unit:
                 graders.get(start.unit)  # while the warm parent starts
-            ready = Ready(device, sandbox.isolation, sandbox.enforced)
-            _ensure_computes(sandbox, device)
+            ready = Ready(device, sandbox.isolation, sandbox.enforced) if sandbox else Ready(device, "none", [])
+            if sandbox:
+                _ensure_computes(sandbox, device)
         except (NoDevice, NotCollected, NotIsolated, NotDenied) as reason:
             _say(answers, Refused(str(reason)))
             return 0
         desk = Desk(Examiner(graders), sandbox, ready, Path(start.class_folder) if start.class_folder else None)
-        processor.keep_to(launched.core)  # not before: it and the warm parent start side by side
+        processor.keep_to(start.core)  # not before: it and the warm parent start side by side
         gc.freeze()  # torch's and the graders' objects stay; no collection need walk through them
         gc.enable()
         with contextlib.suppress(BrokenPipeError):  # it hung up before it had its answer
@@ -118,7 +120,7 @@ def _marked(desk: Desk, submission: MarkNotebook) -> Report:
     desk = replace(desk, class_folder=None) if submission.of_course else desk
     try:
         return desk.mark(submission)
-    except (course.UnusableUnit, NotCollected):
+    except (course.UnusableUnit, NotCollected, NoSandbox):
         raise
     except Exception:
         traceback.print_exc()

@@ -31,18 +31,22 @@ from .written_questions import written_questions
 _MOST_NAMED = 5
 
 
+class NoSandbox(Exception):
+    """There is no sandbox to run a notebook in."""
+
+
 @dataclass(frozen=True)
 class Desk:
     """What marking needs: the examiner, the sandbox, and the terms."""
 
     examiner: Examiner
-    sandbox: WarmParent
+    sandbox: WarmParent | None
     conditions: Conditions
     class_folder: Path | None = None
     """The class whose units are marked."""
 
     def mark(self, submission: MarkNotebook) -> Report:
-        """The report on what was handed in; raises UnusableUnit."""
+        """The report on what was handed in; raises UnusableUnit and NoSandbox."""
         parsed = notebook.parse(submission.content)
         if isinstance(parsed, notebook.Damaged):
             return self.without_marks(submission, "damaged", parsed)
@@ -51,19 +55,25 @@ class Desk:
         if isinstance(unit, notebook.Damaged):
             return self.without_marks(submission, "damaged", unit)
         course.refuse_outgrown(unit)
+        if self.sandbox is None:
+            raise NoSandbox("This marking process was started for the kit's own code alone.")
         losses = self.sandbox.losses
         try:
-            report = self._marked(submission, parsed, unit)
+            report = self._marked(submission, parsed, unit, self.sandbox)
         except SandboxLost:
             report = None
         # Some of it may have been marked without a sandbox, through no fault of the submission: so all of it again.
-        return report if report and self.sandbox.losses == losses else self._marked(submission, parsed, unit)
+        if report and self.sandbox.losses == losses:
+            return report
+        return self._marked(submission, parsed, unit, self.sandbox)
 
-    def _marked(self, submission: MarkNotebook, parsed: notebook.RawNotebook, unit: course.Unit) -> Report:
+    def _marked(
+        self, submission: MarkNotebook, parsed: notebook.RawNotebook, unit: course.Unit, sandbox: WarmParent
+    ) -> Report:
         cells = code_cells(parsed, unit)
         names = [exercise.name for exercise in unit.exercises]
         hunted = self.examiner.hunted(unit.name)
-        code = SandboxedNotebook(self.sandbox, cells, self.conditions.device, exercises=names, wrong=hunted)
+        code = SandboxedNotebook(sandbox, cells, self.conditions.device, exercises=names, wrong=hunted)
         with contextlib.closing(code):
             outcomes = code.run_cells()
             troubled = {exercise.name: _troubled_cell(exercise.name, cells, outcomes) for exercise in unit.exercises}
