@@ -208,7 +208,7 @@ def examined(examiner: Examiner, unit: str, exercise: str, twist: Twist, where: 
     def answer(request: dict[str, Any], tensors: packing.Tensors) -> bytes:
         header, payload = service.answer(request, tensors)
         text = worker.protocol.as_head({**header, "number": request["number"]})
-        return frame(text, worker.protocol._as_bytes(payload) if payload else b"")
+        return frame(text, worker.protocol.as_payload(payload) if payload else b"")
 
     parent: Any = HostileParent(answer)
     with contextlib.closing(SandboxedNotebook(parent, [], "cpu", exercises=[exercise])) as code:

@@ -163,3 +163,22 @@ def test_a_second_submission_gets_what_it_gets_alone(marker):
     assert reports[1] == reports[3]
     assert reports[0].exercise("softmax").diagnosis
     assert reports[0].score < reports[1].score == reports[1].max_score
+
+
+RIGHT = """
+import os
+
+def softmax(x, dim=-1):
+    ...
+    exponentials = (x - x.amax(dim, keepdim=True)).exp()
+    return exponentials / exponentials.sum(dim, keepdim=True)
+"""
+
+
+def test_what_was_answered_before_python_ended_is_still_read(marker):
+    """Its first answers are those of a right one that was marked before, so the next thing is asked ahead."""
+    marker.mark("right.ipynb", solved(UNIT, softmax=RIGHT), UNIT)
+    ends = RIGHT.replace("...", "if x.abs().max() > 9:\n        os._exit(1)")
+    report = marker.mark("ends.ipynb", solved(UNIT, softmax=ends), UNIT).exercise("softmax")
+    assert report.status == "crashed"
+    assert [test.outcome for test in report.tests].count("passed") >= 2

@@ -41,6 +41,16 @@ class Answered:
         size = len(self.frame.head).to_bytes(4)
         return sha256(size + self.frame.head[len(number) :] + self.frame.payload).digest()
 
+    def read(self, form: type[Any]) -> tuple[Any, protocol.Tensors]:
+        """What it says, and its tensors; raises ProtocolError.
+
+        form: what it is read as; a Struct with a `number` where a student's code may have written it.
+        """
+        answer, payload = protocol.read_frame(self.frame, form)
+        if (answer.pop("number", None) if form is dict else answer.number) != self.number:
+            raise protocol.ProtocolError("an answer to something that was not asked")
+        return answer, payload
+
 
 class Worker:
     """One forked worker and the connection to it."""
@@ -66,7 +76,7 @@ class Worker:
         wall_seconds: float | None = None,
         idle_seconds: float = _IDLE_SECONDS,
     ) -> tuple[Any, protocol.Tensors]:
-        """Asks one thing of the student's code, and reads what comes: see `exchange` and `read`."""
+        """Asks one thing of the student's code, and reads what comes: see `exchange`, and `Answered.read`."""
         answered = self.exchange(
             header,
             protocol.as_payload(tensors) if tensors else b"",
@@ -74,7 +84,8 @@ class Worker:
             wall_seconds=wall_seconds,
             idle_seconds=idle_seconds,
         )
-        return self.read(answered, form)
+        with self._lost_if_it_fails():
+            return answered.read(form)
 
     def exchange(
         self,
@@ -103,18 +114,6 @@ class Worker:
             frame = protocol.receive_frame(self._connection, time.monotonic() + _SENDING_SECONDS)
             self._look_at_threads(at_once=header["operation"] == "cell" and not header.get("only_shows"))
         return Answered(self._number, frame)
-
-    def read(self, answered: Answered, form: type[Any] = dict) -> tuple[Any, protocol.Tensors]:
-        """What an answer of this worker says.
-
-        form: what it is read as; a Struct with a `number` where a student's code may have written it.
-        Raises what `exchange` raises.
-        """
-        with self._lost_if_it_fails():
-            answer, payload = protocol.read_frame(answered.frame, form)
-            if (answer.pop("number", None) if form is dict else answer.number) != answered.number:
-                raise protocol.ProtocolError("an answer to something that was not asked")
-        return answer, payload
 
     @contextmanager
     def _lost_if_it_fails(self) -> Iterator[None]:

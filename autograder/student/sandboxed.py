@@ -93,15 +93,12 @@ class SandboxedNotebook:
         return self._exchange(asked, self._patience(self._limits.call_cpu_seconds))
 
     def read(self, operation: Operation[T], answered: Answered) -> T:
-        """What the operation gives by the last answer."""
+        """What the operation gives by an answer, whether or not its worker is still there."""
         answer, payload = self._read(answered)
         if answer.fault:
             raise answer.fault.raised(self._limits)
-        try:
+        with self._crashed_if_unreadable():
             return given(operation, answer, payload)
-        except (protocol.ProtocolError, msgspec.ValidationError, TypeError, ValueError):
-            self.close()
-            raise Crashed("What came back from it could not be read.") from None
 
     def _restart(self) -> None:
         """Forks a worker and runs the cells that are not known to hang or crash; leaves no worker where one does."""
@@ -155,35 +152,33 @@ class SandboxedNotebook:
     def _exchange(self, asked: Asked, patience: Patience) -> Answered:
         worker = self._worker
         assert worker is not None
-        with self._losing_it():
-            try:
-                answered = worker.exchange(
-                    asked.header,
-                    asked.payload,
-                    cpu_seconds=patience.cpu_seconds,
-                    wall_seconds=patience.wall_seconds,
-                    idle_seconds=patience.idle_seconds,
-                )
-            finally:
-                self._budget.forgive(worker.queued)
-        self._allowance.take(len(answered.frame.payload))
-        return answered
-
-    def _read(self, answered: Answered) -> tuple[Answer, protocol.Tensors]:
-        worker = self._worker
-        assert worker is not None
-        with self._losing_it():
-            answer, payload = worker.read(answered, Answer)
-        return answer, payload
-
-    @contextmanager
-    def _losing_it(self) -> Iterator[None]:
-        """The worker is gone where it is lost."""
         try:
-            yield
+            answered = worker.exchange(
+                asked.header,
+                asked.payload,
+                cpu_seconds=patience.cpu_seconds,
+                wall_seconds=patience.wall_seconds,
+                idle_seconds=patience.idle_seconds,
+            )
         except TimedOut as loss:
             self._worker = None
             raise (TimedOut(_IN_HASTE) if self._budget.in_haste and not str(loss) else loss) from None
         except (Crashed, SandboxLost):
             self._worker = None
             raise
+        finally:
+            self._budget.forgive(worker.queued)
+        self._allowance.take(len(answered.frame.payload))
+        return answered
+
+    def _read(self, answered: Answered) -> tuple[Answer, protocol.Tensors]:
+        with self._crashed_if_unreadable():
+            return answered.read(Answer)
+
+    @contextmanager
+    def _crashed_if_unreadable(self) -> Iterator[None]:
+        try:
+            yield
+        except (protocol.ProtocolError, msgspec.ValidationError, TypeError, ValueError):
+            self.close()
+            raise Crashed("What came back from it could not be read.") from None
