@@ -178,7 +178,7 @@ def softmax(x, dim=-1):
 def test_what_was_answered_before_python_ended_is_still_read(marker):
     """Its first answers are those of a right one that was marked before, so the next thing is asked ahead."""
     marker.mark("right.ipynb", solved(UNIT, softmax=RIGHT), UNIT)
-    ends = RIGHT.replace("...", "if x.abs().max() > 9:\n        os._exit(1)")
+    ends = RIGHT.replace("...", "if x.dim() == 3:\n        os._exit(1)")  # the second thing that a grader asks
     report = marker.mark("ends.ipynb", solved(UNIT, softmax=ends), UNIT).exercise("softmax")
     assert report.status == "crashed"
-    assert [test.outcome for test in report.tests].count("passed") >= 2
+    assert report.tests[0].outcome == "passed"
