@@ -55,6 +55,8 @@ class SandboxedNotebook:
         self._allowance = Allowance()
         self._outcomes: dict[int, CellReport] = {}
         self._took: dict[int, float] = {}
+        self._begins = True
+        """What is asked next is the first thing of an exercise."""
 
     def run_cells(self) -> list[CellReport]:
         """Runs the notebook from top to bottom; what each cell did."""
@@ -74,6 +76,7 @@ class SandboxedNotebook:
         """What is asked from here on is about the next exercise, and has the whole of what one may cost."""
         self._budget.begin_exercise()
         self._allowance.renew()
+        self._begins = True
 
     def close(self) -> None:
         """Ends the worker, if one is running."""
@@ -90,6 +93,9 @@ class SandboxedNotebook:
         self._allowance.check()
         while self._worker is None:
             self._restart()
+        if self._begins:
+            self._begins = False
+            asked = Asked({**asked.header, "begins": True}, asked.payload)
         return self._exchange(asked, self._patience(self._limits.call_cpu_seconds))
 
     def read(self, operation: Operation[T], answered: Answered) -> T:

@@ -35,6 +35,11 @@ class Bench:
         """Carries an operation out."""
         return operation.on(self)
 
+    def begin(self) -> None:
+        """Begins with the next exercise, whose instances are counted anew."""
+        self.instances.clear()
+        self.built.clear()
+
     def add(self, instance: Any, built: "Build | Assemble") -> int:
         """Keeps an instance; its number."""
         self.instances.append(instance)
