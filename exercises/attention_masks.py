@@ -241,7 +241,7 @@ draw(
 # `permuted_outputs` finds out. It shuffles a sequence `x`, `(b, T, d_in)`, so that token `order[i]` comes $i$-th, lets
 # `attention` turn that into `(b, T, d_out)`, and puts the outputs back, so that each stands at the place that its token
 # had in `x`. `order` holds every number from 0 to $T - 1$ once. What `attention` does is its own business: call it
-# once, with the shuffled sequence. The check brings attentions of its own.
+# once, with all sentences of the shuffled sequence. The check brings attentions of its own.
 #
 # **Guess first**: without a mask, is what a token gets another one once the sentence is shuffled? Guess `"yes"` or
 # `"no"`.

@@ -249,7 +249,8 @@ wrong(X[:4], X[:2].repeat(2, 1), X[:4], 2)
 #
 # Read the right-hand side: the sums over $j$ do not know $i$. So they are computed **once**, for all queries. In
 # matrices it is the order of a product: $(f(Q) f(K)^\top) V$ makes a $T \times T$ matrix, $f(Q) (f(K)^\top V)$ makes an
-# $\text{hd} \times \text{hv}$ one. There is no division by $\sqrt{\text{hd}}$.
+# $\text{hd} \times \text{hv}$ one. There is no division by $\sqrt{\text{hd}}$, and as every $f$ is positive,
+# the sum below the line needs no small number beside it.
 #
 # `queries` and `keys` are `(..., T, hd)`, `values` is `(..., T, hv)`. With `causal=True` the sums go up to $i$: a
 # **state** of fixed size, to which each token adds $f(k_i)\, v_i^\top$ and $f(k_i)$. That is a recurrent network, and

@@ -88,6 +88,8 @@ def _meaning(located: Located) -> list[str]:
         case "swapped":
             where = f"between line {first} and line {second}" if not is_one else "in this line"
             return [f"Two tensors, each right in itself, stand in each other's places {where}: look at their order."]
+        case "another" if _is_turned(located):
+            return ["This mask is the other way round from what is needed here: turn it, as `~` does with a bool mask."]
         case "another":
             return ["What is there is right in itself, but it is the wrong one for this place: are two names mixed up?"]
         case "returned":
@@ -121,6 +123,14 @@ def _of_mask(located: Located) -> str:
     )
 
 
+def _is_turned(located: Located) -> bool:
+    """Whether what was made is a mask, and hides what should be kept and the reverse."""
+    made, needed = located.made, located.expected
+    if made is None or needed is None or made.shape != needed.shape or not is_mask(made):
+        return False
+    return torch.equal(made == 0, needed != 0)
+
+
 def _tensors(number: int | None) -> str:
     return "no tensor" if not number else "one tensor" if number == 1 else f"{number} tensors"
 
@@ -143,6 +153,8 @@ def call_in_words(case: TellingCase) -> str:
 
 
 def _argument(arg: Any) -> str:
+    if isinstance(arg, tuple | list) and any(isinstance(one, torch.Tensor) for one in arg):
+        return f"({', '.join(map(_argument, arg))})"
     return f"a tensor of shape {tuple(arg.shape)}" if isinstance(arg, torch.Tensor) else repr(arg)[:MAX_LINE]
 
 

@@ -111,15 +111,16 @@ class TestCrossAttention(contracts.Graders):
 
     @contracts.points(0.5, property=True)
     def test_inputs_are_unchanged(self, student, rng):
-        """x, the context and the mask are left as they were."""
+        """x, the context and the mask are left as they were, also where all of a sentence's context is hidden."""
         for _ in in_both_modes(own := self.callee(student)):
-            if changed := own.observe(*self.draw(rng, hidden=[2, 0])).changed:
-                raise Mismatch(complaints.writes_into(changed))
+            for hidden in ([2, 0], [6, 0], [6, 6], None):
+                if changed := own.observe(*self.draw(rng, hidden=hidden)).changed:
+                    raise Mismatch(complaints.writes_into(changed))
 
     @contracts.points(0.5, property=True, device=True)
     def test_follows_device(self, student, rng):
-        """Once it is moved to another device it works there, with a mask and without one."""
-        for hidden in ([2, 0], None):
+        """Once it is moved to another device it works there, with a mask, also of all the context, and without one."""
+        for hidden in ([2, 0], [6, 0], None):
             statements.assert_follows_device(self.callee(student), *self.draw(rng, hidden=hidden))
 
     test_dtype_is_kept = contracts.dtype("The result has the dtype of x.")

@@ -6,6 +6,9 @@ from autograder.compare import assert_close, golden
 from autograder.graders import contracts
 from autograder.graders.statements import assert_dtype, assert_right_where_large, assert_same_gradients, in_each
 
+SEEING = ({}, {"blind": ((0, 1),)}, {"blind": (0, 1)})
+"""Each query sees a key; one sees none; none sees any."""
+
 
 def whole(rng, least, most):
     """A drawn whole number."""
@@ -14,8 +17,8 @@ def whole(rng, least, most):
 
 @contracts.exercise("padding_mask")
 class TestPaddingMask(contracts.Graders):
-    def draw(self, rng):
-        return torch.tensor([5, 1, 3]), 5
+    def draw(self, rng, lengths=(5, 1, 3), max_len=5):
+        return torch.tensor(lengths), max_len
 
     test_three_sentences = contracts.gives(
         "For sentences of 4, 1 and 3 tokens exactly the places after each one's last token are hidden.",
@@ -46,16 +49,22 @@ class TestPaddingMask(contracts.Graders):
         """The mask is a bool tensor."""
         assert_dtype(student.padding_mask(torch.tensor([2, 4]), 4), torch.bool)
 
-    test_lengths_are_unchanged = contracts.unchanged("The lengths are left as they were.")
+    test_lengths_are_unchanged = contracts.unchanged(
+        "The lengths are left as they were, also that of an empty sentence.",
+        each=({}, {"lengths": (2, 0, 3), "max_len": 4}),
+    )
     test_follows_device = contracts.device("The mask is made on the device of the lengths.")
 
 
 @contracts.exercise("masked_attention")
 class TestMaskedAttention(contracts.Graders):
-    def draw(self, rng, leading=(2,), tq=4, tk=7, d_k=5, d_v=6, mask=None, scale=1.0):
-        """mask: the shape of the mask, (..., Tq, Tk) if not said; each query sees a key."""
+    def draw(self, rng, leading=(2,), tq=4, tk=7, d_k=5, d_v=6, mask=None, scale=1.0, blind=()):
+        """mask: the shape of the mask, (..., Tq, Tk) if not said; each query sees a key, but those that are `blind`."""
         queries, keys = rng.randn(*leading, tq, d_k, scale=scale), rng.randn(*leading, tk, d_k, scale=scale)
-        return queries, keys, rng.randn(*leading, tk, d_v), self.hidden(rng, *(mask or (*leading, tq, tk)))
+        values, hidden = rng.randn(*leading, tk, d_v), self.hidden(rng, *(mask or (*leading, tq, tk)))
+        for query in blind:
+            hidden[query] = True
+        return queries, keys, values, hidden
 
     def hidden(self, rng, *shape):
         drawn = rng.rand(*shape)
@@ -133,9 +142,15 @@ class TestMaskedAttention(contracts.Graders):
     test_float64_stays_exact = contracts.float64(
         "The result for float64 inputs is as exact as float64 is.", d_k=contracts.EXACT_ROOT
     )
-    test_inputs_are_unchanged = contracts.unchanged("Queries, keys, values and the mask are left as they were.")
-    test_follows_device = contracts.device("The result is computed on the inputs' device.")
-    test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")
+    test_inputs_are_unchanged = contracts.unchanged(
+        "Queries, keys, values and the mask are left as they were, also where a query sees nothing.", each=SEEING
+    )
+    test_follows_device = contracts.device(
+        "The result is computed on the inputs' device, also where a query sees nothing.", each=SEEING
+    )
+    test_dtype_is_kept = contracts.dtype(
+        "The result has the dtype of the inputs, also where a query sees nothing.", each=SEEING
+    )
 
 
 @contracts.exercise("to_sdpa_mask")

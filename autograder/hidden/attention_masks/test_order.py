@@ -13,17 +13,18 @@ CAUSAL = (
     "torch.softmax((x @ W_query) @ (x @ W_key).mT + torch.full((x.shape[1], x.shape[1]), -torch.inf, "
     "dtype=x.dtype).triu(1), dim=-1) @ (x @ W_value)"
 )
+COUNTS = f"{CAUSAL} + calls.add_(1)"
 
 
 @contracts.exercise("permuted_outputs")
 class TestPermutedOutputs(contracts.Graders):
     """The attention is made here, so that none of a student's own need be right."""
 
-    def attentions(self, student, reference, rng, computes, d_in=3, d_out=4):
+    def attentions(self, student, reference, rng, computes, d_in=3, d_out=4, **more):
         """The student's and the right one, with the same weights."""
         shapes = {"W_query": (d_in, 2), "W_key": (d_in, 2), "W_value": (d_in, d_out)}
         values = {name: rng.randn(*shape) for name, shape in shapes.items()}
-        made = [face.assemble(shapes, computes=computes) for face in (student, reference)]
+        made = [face.assemble(shapes, computes=computes, **more) for face in (student, reference)]
         for one in made:
             one.load_parameters(values, exactly=True)
         return made
@@ -59,6 +60,14 @@ class TestPermutedOutputs(contracts.Graders):
         """So it is for any order of any number of tokens and sentences."""
         for sizes in [(3, 6), (2, 7), (8, 8), (1, 9)]:
             self.agrees(student, reference, rng, CAUSAL, sizes)
+
+    @contracts.points(0.5)
+    def test_called_once(self, student, reference, rng):
+        """attention is called once, with all sentences: here it adds to what it gives how often it was called."""
+        own, right = self.attentions(student, reference, rng, COUNTS, buffers={"calls": (1,)})
+        x, order = rng.randn(2, 5, 3), self.order(rng, 5)
+        assert_close(student.permuted_outputs(own, x, order), reference.permuted_outputs(right, x, order))
+        assert_close(own(x), right(x))  # another call, whose result was not used, is counted too
 
     @contracts.points(1)
     def test_gradients(self, student, reference, rng):
