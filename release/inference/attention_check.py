@@ -2946,6 +2946,8 @@ def _meaning(located):
   case "swapped":
    where = f"between line {first} and line {second}" if not is_one else "in this line"
    return [f"Two tensors, each right in itself, stand in each other's places {where}: look at their order."]
+  case "another" if _is_turned(located):
+   return ["This mask is the other way round from what is needed here: turn it, as `~` does with a bool mask."]
   case "another":
    return ["What is there is right in itself, but it is the wrong one for this place: are two names mixed up?"]
   case "returned":
@@ -2977,6 +2979,12 @@ def _of_mask(located):
         "and what should be kept is hidden. Change one of the two lines."
  )
 
+def _is_turned(located):
+ made, needed = located.made, located.expected
+ if made is None or needed is None or made.shape != needed.shape or not is_mask(made):
+  return False
+ return torch.equal(made == 0, needed != 0)
+
 def _tensors_in_told(number):
  return "no tensor" if not number else "one tensor" if number == 1 else f"{number} tensors"
 
@@ -2993,6 +3001,8 @@ def call_in_words(case):
  return f"{case.exercise}{built} with {args}." if built else f"{case.exercise}({args})."
 
 def _argument_in_told(arg):
+ if isinstance(arg, tuple | list) and any(isinstance(one, torch.Tensor) for one in arg):
+  return f"({', '.join(map(_argument_in_told, arg))})"
  return f"a tensor of shape {tuple(arg.shape)}" if isinstance(arg, torch.Tensor) else repr(arg)[:MAX_LINE]
 
 def _beside(located):
