@@ -60,6 +60,31 @@ def scaled_dot_product_attention(queries, keys, values):
     scores = queries @ keys.transpose(-2, -1)
     return torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
 """, ["what line 3 returns: not as it should be", "is a last step left out, or is another name meant?"], []),
+    "a mask that is not turned": ("attention_masks", "CrossAttention", """\
+class CrossAttention(nn.Module):
+    def __init__(self, d_query, d_context, d_out, num_heads):
+        super().__init__()
+        self.heads = num_heads, d_out // num_heads
+        self.W_query = nn.Linear(d_query, d_out, bias=False)
+        self.W_key = nn.Linear(d_context, d_out, bias=False)
+        self.W_value = nn.Linear(d_context, d_out, bias=False)
+        self.out_proj = nn.Linear(d_out, d_out)
+
+    def forward(self, x, context, context_mask=None):
+        q = self.W_query(x).unflatten(-1, self.heads).transpose(1, 2)
+        k = self.W_key(context).unflatten(-1, self.heads).transpose(1, 2)
+        v = self.W_value(context).unflatten(-1, self.heads).transpose(1, 2)
+        mask = None if context_mask is None else context_mask[:, None, None, :]
+        found = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return self.out_proj(found.transpose(1, 2).flatten(2))
+""", ["This mask is the other way round from what is needed here"], ["two names"]),
+    "states for arguments": ("efficient_attention", "merge_states", """\
+def merge_states(a, b):
+    maximum = torch.maximum(a[0], b[0])
+    one, other = torch.exp(a[0] - maximum), torch.exp(b[0] - maximum)
+    total = a[1] + b[1]
+    return maximum, total, a[2] * one + b[2] * other
+""", ["merge_states((a tensor of shape (5, 1), a tensor"], ["tensor(["]),
     "too many results": (*SDPA, """\
 def scaled_dot_product_attention(queries, keys, values):
     weights = torch.softmax(queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5, dim=-1)

@@ -2762,7 +2762,7 @@ def _meaning(located):
    where = f"between line {first} and line {second}" if not is_one else "in this line"
    return [f"Two tensors, each right in itself, stand in each other's places {where}: look at their order."]
   case "another" if _is_turned(located):
-   return ["This mask is the other way round from what is needed here: turn it, as `~` does with a bool mask."]
+   return ["This mask is the other way round from what is needed here: turn it, as ~ does with a bool mask."]
   case "another":
    return ["What is there is right in itself, but it is the wrong one for this place: are two names mixed up?"]
   case "returned":
