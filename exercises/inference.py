@@ -136,8 +136,9 @@ except NotImplementedError:
 # | `cache.keys`, `cache.values` | all tokens so far, in their order: `(..., T, hd)` and `(..., T, hv)` |
 #
 # `t` may be another one in each call: a question of 500 tokens comes at once, the answer token by token. The `...`
-# stand for any dimensions, mostly `(b, h)`, which are the same in each call. Two caches know nothing of each other.
-# What `append` returns does not matter.
+# stand for any dimensions, mostly `(b, h)`, which are the same in each call. Two caches know nothing of each other. A
+# text may become thousands of tokens long, and gradients flow through a cache to what was appended. What `append`
+# returns does not matter.
 #
 # **Guess first**: a text of 100 tokens is written token by token, and every step projects all tokens that are there.
 # How many tokens does `W_key` project in all?
@@ -179,7 +180,8 @@ show(cached_words)
 # New token number $i$ stands at place $n + i$ of the text, and sees the keys $j \le n + i$: all that are cached, and
 # the new ones up to itself. Without a cache, $n = 0$ and `x` is the whole text.
 #
-# - However a text is cut into steps, the results put together are **those of one causal pass** over the whole text.
+# - However a text is cut into steps, the results put together are **those of one causal pass** over the whole text,
+#   which may be thousands of tokens long.
 # - A step **projects its own tokens only**. The rows that each layer is multiplied with are counted, and give points.
 # - Each cache is a text of its own. The module keeps nothing from one call to the next.
 # - `W_query`, `W_key` and `W_value` (`d_in` to `d_out`) have **no bias**, `out_proj` (`d_out` to `d_out`) has one. They

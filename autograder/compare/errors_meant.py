@@ -14,7 +14,10 @@ _NUMBER_BY_NUMBER = (
     "here {} meets {}. Is one of them turned the wrong way, or larger than the part that is needed here?"
 )
 _DTYPES = "Tensors of two dtypes meet: is one made here that should have the dtype of the inputs?"
-_LEAF = "A parameter can be changed where no gradients are recorded: under `with torch.no_grad():`."
+_LEAF = (
+    "Of an argument make a new tensor: `x = x + ...` in place of `x += ...`. A parameter can be changed where no "
+    "gradients are recorded: under `with torch.no_grad():`."
+)
 _MEANT = (
     (r"shapes cannot be multiplied \(\d+x(\d+) and (\d+)x\d+\)", _PRODUCT),
     (r"mat \(\d+x(\d+)\), vec \((\d+)\)", _PRODUCT),

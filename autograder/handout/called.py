@@ -41,7 +41,11 @@ def in_words(call: Call, example: Mapping[str, Any]) -> str:
             if step["operation"] == "read"
             else f"({_arguments(call.function, together(call.args, call.held), call.named)})"
         )
-        return f"{build['name']}().{step['part']}{ends}"
+        made = f"{build['name']}()" if "name" in build else "the module"
+        return f"{made}.{step['part']}{ends}"
+    if "others" in build:
+        x = ", ".join(_argument("x", arg) for arg in call.args)
+        return f"`{build['computes']}`, with {x}"
     if build["operation"] == "assemble":
         return f"{_argument('', call.function)}, called with {_arguments(None, call.args, call.named)}"
     made = _arguments(None, [as_value(arg) for arg in build.get("args", ())], build.get("named", {}))

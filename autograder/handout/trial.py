@@ -186,8 +186,9 @@ def called(step: Step, names: Mapping[str, Any], instances: Sequence[Any]) -> An
 def assembled(step: Step) -> Assembled:
     """The module that a step makes; the same each time."""
     seed_in_use(0)
-    more = step.get("buffers", {}), step.get("frozen", ()), step.get("shared", {}), step.get("computes", "")
-    return Assembled(step["parameters"], *more)
+    named = {part: step[part] for part in ("computes", "others") if part in step}
+    more = step.get("buffers", {}), step.get("frozen", ()), step.get("shared", {})
+    return Assembled(step["parameters"], *more, **named)
 
 
 def load(instance: Any, values: Mapping[str, torch.Tensor]) -> None:

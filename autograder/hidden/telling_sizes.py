@@ -36,6 +36,7 @@ UNTOLD: dict[str, set[str]] = {
     "next_token_loss": {"first of two", "mended", "missing", "one line"},
     "online_softmax": {"another", "mended", "of another kind", "one line", "returned"},
     "rotary_embedding": {"missing", "one line"},
+    "share_heads": {"returned"},
     "sinusoidal_positions": {"one line"},
     "tiled_attention": {"missing", "one line"},
 }

@@ -71,9 +71,9 @@ class Writing:
             case Build(name, arguments, plain):
                 step = {"operation": "build", "name": name, **self._arguments(arguments)}
                 return {**step, "plain": True} if plain else step
-            case Assemble(parameters, buffers, frozen, shared, computes):
+            case Assemble(parameters, buffers, frozen, shared, computes, others):
                 more: dict[str, Any] = {"buffers": _lists(buffers), "frozen": list(frozen)}
-                more |= {"shared": dict(shared), "computes": computes}
+                more |= {"shared": dict(shared), "computes": computes, "others": list(others)}
                 written = {part: one for part, one in more.items() if one}
                 return {"operation": "assemble", "parameters": _lists(parameters), **written}
             case Call():

@@ -135,9 +135,10 @@ class Student:
         frozen: tuple[str, ...] = (),
         shared: Mapping[str, str] = _NO_NAMES,
         computes: str = "",
+        others: tuple[str, ...] = (),
     ) -> Instance:
         """A module for the code to work on, of none of the student's classes: see `sandbox.inside.assembled`."""
-        made = operations.Assemble(parameters, buffers, frozen, shared, computes)
+        made = operations.Assemble(parameters, buffers, frozen, shared, computes, others)
         return Instance(self._backend, self._backend.ask(made))
 
     @contextmanager

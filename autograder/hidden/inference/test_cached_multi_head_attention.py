@@ -75,6 +75,18 @@ class TestCachedMultiHeadAttention(contracts.Graders):
             assert_close(pair[0](texts[0]), pair[1](texts[0]))
 
     @contracts.points(1)
+    def test_long_texts(self, student, reference, rng):
+        """A text may have thousands of tokens, which are many at once, or few."""
+        pair = self.pair(student, reference, d_in=3, d_out=3, num_heads=1)
+        (x,) = self.draw(rng, b=1, tokens=2101, d_in=3)
+        caches = [face.plain("KVCache") for face in (student, reference)]
+        named = {"computes": "attention(x, cache)[:, -3:]", "others": ("attention", "cache")}
+        ends = [face.assemble({}, **named) for face in (student, reference)]  # a few vectors are looked at
+        for part in x.split([1300, 1, 800], dim=1):
+            own, right = (end(part, *of_one) for end, *of_one in zip(ends, pair, caches, strict=True))
+            assert_close(own, right)
+
+    @contracts.points(1)
     def test_in_evaluation(self, student, reference, rng):
         """After eval() it goes on in the same way."""
         own, right = self.pair(student, reference)

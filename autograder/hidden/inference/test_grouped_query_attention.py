@@ -60,6 +60,15 @@ class TestGroupedQueryAttention(contracts.Graders):
             assert_close(attention.train(training)(x), right(x))
 
     @contracts.points(0.5)
+    def test_long_sequences(self, student, reference, rng):
+        """context_length may be a thousand and more."""
+        built = {"context_length": 1100, "d_in": 3, "d_out": 4, "num_heads": 2, "num_kv_groups": 1}
+        (x,) = self.draw(rng, 1, 1100, 3)
+        ends = [face.assemble({}, computes="module(x)[:, -3:]", others=("module",)) for face in (student, reference)]
+        own, right = (end(x, module) for end, module in zip(ends, self.pair(student, reference, **built), strict=True))
+        assert_close(own, right)  # a few of the vectors
+
+    @contracts.points(0.5)
     def test_scores_of_zero(self, student, reference, rng):
         """A token of zeros scores zero with every key, and takes alike from all that it sees."""
         (x,) = self.draw(rng, 2, 6, scale=2.0)

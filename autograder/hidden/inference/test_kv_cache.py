@@ -4,9 +4,15 @@ import torch
 
 from autograder.compare import Mismatch, assert_close, describe, golden
 from autograder.graders import contracts
-from autograder.graders.statements import assert_dtype, in_each
+from autograder.graders.statements import assert_dtype, assert_gradient, in_each
 
 PARTS = ("keys", "values")
+
+TWO_STEPS = (
+    "(cache.append(x[..., :2, :6], x[..., :2, 6:]), cache.append(x[..., 2:, :6], x[..., 2:, 6:]), "
+    "torch.cat([cache.keys, cache.values], dim=-1))[2]"
+)
+"""Keys and values beside each other, once x came in two steps; x: (..., 5, 12)."""
 
 
 def filled(face, chunks):
@@ -79,6 +85,32 @@ class TestKVCache(contracts.Graders):
         for one, other in zip(own, right, strict=True):
             for part in PARTS:
                 assert_close(one.read(part), other.read(part), what=f"`cache.{part}`")
+
+    @contracts.points(1)
+    def test_long_texts(self, student, reference, rng):
+        """A text may have thousands of tokens, and all of them are kept."""
+        chunks = self.draw(rng, (500, 1, 4600), before=(), hd=2)
+        own, right = filled(student, chunks), filled(reference, chunks)
+        for part in PARTS:  # of which a few are looked at
+            shown = f"cache.{part}[..., ::x, :]"
+            found, expected = (
+                face.assemble({}, computes=shown, others=("cache",))(170, cache)
+                for face, cache in ((student, own), (reference, right))
+            )
+            assert_close(found, expected, what=f"`cache.{part}[..., ::170, :]`")
+
+    @contracts.points(1)
+    def test_gradients(self, student, reference, rng):
+        """Gradients flow back through the cache to all that was appended."""
+        x, cotangent = rng.randn(2, 3, 5, 12), rng.randn(2, 3, 5, 12)
+        seen, right = (
+            face.assemble({}, computes=TWO_STEPS, others=("cache",)).observe(
+                x, face.plain("KVCache"), cotangent=cotangent
+            )
+            for face in (student, reference)
+        )
+        assert_close(seen.value, right.value, what="What the cache holds")
+        assert_gradient(seen.gradients[0], right.gradients[0], "what was appended")
 
     @contracts.points(1, property=True)
     def test_empty(self, student):

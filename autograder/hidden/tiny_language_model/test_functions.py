@@ -272,3 +272,13 @@ class TestGenerate(contracts.Graders):
             prompt = drawing.tokens(rng, 2, 4, words=7)
             if changed := student.generate.observe(own, prompt, n, context_length).changed:
                 raise Mismatch(complaints.writes_into(changed))
+
+    @contracts.points(0.5, property=True)
+    def test_mode_is_unchanged(self, student, reference, rng):
+        """The model is left in the mode that it was in, training or evaluation."""
+        own, _ = self.models(student, reference, rng)
+        for mode in (True, False):
+            student.generate(own.train(mode), drawing.tokens(rng, 2, 3, words=7), 2, 4)
+            if own.read("training") is not mode:
+                before, after = ("training", "evaluation") if mode else ("evaluation", "training")
+                raise Mismatch(f"The model comes in {before} mode, and is left in {after} mode.")

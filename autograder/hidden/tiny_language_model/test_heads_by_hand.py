@@ -106,8 +106,8 @@ class TestHeadsByHand(contracts.Graders):
             if not close(weights, right):
                 i, j = ((weights - right).abs() > CLOSE).nonzero()[0].tolist()
                 raise Mismatch(
-                    f'In "{head}", token {i} of {len(words)} gives token {j} the weight {weights[i, j]:.2f}; '
-                    f"{right[i, j]:.2f} is expected."
+                    f'In "{head}", token {i} of {len(words)} gives token {j} the weight {weights[i, j]:.3f}; '
+                    f"{right[i, j]:.3f} is expected."
                 )
             assert_no_batch(odd)
 

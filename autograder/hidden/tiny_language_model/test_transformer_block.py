@@ -67,6 +67,15 @@ class TestTransformerBlock(contracts.Graders):
             (x,) = self.draw(rng, b, T, scale=2.0)
             assert_close(own.train(training)(x), right(x))
 
+    @contracts.points(0.5)
+    def test_long_sequences(self, student, reference, rng):
+        """context_length may be a thousand and more."""
+        built = {"context_length": 1100, "d": 6, "num_heads": 2}
+        (x,) = self.draw(rng, 1, 1100, 6)
+        ends = [face.assemble({}, computes="module(x)[:, -3:]", others=("module",)) for face in (student, reference)]
+        own, right = (end(x, module) for end, module in zip(ends, self.pair(student, reference, **built), strict=True))
+        assert_close(own, right)  # a few of the vectors
+
     @contracts.points(2, property=True)
     def test_blind_to_the_future(self, student, rng):
         """What comes after a token changes nothing of its result."""

@@ -39,6 +39,19 @@ def in_a_list(model, tokens, n, context_length):
 
 
 @right_answer("generate")
+def in_evaluation(model, tokens, n, context_length):
+    """in evaluation, and then in the mode of before; inference_mode"""
+    mode = model.training
+    model.eval()
+    with torch.inference_mode():
+        for _ in range(n):
+            logits = model(tokens[:, max(0, tokens.shape[1] - context_length) :])
+            tokens = torch.cat((tokens, logits[:, -1].argmax(1).unsqueeze(1)), 1)
+    model.train(mode)
+    return tokens
+
+
+@right_answer("generate")
 def calling_itself(model, tokens, n, context_length):
     """a recursion"""
 

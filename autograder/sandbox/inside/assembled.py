@@ -15,7 +15,7 @@ class Assembled(nn.Module):
     """Has parameters and buffers of these names and shapes; what holds a matrix as its `weight` is an nn.Linear.
 
     Called, it gives what each of its own matrices, and then each of its own layers, makes of the input; or what the
-    course says that it `computes`.
+    course says that it `computes`, of the input and of what else it is called with.
     """
 
     def __init__(
@@ -25,13 +25,16 @@ class Assembled(nn.Module):
         frozen: Iterable[str],
         shared: Mapping[str, str],
         computes: str = "",
+        others: Iterable[str] = (),
     ) -> None:
         """frozen: the parameters that do not learn. shared: by further names, the parameters that they are.
 
-        computes: an expression in `x`, `torch` and what belongs to the module itself, by name.
+        computes: an expression in `x`, `torch` and what belongs to the module itself, by name. others: how it names the
+        further arguments.
         """
         super().__init__()
         self._computes = compile(computes, "<assembled>", "eval") if computes else None
+        self._others = tuple(others)
         shapes = {name: tuple(shape) for name, shape in parameters.items()}  # which may come as lists, from JSON
         for name, shape in shapes.items():
             owner, last = self._owner(name, shapes)
@@ -58,10 +61,10 @@ class Assembled(nn.Module):
             owner = owner.get_submodule(step)
         return owner, last
 
-    def forward(self, x: torch.Tensor) -> Any:
+    def forward(self, x: torch.Tensor, *others: Any) -> Any:
         """x: (..., d_in); a matrix is (d_in, d_out), the weight of a layer (d_out, d_in)."""
         if self._computes:
-            own = {**self._parameters, **self._buffers, **self._modules}
+            own = {**self._parameters, **self._buffers, **self._modules, **dict(zip(self._others, others, strict=True))}
             return eval(self._computes, {"torch": torch, "x": x, **own})
         by_matrices = (x @ getattr(self, name) for name in self._matrices)
         by_layers = (getattr(self, name)(x) for name in self._layers)

@@ -108,6 +108,7 @@ class Assemble(Operation[int], tag="assemble", frozen=True):
     frozen: tuple[str, ...] = ()
     shared: Mapping[str, str] = {}
     computes: str = ""
+    others: tuple[str, ...] = ()
 
     def on(self, bench: Bench) -> int:
         bench.seed(0)
@@ -115,7 +116,7 @@ class Assemble(Operation[int], tag="assemble", frozen=True):
 
     def made(self, bench: Bench) -> Assembled:
         """See there."""
-        return Assembled(self.parameters, self.buffers, self.frozen, self.shared, self.computes)
+        return Assembled(self.parameters, self.buffers, self.frozen, self.shared, self.computes, self.others)
 
 
 class Call(Operation[Observation[Any]], tag="call", frozen=True):
