@@ -16,6 +16,8 @@ from ..sandbox.inside.raising import CELL_PREFIX
 from ..student.face import Callee, Cotangent, Instance, Student
 
 REFUSALS = frozenset({"ValueError", "AssertionError"})
+NO_ROOM = REFUSALS | {"RuntimeError", "IndexError"}
+"""What code ends in that has room for so many tokens, for `student.refusing`: the words hang on how it is written."""
 
 T = TypeVar("T")
 

@@ -83,8 +83,9 @@ class TestCachedMultiHeadAttention(contracts.Graders):
         named = {"computes": "attention(x, cache)[:, -3:]", "others": ("attention", "cache")}
         ends = [face.assemble({}, **named) for face in (student, reference)]  # a few vectors are looked at
         for part in x.split([1300, 1, 800], dim=1):
-            own, right = (end(part, *of_one) for end, *of_one in zip(ends, pair, caches, strict=True))
-            assert_close(own, right)
+            with student.refusing(statements.NO_ROOM):
+                own = ends[0](part, pair[0], caches[0])
+            assert_close(own, ends[1](part, pair[1], caches[1]))
 
     @contracts.points(1)
     def test_in_evaluation(self, student, reference, rng):

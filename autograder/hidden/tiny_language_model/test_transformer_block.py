@@ -72,9 +72,11 @@ class TestTransformerBlock(contracts.Graders):
         """context_length may be a thousand and more."""
         built = {"context_length": 1100, "d": 6, "num_heads": 2}
         (x,) = self.draw(rng, 1, 1100, 6)
+        own, right = self.pair(student, reference, **built)
         ends = [face.assemble({}, computes="module(x)[:, -3:]", others=("module",)) for face in (student, reference)]
-        own, right = (end(x, module) for end, module in zip(ends, self.pair(student, reference, **built), strict=True))
-        assert_close(own, right)  # a few of the vectors
+        with student.refusing(statements.NO_ROOM):
+            found = ends[0](x, own)
+        assert_close(found, ends[1](x, right))  # a few of the vectors
 
     @contracts.points(2, property=True)
     def test_blind_to_the_future(self, student, rng):
