@@ -138,6 +138,18 @@ def test_memory_does_not_grow_with_a_class(before, look):
     assert look.times == looked + 1
 
 
+def test_nor_with_how_large_answers_are(before, look, monkeypatch):
+    """What is found may hold the answers' tensors: so one that sends much is not kept, and all together have an end."""
+    monkeypatch.setattr(asked_before, "MOST_BYTES", 100)
+    monkeypatch.setattr(asked_before, "MOST_BYTES_OF_ALL", 150)
+    for answer, times in [("long" * 30, 1), ("long" * 30, 2), ("a", 3), ("a", 3), ("b" * 60, 4), ("b" * 60, 4)]:
+        found(before, look, answer, what=answer)
+        assert look.times == times
+    for times in (5, 6):  # there is no room any more
+        found(before, look, "c" * 60, what="c")
+        assert look.times == times
+
+
 @pytest.mark.parametrize(
     ("head", "is_told"),
     [(b'{"number":7,"value":1}', True), (b'{"value":1,"number":7}', False), (b'{"number":8,"value":1}', False)],

@@ -1,6 +1,7 @@
 """Where `autograder serve` listens for `autograder mark`: sockets in the course's folder, of this account alone."""
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +26,9 @@ def sockets() -> list[Path]:
         return []
     place = folder()
     try:
-        return sorted(place.glob(f"*{ENDING}")) if place.stat().st_uid == os.geteuid() else []
+        its = place.lstat()  # no link, and nobody else may have put anything there
+        is_own = stat.S_ISDIR(its.st_mode) and its.st_uid == os.geteuid() and not its.st_mode & 0o077
+        return sorted(place.glob(f"*{ENDING}")) if is_own else []
     except OSError:
         return []
 

@@ -38,8 +38,8 @@ class Answered:
         number = b'{"number":%d,' % self.number
         if not self.frame.head.startswith(number):
             return None
-        size = len(self.frame.head).to_bytes(4)
-        return sha256(size + self.frame.head[len(number) :] + self.frame.payload).digest()
+        said = self.frame.head[len(number) :]
+        return sha256(len(said).to_bytes(4) + said + self.frame.payload).digest()
 
     def read(self, form: type[Any]) -> tuple[Any, protocol.Tensors]:
         """What it says, and its tensors; raises ProtocolError.

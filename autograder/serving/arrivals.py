@@ -3,6 +3,7 @@
 Requests come in threads of their own. All that touches the course's folder is done by the one that serves.
 """
 
+import contextlib
 import dataclasses
 import os
 import shutil
@@ -61,10 +62,11 @@ class Arrivals:
         for unit in units:
             for student in self._submitted.iterdir():
                 there = student / unit
-                if student.is_dir() and not student.is_symlink():
-                    put_back(there)
-                    for left in ("arrived", "old"):
-                        shutil.rmtree(beside(there, left), ignore_errors=True)
+                with contextlib.suppress(OSError):  # a folder that is not ours: its student's row says what is wrong
+                    if student.is_dir() and not student.is_symlink():
+                        put_back(there)
+                        for left in ("arrived", "old"):
+                            shutil.rmtree(beside(there, left), ignore_errors=True)
 
     def place(self) -> None:
         """Puts what has come into the course's folder."""

@@ -24,6 +24,7 @@ from .guests import Guests
 from .http_answers import Door, Office
 from .http_notebooks import MOST_DROPPED
 from .http_requests import application
+from .unit_served import KitChanged
 
 LOCALHOST = "127.0.0.1"
 _MOST_CONNECTIONS = 64
@@ -31,6 +32,8 @@ _MOST_UNKNOWN = 256
 """More than come at once (the system's queue has 128): each that says at once who it is has been heard by then."""
 _HEADER_SECONDS, _BODY_SECONDS, _ALL_SECONDS = 10, 60, 300
 _ENDING_SECONDS = 2
+_KEPT = "AUTOGRADER_SERVE_SOCKET"
+"""In the environment, from before to after starting anew: the number of the open socket."""
 
 
 class HttpServer:
@@ -43,7 +46,7 @@ class HttpServer:
         self._ports: list[socket.socket] = []
         if port is not None:
             try:
-                self._ports = bind_sockets(port, LOCALHOST, socket.AF_INET)
+                self._ports = _kept_open(port) or bind_sockets(port, LOCALHOST, socket.AF_INET)
             except (OSError, OverflowError) as error:
                 why = getattr(error, "strerror", None) or error
                 raise CourseProblem(
@@ -94,6 +97,11 @@ class HttpServer:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._opened.close()
+        if isinstance(error, KitChanged) and self._ports:
+            # For this process once it has started anew: nobody else gets the port meanwhile, nor what is sent to it.
+            kept = self._ports[0].dup()
+            kept.set_inheritable(True)
+            os.environ[_KEPT] = str(kept.detach())
         if self._thread.is_alive():
             asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
             self._loop.call_soon_threadsafe(self._loop.stop)
@@ -113,6 +121,20 @@ class HttpServer:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+
+
+def _kept_open(port: int) -> list[socket.socket]:
+    """The socket that this process listened on before it started anew; none if it did not, or on another port."""
+    try:
+        kept = socket.socket(fileno=int(os.environ.pop(_KEPT)))
+    except (KeyError, ValueError, OSError):
+        return []
+    kept.set_inheritable(False)
+    kept.setblocking(False)
+    if kept.family != socket.AF_INET or port not in (0, kept.getsockname()[1]):
+        kept.close()
+        return []
+    return [kept]
 
 
 class _Server(HTTPServer):

@@ -190,11 +190,19 @@ class _Serving:
             again = min(again, collected or again)
         for done in self._desks.taken():
             self._units[done.unit].done(done)
+        trouble: Exception | None = None
         for unit in self._units.values():
-            again = min(again, unit.step(look=look, everything=everything))
+            try:
+                again = min(again, unit.step(look=look, everything=everything))
+            except AlreadyLocked:
+                raise
+            except _TROUBLES as its:  # what is wrong with one unit keeps no other from being marked
+                trouble = trouble or its
             for one in unit.refused:
                 self._remark(f"NOT GRADED: {one.name}: {one.reason}")
         self._arrivals.tell(lambda its, look: self._units[its.unit].became(its, look))
+        if trouble:
+            raise trouble
         return again
 
     def _can_start(self) -> bool:

@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 MOST_KEPT = 16
 """Results of one thing that is looked for; more would cost memory with the size of a class."""
+MOST_BYTES, MOST_BYTES_OF_ALL = 2 << 20, 128 << 20
+"""Of the answers that a result follows from, which it may hold: of one result, and of all that a process keeps."""
 
 
 class Asked(NamedTuple):
@@ -63,6 +65,7 @@ class AskedBefore(Generic[R]):
     def __init__(self) -> None:
         self._begun: dict[Hashable, _Next[R] | _Found[R]] = {}
         self._kept: dict[Hashable, int] = {}
+        self._bytes = 0
 
     def find(self, what: Hashable, code: Far, look: Callable[[Backend], R], *, is_to_keep: Callable[[R], bool]) -> R:
         """What `look` finds in the code, or found before where the answers were the same.
@@ -76,7 +79,9 @@ class AskedBefore(Generic[R]):
         if isinstance(place, _Found):
             return place.result
         result = look(again)
-        if again.told is not None and is_to_keep(result) and self._kept.get(what, 0) < MOST_KEPT:
+        has_room = again.size <= min(MOST_BYTES, MOST_BYTES_OF_ALL - self._bytes)
+        if again.told is not None and is_to_keep(result) and has_room and self._kept.get(what, 0) < MOST_KEPT:
+            self._bytes += again.size
             self._keep(what, again.told, result)
         return result
 
@@ -100,6 +105,8 @@ class _Again:
         self._asked: list[Asked] = []
         self._read = 0
         self._trouble: Exception | None = None
+        self.size = 0
+        """Bytes of the answers."""
         self.heard: list[Answered] = []
         self.told: list[tuple[Asked, bytes]] | None = []
         """All that was asked, with the answers' digests; None where something else than an answer came."""
@@ -125,6 +132,7 @@ class _Again:
             raise trouble
         answered = self.heard[self._read]
         self._read += 1
+        self.size += sum(map(len, answered.frame))
         if answered.digest is None:
             self.told = None
         if self.told is not None and answered.digest is not None:

@@ -236,9 +236,11 @@ class Assembled(nn.Module):
   frozen,
   shared,
   computes = "",
+  others = (),
  ):
   super().__init__()
   self._computes = compile(computes, "<assembled>", "eval") if computes else None
+  self._others = tuple(others)
   shapes = {name: tuple(shape) for name, shape in parameters.items()}  # which may come as lists, from JSON
   for name, shape in shapes.items():
    owner, last = self._owner(name, shapes)
@@ -262,9 +264,9 @@ class Assembled(nn.Module):
     owner.add_module(step, _part(".".join(path[:depth]), shapes))
    owner = owner.get_submodule(step)
   return owner, last
- def forward(self, x):
+ def forward(self, x, *others):
   if self._computes:
-   own = {**self._parameters, **self._buffers, **self._modules}
+   own = {**self._parameters, **self._buffers, **self._modules, **dict(zip(self._others, others, strict=True))}
    return eval(self._computes, {"torch": torch, "x": x, **own})
   by_matrices = (x @ getattr(self, name) for name in self._matrices)
   by_layers = (getattr(self, name)(x) for name in self._layers)
@@ -870,8 +872,9 @@ def called(step, names, instances):
 
 def assembled(step):
  seed_in_use(0)
- more = step.get("buffers", {}), step.get("frozen", ()), step.get("shared", {}), step.get("computes", "")
- return Assembled(step["parameters"], *more)
+ named = {part: step[part] for part in ("computes", "others") if part in step}
+ more = step.get("buffers", {}), step.get("frozen", ()), step.get("shared", {})
+ return Assembled(step["parameters"], *more, **named)
 
 def load(instance, values):
  own = dict(instance.named_parameters())
@@ -931,7 +934,11 @@ def in_words(call, example):
    if step["operation"] == "read"
    else f"({_arguments(call.function, together(call.args, call.held), call.named)})"
   )
-  return f"{build['name']}().{step['part']}{ends}"
+  made = f"{build['name']}()" if "name" in build else "the module"
+  return f"{made}.{step['part']}{ends}"
+ if "others" in build:
+  x = ", ".join(_argument("x", arg) for arg in call.args)
+  return f"`{build['computes']}`, with {x}"
  if build["operation"] == "assemble":
   return f"{_argument('', call.function)}, called with {_arguments(None, call.args, call.named)}"
  made = _arguments(None, [as_value(arg) for arg in build.get("args", ())], build.get("named", {}))
@@ -2987,7 +2994,10 @@ _NUMBER_BY_NUMBER = (
     "here {} meets {}. Is one of them turned the wrong way, or larger than the part that is needed here?"
 )
 _DTYPES = "Tensors of two dtypes meet: is one made here that should have the dtype of the inputs?"
-_LEAF = "A parameter can be changed where no gradients are recorded: under `with torch.no_grad():`."
+_LEAF = (
+ "Of an argument make a new tensor: `x = x + ...` in place of `x += ...`. A parameter can be changed where no "
+    "gradients are recorded: under `with torch.no_grad():`."
+)
 _MEANT = (
  (r"shapes cannot be multiplied \(\d+x(\d+) and (\d+)x\d+\)", _PRODUCT),
  (r"mat \(\d+x(\d+)\), vec \((\d+)\)", _PRODUCT),
