@@ -96,6 +96,12 @@ class TestSampleNext(contracts.Graders):
     def draw(self, rng, b=3, words=6, temperature=0.5, top_k=1):
         return rng.randn(b, words, scale=2.0), temperature, top_k
 
+    def draw_sure(self, rng):
+        """Which words come is no chance, though more than one may take part."""
+        logits, temperature, top_k = self.draw(rng)
+        logits[torch.arange(3), torch.tensor([4, 1, 3])] += SURE
+        return logits, temperature, top_k
+
     def sure(self, student, reference, cases):
         """No chance is left in these. Of wrong words only that some are wrong is kept: which of them may be chance."""
 
@@ -202,12 +208,12 @@ class TestSampleNext(contracts.Graders):
     def test_follows_device(self, student, rng):
         """The words are drawn on the logits' device."""
         with student.by_chance():
-            assert_follows_device(student.sample_next, *self.draw(rng))
+            assert_follows_device(student.sample_next, *self.draw_sure(rng))
 
     @contracts.points(0.5, property=True)
     def test_int64(self, student, rng):
         """The words are int64, as an embedding wants them."""
-        assert_dtype(student.sample_next(*self.draw(rng)), torch.int64)
+        assert_dtype(student.sample_next(*self.draw_sure(rng)), torch.int64)
 
 
 READS_ALL = "torch.cumsum(embedding[x] * places[-x.shape[1]:, None], dim=1) @ unembedding"
