@@ -55,6 +55,7 @@ def send_frame(connection: socket.socket, frame: Frame) -> None:
 
 
 def as_head(header: Mapping[str, Any]) -> bytes:
+    """A frame's JSON, whatever is in a student's strings."""
     try:
         return msgspec.json.encode(header)
     except (UnicodeEncodeError, TypeError):
