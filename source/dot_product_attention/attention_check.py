@@ -3538,6 +3538,8 @@ _OF_A_CALL: dict[str, tuple[str, Callable[[Call], None]]] = {
 }
 NOT_DEFINED, NOT_WRITTEN = "not defined yet", "not written yet"
 SECONDS = 8.0
+_WALL_FACTOR = 5
+_SOONEST = 0.01
 _LONGEST_in_tried = 200
 
 class TimeUp(BaseException):
@@ -3662,10 +3664,15 @@ def limited(seconds = None):
  if not possible:
   yield
   return
+ most = seconds or SECONDS
+ cpu, clock = time.thread_time(), time.monotonic()
  def ring(number, frame):
-  raise TimeUp
+  left = min(most - (time.thread_time() - cpu), most * _WALL_FACTOR - (time.monotonic() - clock))
+  if left <= 0:
+   raise TimeUp
+  signal.setitimer(signal.ITIMER_REAL, max(left, _SOONEST))
  before = signal.signal(signal.SIGALRM, ring)
- signal.setitimer(signal.ITIMER_REAL, seconds or SECONDS)
+ signal.setitimer(signal.ITIMER_REAL, most)
  try:
   yield
  finally:
