@@ -344,7 +344,6 @@ def test_a_call_that_waits_is_stopped_later_than_one_that_computes(monkeypatch, 
     assert ("did not come back" in printed) == (not points)
 
 
-
 def test_an_interrupt_is_a_sentence():
     source = "def scaled_softmax(scores, d_k):\n    raise KeyboardInterrupt"
     printed, score = Notebook("self_attention", scaled_softmax=source).check("scaled_softmax")
