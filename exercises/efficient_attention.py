@@ -18,8 +18,9 @@
 # half precision is not), and inputs are left unchanged. A leading `...` in a shape stands for any number of dimensions.
 # None may call the library's attention or its softmax (`logsumexp` is a part of one).
 #
-# Gradients must flow back through attention, tiled and linear: what autograd needs for that is not to be written into
-# in place. Make a new state in each step, `state = ...`, and do not write into the old one, `state[...] = ...`.
+# Gradients must flow back through every function here that takes tensors: what autograd needs for that is not to be
+# written into in place. Make a new state in each step, `state = ...`, and do not write into the old one,
+# `state[...] = ...`.
 #
 # **Some points are for what your code costs.** It is counted and not timed, so it is the same on every machine: the
 # numbers in the largest tensor that is made on the way, all that are held at one moment, and the operations. It is
@@ -254,7 +255,8 @@ wrong(X[:4], X[:2].repeat(2, 1), X[:4], 2)
 #
 # `queries` and `keys` are `(..., T, hd)`, `values` is `(..., T, hv)`. With `causal=True` the sums go up to $i$: a
 # **state** of fixed size, to which each token adds $f(k_i)\, v_i^\top$ and $f(k_i)$. That is a recurrent network, and
-# it writes a text of any length in the same memory. No $T \times T$ tensor is made either way.
+# it writes a text of any length in the same memory. No $T \times T$ tensor is made either way. Each token adds once, so
+# the operations of the causal form grow with $T$, and not with $T^2$ ($T$ is 512).
 
 # **Guess first**: $T = 1000$ and hd = hv = 10. How many multiplications does $(f(Q) f(K)^\top) V$ take, in millions?
 

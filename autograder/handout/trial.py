@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import io
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ from ..sandbox.inside.arguments import Arguments, places_of_others, together, wa
 from ..sandbox.inside.assembled import Assembled
 from ..sandbox.inside.cost import of_call
 from ..sandbox.inside.device_probe import moved, probe
-from ..sandbox.inside.nesting import each
+from ..sandbox.inside.nesting import at_argument, each, leaves_of, tensors_in
 from ..sandbox.inside.seeding import seed_in_use
 from .written_values import as_value
 
@@ -117,9 +118,8 @@ class Trial:
             if "whole" in step:
                 call.whole = _whole(call)
             given, before = copied(call.args), copied(call.args)
-            for arg in given:
-                if isinstance(arg, torch.Tensor):
-                    arg.requires_grad_("cotangents" in step and arg.is_floating_point())
+            for one in tensors_in(given):
+                one.requires_grad_("cotangents" in step and one.is_floating_point())
             ready = with_held(walking_once(own, "once" in step), step.get("with", ()), self.instances)
             call.value = ready(*given, **call.named)
         at = places_of_others(step.get("with", ()), len(given))
@@ -130,19 +130,21 @@ class Trial:
 
     def _flow_back(self, call: Call, given: list[Any]) -> None:
         """The gradients at arguments and parameters of some loss, of which the cotangents are that at each output."""
-        own = call.function
-        parameters = dict(own.named_parameters()) if isinstance(own, torch.nn.Module) else {}
+        function = call.function
+        parameters = dict(function.named_parameters()) if isinstance(function, torch.nn.Module) else {}
         cotangents = [as_value(one) for one in call.step["cotangents"]]
         outputs = list(call.value) if isinstance(call.value, tuple | list) else [call.value]
         pairs = [(one, by) for one, by in zip(outputs, cotangents, strict=False)
                  if isinstance(one, torch.Tensor) and one.shape == by.shape and one.requires_grad]  # fmt: skip
-        leaves = [one for one in [*given, *parameters.values()] if isinstance(one, torch.Tensor) and one.requires_grad]
-        found: Iterator[Any] = iter([None] * len(leaves))
+        every = together(given, call.held)
+        leaves = [leaves_of(arg) for arg in every]
+        wanted = [*itertools.chain(*leaves), *(one for one in parameters.values() if one.requires_grad)]
+        found: Iterator[Any] = iter([None] * len(wanted))
         if pairs and len(outputs) == len(cotangents):
             losses = [(one * by.to(one)).real.sum() for one, by in pairs]
-            found = iter(torch.autograd.grad(losses, leaves, allow_unused=True))
-        call.gradients = [next(found) if isinstance(a, torch.Tensor) and a.requires_grad else None
-                          for a in together(given, call.held)]  # fmt: skip
+            found = iter(torch.autograd.grad(losses, wanted, allow_unused=True))
+        call.gradients = [at_argument(arg, own, [next(found) for _ in own])
+                          for arg, own in zip(every, leaves, strict=True)]  # fmt: skip
         call.parameter_gradients = {n: next(found) if p.requires_grad else None for n, p in parameters.items()}
 
     def _followed(self, call: Call) -> str:

@@ -15,6 +15,7 @@ import gzip
 import importlib
 import inspect
 import io
+import itertools
 import json
 import linecache
 import math
@@ -188,6 +189,15 @@ def each(value, change):
  if isinstance(value, list | tuple):
   return type(value)(each(item, change) for item in value)
  return change(value)
+
+def leaves_of(arg):
+ return [one for one in tensors_in(arg) if one.is_floating_point() and one.requires_grad]
+
+def at_argument(arg, leaves, found):
+ if isinstance(arg, torch.Tensor) or all(one is None for one in found):
+  return next(iter(found), None)
+ pairs = zip(leaves, found, strict=True)
+ return torch.cat([(torch.zeros_like(leaf) if one is None else one).flatten() for leaf, one in pairs])
 
 class Arguments(NamedTuple):
  positional: tuple[Any, ...] = ()
@@ -816,9 +826,8 @@ class Trial:
    if "whole" in step:
     call.whole = _whole(call)
    given, before = copied(call.args), copied(call.args)
-   for arg in given:
-    if isinstance(arg, torch.Tensor):
-     arg.requires_grad_("cotangents" in step and arg.is_floating_point())
+   for one in tensors_in(given):
+    one.requires_grad_("cotangents" in step and one.is_floating_point())
    ready = with_held(walking_once(own, "once" in step), step.get("with", ()), self.instances)
    call.value = ready(*given, **call.named)
   at = places_of_others(step.get("with", ()), len(given))
@@ -827,19 +836,21 @@ class Trial:
    self._flow_back(call, given)
   return call
  def _flow_back(self, call, given):
-  own = call.function
-  parameters = dict(own.named_parameters()) if isinstance(own, torch.nn.Module) else {}
+  function = call.function
+  parameters = dict(function.named_parameters()) if isinstance(function, torch.nn.Module) else {}
   cotangents = [as_value(one) for one in call.step["cotangents"]]
   outputs = list(call.value) if isinstance(call.value, tuple | list) else [call.value]
   pairs = [(one, by) for one, by in zip(outputs, cotangents, strict=False)
     if isinstance(one, torch.Tensor) and one.shape == by.shape and one.requires_grad]
-  leaves = [one for one in [*given, *parameters.values()] if isinstance(one, torch.Tensor) and one.requires_grad]
-  found: Iterator[Any] = iter([None] * len(leaves))
+  every = together(given, call.held)
+  leaves = [leaves_of(arg) for arg in every]
+  wanted = [*itertools.chain(*leaves), *(one for one in parameters.values() if one.requires_grad)]
+  found: Iterator[Any] = iter([None] * len(wanted))
   if pairs and len(outputs) == len(cotangents):
    losses = [(one * by.to(one)).real.sum() for one, by in pairs]
-   found = iter(torch.autograd.grad(losses, leaves, allow_unused=True))
-  call.gradients = [next(found) if isinstance(a, torch.Tensor) and a.requires_grad else None
-      for a in together(given, call.held)]
+   found = iter(torch.autograd.grad(losses, wanted, allow_unused=True))
+  call.gradients = [at_argument(arg, own, [next(found) for _ in own])
+      for arg, own in zip(every, leaves, strict=True)]
   call.parameter_gradients = {n: next(found) if p.requires_grad else None for n, p in parameters.items()}
  def _followed(self, call):
   here = away = call.function

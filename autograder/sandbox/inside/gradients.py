@@ -1,10 +1,12 @@
 """The gradients that flow back through what a student's code has computed."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import torch
 
+from .nesting import at_argument, leaves_of
 from .raising import student_code
 
 Gradient = torch.Tensor | None
@@ -17,8 +19,8 @@ def gradients(
 
     None where none arrived, and everywhere where the outputs are not what the cotangents are for.
     """
-    leaves = [arg if isinstance(arg, torch.Tensor) and arg.is_floating_point() else None for arg in inputs]
-    wanted = [leaf for leaf in [*leaves, *parameters.values()] if leaf is not None and leaf.requires_grad]
+    leaves = [leaves_of(arg) for arg in inputs]
+    wanted = [*chain(*leaves), *(parameter for parameter in parameters.values() if parameter.requires_grad)]
     found: Iterator[Gradient] = iter([None] * len(wanted))
     outputs = list(value) if isinstance(value, tuple | list) else [value]
     pairs = list(zip(outputs, cotangents, strict=False))
@@ -32,6 +34,6 @@ def gradients(
                 losses = [(output * cotangent).real.sum() for output, cotangent in reached]
                 found = iter(torch.autograd.grad(losses, wanted, allow_unused=True))
     return (
-        [next(found) if leaf is not None else None for leaf in leaves],
+        [at_argument(arg, own, [next(found) for _ in own]) for arg, own in zip(inputs, leaves, strict=True)],
         {name: next(found) if p.requires_grad else None for name, p in parameters.items()},
     )
