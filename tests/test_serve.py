@@ -55,6 +55,7 @@ pytestmark = [
 ]
 
 NONE = Rules()
+OTHER = "self_attention"
 FIRST, SECOND, THIRD = (f"2026-01-0{day} 03:04:05 UTC" for day in (2, 3, 4))
 OVERFLOWS = "exp overflows for large scores"
 POINTS = r": [\d.]+ of \d+ points"
@@ -515,7 +516,7 @@ class Process:
 
     def __init__(self, root, *options):
         self._process = subprocess.Popen(
-            [Path(sys.executable).with_name("autograder"), "serve", UNIT, "--course", root, "--json", *options],
+            [Path(sys.executable).with_name("autograder"), "serve", *options, UNIT, "--course", root, "--json"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -600,6 +601,12 @@ def test_the_command_beside_one_that_hangs_killed_and_started_again(course, star
     assert "Stopped." in ended[2]
     assert not token.exists()
     assert [who for who, *_ in attempts(course)] == ["ada", "amara", "bo", "cy", "hangs"]
+
+
+def test_ended_while_it_warms_up(course, started):
+    returned, _, said = started(course, "--markers", "1", OTHER).end(signal.SIGTERM)
+    assert returned == 0
+    assert re.fullmatch(r"(Serving .*\n)?Stopped\..*\n", said)  # the line in which it is ended is written again
 
 
 def test_no_such_unit(course):

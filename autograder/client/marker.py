@@ -183,10 +183,11 @@ class Marker:
         with self._lock:
             self._wait_until_ready()
             assert self._process.stdin
+            line = msgspec.json.encode(request) + b"\n"
             try:
-                self._process.stdin.write(msgspec.json.encode(request) + b"\n")
+                self._process.stdin.write(line)
                 self._process.stdin.flush()
-            except BrokenPipeError:
+            except (BrokenPipeError, ValueError):  # ValueError: another thread has closed it
                 raise MarkerStopped from None
             return self._hear()
 
@@ -199,7 +200,10 @@ class Marker:
 
     def _hear(self) -> Answer:
         assert self._process.stdout
-        line = self._process.stdout.readline()
+        try:
+            line = self._process.stdout.readline()
+        except ValueError:  # another thread has closed it
+            line = b""
         if not line:
             raise MarkerStopped
         answer: Answer = msgspec.json.decode(line, type=Answer)
