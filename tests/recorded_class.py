@@ -75,12 +75,12 @@ class _Desks:
         pass
 
 
-def hand_in(root: Path, student: str, content: bytes, timestamp: str | None = None) -> None:
+def hand_in(root: Path, student: str, content: bytes, timestamp: str | None = None, unit: str = UNIT) -> None:
     """Puts a notebook where `nbgrader collect` puts one."""
-    folder = root / "submitted" / student / UNIT
+    folder = root / "submitted" / student / unit
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    (folder / f"{UNIT}.ipynb").write_bytes(content)
+    (folder / f"{unit}.ipynb").write_bytes(content)
     if timestamp:
         (folder / "timestamp.txt").write_text(timestamp)
 

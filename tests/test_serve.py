@@ -29,6 +29,7 @@ from autograder.cli import mark as cli_mark
 from autograder.cli import serve as cli_serve
 from autograder.client import serving_socket
 from autograder.client.served import served as served_by
+from autograder.course import released as released_notebook
 from autograder.course import settings
 from autograder.course.cells import filled_in
 from autograder.exports.json_line import json_line
@@ -590,17 +591,26 @@ def test_the_command_beside_one_that_hangs_killed_and_started_again(course, star
     jsonschema.validate(line, json.loads((REPOSITORY / "docs" / "serve.schema.json").read_bytes()))
     assert running.end(signal.SIGKILL)[:2] == (-signal.SIGKILL, "")  # in the middle of the one that hangs
     assert [*lines, *left] == served  # marked by a process of its own
-    running = started(course)
+    for stranger in ("yan", "zoe"):
+        hand_in(course, stranger, released_notebook(OTHER).read_bytes(), FIRST, unit=OTHER)
+    running = started(course, "--markers", "2", OTHER)
     assert token.read_text() != its_token
     with one_run(course):
         submit(course, "cy", notebook(), FIRST)
+        running.remark(f"Nobody who handed in {OTHER} is on the roster")
         running.remark("waits until that one is done")
     assert sorted(running.line()["student"] for _ in range(2)) == ["cy", "hangs"]
+    with (course / "roster.csv").open("a") as roster:
+        roster.write("yan,Yan\nzoe,Zoe\n")
+    lines = [running.line() for _ in range(2)]
+    assert sorted((line["student"], line["unit"], line["status"]) for line in lines) == [
+        ("yan", OTHER, "graded"), ("zoe", OTHER, "graded"),
+    ]  # fmt: skip
     ended = running.end(signal.SIGTERM)
     assert ended[:2] == (0, "")
     assert "Stopped." in ended[2]
     assert not token.exists()
-    assert [who for who, *_ in attempts(course)] == ["ada", "amara", "bo", "cy", "hangs"]
+    assert [who for who, *_ in attempts(course)] == ["ada", "amara", "bo", "cy", "hangs", "yan", "zoe"]
 
 
 def test_ended_while_it_warms_up(course, started):

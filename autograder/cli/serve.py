@@ -72,6 +72,7 @@ def serve(
     """
     from ..classroom.assignment import NothingToGrade, assignment
     from ..client.marker import MarkerRefused, MarkerStopped
+    from ..gradebook.class_list import Strangers
     from ..gradebook.course_directory import CourseProblem
     from ..gradebook.roster import BadRoster
     from ..serving.rules import Rules, Terms
@@ -86,9 +87,10 @@ def serve(
         for unit in units:
             try:
                 assignment(unit, root, None, roster, terms.id_column, newest=lambda *_: None)  # nothing is read
-            except NothingToGrade:
+            except (NothingToGrade, Strangers, course.UnusableUnit):
                 if not course.released(unit, root).is_file():
                     raise
+                # What is wrong is said as soon as it serves: it keeps no other unit from being marked.
         serve_course(
             units,
             terms,

@@ -11,6 +11,10 @@ ROSTER = "roster.csv"
 _MOST_NAMED = 5
 
 
+class Strangers(roster.BadRoster):
+    """Nobody who handed in a unit is on the roster; other units may have nothing of the kind."""
+
+
 @dataclass(frozen=True)
 class ClassList:
     """Who is in the class, and who was."""
@@ -24,16 +28,16 @@ class ClassList:
     """The names of the gradebook's assignments, whether this kit's or not."""
 
     def refuse_strangers(self, handed_in: Sequence[str], unit: str) -> None:
-        """Raises BadRoster where nobody who handed in is on the roster: its ids are not what folders are called by.
+        """Raises Strangers where nobody who handed in is on the roster: its ids are not what folders are called by.
 
         One alone may be a newcomer.
         """
         ids = [student.id for student in self.roster.students]
         if self.file and len(handed_in) > 1 and set(ids).isdisjoint(handed_in):
-            raise roster.BadRoster(
+            raise Strangers(
                 f"Nobody who handed in {unit} is on the roster {self.file}: there are submissions of "
-                f"{_some(handed_in)}, and its ids are {_some(ids)}. Nothing is graded. If another column has the ids, "
-                "`--id-column` names it; else put these students on the roster."
+                f"{_some(handed_in)}, and its ids are {_some(ids)}. Nothing in this unit is graded. If another column "
+                "has the ids, `--id-column` names it; else put these students on the roster."
             )
 
 

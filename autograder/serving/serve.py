@@ -168,7 +168,7 @@ class _Serving:
         Raises KitChanged where all can be started anew.
         """
         try:
-            return self._look(look=look, everything=everything), False
+            return self._look(look=look, everything=everything)
         except AlreadyLocked:
             self._remark(
                 "Another `autograder` command is writing to the course: what comes waits until that one is done."
@@ -178,11 +178,14 @@ class _Serving:
             if self._can_start():
                 raise
         except _TROUBLES as trouble:
-            self._remark(f"{trouble} Trying again every {_TROUBLED_SECONDS:g} seconds.")
+            self._say(trouble)
         return _TROUBLED_SECONDS, True
 
-    def _look(self, *, look: bool, everything: bool) -> float:
-        """One look at everything that is to be looked at; in how many seconds the next one is due."""
+    def _say(self, trouble: Exception) -> None:
+        self._remark(f"{trouble} Trying again every {_TROUBLED_SECONDS:g} seconds.")
+
+    def _look(self, *, look: bool, everything: bool) -> tuple[float, bool]:
+        """One look at everything that is to be looked at; what it returns is as in `_round`."""
         again = self._watching.look_seconds
         self._arrivals.place()
         if look:
@@ -190,20 +193,19 @@ class _Serving:
             again = min(again, collected or again)
         for done in self._desks.taken():
             self._units[done.unit].done(done)
-        trouble: Exception | None = None
+        is_troubled = False
         for unit in self._units.values():
             try:
                 again = min(again, unit.step(look=look, everything=everything))
             except AlreadyLocked:
                 raise
-            except _TROUBLES as its:  # what is wrong with one unit keeps no other from being marked
-                trouble = trouble or its
+            except _TROUBLES as trouble:  # what is wrong with one unit keeps no other from being marked
+                self._say(trouble)
+                again, is_troubled = min(again, _TROUBLED_SECONDS), True
             for one in unit.refused:
                 self._remark(f"NOT GRADED: {one.name}: {one.reason}")
         self._arrivals.tell(lambda its, look: self._units[its.unit].became(its, look))
-        if trouble:
-            raise trouble
-        return again
+        return again, is_troubled
 
     def _can_start(self) -> bool:
         """Whether the settings, which somebody is changing, can be read."""
