@@ -1,17 +1,21 @@
 """`autograder serve`: what is handed in is marked at once and once, whatever ends the process, and within its rules."""
 
+import http.client
 import json
 import os
+import pwd
 import re
 import resource
 import shutil
 import signal
+import socket
 import sqlite3
 import stat
 import subprocess
 import sys
 import threading
 import time
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from html import escape
@@ -32,10 +36,11 @@ from autograder.client.served import served as served_by
 from autograder.course import released as released_notebook
 from autograder.course import settings
 from autograder.course.cells import filled_in
+from autograder.course.folder import FILE, use
 from autograder.exports.json_line import json_line
 from autograder.feedback import page_filters
 from autograder.gradebook.attempts import Attempt
-from autograder.serving import exchange, http_notebooks, shown, unit_served
+from autograder.serving import exchange, http_notebooks, http_server, shown, unit_served
 from autograder.serving.arrivals import Arrivals
 from autograder.serving.desks import Done
 from autograder.serving.exchange import Exchange
@@ -250,6 +255,52 @@ def test_killed_before_each_file_and_each_commit_and_started_again(tmp_path, rec
         answered.unlink()
     assert unfinished > len(times) / 2
     assert 0 < told < len(times)
+
+
+def test_a_folder_that_cannot_be_entered_keeps_no_other_from_being_put_back(tmp_path):
+    for student in ("ada", "bo", "cy"):
+        (tmp_path / student / f".{UNIT}.old").mkdir(parents=True)
+    closed, *others = tmp_path.iterdir()
+    closed.chmod(0)
+
+    def put_back():
+        os.chdir(tmp_path)  # the folders above it are this account's alone
+        if os.geteuid() == 0:  # who may enter any folder
+            nobody = pwd.getpwnam("nobody")
+            for other in others:
+                os.chown(other, nobody.pw_uid, -1)
+            tmp_path.chmod(0o755)
+            os.setgroups([])
+            os.setgid(nobody.pw_gid)
+            os.setuid(nobody.pw_uid)
+        Arrivals(Path(), lambda: None).put_back([UNIT])
+
+    try:
+        assert in_a_fork(put_back)[0] == 0
+    finally:
+        closed.chmod(0o700)
+    assert [path.name for other in others for path in other.iterdir()] == [UNIT, UNIT]
+    assert [path.name for path in closed.iterdir()] == [f".{UNIT}.old"]
+
+
+def test_a_folder_of_sockets_that_others_may_write_to_is_not_looked_into(tmp_path):
+    (tmp_path / FILE).touch()
+
+    def seen():
+        use(tmp_path)
+        os.environ.pop(serving_socket.ALONE, None)
+        with ExitStack() as opened, http_server._own_socket(tmp_path, opened):
+            place = serving_socket.folder()
+            (its,) = place.iterdir()
+            found = [serving_socket.sockets() == [its]]
+            for mode in (0o720, 0o702, 0o700):
+                place.chmod(mode)
+                found.append(serving_socket.sockets() == [its])
+            place.rename(tmp_path / "elsewhere")
+            place.symlink_to(tmp_path / "elsewhere")
+            return [*found, serving_socket.sockets() == []]
+
+    assert in_a_fork(seen) == (0, "[True, False, False, True, True]")
 
 
 def test_what_a_full_disk_kept_away_is_collected_and_released_once_there_is_room(course, recorded, monkeypatch):
@@ -625,6 +676,13 @@ def test_no_such_unit(course):
     assert "There is no unit `nothing`" in refused.stderr
 
 
+def answered(port):
+    """The status of what a stranger is answered there."""
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=300)) as connection:
+        connection.request("GET", "/")
+        return connection.getresponse().status
+
+
 def test_with_nbgraders_own_commands(tmp_path, started):
     """A student submits and fetches feedback; nobody collects, grades or releases."""
     root, home = tmp_path / "course", tmp_path / "student"
@@ -641,7 +699,9 @@ def test_with_nbgraders_own_commands(tmp_path, started):
         done = forked_command.nbgrader(command, UNIT, cwd=where, env=environment)
         assert done.returncode == 0, done.stderr
 
-    running = started(root)  # before there is a folder to hand in to
+    running = started(root, "--port", "0")  # before there is a folder to hand in to
+    port = int(re.search("http://127.0.0.1:([0-9]+)", running.begun)[1])
+    assert answered(port) == 401
     nbgrader("release_assignment", root)
     nbgrader("fetch_assignment", home)
     (home / UNIT / f"{UNIT}.ipynb").write_bytes(wrong())
@@ -655,7 +715,12 @@ def test_with_nbgraders_own_commands(tmp_path, started):
     time.sleep(unit_served._KIT_SECONDS)
     hand_in(root, "bo", notebook())
     running.remark("starting anew")
-    running.remark("Serving")
+    with socket.socket() as elsewhere:
+        elsewhere.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with pytest.raises(OSError, match="in use"):
+            elsewhere.bind(("127.0.0.1", port))
+    assert answered(port) == 401  # once it serves again
+    assert f":{port}," in running.remark("Serving")
     assert running.line()["student"] == "bo"
     (root / "submitted" / "-r").mkdir()
     (root / "submitted" / "-r" / UNIT).mkdir()
