@@ -141,17 +141,21 @@ class _Serving:
     def run(self) -> None:
         """Goes on until something is raised."""
         look = everything = True
+        is_troubled = False
         looked = looked_at_all = 0.0
         while True:
             look = self._watches_anew() or look
             looked_at_all = time.monotonic() if everything else looked_at_all
             looked = time.monotonic() if look else looked
-            again, is_troubled = self._round(look=look, everything=everything)
+            again, has_trouble = self._round(look=look, everything=everything)
+            is_troubled = has_trouble or (is_troubled and not everything)
+            if is_troubled:
+                again = min(again, _TROUBLED_SECONDS)
             if not look:
                 again = min(again, _LOOK_AGAIN_SECONDS)
             reasons = self._watching.sleep(time.monotonic() + max(again, 0.0))
             now = time.monotonic()
-            everything = is_troubled or now - looked_at_all >= self._watching.look_seconds
+            everything = now - looked_at_all >= (_LOCKED_SECONDS if is_troubled else self._watching.look_seconds)
             # A student whose file was being marked may have handed in another one meanwhile.
             look = everything or "files" in reasons or now - looked >= _LOOK_AGAIN_SECONDS
 
