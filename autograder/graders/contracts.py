@@ -155,6 +155,19 @@ def agree_in_turn(self: Graders, given: Given, cases: Sequence[Sizes], **named: 
         raise odd
 
 
+@contract(0.5)
+def long_sequences(self: Graders, given: Given, of: Sizes, built: Built) -> None:
+    """Both give the same for a long sequence, of whose vectors the last three are looked at."""
+    args = self.draw(given.rng, *of)
+    own, right = self.pair(given.student, given.reference, **built)
+    ends = [
+        face.assemble({}, computes="module(x)[:, -3:]", others=("module",)) for face in (given.student, given.reference)
+    ]
+    with given.student.refusing(statements.NO_ROOM):
+        found = ends[0](*args, own)
+    self.assert_right(found, ends[1](*args, right))
+
+
 @contract(0.5, essential=True)
 def nothing_added(self: Graders, given: Given, of: Sizes = (), built: Built = AS_EVER, **named: Any) -> None:
     """Both give the same where the result is as wide as the input, to which it could be added, in both modes."""

@@ -59,16 +59,11 @@ class TestGroupedQueryAttention(contracts.Graders):
             (x,) = self.draw(rng, b, T, scale=2.0)
             assert_close(attention.train(training)(x), right(x))
 
-    @contracts.points(0.5)
-    def test_long_sequences(self, student, reference, rng):
-        """context_length may be a thousand and more."""
-        built = {"context_length": 1100, "d_in": 3, "d_out": 4, "num_heads": 2, "num_kv_groups": 1}
-        (x,) = self.draw(rng, 1, 1100, 3)
-        own, right = self.pair(student, reference, **built)
-        ends = [face.assemble({}, computes="module(x)[:, -3:]", others=("module",)) for face in (student, reference)]
-        with student.refusing(statements.NO_ROOM):
-            found = ends[0](x, own)
-        assert_close(found, ends[1](x, right))  # a few of the vectors
+    test_long_sequences = contracts.long_sequences(
+        "context_length may be a thousand and more.",
+        of=(1, 1100, 3),
+        built={"context_length": 1100, "d_in": 3, "d_out": 4, "num_heads": 2, "num_kv_groups": 1},
+    )
 
     @contracts.points(0.5)
     def test_scores_of_zero(self, student, reference, rng):

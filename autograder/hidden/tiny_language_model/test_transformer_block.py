@@ -67,16 +67,11 @@ class TestTransformerBlock(contracts.Graders):
             (x,) = self.draw(rng, b, T, scale=2.0)
             assert_close(own.train(training)(x), right(x))
 
-    @contracts.points(0.5)
-    def test_long_sequences(self, student, reference, rng):
-        """context_length may be a thousand and more."""
-        built = {"context_length": 1100, "d": 6, "num_heads": 2}
-        (x,) = self.draw(rng, 1, 1100, 6)
-        own, right = self.pair(student, reference, **built)
-        ends = [face.assemble({}, computes="module(x)[:, -3:]", others=("module",)) for face in (student, reference)]
-        with student.refusing(statements.NO_ROOM):
-            found = ends[0](x, own)
-        assert_close(found, ends[1](x, right))  # a few of the vectors
+    test_long_sequences = contracts.long_sequences(
+        "context_length may be a thousand and more.",
+        of=(1, 1100, 6),
+        built={"context_length": 1100, "d": 6, "num_heads": 2},
+    )
 
     @contracts.points(2, property=True)
     def test_blind_to_the_future(self, student, rng):
