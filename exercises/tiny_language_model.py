@@ -276,7 +276,8 @@ guess("third_call", ...)
 #   largest logits alone, and the softmax is over these. The many that are unlikely would together be drawn often. $k$
 #   may be larger than $V$: then all take part.
 #
-# Each row draws on its own, and each call anew. How you draw is yours: the grader counts, and leaves room for chance.
+# Each row draws on its own, a single one too, and each call anew. How you draw is yours: the grader counts, and leaves
+# room for chance.
 #
 # **Guess first**: the logits are `[2, 1, 0]`, the temperature is 1 and $k = 2$. With which probability is token 0
 # drawn?

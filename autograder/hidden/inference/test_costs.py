@@ -40,6 +40,13 @@ class TestAttentionFlops(contracts.Graders):
         in_each(cases, lambda args: assert_equal(student.attention_flops(*args), reference.attention_flops(*args)))
 
     @contracts.points(1)
+    def test_large_counts(self, student, reference, rng):
+        """However large a count is, it is right to the last digit."""
+        s, h, odd = sizes(rng, 3)
+        cases = [(3, 501 + 2 * s, (101 + 2 * odd) * h, h), (s, 601 + 2 * odd, (301 + 2 * h) * 3, 3)]
+        in_each(cases, lambda args: assert_equal(student.attention_flops(*args), reference.attention_flops(*args)))
+
+    @contracts.points(1)
     def test_one_head_or_one_token(self, student, reference, rng):
         """One head will do, and so will one token."""
         _, T, d, h = self.draw(rng)
@@ -69,6 +76,14 @@ class TestKvCacheBytes(contracts.Graders):
     def test_other_types(self, student, reference, rng):
         """A number may take 1 byte, 4 or 8."""
         cases = [(*sizes(rng, 4), size) for size in (1, 4, 8)]
+        in_each(cases, lambda args: assert_equal(student.kv_cache_bytes(*args), reference.kv_cache_bytes(*args)))
+
+    @contracts.points(1)
+    def test_large_models(self, student, reference, rng):
+        """However many bytes there are, each is counted."""
+        layers, heads, width, tokens = sizes(rng, 4)
+        drawn = (21 + 2 * layers, 11 + 2 * heads, 101 + 2 * width, 1601 + 2 * tokens)
+        cases = [(*drawn, size) for size in (2, 4)]
         in_each(cases, lambda args: assert_equal(student.kv_cache_bytes(*args), reference.kv_cache_bytes(*args)))
 
     @contracts.points(1)

@@ -14,6 +14,12 @@ TWO_STEPS = (
 )
 """Keys and values beside each other, once x came in two steps; x: (..., 5, 12)."""
 
+ONE_BY_ONE = (
+    "(list(map(cache.append, *(x[..., part].split(1, dim=-2) for part in (slice(0, 2), slice(2, 5))))), "
+    "torch.cat([cache.keys[..., ::170, :], cache.values[..., ::170, :]], dim=-1))[1]"
+)
+"""A few of the keys and values beside each other, once x came token by token; x: (..., T, 5)."""
+
 
 def filled(face, chunks):
     """A cache to which these keys and values were appended, one after the other."""
@@ -100,6 +106,16 @@ class TestKVCache(contracts.Graders):
                 for face, cache in ((student, own), (reference, right))
             )
             assert_close(found, expected, what=f"`cache.{part}[..., ::170, :]`")
+
+    @contracts.points(1)
+    def test_many_steps(self, student, reference, rng):
+        """There may be more than a thousand steps, as where a long answer comes token by token."""
+        x = rng.randn(1201, 5)
+        own, right = (
+            face.assemble({}, computes=ONE_BY_ONE, others=("cache",))(x, face.plain("KVCache"))
+            for face in (student, reference)
+        )
+        assert_close(own, right, what="Every 170th of the keys and values")
 
     @contracts.points(1)
     def test_gradients(self, student, reference, rng):

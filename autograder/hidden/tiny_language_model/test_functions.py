@@ -145,9 +145,10 @@ class TestSampleNext(contracts.Graders):
     @contracts.points(1)
     def test_larger_top_k(self, student, reference, rng):
         """top_k may be larger than the vocabulary: then all words take part."""
-        logits = rng.randn(4, 6)
-        logits[torch.arange(4), drawing.tokens(rng, 4, words=6)] += SURE
-        self.sure(student, reference, [(logits, 1.0, 7), (logits, 1.0, 50)])
+        logits = rng.randn(9, 6)
+        logits[torch.arange(9), drawing.tokens(rng, 9, words=6)] += SURE
+        few, many = logits[:4], logits  # fewer rows than words, and more
+        self.sure(student, reference, [(few, 1.0, 7), (few, 1.0, 50), (many, 1.0, 7), (many, 1.0, 50)])
 
     @contracts.points(1, public=True)  # other numbers would not be as close as these
     def test_small_temperature(self, student, reference, rng):
@@ -184,14 +185,18 @@ class TestSampleNext(contracts.Graders):
 
     @contracts.points(1, property=True)
     def test_drawn_anew(self, student, rng):
-        """Each call draws anew."""
-        logits = rng.randn(200, 6)
-        with student.by_chance() as note:
-            # So often that one draw for all rows, which may come again by chance, is not taken for a seed.
-            results = [student.sample_next(logits, 1.0, 6) for _ in range(12)]
-            note(same := all(identical(results[0], one) for one in results[1:]))
-        if same:
-            raise Mismatch("All calls draw the same words: is a seed set inside, or always the largest logit taken?")
+        """Each call draws anew, for many rows as for a single one."""
+        for logits, temperature in [(rng.randn(200, 6), 1.0), (rng.randn(1, 60), 4.0)]:
+            with student.by_chance() as note:
+                # So often that one draw for all rows, which may come again by chance, is not taken for a seed.
+                results = [student.sample_next(logits, temperature, logits.shape[-1]) for _ in range(12)]
+                same = all(identical(results[0], one) for one in results[1:])
+                largest = same and len(logits) > 1 and identical(results[0], logits.argmax(dim=-1))
+                note((same, largest))
+            if same:
+                raise Mismatch(
+                    "All calls draw the same words: is a seed set inside, or always the largest logit taken?"
+                )
 
     @contracts.points(1, property=True)
     def test_logits_are_unchanged(self, student, rng):
