@@ -184,6 +184,7 @@ show(cached_words)
 #   which may be thousands of tokens long.
 # - A step **projects its own tokens only**. The rows that each layer is multiplied with are counted, and give points.
 # - Each cache is a text of its own. The module keeps nothing from one call to the next.
+# - Gradients flow from a step through the cache, to the tokens of the steps before it too.
 # - `W_query`, `W_key` and `W_value` (`d_in` to `d_out`) have **no bias**, `out_proj` (`d_out` to `d_out`) has one. They
 #   are `nn.Linear` layers, created in this order. `hd = d_out / num_heads`; where that is no whole number, building the
 #   module raises a `ValueError` (an `assert` is right too).

@@ -1,6 +1,8 @@
 """The hidden graders of attention that goes on from a cache."""
 
-from autograder.compare import assert_close, golden
+import torch
+
+from autograder.compare import Mismatch, assert_close, complaints, golden
 from autograder.graders import contracts, statements
 from autograder.graders.statements import assert_refuses, in_each
 from solutions.six_words import SIX_WORDS, twice
@@ -140,6 +142,18 @@ class TestCachedMultiHeadAttention(contracts.Graders):
             for one, face in zip(self.pair(student, reference), (student, reference), strict=True)
         )
         statements.assert_gradients_of(seen, right)
+
+    @contracts.points(1, property=True)
+    def test_gradients_of_what_is_cached(self, student, rng):
+        """They do so from what the cache keeps: by it a step reaches the tokens before it."""
+        own = self.callee(student)
+        (x,) = self.draw(rng)
+        for part in ("keys", "values"):  # not the step's result: a cache may write in place into what that needs
+            computes = f"(module(x[:, :4], cache), module(x[:, 4:], cache), cache.{part}.square().sum())[2]"
+            looked_at = student.assemble({}, computes=computes, others=("module", "cache"))
+            seen = looked_at.observe(x, own, student.plain("KVCache"), cotangent=torch.ones(()))
+            if seen.gradients[0] is None:
+                raise Mismatch(complaints.detached("the input"))
 
     test_float64_stays_exact = contracts.float64(
         "After `.to(torch.float64)` the result is as exact as float64 is.",
