@@ -158,3 +158,30 @@ class CachedTokenByToken(nn.Module):
             scores = q[:, :, i : i + 1] @ k[:, :, :seen].mT / q.shape[-1] ** 0.5
             found.append(scores.softmax(-1) @ v[:, :, :seen])
         return self.out_proj(torch.cat(found, dim=2).transpose(1, 2).flatten(2))
+
+
+@right_answer("CachedMultiHeadAttention")
+class CachedInTwoParts(nn.Module):
+    """scores with what is cached, where nothing is hidden, beside those of the step, with one softmax over both"""
+
+    def __init__(self, d_in, d_out, num_heads):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError
+        self.num_heads = num_heads
+        self.W_query = nn.Linear(d_in, d_out, bias=False)
+        self.W_key = nn.Linear(d_in, d_out, bias=False)
+        self.W_value = nn.Linear(d_in, d_out, bias=False)
+        self.out_proj = nn.Linear(d_out, d_out)
+
+    def forward(self, x, cache=None):
+        layers = (self.W_query, self.W_key, self.W_value)
+        q, k, v = (layer(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for layer in layers)
+        q = q / math.sqrt(q.shape[-1])
+        scores = (q @ k.mT).masked_fill(q.new_ones(x.shape[1], x.shape[1]).triu(1) > 0, -torch.inf)
+        if cache is not None:
+            if cache.keys is not None:
+                scores = torch.cat([q @ cache.keys.mT, scores], dim=-1)
+            cache.append(k, v)
+            v = cache.values
+        return self.out_proj((scores.softmax(dim=-1) @ v).transpose(1, 2).flatten(2))
