@@ -1,6 +1,7 @@
 """The part of the catalogue that every run of the tests tries; `pytest --every` tries all of it.
 
-Of each exercise it has a mistake for each grader that one must fail, and one of each kind; and some right answers.
+Of each exercise it has a mistake for each grader that one must fail, and one of each kind; and some right answers. The
+released check, which has one way for all of a kind, is tried with one of each kind.
 """
 
 import zlib
@@ -44,28 +45,31 @@ def in_turn(exercises: Sequence[tuple[str, str]], changes: Mapping[str, str]) ->
     ]
 
 
-def part(entries: Iterable[Candidate]) -> list[Candidate]:
+def part(
+    entries: Iterable[Candidate], aspects: Sequence[str] = ("caught_by", "kind"), right_answers: int = RIGHT_ANSWERS
+) -> list[Candidate]:
     """What is tried of these, which are one unit's, in their order: few mistakes that show all there is to show."""
     known = list(entries)
     if every:
         return known
     shuffled = sorted(known, key=lambda one: zlib.crc32(one.name.encode()))
-    missing = {shown for one in known for shown in _shown(one)}
+    shown = {id(one): _shown(one, aspects) for one in known}
+    missing = set[tuple[str, str, str | None]]().union(*shown.values())
     chosen: list[Candidate] = []
-    for at_least in (2, 1):
+    for at_least in range(len(aspects), 0, -1):
         for one in shuffled:
-            if len(_shown(one) & missing) >= at_least:
-                missing -= _shown(one)
+            if len(shown[id(one)] & missing) >= at_least:
+                missing -= shown[id(one)]
                 chosen.append(one)
     for exercise in {one.exercise for one in known}:
         right = [one for one in shuffled if one.exercise == exercise and one.caught_by is None]
-        chosen += right[:RIGHT_ANSWERS]
+        chosen += right[:right_answers]
     places = {id(one) for one in chosen}
     return [one for one in known if id(one) in places]
 
 
-def _shown(one: Candidate) -> set[tuple[str, str, str | None]]:
+def _shown(one: Candidate, aspects: Sequence[str]) -> set[tuple[str, str, str | None]]:
     """What a mistake shows of its exercise: a grader that it fails, and a kind."""
     if one.caught_by is None:
         return set()
-    return {(one.exercise, aspect, getattr(one, aspect)) for aspect in ("caught_by", "kind")}
+    return {(one.exercise, aspect, getattr(one, aspect)) for aspect in aspects}

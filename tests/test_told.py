@@ -5,7 +5,7 @@ import torch
 
 from autograder.compare import of_dropout
 from autograder.graders.collected import collected
-from autograder.marking import finding
+from autograder.marking import examiner, finding
 from autograder.marking.examiner import Examiner, candidate_bench
 from autograder.marking.telling_cases import telling_cases
 from autograder.tracing.locating import locate
@@ -176,3 +176,28 @@ def test_dropout_and_gradients_are_not_blamed_for_what_is_wrong_without_them(kin
     with torch.random.fork_rng():
         found = complaints(source)
     assert {name: found.get(name) for name in words} == words
+
+
+STUB = "def scaled_dot_product_attention(queries, keys, values):\n    "
+"""Of which another line says what it does."""
+
+
+@pytest.mark.parametrize(
+    ("body", "compares", "tries_pairs"),
+    [
+        ("raise NotImplementedError()", False, False),
+        ("return queries.absent", True, False),
+        ("return 9 * values", True, True),
+    ],
+    ids=["not written", "an error", "other numbers"],
+)
+def test_no_mistake_is_looked_for_where_none_can_be_told(monkeypatch, body, compares, tries_pairs):
+    """To compare an answer with each known mistake takes a second, and with each two of them several."""
+    looked_for, (unit, exercise), names = [], SDPA, {"torch": torch}
+    answer = Typed(exercise, STUB + body)
+    exec(compile(answer.text, f"cell:{exercise}", "exec"), names)
+    answer.answer = names[exercise]
+    monkeypatch.setattr(examiner, "named", lambda _, suspects, pairs, *others: looked_for.append(pairs is not None))
+    found = EXAMINER.examine(unit, exercise, candidate_bench(unit, answer))
+    assert EXAMINER.diagnose(unit, exercise, found) is None
+    assert looked_for == [tries_pairs] * compares

@@ -11,13 +11,14 @@ from .suspect import Suspect
 def named(
     fingerprint: Fingerprint,
     suspects: Sequence[Suspect],
-    pairs: Pairs,
+    pairs: Pairs | None,
     device_graders: Collection[str],
     weightless: Collection[str] = (),
 ) -> Diagnosis | None:
     """The suspect with this fingerprint, or the pair of them.
 
-    device_graders: those that ask about devices. weightless: those that only tell.
+    pairs: where two at once are looked for; what is the same in all that was asked is one mistake, and they take
+    seconds. device_graders: those that ask about devices. weightless: those that only tell.
     """
     failed = {trace.grader for trace in fingerprint if trace.outcome == "failed"}
     # What passed the grader that catches a mistake is another: which most are need not be run to be told.
@@ -25,7 +26,7 @@ def named(
     for suspect in possible:
         if suspect.behaviour.known.is_that_of(fingerprint):
             return Diagnosis(suspect.name, suspect.sentence)
-    if (found := pairs.explaining(fingerprint)) is not None:
+    if pairs is not None and (found := pairs.explaining(fingerprint)) is not None:
         one, other = found
         return Diagnosis(one.name, one.sentence, Mistake(other.name, other.sentence))
     # A tensor left on the CPU is so common beside another mistake that it should not hide its name.

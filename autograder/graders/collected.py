@@ -18,7 +18,7 @@ from ..compare import Mismatch, OddShape, Undecided
 from ..course import content
 from ..course.settings import load
 from ..report import TestOutcome
-from ..sandbox.inside.faults import Missing, StudentFault
+from ..sandbox.inside.faults import Missing, Raised, StudentFault
 from ..sandbox.inside.library_calls import LIBRARIES
 from ..sandbox.losses import Crashed, TimedOut
 from ..student.budget import OutOfBudget
@@ -89,6 +89,8 @@ class Verdict:
     """It failed, by its shape alone: its numbers are right."""
     missing: bool = False
     """The notebook does not define what was to be called."""
+    raised: bool = False
+    """What was called raised an exception."""
     undecided: bool = False
     """What it asks cannot be seen in this answer: it counts neither for it nor against it."""
 
@@ -187,8 +189,14 @@ def looked_at(student: Student, grader: Grader) -> Verdict:
     try:
         grader.ask(student)
     except (Mismatch, StudentFault) as found:
-        odd_shape, missing = isinstance(found, OddShape), isinstance(found, Missing)
-        return Verdict(grader, "failed", str(found), odd_shape=odd_shape, missing=missing)
+        return Verdict(
+            grader,
+            "failed",
+            str(found),
+            odd_shape=isinstance(found, OddShape),
+            missing=isinstance(found, Missing),
+            raised=isinstance(found, Raised),
+        )
     except Undecided as why:
         return Verdict(grader, "not_run", str(why), undecided=True)
     except (TimedOut, Crashed, OutOfBudget) as lost:

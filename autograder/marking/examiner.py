@@ -15,7 +15,7 @@ from ..diagnosis.pairs import Pairs
 from ..diagnosis.question import Question
 from ..diagnosis.suspect import Suspect
 from ..graders.collected import Grader, Graders, Verdict, looked_at, not_run
-from ..report import Diagnosis
+from ..report import NOT_WRITTEN, Diagnosis
 from ..sandbox.inside import library_calls
 from ..sandbox.inside.bench import Bench
 from ..sandbox.inside.faults import StudentFault
@@ -74,7 +74,7 @@ class Examiner:
 
     def diagnose(self, unit: str, exercise: str, finding: Finding) -> Diagnosis | None:
         """The misconception that shows exactly this; None where none does: a wrong name is worse than no name."""
-        if all(verdict.outcome == "passed" or verdict.missing for verdict in finding.verdicts):
+        if all(_passed_or_is_not_there(verdict) for verdict in finding.verdicts):
             return None  # what is not there makes no mistake, and to compare it with each takes seconds
         if any(verdict.lost for verdict in finding.verdicts):
             return None  # no known mistake hangs or crashes
@@ -83,7 +83,9 @@ class Examiner:
         if (unit, exercise) not in self._known:
             self._known[unit, exercise] = self._known_of(unit, exercise)
         suspects, pairs = self._known[unit, exercise]
-        return named(finding.fingerprint, suspects, pairs, probes, weightless)
+        failed = [verdict for verdict in finding.verdicts if verdict.outcome == "failed"]
+        is_one = len({verdict.seen for verdict in failed}) == 1 and failed[0].raised  # the same error, wherever it came
+        return named(finding.fingerprint, suspects, None if is_one else pairs, probes, weightless)
 
     def hunted(self, unit: str) -> dict[str, PackedFunction]:
         """The wrong functions that the unit's hunts are for, by name: what students have of them."""
@@ -169,6 +171,10 @@ class Examiner:
                 seen = look(backend)
             yield seen
             kinds, lost = seen.kinds, seen.verdict.lost is not None
+
+
+def _passed_or_is_not_there(verdict: Verdict) -> bool:
+    return verdict.outcome == "passed" or verdict.missing or verdict.seen.startswith(NOT_WRITTEN)
 
 
 def _look(
