@@ -1,7 +1,7 @@
 """Answers without the work: they know the public examples by heart, look right from outside, or do nothing.
 
 `python -m tests.adversaries every|part` prints, as JSON, what the graders of each exercise find in each of them, or in
-a third of them: another third for the next exercise.
+a sixth of them: another sixth for the next exercise.
 """
 
 import copy
@@ -135,7 +135,7 @@ def _equal(one: Any, other: Any) -> bool:
     return type(one) is type(other) and not isinstance(one, torch.Tensor) and bool(one == other)
 
 
-_THIRDS = 3
+_PARTS = 6
 
 
 def adversaries(unit: str, exercise: str, *, every: bool) -> Iterator[tuple[str, tuple[Any, Any]]]:
@@ -147,7 +147,7 @@ def adversaries(unit: str, exercise: str, *, every: bool) -> Iterator[tuple[str,
     by_heart = _by_heart(unit, exercise)
     place = [one.name for one in course.unit(unit).exercises].index(exercise)
     for number, (name, fallback) in enumerate(FALLBACKS.items()):
-        if not every and number % _THIRDS != place % _THIRDS:
+        if not every and number % _PARTS != place % _PARTS:
             continue
         for knows in (False, True):
             look_up = by_heart if knows else None

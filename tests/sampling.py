@@ -1,7 +1,7 @@
 """The part of the catalogue that every run of the tests tries; `pytest --every` tries all of it.
 
-Of each exercise it has a mistake for each grader that one must fail, and one of each kind; and some right answers. The
-released check, which has one way for all of a kind, is tried with one of each kind.
+Of each exercise it has a mistake for each grader that one must fail, of each unit one of each kind; and some right
+answers. What `make search` found with all of them is in docs/matrix.md, which a test holds against what is there now.
 """
 
 import zlib
@@ -14,7 +14,7 @@ from autograder.catalogue import Candidate
 
 every = False
 """Whether all of it is wanted; `conftest` sets it before a test is collected."""
-RIGHT_ANSWERS = 3
+RIGHT_ANSWERS = 2
 """Of each exercise, where it has as many."""
 
 
@@ -45,31 +45,34 @@ def in_turn(exercises: Sequence[tuple[str, str]], changes: Mapping[str, str]) ->
     ]
 
 
+def graders_and_kinds(one: Candidate) -> set[tuple[str, str | None]]:
+    """What a mistake shows: a grader that it fails, and a kind."""
+    return {(one.exercise, one.caught_by), ("any", one.kind)}
+
+
+def exercises_and_kinds(one: Candidate) -> set[tuple[str, str | None]]:
+    """Of mistakes in the released check, which has one way for all that fail alike."""
+    return {(one.exercise, None), ("any", one.kind)}
+
+
 def part(
-    entries: Iterable[Candidate], aspects: Sequence[str] = ("caught_by", "kind"), right_answers: int = RIGHT_ANSWERS
+    entries: Iterable[Candidate], shown: Callable[[Candidate], set[tuple[str, str | None]]] = graders_and_kinds
 ) -> list[Candidate]:
     """What is tried of these, which are one unit's, in their order: few mistakes that show all there is to show."""
     known = list(entries)
     if every:
         return known
     shuffled = sorted(known, key=lambda one: zlib.crc32(one.name.encode()))
-    shown = {id(one): _shown(one, aspects) for one in known}
-    missing = set[tuple[str, str, str | None]]().union(*shown.values())
+    wrong = [one for one in shuffled if one.caught_by is not None]
+    missing = set[tuple[str, str | None]]().union(*map(shown, wrong))
     chosen: list[Candidate] = []
-    for at_least in range(len(aspects), 0, -1):
-        for one in shuffled:
-            if len(shown[id(one)] & missing) >= at_least:
-                missing -= shown[id(one)]
+    for at_least in (2, 1):
+        for one in wrong:
+            if len(shown(one) & missing) >= at_least:
+                missing -= shown(one)
                 chosen.append(one)
     for exercise in {one.exercise for one in known}:
         right = [one for one in shuffled if one.exercise == exercise and one.caught_by is None]
-        chosen += right[:right_answers]
+        chosen += right[:RIGHT_ANSWERS]
     places = {id(one) for one in chosen}
     return [one for one in known if id(one) in places]
-
-
-def _shown(one: Candidate, aspects: Sequence[str]) -> set[tuple[str, str, str | None]]:
-    """What a mistake shows of its exercise: a grader that it fails, and a kind."""
-    if one.caught_by is None:
-        return set()
-    return {(one.exercise, aspect, getattr(one, aspect)) for aspect in aspects}

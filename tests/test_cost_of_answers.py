@@ -170,11 +170,11 @@ def test_a_limit_on_cpu_time_that_is_put_off_holds_all_the_same(level, warm_pare
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_no_grader_fails_at_a_strange_value(unit):
-    """In a process of its own, whose memory is its own; `pytest --every` tries three times as many.
+    """In a process of its own, whose memory is its own; `pytest --every` tries six times as many.
 
     The whole: `python -m tests.strange_values UNIT 1`.
     """
-    command = [sys.executable, "-m", "tests.strange_values", unit, "24" if sampling.every else "72"]
+    command = [sys.executable, "-m", "tests.strange_values", unit, "24" if sampling.every else "144"]
     run = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]
     assert json.loads(run.stdout.splitlines()[-1])["megabytes"] < 1500

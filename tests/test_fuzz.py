@@ -10,7 +10,7 @@ import pytest
 
 from tests import REPOSITORY
 
-EXAMPLES = {"frames": 100, "answers": 40, "notebooks": 150, "handed_in": 150, "settings_file": 150}
+EXAMPLES = {"frames": 50, "answers": 20, "notebooks": 80, "handed_in": 80, "settings_file": 80}
 
 
 @pytest.mark.parametrize("target", EXAMPLES)

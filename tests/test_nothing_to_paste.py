@@ -27,7 +27,7 @@ HEADER = (
 FENCED = re.compile(r"^```.*?\n(.*?)^```", re.M | re.S)
 MOST_NAMES = 3
 """An expression of more names than this is no answer that somebody pastes by changing names."""
-ONE_IN, LEAST = 8, 20
+ONE_IN, LEAST = 16, 10
 """Of an exercise's answers that each run tries."""
 
 

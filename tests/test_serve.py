@@ -699,7 +699,7 @@ def test_with_nbgraders_own_commands(tmp_path, started):
         done = forked_command.nbgrader(command, UNIT, cwd=where, env=environment)
         assert done.returncode == 0, done.stderr
 
-    running = started(root, "--port", "0")  # before there is a folder to hand in to
+    running = started(root, "--markers", "1", "--port", "0")  # before there is a folder to hand in to
     port = int(re.search("http://127.0.0.1:([0-9]+)", running.begun)[1])
     assert answered(port) == 401
     nbgrader("release_assignment", root)

@@ -85,9 +85,12 @@ def has_forms(unit, one):
     return sum(other.mistake == one.mistake for other in catalogue.misconceptions(unit).values()) > 1
 
 
-KNOWN = {unit: sampling.part(catalogue.misconceptions(unit).values(), ["kind"]) for unit in course.unit_names()}
+KNOWN = {
+    unit: sampling.part(catalogue.misconceptions(unit).values(), sampling.exercises_and_kinds)
+    for unit in course.unit_names()
+}
 """The mistakes that are tried."""
-RIGHT = {unit: sampling.part(catalogue.right_answers(unit).values(), right_answers=2) for unit in course.unit_names()}
+RIGHT = {unit: sampling.part(catalogue.right_answers(unit).values()) for unit in course.unit_names()}
 """The right answers that are tried."""
 EXERCISES = [(unit, exercise.name) for unit in course.unit_names() for exercise in course.unit(unit).exercises]
 

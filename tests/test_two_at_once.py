@@ -21,7 +21,7 @@ from autograder.sandbox.inside.operations import Call
 from autograder.student.recording import Event
 from tests import REPOSITORY, sampling
 
-PAIRS = 150 if sampling.every else 24
+PAIRS = 150 if sampling.every else 12
 """Of some exercises one, or of all of them several."""
 
 
