@@ -178,8 +178,14 @@ def test_dropout_and_gradients_are_not_blamed_for_what_is_wrong_without_them(kin
     assert {name: found.get(name) for name in words} == words
 
 
-STUB = "def scaled_dot_product_attention(queries, keys, values):\n    "
-"""Of which another line says what it does."""
+def in_its_cell(body):
+    """An answer that does this, as it would stand in a notebook."""
+    name = SDPA[1]
+    answer = Typed(name, f"def {name}(queries, keys, values):\n    {body}")
+    names = {"torch": torch}
+    exec(compile(answer.text, f"cell:{name}", "exec"), names)
+    answer.answer = names[name]
+    return answer
 
 
 @pytest.mark.parametrize(
@@ -193,11 +199,17 @@ STUB = "def scaled_dot_product_attention(queries, keys, values):\n    "
 )
 def test_no_mistake_is_looked_for_where_none_can_be_told(monkeypatch, body, compares, tries_pairs):
     """To compare an answer with each known mistake takes a second, and with each two of them several."""
-    looked_for, (unit, exercise), names = [], SDPA, {"torch": torch}
-    answer = Typed(exercise, STUB + body)
-    exec(compile(answer.text, f"cell:{exercise}", "exec"), names)
-    answer.answer = names[exercise]
+    looked_for, (unit, exercise) = [], SDPA
     monkeypatch.setattr(examiner, "named", lambda _, suspects, pairs, *others: looked_for.append(pairs is not None))
-    found = EXAMINER.examine(unit, exercise, candidate_bench(unit, answer))
+    found = EXAMINER.examine(unit, exercise, candidate_bench(unit, in_its_cell(body)))
     assert EXAMINER.diagnose(unit, exercise, found) is None
     assert looked_for == [tries_pairs] * compares
+
+
+def test_what_was_learnt_beforehand_no_wrong_answer_waits_for(monkeypatch):
+    ready, (unit, exercise), run = Examiner(collected()), SDPA, []
+    ready.learn(unit)
+    found = ready.examine(unit, exercise, candidate_bench(unit, in_its_cell("return queries.absent")))
+    monkeypatch.setattr(examiner, "candidate_bench", lambda _, mistake: run.append(mistake))
+    assert ready.diagnose(unit, exercise, found) is None
+    assert run == []

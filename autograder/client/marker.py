@@ -29,6 +29,7 @@ from .requests import (
     Device,
     Handout,
     Known,
+    LearnMistakes,
     MakeHandout,
     MarkCandidate,
     Marked,
@@ -138,6 +139,10 @@ class Marker:
         answer = self._ask_of_unit(MarkKnown(unit, list(known)))
         assert isinstance(answer, AllMarked)
         return answer.exercises
+
+    def learn(self, unit: str) -> None:
+        """Has it see what the unit's known mistakes show, before a wrong answer waits for that."""
+        self._ask(LearnMistakes(unit))
 
     def handout(self, unit: str, *, is_new: bool = True) -> Handout:
         """The public graders' calls with their right results, and what known mistakes show on them.

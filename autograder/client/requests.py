@@ -64,6 +64,12 @@ class MarkKnown(msgspec.Struct, tag="known"):
     known: list[Known]
 
 
+class LearnMistakes(msgspec.Struct, tag="learn"):
+    """See what a unit's known mistakes show, so that the first wrong answer need not wait for it: some seconds."""
+
+    unit: str
+
+
 LOST = (
     "{unit}: a process that worked on it was ended from outside, perhaps because memory ran out. Nothing was written; "
     "run the same command again, with less running beside it."
@@ -79,7 +85,7 @@ class MakeHandout(msgspec.Struct, tag="handout"):
     """Whether all of it is to be made, and nothing taken that is kept from before."""
 
 
-Request = MarkNotebook | MarkCandidate | MarkKnown | MakeHandout
+Request = MarkNotebook | MarkCandidate | MarkKnown | LearnMistakes | MakeHandout
 
 
 class Ready(Conditions, tag="ready", frozen=True):
@@ -104,6 +110,10 @@ class AllMarked(msgspec.Struct, tag="all marked"):
     exercises: list[ExerciseReport]
 
 
+class Learnt(msgspec.Struct, tag="learnt"):
+    """It has seen what the mistakes show."""
+
+
 class Handout(msgspec.Struct, tag="handout"):
     """By exercise, what `build` writes into the release."""
 
@@ -115,4 +125,4 @@ class Handout(msgspec.Struct, tag="handout"):
     """See `marking.right_steps`."""
 
 
-Answer = Ready | Refused | Marked | AllMarked | Handout
+Answer = Ready | Refused | Marked | AllMarked | Learnt | Handout

@@ -78,14 +78,24 @@ class Examiner:
             return None  # what is not there makes no mistake, and to compare it with each takes seconds
         if any(verdict.lost for verdict in finding.verdicts):
             return None  # no known mistake hangs or crashes
+        failed = [verdict for verdict in finding.verdicts if verdict.outcome == "failed"]
+        is_one = len({verdict.seen for verdict in failed}) == 1 and failed[0].raised  # the same error, wherever it came
+        return self._named(unit, exercise, finding, may_be_two=not is_one)
+
+    def learn(self, unit: str) -> None:
+        """Sees what a unit's known mistakes show, for which else its first wrong answers wait."""
+        for exercise in self._graders[unit]:
+            right = content.solutions(unit)
+            bench = _Beside({**right, exercise: _wrong_everywhere(right[exercise])}, watch=False)
+            self._named(unit, exercise, self.examine(unit, exercise, bench), may_be_two=False)
+
+    def _named(self, unit: str, exercise: str, finding: Finding, *, may_be_two: bool) -> Diagnosis | None:
         probes = {verdict.grader.name for verdict in finding.verdicts if verdict.grader.probes_device}
         weightless = {verdict.grader.name for verdict in finding.verdicts if not verdict.grader.points}
         if (unit, exercise) not in self._known:
             self._known[unit, exercise] = self._known_of(unit, exercise)
         suspects, pairs = self._known[unit, exercise]
-        failed = [verdict for verdict in finding.verdicts if verdict.outcome == "failed"]
-        is_one = len({verdict.seen for verdict in failed}) == 1 and failed[0].raised  # the same error, wherever it came
-        return named(finding.fingerprint, suspects, None if is_one else pairs, probes, weightless)
+        return named(finding.fingerprint, suspects, pairs if may_be_two else None, probes, weightless)
 
     def hunted(self, unit: str) -> dict[str, PackedFunction]:
         """The wrong functions that the unit's hunts are for, by name: what students have of them."""
@@ -175,6 +185,15 @@ class Examiner:
 
 def _passed_or_is_not_there(verdict: Verdict) -> bool:
     return verdict.outcome == "passed" or verdict.missing or verdict.seen.startswith(NOT_WRITTEN)
+
+
+def _wrong_everywhere(right: Any) -> Any:
+    """A function or class like the right one, that always raises an error."""
+
+    def raises(*args: Any, **named: Any) -> Any:
+        raise RuntimeError
+
+    return type(right.__name__, (right,), {"__init__": raises}) if isinstance(right, type) else raises
 
 
 def _look(

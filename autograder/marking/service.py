@@ -15,6 +15,8 @@ from ..client.requests import (
     LOST,
     AllMarked,
     Answer,
+    LearnMistakes,
+    Learnt,
     MakeHandout,
     MarkCandidate,
     Marked,
@@ -109,6 +111,9 @@ def _answer(desk: Desk, graders: Graders, request: Request) -> Answer:
             case MarkKnown(unit=unit_name, known=known):
                 graders.get(unit_name)  # before processes are forked that would each collect them
                 return AllMarked(known_answers.marked(desk, unit_name, known))
+            case LearnMistakes(unit=unit_name):
+                desk.examiner.learn(unit_name)
+                return Learnt()
     except ProcessLost:
         return Refused(LOST.format(unit=unit_name))
     except _REFUSALS as reason:

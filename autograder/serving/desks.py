@@ -91,6 +91,7 @@ class Desks:
         for unit in self._units:  # what is read and made only once, so that no student waits for it
             with contextlib.suppress(MarkerStopped, MarkerRefused, OSError):  # said where it matters
                 self._markers[number].mark(unit, released(unit, self._root).read_bytes(), unit)
+                self._markers[number].learn(unit)
         while (todo := self._todo.take()) is not None:
             if isinstance(todo, Asked):
                 self._answer(number, todo)
