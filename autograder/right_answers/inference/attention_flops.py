@@ -36,7 +36,7 @@ def product_by_product(b, T, d, h):
 
 
 @right_answer("attention_flops")
-def rounded(b, T, d, h):
+def whole_by_round(b, T, d, h):
     """with the width of a head as a float, and int at the end"""
     hd = d / h
     return round(b * (4 * 2 * T * d * d + 2 * h * 2 * T * T * hd))
