@@ -183,7 +183,9 @@ def test_no_grader_fails_at_a_strange_value(unit):
 DIAGNOSING_FAILS = """
 from autograder import catalogue, course
 from autograder.diagnosis.fingerprint import Known
+from autograder.client.requests import LearnMistakes
 from autograder.marking.examiner import Examiner
+from autograder.marking.service import _answer
 from autograder.graders.collected import collected
 from autograder.marking.submission import Desk
 from autograder.report import Conditions
@@ -196,10 +198,11 @@ named = desk.mark_candidate(unit, mistake).exercises[0]
 Known.__iter__ = lambda self: 1 / 0
 nameless = desk.mark_candidate(unit, mistake).exercises[0]
 print(named.diagnosis.name == mistake.name, nameless.diagnosis, nameless.status, named.score == nameless.score)
+print(_answer(desk, collected(), LearnMistakes(unit.name)))
 """
 
 
 def test_a_fault_in_looking_for_the_mistake_costs_its_name_alone():
     run = subprocess.run([sys.executable, "-c", DIAGNOSING_FAILS], cwd=REPOSITORY, capture_output=True, text=True)
-    assert run.stdout.splitlines()[-1:] == ["True None failed True"], run.stdout + run.stderr
-    assert "ZeroDivisionError" in run.stderr
+    assert run.stdout.splitlines()[-2:] == ["True None failed True", "Learnt()"], run.stdout + run.stderr
+    assert run.stderr.count("ZeroDivisionError") == 2

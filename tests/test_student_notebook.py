@@ -1,7 +1,4 @@
-"""The release as a student uses it: in a real kernel, in a folder of its own, with the check that comes with it.
-
-Each run opens the notebooks of some units, `pytest --every` of all, as `make search` does once a release has changed.
-"""
+"""The release as a student uses it: in a real kernel, in a folder of its own, with the check that comes with it."""
 
 import html
 import json
@@ -23,8 +20,6 @@ from autograder.course.cells import filled_in
 from autograder.handout.data_file import read_data
 from autograder.handout.names import LESSON
 from tests import RELEASE
-
-from . import sampling
 
 # A student has torch, numpy, matplotlib and Jupyter; what else is installed here is hidden from the kernel.
 OURS_ALONE = """
@@ -115,7 +110,6 @@ def worked_through(run_all):
     return worked_through
 
 
-OPENED = course.unit_names() if sampling.every else ["dot_product_attention", UNIT, OF_HEADS, "efficient_attention"]
 STEPS = {
     OF_HEADS: b"steps: int = 300",
     "tiny_language_model": b"steps: int = 500",
@@ -141,7 +135,7 @@ def value(outputs):
     return float(result)
 
 
-@pytest.mark.parametrize("unit", OPENED)
+@pytest.mark.parametrize("unit", course.unit_names())
 def test_run_all_reaches_the_end_of_the_untouched_notebook(worked_through, unit):
     outputs, *_ = worked_through(unit)
     for exercise in course.unit(unit).exercises:
@@ -150,7 +144,7 @@ def test_run_all_reaches_the_end_of_the_untouched_notebook(worked_through, unit)
     assert not [o for cell in outputs.values() for o in cell if o.output_type == "error" or o.get("name") == "stderr"]
 
 
-@pytest.mark.parametrize("unit", OPENED)
+@pytest.mark.parametrize("unit", course.unit_names())
 def test_with_the_answers_typed_in_every_check_passes(worked_through, unit):
     _, outputs, *_ = worked_through(unit)
     for exercise in course.unit(unit).exercises:

@@ -17,8 +17,8 @@ def named(
 ) -> Diagnosis | None:
     """The suspect with this fingerprint, or the pair of them.
 
-    pairs: where two at once are looked for; what is the same in all that was asked is one mistake, and they take
-    seconds. device_graders: those that ask about devices. weightless: those that only tell.
+    pairs: what finds two mistakes at once, which can take seconds; None where it is not to be asked.
+    device_graders: those that ask about devices. weightless: those that only tell.
     """
     failed = {trace.grader for trace in fingerprint if trace.outcome == "failed"}
     # What passed the grader that catches a mistake is another: which most are need not be run to be told.

@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import io
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +13,8 @@ from ..sandbox.inside.arguments import Arguments, places_of_others, together, wa
 from ..sandbox.inside.assembled import Assembled
 from ..sandbox.inside.cost import of_call
 from ..sandbox.inside.device_probe import moved, probe
-from ..sandbox.inside.nesting import at_argument, each, leaves_of, tensors_in
+from ..sandbox.inside.flow_back import flow_back
+from ..sandbox.inside.nesting import each, tensors_in
 from ..sandbox.inside.seeding import seed_in_use
 from .written_values import as_value
 
@@ -130,22 +130,14 @@ class Trial:
 
     def _flow_back(self, call: Call, given: list[Any]) -> None:
         """The gradients at arguments and parameters of some loss, of which the cotangents are that at each output."""
-        function = call.function
-        parameters = dict(function.named_parameters()) if isinstance(function, torch.nn.Module) else {}
+        own = call.function
+        parameters = dict(own.named_parameters()) if isinstance(own, torch.nn.Module) else {}
         cotangents = [as_value(one) for one in call.step["cotangents"]]
         outputs = list(call.value) if isinstance(call.value, tuple | list) else [call.value]
-        pairs = [(one, by) for one, by in zip(outputs, cotangents, strict=False)
-                 if isinstance(one, torch.Tensor) and one.shape == by.shape and one.requires_grad]  # fmt: skip
-        every = together(given, call.held)
-        leaves = [leaves_of(arg) for arg in every]
-        wanted = [*itertools.chain(*leaves), *(one for one in parameters.values() if one.requires_grad)]
-        found: Iterator[Any] = iter([None] * len(wanted))
-        if pairs and len(outputs) == len(cotangents):
-            losses = [(one * by.to(one)).real.sum() for one, by in pairs]
-            found = iter(torch.autograd.grad(losses, wanted, allow_unused=True))
-        call.gradients = [at_argument(arg, own, [next(found) for _ in own])
-                          for arg, own in zip(every, leaves, strict=True)]  # fmt: skip
-        call.parameter_gradients = {n: next(found) if p.requires_grad else None for n, p in parameters.items()}
+        losses = [(one * by.to(one)).real.sum() for one, by in zip(outputs, cotangents, strict=False)
+                  if isinstance(one, torch.Tensor) and one.shape == by.shape and one.requires_grad]  # fmt: skip
+        reached = losses if len(outputs) == len(cotangents) else []
+        call.gradients, call.parameter_gradients = flow_back(reached, together(given, call.held), parameters)
 
     def _followed(self, call: Call) -> str:
         here = away = call.function

@@ -26,6 +26,7 @@ SECONDS = 8.0
 _WALL_FACTOR = 5
 """Where the machine is busy, or the code waits for something: so many times as long by the clock."""
 _SOONEST = 0.01
+"""A timer of less than a microsecond is none."""
 _LONGEST = 200
 
 

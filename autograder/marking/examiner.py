@@ -84,8 +84,8 @@ class Examiner:
 
     def learn(self, unit: str) -> None:
         """Sees what a unit's known mistakes show, for which else its first wrong answers wait."""
+        right = content.solutions(unit)
         for exercise in self._graders[unit]:
-            right = content.solutions(unit)
             bench = _Beside({**right, exercise: _wrong_everywhere(right[exercise])}, watch=False)
             self._named(unit, exercise, self.examine(unit, exercise, bench), may_be_two=False)
 

@@ -112,8 +112,7 @@ def _answer(desk: Desk, graders: Graders, request: Request) -> Answer:
                 graders.get(unit_name)  # before processes are forked that would each collect them
                 return AllMarked(known_answers.marked(desk, unit_name, known))
             case LearnMistakes(unit=unit_name):
-                desk.examiner.learn(unit_name)
-                return Learnt()
+                return _learnt(desk, unit_name)
     except ProcessLost:
         return Refused(LOST.format(unit=unit_name))
     except _REFUSALS as reason:
@@ -131,6 +130,17 @@ def _marked(desk: Desk, submission: MarkNotebook) -> Report:
         traceback.print_exc()
         sentence = "Our grader failed on this notebook, which is our fault and not yours. Please tell your instructor."
         return desk.without_marks(submission, "grader_error", sentence)
+
+
+def _learnt(desk: Desk, unit: str) -> Learnt:
+    """A fault of ours costs time alone: wrong answers wait for what was not seen."""
+    try:
+        desk.examiner.learn(unit)
+    except _REFUSALS:
+        raise
+    except Exception:
+        traceback.print_exc()
+    return Learnt()
 
 
 def _say(answers: BinaryIO, answer: Answer) -> None:

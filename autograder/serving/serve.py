@@ -205,7 +205,7 @@ class _Serving:
                 raise
             except _TROUBLES as trouble:  # what is wrong with one unit keeps no other from being marked
                 self._say(trouble)
-                again, is_troubled = min(again, _TROUBLED_SECONDS), True
+                is_troubled = True
             for one in unit.refused:
                 self._remark(f"NOT GRADED: {one.name}: {one.reason}")
         self._arrivals.tell(lambda its, look: self._units[its.unit].became(its, look))

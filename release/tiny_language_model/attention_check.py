@@ -15,7 +15,6 @@ import gzip
 import importlib
 import inspect
 import io
-import itertools
 import json
 import linecache
 import math
@@ -189,15 +188,6 @@ def each(value, change):
  if isinstance(value, list | tuple):
   return type(value)(each(item, change) for item in value)
  return change(value)
-
-def leaves_of(arg):
- return [one for one in tensors_in(arg) if one.is_floating_point() and one.requires_grad]
-
-def at_argument(arg, leaves, found):
- if isinstance(arg, torch.Tensor) or all(one is None for one in found):
-  return next(iter(found), None)
- pairs = zip(leaves, found, strict=True)
- return torch.cat([(torch.zeros_like(leaf) if one is None else one).flatten() for leaf, one in pairs])
 
 class Arguments(NamedTuple):
  positional: tuple[Any, ...] = ()
@@ -665,6 +655,29 @@ def _alike(some, others):
   and torch.allclose(one.detach().double(), other.detach().double(), rtol=_CLOSE, atol=_CLOSE, equal_nan=True)
   for one, other in zip(some, others, strict=True)
  )
+Gradient = torch.Tensor | None
+
+def flow_back(
+ losses, inputs, parameters
+):
+ leaves = [_leaves_of(arg) for arg in inputs]
+ wanted = [*chain(*leaves), *(parameter for parameter in parameters.values() if parameter.requires_grad)]
+ found: Iterator[Gradient] = iter([None] * len(wanted))
+ if losses:
+  found = iter(torch.autograd.grad(losses, wanted, allow_unused=True))
+ return (
+  [_at_argument(arg, own, [next(found) for _ in own]) for arg, own in zip(inputs, leaves, strict=True)],
+  {name: next(found) if parameter.requires_grad else None for name, parameter in parameters.items()},
+ )
+
+def _leaves_of(arg):
+ return [one for one in tensors_in(arg) if one.is_floating_point() and one.requires_grad]
+
+def _at_argument(arg, leaves, found):
+ if isinstance(arg, torch.Tensor) or all(one is None for one in found):
+  return next(iter(found), None)
+ pairs = zip(leaves, found, strict=True)
+ return torch.cat([(torch.zeros_like(leaf) if one is None else one).flatten() for leaf, one in pairs])
 _cpu_generator = torch.default_generator
 
 def seed_generators(seed, device):
@@ -836,22 +849,14 @@ class Trial:
    self._flow_back(call, given)
   return call
  def _flow_back(self, call, given):
-  function = call.function
-  parameters = dict(function.named_parameters()) if isinstance(function, torch.nn.Module) else {}
+  own = call.function
+  parameters = dict(own.named_parameters()) if isinstance(own, torch.nn.Module) else {}
   cotangents = [as_value(one) for one in call.step["cotangents"]]
   outputs = list(call.value) if isinstance(call.value, tuple | list) else [call.value]
-  pairs = [(one, by) for one, by in zip(outputs, cotangents, strict=False)
+  losses = [(one * by.to(one)).real.sum() for one, by in zip(outputs, cotangents, strict=False)
     if isinstance(one, torch.Tensor) and one.shape == by.shape and one.requires_grad]
-  every = together(given, call.held)
-  leaves = [leaves_of(arg) for arg in every]
-  wanted = [*itertools.chain(*leaves), *(one for one in parameters.values() if one.requires_grad)]
-  found: Iterator[Any] = iter([None] * len(wanted))
-  if pairs and len(outputs) == len(cotangents):
-   losses = [(one * by.to(one)).real.sum() for one, by in pairs]
-   found = iter(torch.autograd.grad(losses, wanted, allow_unused=True))
-  call.gradients = [at_argument(arg, own, [next(found) for _ in own])
-      for arg, own in zip(every, leaves, strict=True)]
-  call.parameter_gradients = {n: next(found) if p.requires_grad else None for n, p in parameters.items()}
+  reached = losses if len(outputs) == len(cotangents) else []
+  call.gradients, call.parameter_gradients = flow_back(reached, together(given, call.held), parameters)
  def _followed(self, call):
   here = away = call.function
   if "instance" in call.step:  # new ones: one that has been called may hold anything
