@@ -30,7 +30,7 @@ class Autograded:
         self._limit_output = LimitOutput(config=config)
         # The files next to the source notebook: the check that the notebook's cells import, and its examples.
         self._beside = {
-            path.name: path.read_bytes()
+            path.name: whole_files.Common(path.read_bytes())
             for path in sorted(course.source(unit, self._root).parent.iterdir())
             if path.is_file() and path.suffix != ".ipynb"
         }
@@ -47,7 +47,7 @@ class Autograded:
 
     def put(self, student: str, node: Any, report: Report, timestamp: bytes | None) -> None:
         """Writes the student's folder; raises OSError."""
-        files: Mapping[str, bytes] = {
+        files: Mapping[str, bytes | whole_files.Common] = {
             **self._beside,
             **({} if timestamp is None else {TIMESTAMP: timestamp}),
             f"{self._unit}.ipynb": (nbformat.v4.writes(node) + "\n").encode(),
