@@ -1,7 +1,8 @@
 """What two known mistakes in one answer are told: `python -m tests.double_mistakes PAIRS [SEED]`, one JSON object.
 
 The pairs are drawn from every exercise in turn, as long as it has any; fewer pairs than there are exercises, from as
-many of them, all over the course.
+many of them, all over the course. Half as many are drawn beside of two that are edits of different codes: there an edit
+is often none, or another mistake, and nothing is told.
 """
 
 import contextlib
@@ -12,12 +13,12 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import torch
 
 from autograder import catalogue, course
-from autograder.catalogue import Candidate, can_be_combined, combined
+from autograder.catalogue import Candidate, can_be_combined, combined, moved
 from autograder.graders.collected import collected
 from autograder.marking.examiner import Examiner, Finding, candidate_bench
 from autograder.report import Diagnosis
@@ -25,20 +26,35 @@ from autograder.report import Diagnosis
 Pair = tuple[Candidate, Candidate]
 
 
-def drawn(number: int, seed: int) -> Iterator[tuple[str, Pair]]:
-    """So many pairs that are code together, each with its unit: one of each exercise, then another of each."""
+def drawn(number: int, seed: int, *, of_one_code: bool) -> Iterator[tuple[str, Pair]]:
+    """So many pairs that are code together, each with its unit: one of each exercise, then another of each.
+
+    of_one_code: whether the two are edits of the same code.
+    """
     draw = random.Random(seed)
-    exercises = [(unit, exercise.name) for unit in course.unit_names() for exercise in course.unit(unit).exercises]
-    if number < len(exercises):
-        exercises = [exercises[place * len(exercises) // number] for place in range(number)]
+    known = [of_exercise for unit in course.unit_names() for of_exercise in _known(unit)]
+    if not of_one_code:
+        known = [of_exercise for of_exercise in known if len({one.code.base for _, one in of_exercise}) > 1]
+    if number < len(known):
+        known = [known[place * len(known) // number] for place in range(number)]
     of_each: list[list[tuple[str, Pair]]] = []
-    for unit, exercise in exercises:
-        own = [one for one in catalogue.misconceptions(unit).values() if one.exercise == exercise]
-        known = [one for one in own if one.caught_by != catalogue.FORBIDDEN]
-        pairs = [pair for pair in itertools.combinations(known, 2) if can_be_combined(*pair)]
-        of_each.append([(unit, pair) for pair in draw.sample(pairs, len(pairs))])
+    for of_exercise in known:
+        pairs = [
+            (unit, (one, other))
+            for (unit, one), (_, other) in itertools.combinations(of_exercise, 2)
+            if can_be_combined(one, other) and of_one_code == (not moved(one, other))
+        ]
+        of_each.append(draw.sample(pairs, len(pairs)))
     in_turn = (one for row in itertools.zip_longest(*of_each) for one in row)
     yield from itertools.islice((one for one in in_turn if one is not None and _is_code(one[1])), number)
+
+
+def _known(unit: str) -> list[list[tuple[str, Candidate]]]:
+    """The unit's mistakes that are edits, those of each exercise together."""
+    edits = [one for one in catalogue.misconceptions(unit).values() if one.code.edits]
+    known = [one for one in edits if one.caught_by != catalogue.FORBIDDEN]
+    names = [exercise.name for exercise in course.unit(unit).exercises]
+    return [[(unit, one) for one in known if one.exercise == name] for name in names]
 
 
 def told(diagnosis: Diagnosis | None, pair: Pair, same_as_one: bool) -> str:
@@ -54,10 +70,10 @@ def told(diagnosis: Diagnosis | None, pair: Pair, same_as_one: bool) -> str:
     return "both" if {diagnosis.name, diagnosis.beside.name} == names else "wrong"
 
 
-def outcomes(number: int, seed: int) -> tuple[Counter[str], list[str], float]:
+def outcomes(examiner: Examiner, pairs: Iterable[tuple[str, Pair]]) -> tuple[Counter[str], list[str], float]:
     """How many were told what, which were told something wrong, and the CPU seconds that looking for names took."""
-    examiner, counts, wrong, seconds = Examiner(collected()), Counter[str](), list[str](), 0.0
-    for unit, pair in drawn(number, seed):
+    counts, wrong, seconds = Counter[str](), list[str](), 0.0
+    for unit, pair in pairs:
         finding = _finding(examiner, unit, combined(*pair))
         if all(verdict.outcome == "passed" for verdict in finding.verdicts):
             counts["right"] += 1
@@ -92,6 +108,13 @@ def _is_code(pair: Pair) -> bool:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
+    number, seed, told_of = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1, dict[str, object]()
     with contextlib.redirect_stdout(io.StringIO()):
-        found, mistaken, took = outcomes(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1)
-    print(json.dumps({"told": found, "wrong": mistaken, "seconds": round(took, 1)}))
+        same = Examiner(collected())
+        for name, pairs in {
+            "of one code": drawn(number, seed, of_one_code=True),
+            "of two": drawn(number // 2, seed, of_one_code=False),
+        }.items():
+            found, mistaken, took = outcomes(same, pairs)
+            told_of[name] = {"told": found, "wrong": mistaken, "seconds": round(took, 1)}
+    print(json.dumps(told_of))

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from autograder import catalogue, course
-from autograder.catalogue import Candidate, Code, Edit, EditError, combined
+from autograder.catalogue import Candidate, Code, Edit, EditError, can_be_combined, combined, moved
 from autograder.catalogue.as_typed import as_typed
 from autograder.catalogue.edit import edited
 from autograder.catalogue.mistakes_file import mistakes_in
@@ -140,6 +140,24 @@ def test_two_mistakes_in_one_place_make_none():
         combined(one, other)
     with pytest.raises(EditError, match="not edits of the same code"):
         combined(one, Candidate("scaled", "whole", "", Code("self_attention", "scaled", "def scaled(): pass")))
+
+
+def test_a_mistake_in_another_code_is_made_where_the_first_one_is():
+    other_text = TEXT.replace("d_k", "width")
+    there = Candidate(
+        "scaled", "pair", "pair.", Code("self_attention", "scaled", other_text, (Edit.parse(", weights ->"),)), "value"
+    )
+    one = wrong("unscaled", Edit.parse("scores / d_k**0.5 -> scores"))
+    assert combined(one, there).source().splitlines()[1:] == [
+        "    weights = torch.softmax(scores, dim=-1)",
+        "    return weights.to('cpu')",
+    ]
+    assert combined(there, one).source() == combined(one, there).source()
+    assert [(own.name, alone.source()) for own, alone in moved(there, one)] == [
+        ("pair", wrong("pair", Edit.parse(", weights ->")).source())
+    ]
+    assert moved(one, wrong("pair", Edit.parse(", weights ->"))) == []
+    assert not can_be_combined(there, wrong("width", Edit.parse("d_k**0.5 -> 2"), Edit.parse(", weights ->")))
 
 
 FILE = """\

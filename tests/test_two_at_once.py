@@ -34,14 +34,20 @@ def drawn():
 
 
 def test_most_pairs_are_told_by_both_names(drawn):
-    told = drawn["told"]
+    told = drawn["of one code"]["told"]
     assert sum(told.values()) == PAIRS
     assert told["both"] >= 0.7 * PAIRS, told
     assert told.get("none", 0) <= 0.15 * PAIRS, told
 
 
+def test_edits_of_two_codes_are_told_where_they_mean_the_same_in_one(drawn):
+    told = drawn["of two"]["told"]
+    assert sum(told.values()) == PAIRS // 2
+    assert told["both"] >= 0.3 * (PAIRS // 2), told
+
+
 def test_no_pair_is_told_a_mistake_that_it_does_not_make(drawn):
-    assert drawn["wrong"] == []
+    assert [of["wrong"] for of in drawn.values()] == [[], []]
 
 
 CALLED_WITH = (2, 3, 5)
@@ -51,12 +57,14 @@ CALLED_WITH = (2, 3, 5)
 class Mistakes:
     """Mistakes in a function of a number, as what each adds; what they add together is their sum, unless it is said."""
 
-    def __init__(self, *added, together=None):
+    def __init__(self, *added, together=None, moved=None):
+        """moved: what some of them add in the code in which they are combined, by name."""
         self.tried = []
+        self._moved = moved or {}
         self._together = together or {}
         self.suspects = [Suspect(name, f"{name}.", "test_2", False, False, self._behaviour(f)) for name, f in added]
         self._added = dict(added)
-        self.pairs = Pairs(self._behaviour(lambda x: 0), self.suspects, self._combined)
+        self.pairs = Pairs(self._behaviour(lambda x: 0), self.suspects, self._combined, self._in_another_code)
 
     def explaining(self, *names, gives=None):
         pair = self.pairs.explaining(tuple(self._traces(gives or self._both(*names))))
@@ -65,6 +73,10 @@ class Mistakes:
     def _combined(self, one, other):
         names = frozenset((one.name, other.name))
         return self._behaviour(self._both(*names), lambda: self.tried.append(names))
+
+    def _in_another_code(self, *pair):
+        moved = [one for one in pair if one.name in self._moved]
+        return [(one, self._behaviour(self._moved[one.name])) for one in moved]
 
     def _both(self, one, other):
         adds = [self._added[one], self._added[other]]
@@ -98,6 +110,11 @@ def test_of_two_pairs_that_show_the_same_none_is_told():
     mistakes = Mistakes(ONE, TWO, ("three", lambda x: 3), ("four", lambda x: 4))
     assert mistakes.explaining("one", "two") == {"one", "two"}
     assert mistakes.explaining("one", "four") is None  # as two and three
+
+
+def test_an_edit_that_is_another_mistake_in_the_other_ones_code_is_not_told():
+    assert Mistakes(ONE, TWO, SQUARE, moved=dict([SQUARE])).explaining("one", "square") == {"one", "square"}
+    assert Mistakes(ONE, TWO, SQUARE, moved={"square": lambda x: x}).explaining("one", "square") is None
 
 
 def only(number, gives=1):

@@ -21,13 +21,13 @@ from typing import TypeVar
 
 from ..course import content
 from .as_typed import as_typed
-from .candidate import KINDS, Candidate, Code, Kind, can_be_combined, combined
+from .candidate import KINDS, Candidate, Code, Kind, can_be_combined, combined, moved
 from .edit import Edit, EditError
 from .mistakes_file import SOLUTION, mistakes_in
 
 __all__ = [
     "FORBIDDEN", "KINDS", "Candidate", "Code", "Edit", "EditError", "Kind", "can_be_combined", "combined",
-    "misconceptions", "right_answer", "right_answers", "solutions", "used_by",
+    "misconceptions", "moved", "right_answer", "right_answers", "solutions", "used_by",
 ]  # fmt: skip
 
 T = TypeVar("T")

@@ -5,6 +5,7 @@ import copy
 import inspect
 import linecache
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import pairwise
@@ -124,11 +125,8 @@ class Candidate:
 
 
 def can_be_combined(one: Candidate, other: Candidate) -> bool:
-    """Whether the two are made in different places of the same code."""
-    if not (isinstance(one.code, Code) and isinstance(other.code, Code)) or one.code.base != other.code.base:
-        return False
-    places = sorted(one.code.places + other.code.places)
-    return bool(one.code.edits and other.code.edits) and all(a[1] <= b[0] for a, b in pairwise(places))
+    """Whether both can be made in one code, in different places: in that of either."""
+    return _place_of_both(one, other) is not None
 
 
 def combined(one: Candidate, other: Candidate) -> Candidate:
@@ -136,13 +134,42 @@ def combined(one: Candidate, other: Candidate) -> Candidate:
 
     What the edits make together may still be no code, which its `answer` raises.
     """
-    if not (isinstance(one.code, Code) and isinstance(other.code, Code)) or one.code.base != other.code.base:
+    if not _are_edits(one, other):
         raise EditError("they are not edits of the same code")
-    code = Code(one.code.unit, one.exercise, one.code.base, (*one.code.edits, *other.code.edits))
+    base = _place_of_both(one, other) or one.code.base
+    code = Code(one.code.unit, one.exercise, base, (*one.code.edits, *other.code.edits))
     _ = code.written
     return Candidate(
         one.exercise, f"{one.name} and {other.name}", f"{one.sentence} {other.sentence}", code, one.kind, one.caught_by
     )
+
+
+def moved(one: Candidate, other: Candidate) -> list[tuple[Candidate, Candidate]]:
+    """Of two that are combined, the one that is then made in another code than its own, and what it is there alone.
+
+    The same edit may be another mistake there, of which its sentence says nothing.
+    """
+    base = _place_of_both(one, other)
+    return [
+        (each, replace(each, code=replace(each.code, base=base))) for each in (one, other) if each.code.base != base
+    ]
+
+
+def _are_edits(*candidates: Candidate) -> bool:
+    return all(isinstance(one.code, Code) and one.code.edits for one in candidates)
+
+
+def _place_of_both(one: Candidate, other: Candidate) -> str | None:
+    """The code in which both can be made: that of the first, or else of the second; None where neither is."""
+    if not _are_edits(one, other):
+        return None
+    edits = (*one.code.edits, *other.code.edits)
+    for base in dict.fromkeys((one.code.base, other.code.base)):
+        with suppress(EditError):
+            places = sorted(place for edit in edits for place in edit.places(base))
+            if all(a[1] <= b[0] for a, b in pairwise(places)):
+                return str(base)
+    return None
 
 
 def _typed(thing: Any, name: str) -> str:

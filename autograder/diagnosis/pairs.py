@@ -43,11 +43,15 @@ class Pairs:
         right: Behaviour,
         suspects: Sequence[Suspect],
         combined: Callable[[Suspect, Suspect], Behaviour | None],
+        moved: Callable[[Suspect, Suspect], Iterable[tuple[Suspect, Behaviour]]],
     ) -> None:
-        """right: what the solution shows. combined: what two mistakes show together; None where they cannot be."""
+        """right: what the solution shows. combined: what two mistakes show together; None where they cannot be.
+        moved: which of two is combined with the other in another code than its own, and what it shows there alone.
+        """
         self._right = right
         self._suspects = suspects
         self._combined = combined
+        self._moved = moved
 
     @cached_property
     def _pairs(self) -> dict[Pair, Behaviour]:
@@ -77,7 +81,16 @@ class Pairs:
         if len(found) != 1:
             return None
         ((one, other),) = found
-        return self._suspects[one], self._suspects[other]
+        return self._if_the_same(self._suspects[one], self._suspects[other])
+
+    def _if_the_same(self, one: Suspect, other: Suspect) -> tuple[Suspect, Suspect] | None:
+        """The pair; None where an edit, in the code of the other, is not the mistake that its sentence tells."""
+        try:
+            with cpu_limit(MOST_SECONDS):
+                same = (there.known.is_that_of(tuple(each.behaviour.known)) for each, there in self._moved(one, other))
+                return (one, other) if all(same) else None
+        except (Exception, OverLimit):  # an edit that is no code there
+            return None
 
     def _among(self, pairs: Iterable[tuple[Pair, Question | None]], answer: "_Answer") -> set[Pair]:
         """Those that show what the answer does; raises _TooMany."""

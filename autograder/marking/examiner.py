@@ -123,6 +123,10 @@ class Examiner:
             pair = entries[one.name], entries[other.name]
             return behaviour(partial(catalogue.combined, *pair)) if catalogue.can_be_combined(*pair) else None
 
+        def moved(one: Suspect, other: Suspect) -> Iterator[tuple[Suspect, Behaviour]]:
+            for own, there in catalogue.moved(entries[one.name], entries[other.name]):
+                yield one if own.name == one.name else other, behaviour(there.anew)
+
         suspects = [
             Suspect(
                 name,
@@ -136,7 +140,7 @@ class Examiner:
             for name, entry in entries.items()
         ]
         right = behaviour(lambda: catalogue.solutions(unit)[exercise])
-        return suspects, Pairs(right, suspects, combined)
+        return suspects, Pairs(right, suspects, combined, moved)
 
     def _traces(self, unit: str, exercise: str, made: Callable[[], catalogue.Candidate]) -> Iterator[Trace]:
         """What the graders see in an entry, which is made when the first of them is run."""
