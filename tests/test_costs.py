@@ -101,6 +101,16 @@ def test_the_largest_is_told_with_its_shape_and_line():
     assert (found.count, found.of, found.line) == (T * T, str((T, T)), line_of(by_matmul))
 
 
+class _Named(torch.Tensor):
+    pass
+
+
+@pytest.mark.parametrize("made_of", [lambda x: x * 2.0, lambda x: (x * 2.0).tolist(), lambda x: 5], ids=str)
+def test_a_subclass_of_tensor_can_be_made_on_the_way(made_of):
+    cost = of_call(lambda x: x @ x + _Named(made_of(x)).sum(), Arguments((torch.ones(5, 5),)), None, lambda file: False)
+    assert cost.operations > 2 * 5**3
+
+
 def test_what_is_given_is_not_counted_nor_are_its_views():
     def looks(q, k, v):
         return q.T, k.view(-1)[None], v.expand(5, T, HD)

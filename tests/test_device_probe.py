@@ -45,11 +45,16 @@ def _attend(x: torch.Tensor) -> torch.Tensor:
     return torch.softmax(x @ x.t(), dim=-1) @ x
 
 
+class _Named(torch.Tensor):
+    pass
+
+
 FUNCTIONS = {
     "arithmetic": (lambda x: x @ x.T / 2**0.5, FOLLOWS),
     "a 0-d CPU tensor": (lambda x: x / torch.tensor(2.0).sqrt(), FOLLOWS),
     "made on x's device": (lambda x: x + torch.ones(4, 4, device=x.device), FOLLOWS),
     "moved to x's device": (lambda x: x + torch.ones(4, 4).to(x), FOLLOWS),
+    "a subclass of Tensor on the way": (lambda x: x + len(_Named([1.0, 2.0])), FOLLOWS),
     "indices on the CPU": (lambda x: x[torch.tensor([0, 1, 2, 3])], FOLLOWS),
     "indices in a list": (lambda x: x[:, [2, 0]], FOLLOWS),
     "indices in a list, written": (lambda x: _put(x.clone(), (slice(None), [2, 0]), 1.0), FOLLOWS),

@@ -1,7 +1,9 @@
 """What the modes that look at each operator have in common."""
 
-from typing import Any
+from functools import cache
+from typing import Any, Self
 
+import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 
@@ -9,6 +11,11 @@ class OperatorMode(TorchDispatchMode):
     """A dispatch mode that takes every operator and costs little."""
 
     supports_higher_order_operators = True  # torch.cond and its kin
+
+    def __enter__(self) -> Self:
+        _let_subclasses_be_made()
+        entered: Self = super().__enter__()
+        return entered
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -20,3 +27,19 @@ def name_of(operator: Any) -> str:
     """The operator's name without its overload; those of higher order have none."""
     name: str = getattr(operator, "overloadpacket", operator).__name__
     return name
+
+
+@cache
+def _let_subclasses_be_made() -> None:
+    """From now on a subclass of Tensor can be called to make one, which PyTorch refuses in any dispatch mode.
+
+    PyTorch's own causal_lower_right is such a subclass. What one is made of has been seen by then.
+    """
+
+    def new(*args: Any, **kwargs: Any) -> Any:  # so `torch._dynamo`, which looks at its signature, takes it
+        if args[0] is torch.Tensor:
+            return torch._C.TensorBase.__new__(*args, **kwargs)
+        with torch._C._DisableTorchDispatch():
+            return torch._C.TensorBase.__new__(*args, **kwargs)
+
+    torch.Tensor.__new__ = new  # type: ignore[method-assign]
