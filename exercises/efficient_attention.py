@@ -18,9 +18,11 @@
 # half precision is not), and inputs are left unchanged. A leading `...` in a shape stands for any number of dimensions.
 # None may call the library's attention or its softmax (`logsumexp` is a part of one).
 #
-# Gradients must flow back through every function here that takes tensors: what autograd needs for that is not to be
-# written into in place. Make a new state in each step, `state = ...`, and do not write into the old one,
-# `state[...] = ...`.
+# Gradients must flow back through every function here that takes tensors. What autograd needs for that is not to be
+# written into in place: make a new state in each step, `state = ...`, and do not write into the old one,
+# `state[...] = ...`. A maximum may be detached, as it drops out of $o / \ell$. Where nothing is seen gradients are 0. A
+# NaN that is replaced afterwards, as by `torch.where`, is gone from the result and not from them: keep it from coming
+# up.
 #
 # **Some points are for what your code costs.** It is counted and not timed, so it is the same on every machine: the
 # numbers in the largest tensor that is made on the way, all that are held at one moment, and the operations. It is

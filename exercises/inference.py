@@ -15,9 +15,9 @@
 # made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
 # from the first minute on. Where you are stuck, `hint("attention_flops")` gives you a question; call it again for more.
 #
-# What holds for every module here: the output has its input's dtype and device, the input is left unchanged, and
-# gradients flow back to it and to every layer. Symbols: `b` sequences, `T` tokens, `h` heads of width `hd`. You may use
-# PyTorch's attention.
+# What holds for every module here: the output has its input's dtype and device (half precision is tried of `KVCache`
+# alone), the input is left unchanged, and gradients flow back to it and to every layer. Symbols: `b` sequences, `T`
+# tokens, `h` heads of width `hd`. You may use PyTorch's attention.
 
 # %% locked="setup"
 import math
@@ -138,7 +138,7 @@ except NotImplementedError:
 # `t` may be another one in each call: a question of 500 tokens comes at once, the answer token by token. The `...`
 # stand for any dimensions, mostly `(b, h)`, which are the same in each call. Two caches know nothing of each other. A
 # text may become thousands of tokens long, in as many steps, and gradients flow through a cache to what was appended.
-# What `append` returns does not matter.
+# It may have room for more tokens, and write them in there. What `append` returns does not matter.
 #
 # **Guess first**: a text of 100 tokens is written token by token, and every step projects all tokens that are there.
 # How many tokens does `W_key` project in all?

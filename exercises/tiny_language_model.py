@@ -17,7 +17,8 @@
 # made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
 # from the first minute on. Where you are stuck, `hint("next_token_loss")` gives you a question; call it again for more.
 #
-# What holds for every exercise here: the output has its inputs' dtype and device, and inputs are left unchanged.
+# What holds for every exercise here: the output has its inputs' dtype and device (`float32` and `float64` are tried,
+# half precision is not), and inputs are left unchanged.
 # Letters in shapes: $b$ sentences, $T$ tokens, $V$ words in the vocabulary, $d$ numbers in an embedding.
 
 # %% locked="setup"

@@ -45,7 +45,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 from types import FrameType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 __all__ = ["buggy", "check", "draw", "example", "guess", "hint", "show"]
 
 def check(exercise = None):
@@ -280,6 +280,10 @@ def _part(name, shapes):
 
 class OperatorMode(TorchDispatchMode):
  supports_higher_order_operators = True  # torch.cond and its kin
+ def __enter__(self):
+  _let_subclasses_be_made()
+  entered: Self = super().__enter__()
+  return entered
  @classmethod
  def _should_skip_dynamo(cls):
   return False
@@ -287,6 +291,15 @@ class OperatorMode(TorchDispatchMode):
 def name_of(operator):
  name: str = getattr(operator, "overloadpacket", operator).__name__
  return name
+
+@cache
+def _let_subclasses_be_made():
+ def new(*args, **kwargs):  # so `torch._dynamo`, which looks at its signature, takes it
+  if args[0] is torch.Tensor:
+   return torch._C.TensorBase.__new__(*args, **kwargs)
+  with torch._C._DisableTorchDispatch():
+   return torch._C.TensorBase.__new__(*args, **kwargs)
+ torch.Tensor.__new__ = new  # type: ignore[method-assign]
 MAX_MADE = 300
 MAX_NUMBERS = 4_000
 MAX_ALL_NUMBERS = 60_000

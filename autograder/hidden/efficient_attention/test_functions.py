@@ -81,13 +81,22 @@ class TestOnlineSoftmax(contracts.Graders):
             blocks = [rng.randn(length, scale=2.0) for length in lengths]
             self.assert_right(student.online_softmax.once(blocks), reference.online_softmax(blocks))
 
-    @contracts.points(1)
-    def test_gradients(self, student, reference, rng):
-        """Gradients flow back to the scores: those of maximum + log(sum), which is the same for any maximum."""
-        (blocks,) = self.draw(rng, 3, 4)
+    def assert_gradients(self, student, reference, blocks):
+        """Of maximum + log(sum), which is the same for any maximum."""
         _, total = (one.value for one in reference.online_softmax(blocks))
         cotangent = (torch.ones_like(total), 1 / total)
         assert_same_gradients(student.online_softmax, reference.online_softmax, blocks, cotangent=cotangent)
+
+    @contracts.points(1)
+    def test_gradients(self, student, reference, rng):
+        """Gradients flow back to the scores: those of maximum + log(sum), which is the same for any maximum."""
+        self.assert_gradients(student, reference, *self.draw(rng, 3, 4))
+
+    @contracts.points(1)
+    def test_gradients_where_hidden(self, student, reference, rng):
+        """Where a block is -inf alone its gradients are 0, and no gradient is NaN."""
+        for hidden in ((0,), (1, (2, 0))):
+            self.assert_gradients(student, reference, *self.draw(rng, 3, 4, hidden=hidden))
 
     # What was kept may be put before the next block; two blocks may not be put together.
     test_one_pass = contracts.costs_no_more(
@@ -156,15 +165,24 @@ class TestMergeStates(contracts.Graders):
         for shift in (4e3, -4e3):
             self.assert_agree(student, reference, (m + shift, total, output), b, tolerance=1e-3)
 
-    @contracts.points(1)
-    def test_gradients(self, student, reference, rng):
-        """Gradients flow back to the two states: those of output / total, which is the same for any maximum."""
-        a, b = self.draw(rng, 4, 3)
+    def assert_gradients(self, student, reference, rng, a, b):
+        """Of output / total, which is the same for any maximum; none where nothing was seen."""
         maximum, total, output = (one.value for one in reference.merge_states(a, b))
+        total = total.masked_fill(total == 0.0, torch.inf)
         of_output = rng.randn(4, 3) / total
         of_total = -(of_output * output).sum(dim=-1, keepdim=True) / total
         cotangent = (torch.zeros_like(maximum), of_total, of_output)
         assert_same_gradients(student.merge_states, reference.merge_states, a, b, cotangent=cotangent)
+
+    @contracts.points(1)
+    def test_gradients(self, student, reference, rng):
+        """Gradients flow back to the two states: those of output / total, which is the same for any maximum."""
+        self.assert_gradients(student, reference, rng, *self.draw(rng, 4, 3))
+
+    @contracts.points(1)
+    def test_gradients_where_nothing_is_seen(self, student, reference, rng):
+        """A query that saw nothing on one side or on both has gradients of 0 there, and no gradient is NaN."""
+        self.assert_gradients(student, reference, rng, *self.draw(rng, 4, 3, hidden=((0, 2), (0, 3))))
 
     @contracts.points(1)
     def test_float64_stays_exact(self, student, reference, rng):

@@ -4,7 +4,7 @@ import torch
 
 from autograder.compare import Mismatch, assert_close, complaints, golden
 from autograder.graders import contracts, statements
-from autograder.graders.statements import assert_refuses, in_each
+from autograder.graders.statements import assert_gradient, assert_refuses, in_each
 from solutions.six_words import SIX_WORDS, twice
 
 from .worked_examples import CACHED_SEED_123
@@ -154,6 +154,21 @@ class TestCachedMultiHeadAttention(contracts.Graders):
             seen = looked_at.observe(x, own, student.plain("KVCache"), cotangent=torch.ones(()))
             if seen.gradients[0] is None:
                 raise Mismatch(complaints.detached("the input"))
+
+    @contracts.points(1)
+    def test_gradients_of_a_later_step(self, student, reference, rng):
+        """They do so from a later step's result, to its own tokens and to those of the steps before it."""
+        (x,) = self.draw(rng, tokens=5, scale=2.0)
+        cotangent = rng.randn(2, 2, 15)
+        computes = "(module(x[:, :3], cache), module(x[:, 3:], cache))[1]"
+        seen, right = (
+            face.assemble({}, computes=computes, others=("module", "cache")).observe(
+                x, one, face.plain("KVCache"), cotangent=cotangent
+            )
+            for one, face in zip(self.pair(student, reference), (student, reference), strict=True)
+        )
+        assert_close(seen.value, right.value)
+        assert_gradient(seen.gradients[0], right.gradients[0], "the input")
 
     test_float64_stays_exact = contracts.float64(
         "After `.to(torch.float64)` the result is as exact as float64 is.",

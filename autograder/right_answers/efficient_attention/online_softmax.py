@@ -11,7 +11,7 @@ def begins_with_the_first_block(blocks):
     blocks = iter(blocks)
     first = next(blocks)
     m = first.max()
-    total = torch.where(first == -torch.inf, torch.zeros_like(first), torch.exp(first - m)).sum()
+    total = torch.exp(first - torch.where(m == -torch.inf, torch.zeros_like(m), m)).sum()
     for block in blocks:
         new_m = torch.maximum(m, block.max())
         if new_m == -torch.inf:
