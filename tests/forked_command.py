@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NoReturn
 
 PROGRAMS = Path(sys.executable).parent
+REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 def run(
@@ -31,15 +32,20 @@ def run(
     cwd: Path,
     env: Mapping[str, str] | None = None,
     timeout: float = 400,
+    python: Path = Path(sys.executable),
+    course: Path = REPOSITORY,
 ) -> subprocess.CompletedProcess[str]:
-    """What the command said, and its exit code. program: its name, or the path of a Python file."""
-    server = _server()
+    """What the command said, and its exit code. program: its name, or the path of a Python file.
+
+    python: of the environment whose program it is. course: any that its engine takes, to be imported for.
+    """
+    server = _server(python, course)
     assert server.stdin
     assert server.stdout
     with tempfile.TemporaryDirectory() as folder:
         said = [Path(folder, name) for name in ("out", "err")]
         order = {
-            "command": [str(PROGRAMS / program), *map(str, arguments)],
+            "command": [str(python.parent / program), *map(str, arguments)],
             "cwd": str(cwd),
             "env": dict(os.environ if env is None else env),
             "said": list(map(str, said)),
@@ -58,10 +64,11 @@ autograder, nbgrader = partial(run, "autograder"), partial(run, "nbgrader")
 
 
 @cache
-def _server() -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONHASHSEED": "0"}  # as marking processes have it
+def _server(python: Path, course: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "AUTOGRADER_COURSE": str(course)}
+    environment["PYTHONHASHSEED"] = "0"  # as marking processes have it
     server = subprocess.Popen(
-        [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
+        [python, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
     )
     atexit.register(server.communicate)
     return server

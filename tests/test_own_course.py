@@ -17,7 +17,7 @@ import xmlschema
 from autograder import catalogue
 from autograder.course.cells import filled_in
 from autograder.handout.names import EXAMPLES, MISTAKES, STEPS
-from tests import REPOSITORY
+from tests import REPOSITORY, forked_command
 from tests.misbehaving.as_user import as_ordinary_user
 
 COURSE = Path(__file__).with_name("own_course")
@@ -31,7 +31,9 @@ def packed(tmp_path_factory):
     """What is copied to where marking is wanted: the engine's wheel, and the course of this repository."""
     folder = tmp_path_factory.mktemp("packed")
     command = [REPOSITORY / "deploy" / "pack", folder]
-    subprocess.run(command, check=True, capture_output=True, env={**os.environ, "PYTHON": sys.executable})
+    # With the setuptools that is here: pip would install another for it.
+    environment = {**os.environ, "PYTHON": sys.executable, "PIP_NO_BUILD_ISOLATION": "0"}
+    subprocess.run(command, check=True, capture_output=True, env=environment)
     return folder
 
 
@@ -55,8 +57,9 @@ def python(wheel):
         subprocess.run(["cp", "--archive", "--link", *places, packages], check=True)
         subprocess.run(["cp", "--archive", "--link", Path(sys.prefix) / "share", folder], check=True)  # templates
         its = Path(folder) / "bin" / "python"
-        install = ["--quiet", "--no-deps", "--no-index", wheel]
-        subprocess.run([sys.executable, "-m", "pip", "--python", its, "install", *install], check=True)
+        subprocess.run([its, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel], check=True)
+        for program in ("nbgrader", "pytest"):
+            shutil.copy(Path(sys.executable).with_name(program), its.parent)  # `forked_command` runs it as its own
         yield its
 
 
@@ -72,14 +75,18 @@ def course(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def run(python, course):
-    """Runs a module's command in the course's folder, as somebody would whose shell knows nothing of this one."""
+def outside(python):
+    """The environment of somebody whose shell knows nothing of this one."""
     unknown = ("PYTHON", "PYTEST", "AUTOGRADER", "JUPYTER")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(unknown)}
+    return {name: value for name, value in os.environ.items() if not name.startswith(unknown)}
 
-    def run(*arguments, expected=0):
-        command = [python.with_name(arguments[0]), *arguments[1:]]
-        done = subprocess.run(command, cwd=course, env=environment, capture_output=True, text=True)
+
+@pytest.fixture(scope="module")
+def run(python, course, outside):
+    """Runs a program of the wheel's environment in the course's folder, or in another."""
+
+    def run(program, *arguments, expected=0, cwd=course):
+        done = forked_command.run(program, *arguments, cwd=cwd, env=outside, python=python, course=course)
         assert done.returncode == expected, done.stdout + done.stderr
         return done.stdout or done.stderr
 
@@ -166,9 +173,7 @@ def test_its_mistakes_are_caught_and_named(built, run):
 
 
 def test_pytest_runs_its_graders_on_its_solutions(built, run):
-    said = run(
-        "python", "-P", "-m", "pytest", "autograder/hidden", "-p", "autograder.graders.fixtures", "-q", "-c", os.devnull
-    )
+    said = run("pytest", "autograder/hidden", "-p", "autograder.graders.fixtures", "-q", "-c", os.devnull)
     assert "8 passed" in said
 
 
@@ -191,7 +196,7 @@ def test_a_class_is_graded_by_both_ways(built, run):
     assert "The input is not added to what the layer makes of it." in page
     marked = json.loads((built / "autograded" / "brook" / UNIT / "report.json").read_text())
     shutil.rmtree(built / "autograded")
-    run("python", "-P", "-m", "nbgrader", "autograde", UNIT)
+    run("nbgrader", "autograde", UNIT)
     again = json.loads((built / "autograded" / "brook" / UNIT / "report.json").read_text())
     assert again["exercises"] == marked["exercises"]
     run("autograder", "report", UNIT)
@@ -233,18 +238,14 @@ def test_a_library_that_nobody_knows_is_refused(run, built):
 
 
 @pytest.mark.parametrize("command", ["build", "matrix", "mark x.ipynb", f"grade {UNIT}"])
-def test_outside_of_any_course_each_command_says_so(python, tmp_path, command):
-    done = subprocess.run(
-        [python.with_name("autograder"), *command.split()], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith("There is no course here")
+def test_outside_of_any_course_each_command_says_so(run, tmp_path, command):
+    said = run("autograder", *command.split(), cwd=tmp_path, expected=2)
+    assert said.startswith("There is no course here")
 
 
-def test_a_course_that_would_hide_the_engine_is_refused(python, built):
+def test_a_course_that_would_hide_the_engine_is_refused(run, built):
     package = built / "autograder" / "__init__.py"
     package.touch()
-    done = subprocess.run([python.with_name("autograder"), "build"], cwd=built, capture_output=True, text=True)
+    said = run("autograder", "build", expected=2)
     package.unlink()
-    assert done.returncode == 2
-    assert done.stderr.startswith(str(package))
+    assert said.startswith(str(package))
