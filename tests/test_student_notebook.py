@@ -10,6 +10,8 @@ from itertools import islice
 
 import nbformat
 import pytest
+from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbgrader.utils import determine_grade
@@ -20,6 +22,8 @@ from autograder.course.cells import filled_in
 from autograder.handout.data_file import read_data
 from autograder.handout.names import LESSON
 from tests import RELEASE
+
+from . import forked_kernel
 
 # A student has torch, numpy, matplotlib and Jupyter; what else is installed here is hidden from the kernel.
 OURS_ALONE = """
@@ -34,14 +38,23 @@ sys.meta_path.insert(0, Hidden())
 
 
 @pytest.fixture(scope="module")
-def run_all(tmp_path_factory):
+def kernels(tmp_path_factory):
+    """A student's kernels, and the environment that they have."""
+    hiding = tmp_path_factory.mktemp("hiding")
+    (hiding / "sitecustomize.py").write_text(OURS_ALONE)
+    environment = {**os.environ, "PYTHONPATH": str(hiding), "OMP_NUM_THREADS": "1"}
+    with forked_kernel.kernels(tmp_path_factory.mktemp("kernels"), environment) as folder:
+        yield KernelSpecManager(kernel_dirs=[str(folder)]), environment
+
+
+@pytest.fixture(scope="module")
+def run_all(kernels, tmp_path_factory):
     """Run All on a notebook in a copy of the released folder; the outputs by cell id.
 
     Of several notebooks, one after another in the same kernel, as a student types and runs all again. alone: in an
     empty folder, which must stay empty.
     """
-    hiding = tmp_path_factory.mktemp("hiding")
-    (hiding / "sitecustomize.py").write_text(OURS_ALONE)
+    known, environment = kernels
 
     def run_all(unit, *contents, alone=False):
         folder = tmp_path_factory.mktemp("released") / unit
@@ -53,8 +66,9 @@ def run_all(tmp_path_factory):
             cell.id = str(number)
         together = nbformat.v4.new_notebook(cells=cells, metadata=notebooks[0].metadata)
         where = {"metadata": {"path": str(folder)}}
-        client = NotebookClient(together, resources=where, timeout=120, coalesce_streams=True)
-        client.execute(env={**os.environ, "PYTHONPATH": str(hiding), "OMP_NUM_THREADS": "1"})
+        kernel = AsyncKernelManager(kernel_name=forked_kernel.NAME, kernel_spec_manager=known)
+        client = NotebookClient(together, km=kernel, resources=where, timeout=120, coalesce_streams=True)
+        client.execute(env=environment, cleanup_kc=True)
         assert not alone or not list(folder.iterdir())
         outputs = iter(zip(ids, [cell.get("outputs", []) for cell in cells], strict=True))
         return [dict(islice(outputs, len(notebook.cells))) for notebook in notebooks]
