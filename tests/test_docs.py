@@ -3,8 +3,11 @@
 import csv
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
+import time
 import typing
 from pathlib import Path
 
@@ -14,6 +17,8 @@ from autograder import course
 from autograder.cli import app
 from autograder.report import ExerciseStatus, SubmissionStatus
 from tests import REPOSITORY
+
+from . import forked_command
 
 UNIT = "self_attention"
 BIN = Path(sys.executable).parent
@@ -31,52 +36,85 @@ def blocks(page):
     return re.findall(r"^```sh\n(.*?)^```", (REPOSITORY / "docs" / page).read_text(), re.M | re.S)
 
 
-def in_a_shell(tmp_path, *commands):
-    """Runs a page's commands one after another in one shell; what they printed."""
-    kit = tmp_path / "kit"
-    kit.mkdir()
-    script = "\n".join(["set -ex", *commands])
-    environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "AUTOGRADER_COURSE": str(REPOSITORY)}
-    ran = subprocess.run(["bash"], input=script, cwd=kit, env=environment, capture_output=True, text=True, timeout=300)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    return ran.stdout
+ENVIRONMENT = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "AUTOGRADER_COURSE": str(REPOSITORY)}
 
 
-CLASS = "id,first_name\namara,Amara\nchiara,Chiara\ndmitri,Dmitri\nnoor,Noor\n"
-OF_ONE_ACCOUNT = f"printf '{CLASS}' > roster.csv\necho 'c.ExchangeCollect.check_owner = False' >> nbgrader_config.py\n"
+class Typing:
+    """Somebody who types a page's commands one after another, and stands in the folder to which they went."""
+
+    def __init__(self, folder):
+        folder.mkdir()
+        self.folder = folder
+
+    def types(self, block):
+        """Each of these commands ends well."""
+        for line in block.splitlines():
+            program, *arguments = shlex.split(line, comments=True)
+            if program == "cd":
+                (where,) = arguments
+                self.folder = (self.folder / where).resolve(strict=True)
+            else:
+                done = forked_command.run(program, *arguments, cwd=self.folder, env=ENVIRONMENT)
+                assert done.returncode == 0, done.stdout + done.stderr
+
+    def leaves_running(self, line, until):
+        """What a command that never ends has said, when it is ended a second after that is so.
+
+        On one processor: it starts as many markers as it may use, and there is one notebook.
+        """
+        program, *arguments = shlex.split(line)
+        alone = ["taskset", "--cpu-list", str(max(os.sched_getaffinity(0)))]
+        with subprocess.Popen(
+            [*alone, BIN / program, *arguments], cwd=self.folder, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
+        ) as running:
+            while not until():
+                assert running.poll() is None, "it has ended by itself"
+                time.sleep(0.1)
+            time.sleep(1)
+            running.terminate()
+            said, _ = running.communicate()
+        assert running.returncode == 0
+        return said
 
 
-def handing_in(tmp_path, *students):
-    """Commands after which these have handed in."""
-    inbound = tmp_path / "autumn" / "exchange" / "attention" / "inbound"
-    return "".join(
-        f"mkdir -p {(place := f'{inbound}/{student}+{UNIT}+2026-11-20 10:00:00 UTC+x')!r}\n"
-        f"cp {REPOSITORY}/demo/submitted/{student}/{UNIT}/{UNIT}.ipynb {place!r}\n"
-        f"echo '2026-11-20 10:00:00 UTC' > {place + '/timestamp.txt'!r}\n"
-        f"echo {student} > {place + '/submission_secret.txt'!r}\n"
-        f"chmod 777 {place!r}\n"
-        for student in students
-    )
+def hand_in(course, *students):
+    """As these would: their notebooks are in the exchange."""
+    for student in students:
+        place = course / "exchange" / "attention" / "inbound" / f"{student}+{UNIT}+2026-11-20 10:00:00 UTC+x"
+        place.mkdir(parents=True)
+        shutil.copy(REPOSITORY / "demo" / "submitted" / student / UNIT / f"{UNIT}.ipynb", place)
+        (place / "timestamp.txt").write_text("2026-11-20 10:00:00 UTC\n")
+        (place / "submission_secret.txt").write_text(f"{student}\n")
+        place.chmod(0o777)
 
 
 def test_an_instructor_gets_by_the_page_from_a_clone_to_marks(tmp_path):
-    """Every command of docs/instructor.md, in its order and in one shell; what students do is put between them.
+    """Every command of docs/instructor.md, in its order; what students do is done between them.
 
     The last, which never ends, runs until there is the page of one who hands in then.
     """
     make, release, due, collect, grade, report, back, serve = blocks("instructor.md")
-    two, third = handing_in(tmp_path, "amara", "chiara"), handing_in(tmp_path, "dmitri")
-    pages = "exchange/attention/feedback"
-    until_done = f"until [ $(ls {pages} | wc -l) = 3 ]; do kill -0 $!; sleep 0.1; done\nsleep 1\nkill $!\nwait $!"
-    till_back = [make, release, due, OF_ONE_ACCOUNT, two, collect, grade, report, back]
-    said = in_a_shell(tmp_path, *till_back, "echo SERVED", third, f"{serve.strip()} &", until_done)
-    with (tmp_path / "autumn" / "marks.csv").open() as marks:
+    instructor, course = Typing(tmp_path / "kit"), tmp_path / "autumn"
+    for block in (make, release, due):
+        instructor.types(block)
+    assert instructor.folder == course
+    (course / "roster.csv").write_text("id,first_name\namara,Amara\nchiara,Chiara\ndmitri,Dmitri\nnoor,Noor\n")
+    with (course / "nbgrader_config.py").open("a") as settings:  # one account hands in for all
+        settings.write("c.ExchangeCollect.check_owner = False\n")
+    hand_in(course, "amara", "chiara")
+    for block in (collect, grade, report, back):
+        instructor.types(block)
+    pages = course / "exchange" / "attention" / "feedback"
+    assert len(list(pages.glob("*.html"))) == 2
+    hand_in(course, "dmitri")
+    said = instructor.leaves_running(serve, until=lambda: len(list(pages.iterdir())) == 3)
+    with (course / "marks.csv").open() as marks:
         found = {row["student_id"]: row for row in csv.DictReader(marks)}
     assert set(found) == {"amara", "chiara", "dmitri", "noor"}
-    assert "divided_by_d_k" in (tmp_path / "autumn" / "reports" / UNIT / "report.html").read_text()
-    released = list((tmp_path / "autumn" / "exchange").rglob("feedback/*.html"))
+    assert "divided_by_d_k" in (course / "reports" / UNIT / "report.html").read_text()
+    released = list((course / "exchange").rglob("feedback/*.html"))
     assert len(released) == 3
-    lines = [line.split()[1:3] for line in said.partition("SERVED")[2].splitlines() if " graded " in line]
+    lines = [line.split()[1:3] for line in said.splitlines() if " graded " in line]
     assert lines == [["dmitri", "graded"]]
 
 
