@@ -5,8 +5,6 @@ import os
 import re
 import shutil
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
@@ -83,9 +81,8 @@ def command(kit):
     """The `autograder` command in the kit's folder, or another."""
 
     def command(*arguments, expected=0, cwd=kit):
-        program = Path(sys.executable).with_name("autograder")
         own = {name: value for name, value in os.environ.items() if name != "AUTOGRADER_COURSE"}
-        done = subprocess.run([program, *arguments], cwd=cwd, env=own, capture_output=True, text=True)
+        done = forked_command.autograder(*arguments, cwd=cwd, env=own)
         assert done.returncode == expected, done.stdout + done.stderr
         assert "Traceback" not in done.stderr
         return " ".join((done.stdout + done.stderr).split())
