@@ -1,5 +1,7 @@
 """Runs a command of this environment's in a process of its own: `autograder` and `nbgrader` are as `subprocess.run`.
 
+`Started` is as `subprocess.Popen`: it goes on beside the test, which may end it, or not read what it says.
+
 The process is forked from one that has imported nbgrader, which takes two seconds, and more than most commands. The
 program itself is run from its beginning, our commands' modules are imported anew. Marking processes that a command
 starts are forked too, with torch imported, and run from their beginning; their sandboxes start as ever.
@@ -12,17 +14,20 @@ import math
 import os
 import runpy
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
-PROGRAMS = Path(sys.executable).parent
+PYTHON = Path(sys.executable)
+PROGRAMS = PYTHON.parent
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 
@@ -32,28 +37,18 @@ def run(
     cwd: Path,
     env: Mapping[str, str] | None = None,
     timeout: float = 400,
-    python: Path = Path(sys.executable),
+    python: Path = PYTHON,
     course: Path = REPOSITORY,
 ) -> subprocess.CompletedProcess[str]:
     """What the command said, and its exit code. program: its name, or the path of a Python file.
 
     python: of the environment whose program it is. course: any that its engine takes, to be imported for.
     """
-    server = _server(python, course)
-    assert server.stdin
-    assert server.stdout
     with tempfile.TemporaryDirectory() as folder:
         said = [Path(folder, name) for name in ("out", "err")]
-        order = {
-            "command": [str(python.parent / program), *map(str, arguments)],
-            "cwd": str(cwd),
-            "env": dict(os.environ if env is None else env),
-            "said": list(map(str, said)),
-            "timeout": timeout,
-        }
-        server.stdin.write(json.dumps(order) + "\n")
-        server.stdin.flush()
-        code = int(server.stdout.readline())
+        order = _order(python.parent / program, arguments, cwd, env)
+        code = _answer({**order, "said": list(map(str, said)), "timeout": timeout}, python, course)
+        assert code is not None
         out, err = (path.read_text() for path in said)
     if code == -signal.SIGKILL:
         raise subprocess.TimeoutExpired(order["command"], timeout, out, err)
@@ -63,19 +58,99 @@ def run(
 autograder, nbgrader = partial(run, "autograder"), partial(run, "nbgrader")
 
 
+class Started:
+    """A command that runs. What it says is read from `stdout` and `stderr`, but for what goes to descriptors given."""
+
+    def __init__(
+        self,
+        program: str,
+        *arguments: str | Path,
+        cwd: Path,
+        env: Mapping[str, str] | None = None,
+        stdout: int | None = None,
+        stderr: int | None = None,
+    ) -> None:
+        pipes = [os.pipe() if given is None else None for given in (stdout, stderr)]
+        theirs = [pipe[1] if pipe else given for pipe, given in zip(pipes, (stdout, stderr), strict=True)]
+        _, _, descriptors = _server(PYTHON, REPOSITORY)
+        socket.send_fds(descriptors, [b"+"], theirs)
+        pid = _answer(_order(PROGRAMS / program, arguments, cwd, env))
+        assert pid is not None
+        self.pid = pid
+        self.stdout, self.stderr = (os.fdopen(pipe[0]) if pipe else None for pipe in pipes)
+        for _, far in filter(None, pipes):
+            os.close(far)
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """How it has ended, if it has."""
+        if self.returncode is None:
+            self.returncode = _answer({"ended": self.pid})
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Sends it, if it runs."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def communicate(self, timeout: float = 400) -> tuple[str, str]:
+        """The rest of what it says, to its end."""
+        end = time.monotonic() + timeout
+        with ThreadPoolExecutor(2) as threads:
+            streams = (self.stdout, self.stderr)
+            said = list(threads.map(lambda stream: "" if stream is None else stream.read(), streams))
+        while self.poll() is None:
+            if time.monotonic() > end:
+                raise subprocess.TimeoutExpired(f"process {self.pid}", timeout, *said)
+            time.sleep(0.01)
+        for stream in filter(None, streams):
+            stream.close()
+        return said[0], said[1]
+
+
+def _order(
+    program: Path, arguments: tuple[str | Path, ...], cwd: Path, env: Mapping[str, str] | None
+) -> dict[str, object]:
+    return {
+        "command": [str(program), *map(str, arguments)],
+        "cwd": str(cwd),
+        "env": dict(os.environ if env is None else env),
+    }
+
+
+def _answer(order: Mapping[str, object], python: Path = PYTHON, course: Path = REPOSITORY) -> int | None:
+    orders, answers, _ = _server(python, course)
+    orders.write(json.dumps(order) + "\n")
+    orders.flush()
+    answer = json.loads(answers.readline())
+    return None if answer is None else int(answer)
+
+
 @cache
-def _server(python: Path, course: Path) -> subprocess.Popen[str]:
+def _server(python: Path, course: Path) -> tuple[TextIO, TextIO, socket.socket]:
+    """Where it takes orders, where it answers, and where it takes the descriptors of what a started command says."""
     environment = {**os.environ, "AUTOGRADER_COURSE": str(course)}
     environment["PYTHONHASHSEED"] = "0"  # as marking processes have it
-    server = subprocess.Popen(
-        [python, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
-    )
+    ours, theirs = socket.socketpair()
+    with theirs:
+        server = subprocess.Popen(
+            [python, __file__, str(theirs.fileno())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=[theirs.fileno()],
+            env=environment,
+            text=True,
+        )
+    atexit.register(ours.close)
     atexit.register(server.communicate)
-    return server
+    assert server.stdin
+    assert server.stdout
+    return server.stdin, server.stdout, ours
 
 
 def _serve() -> None:
-    """Carries out one order a line."""
+    """Carries out one order a line, and answers each in a line."""
+    descriptors = socket.socket(fileno=int(sys.argv[1]))
     sys.modules.setdefault("rfc3987_syntax", None)  # as our command does: see `cli`
     for module in ("nbgraderapp", "autogradeapp", "generateassignmentapp", "generatefeedbackapp", "collectapp"):
         __import__(f"nbgrader.apps.{module}")
@@ -87,28 +162,47 @@ def _serve() -> None:
     sys.modules["autograder.client.marker"].subprocess = _Starting
     for line in sys.stdin:
         order = json.loads(line)
+        if "ended" in order:
+            print(json.dumps(_ended(order["ended"])), flush=True)
+            continue
+        said = None if "said" in order else socket.recv_fds(descriptors, 1, 2)[1]
         pid = os.fork()
         if not pid:
-            _become(order)
+            descriptors.close()
+            _become(order, said or [os.open(path, os.O_RDWR | os.O_CREAT, 0o600) for path in order["said"]])
+        if said:
+            for descriptor in said:
+                os.close(descriptor)
+            print(pid, flush=True)
+            continue
         end = time.monotonic() + order["timeout"]
-        while not (done := os.waitpid(pid, os.WNOHANG))[0]:
+        while (code := _ended(pid)) is None:
             if time.monotonic() > end:
                 os.killpg(pid, signal.SIGKILL)
             time.sleep(0.01)
-        print(os.waitstatus_to_exitcode(done[1]), flush=True)
+        print(code, flush=True)
 
 
-def _become(order: dict) -> None:
-    """Is from here on the command."""
+def _ended(pid: int) -> int | None:
+    """How it has ended, if it has."""
+    ended, status = os.waitpid(pid, os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if ended else None
+
+
+def _become(order: dict, said: list[int]) -> None:
+    """Is from here on the command. said: the descriptors of what it says."""
     os.setsid()
     os.chdir(order["cwd"])
     os.environ.clear()
     os.environ.update(order["env"])
-    for number, path in enumerate([os.devnull, *order["said"]]):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    for number, descriptor in enumerate([os.open(os.devnull, os.O_RDWR), *said]):
         os.dup2(descriptor, number)
         os.close(descriptor)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     sys.argv = order["command"]
+    sys.orig_argv = [sys.executable, *sys.argv]  # with which `serve` starts itself anew
     tempfile.tempdir = None
     _run(lambda: runpy.run_path(sys.argv[0], run_name="__main__"))
 
@@ -122,10 +216,15 @@ def _run(program: Callable[[], object]) -> NoReturn:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:
         sys.excepthook(*sys.exc_info())
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
-            stream.flush()
     atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if not stream.closed:
+                stream.flush()
+        except OSError as error:  # of which Python complains too
+            code = 120
+            with contextlib.suppress(OSError):
+                print(f"Exception ignored while flushing {stream.name}: {error}", file=sys.stderr, flush=True)
     os._exit(code)
 
 

@@ -16,10 +16,11 @@ from autograder import catalogue, course
 from autograder.course.cells import filled_in
 from tests import REPOSITORY
 
+from .forked_command import Started
 from .processes import below, runs
 
 UNIT = "dot_product_attention"
-COMMAND = [str(Path(sys.executable).with_name("autograder"))]
+AUTOGRADER = Path(sys.executable).with_name("autograder")
 SECONDS = 120
 
 
@@ -68,23 +69,17 @@ def test_a_command_that_is_ended_says_so_and_leaves_no_process(command, number, 
         "mark": [str(course_folder / "submitted" / "ann" / UNIT / f"{UNIT}.ipynb")],
         "grade": [UNIT, "--course", str(course_folder), "--markers", "1"],
     }
-    process = subprocess.Popen(
-        [*COMMAND, command, *arguments[command]],
-        cwd=REPOSITORY,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        preexec_fn=partial(signal.signal, number, signal.SIG_DFL),  # what runs in the background ignores some
-    )
+    process = Started("autograder", command, *arguments[command], cwd=REPOSITORY)
     # The command, its grader, the warm parent (or what it is in), a worker.
     until(lambda: len(below(process.pid)) >= 3)
     running = below(process.pid)
     process.send_signal(number)
     out, said = process.communicate(timeout=SECONDS)
     assert process.returncode == 2
-    assert b"Traceback" not in said
-    assert said.decode().strip().splitlines()[-1].startswith("Interrupted.")
+    assert "Traceback" not in said
+    assert said.strip().splitlines()[-1].startswith("Interrupted.")
     until(lambda: not [pid for pid in running if runs(pid)])
-    assert out == b""
+    assert out == ""
 
 
 @pytest.mark.parametrize(("command", "into"), [("mark", "/dev/full"), ("mark", "a pipe"), ("grade", "a pipe")])
@@ -97,24 +92,26 @@ def test_output_that_cannot_be_written_is_a_sentence(command, into, tmp_path):
         os.close(reading)
     else:
         writing = os.open(into, os.O_WRONLY)
-    run = [*COMMAND, command, *map(str, arguments[command])]
-    done = subprocess.run(run, cwd=REPOSITORY, stdout=writing, stderr=subprocess.PIPE, timeout=SECONDS)
+    run = partial(Started, "autograder", command, *arguments[command], cwd=REPOSITORY)
+    if command == "mark":  # not forked: it is Python's own end that may complain
+        its = [AUTOGRADER, command, *arguments[command]]
+        done = subprocess.Popen(its, cwd=REPOSITORY, stdout=writing, stderr=subprocess.PIPE, text=True)
+    else:
+        done = run(stdout=writing)
     os.close(writing)
+    _, said = done.communicate(timeout=SECONDS)
     assert done.returncode == 2
-    assert b"Traceback" not in done.stderr
-    assert b"Exception ignored" not in done.stderr
-    assert done.stderr.decode().startswith("The results could not be written to the end: ")
-    if command == "grade":  # what was graded is recorded: the next run has nothing to do
-        again = subprocess.run(run, cwd=REPOSITORY, capture_output=True, text=True, timeout=SECONDS)
+    assert "Traceback" not in said
+    assert "Exception ignored" not in said
+    assert said.startswith("The results could not be written to the end: ")
+    if command == "grade":  # what was graded is recorded: the next runs have nothing to do
+        again = run()
+        assert "left alone: 1" in again.communicate(timeout=SECONDS)[0]
         assert again.returncode == 0
-        assert "left alone: 1" in again.stdout
-
-
-def test_a_sentence_that_cannot_be_written_is_no_traceback(tmp_path):
-    (path,) = solved(tmp_path, ["right"])
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run([*COMMAND, "mark", str(path)], cwd=REPOSITORY, stdout=full, stderr=full, timeout=SECONDS)
-    assert done.returncode == 2
+        with Path("/dev/full").open("w") as full:  # a sentence that cannot be written is no traceback
+            last = run("--json", stdout=full.fileno(), stderr=full.fileno())
+        last.communicate(timeout=SECONDS)
+        assert last.returncode == 2
 
 
 @pytest.mark.parametrize("kills", [1, 2])
@@ -122,17 +119,15 @@ def test_every_file_has_its_row_though_the_grader_is_killed(kills, tmp_path):
     """Killed once, the file is tried again; twice, the file is blamed, and the others are marked all the same."""
     first, last = solved(tmp_path, ["first", "last"])
     middle = slow(tmp_path, "middle")
-    run = [*COMMAND, "mark", *map(str, (first, middle, last))]
-    with subprocess.Popen(run, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout
-        lines = [process.stdout.readline()]
-        for _ in range(kills):
-            until(lambda: len(below(process.pid)) >= 3)
-            time.sleep(1)
-            grader = below(process.pid)[0]
-            os.kill(grader, signal.SIGKILL)
-            until(lambda killed=grader: killed not in below(process.pid))
-        rest, said = process.communicate(timeout=SECONDS)
+    process = Started("autograder", "mark", first, middle, last, cwd=REPOSITORY)
+    lines = [process.stdout.readline()]
+    for _ in range(kills):
+        until(lambda: len(below(process.pid)) >= 3)
+        time.sleep(1)
+        grader = below(process.pid)[0]
+        os.kill(grader, signal.SIGKILL)
+        until(lambda killed=grader: killed not in below(process.pid))
+    rest, said = process.communicate(timeout=SECONDS)
     reports = [json.loads(line) for line in [*lines, *rest.splitlines()]]
     assert [Path(report["notebook"]).stem for report in reports] == ["first", "middle", "last"]
     full = course.unit(UNIT).max_score
@@ -140,7 +135,7 @@ def test_every_file_has_its_row_though_the_grader_is_killed(kills, tmp_path):
     assert [report["score"] for report in reports] == [full, middle_score, full]
     assert reports[1]["status"] == ("graded" if kills == 1 else "grader_error")
     assert process.returncode == kills - 1
-    assert b"Traceback" not in said
+    assert "Traceback" not in said
 
 
 def test_a_signal_that_python_drops_does_not_shut_out_the_next():

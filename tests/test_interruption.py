@@ -4,11 +4,8 @@ import resource
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from functools import partial
-from pathlib import Path
 
 import pytest
 from nbgrader.api import Gradebook
@@ -212,12 +209,7 @@ def test_interrupted_by_hand_and_run_again(begun, tmp_path):
         waits = "import time\ntime.sleep(5)\n" + catalogue.solutions(UNIT)["softmax"].source()
         hand_in(folder, "late-2", notebook(softmax=waits))
     page = root / "feedback" / "late-0" / UNIT / f"{UNIT}.html"
-    run = subprocess.Popen(
-        [Path(sys.executable).with_name("autograder"), *GRADE, root, "--markers", "1"],
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # what runs in the background ignores it
-    )
+    run = forked_command.Started("autograder", *GRADE, root, "--markers", "1", cwd=REPOSITORY)
     while run.poll() is None and not page.exists():
         time.sleep(0.01)
     run.send_signal(signal.SIGINT)
