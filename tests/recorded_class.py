@@ -1,12 +1,18 @@
-"""A small class with the reports that a real marking process gave, for tests of what is done with reports."""
+"""A small class with the reports that a real marking process gave, for tests of what is done with reports.
 
+The pages are made by a real formatter that stays warm: starting one takes longer than all the rest of such a run.
+"""
+
+import atexit
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from sqlalchemy import text
 
 from autograder.classroom.assignment import assignment
@@ -16,10 +22,32 @@ from autograder.classroom.marking_ahead import MarkedHandIn
 from autograder.client.marker import Marker
 from autograder.client.requests import Ready
 from autograder.course import settings
+from autograder.feedback import page_filters
+from autograder.formatting.client import Formatter
 from autograder.gradebook.database import reading
 from autograder.notebook import Damaged
 
 UNIT = "dot_product_attention"
+
+
+class WarmFormatter(Formatter):
+    """Outlives whoever closes it; each gets a confined child of its own, also in a fork that is killed."""
+
+    def close(self) -> None:
+        """Leaves the process, and ends its child."""
+        with self._one_at_a_time:
+            self._drop_child()
+
+
+@cache
+def warm_formatter(asked: settings.Settings) -> WarmFormatter:
+    """The formatter for these settings. It is ready: of two forks, one would hear that it is, and the other wait."""
+    isolation = asked.isolation
+    warm = WarmFormatter(asked.pages, isolation.require, trust_submissions=isolation.trust_submissions)
+    assert warm.format("markdown", "", cpu_seconds=9, wall_seconds=99).outcome == "formatted"
+    warm.close()
+    atexit.register(super(WarmFormatter, warm).close)
+    return warm
 
 
 @dataclass
@@ -30,6 +58,8 @@ class RecordedClass:
     known: dict[tuple[HandIn, bytes | Damaged], MarkedHandIn]
     asked: list[str]
     """Who was to be marked in the last run."""
+    is_warm: bool = True
+    """Whether its runs share the formatter that stays warm."""
 
     def marked(self, hand_in: HandIn, submissions: Submissions) -> MarkedHandIn:
         """The real report on these bytes, made once."""
@@ -44,14 +74,17 @@ class RecordedClass:
     def grade(self, root: Path, *, regrade: bool = False) -> ClassResult:
         """What `autograder grade` does with a course folder."""
         self.asked = []
-        return grade(
-            assignment(UNIT, root, None, None),
-            device="auto",
-            settings=settings.load(),
-            markers=1,
-            regrade=regrade,
-            marking=self._desks,
-        )
+        with pytest.MonkeyPatch.context() as patch:
+            if self.is_warm:
+                patch.setattr(page_filters, "formatter", warm_formatter)
+            return grade(
+                assignment(UNIT, root, None, None),
+                device="auto",
+                settings=settings.load(),
+                markers=1,
+                regrade=regrade,
+                marking=self._desks,
+            )
 
     def _desks(self, work, hand_ins, **terms):
         return _Desks(self, hand_ins, work.submissions)

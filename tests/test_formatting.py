@@ -103,7 +103,7 @@ def root(empty, tmp_path):
 
 @pytest.fixture(scope="module")
 def recorded(marker):
-    return RecordedClass(marker, {}, [])
+    return RecordedClass(marker, {}, [], is_warm=False)
 
 
 @pytest.fixture

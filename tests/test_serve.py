@@ -38,7 +38,6 @@ from autograder.course import settings
 from autograder.course.cells import filled_in
 from autograder.course.folder import FILE, use
 from autograder.exports.json_line import json_line
-from autograder.feedback import page_filters
 from autograder.gradebook.attempts import Attempt
 from autograder.serving import exchange, http_notebooks, http_server, shown, unit_served
 from autograder.serving.arrivals import Arrivals
@@ -52,7 +51,7 @@ from tests import REPOSITORY
 
 from . import forked_command, sampling
 from .interrupting import in_a_fork, places, times_in
-from .recorded_class import UNIT, RecordedClass, everything, hand_in
+from .recorded_class import UNIT, RecordedClass, everything, hand_in, warm_formatter
 from .requests_served import Requests
 
 pytestmark = [
@@ -132,7 +131,7 @@ class Serving:
         self.arrivals = Arrivals(root / "submitted", lambda: None)
         self.arrivals.put_back([UNIT])
         asked = settings.load()
-        self._formatter = page_filters.formatter(asked)
+        self._formatter = warm_formatter(asked)
         self._exchange = Exchange(root, SHOWN, self.remarks.append)
         terms = Terms(root, "auto", asked, rules, None, None)
         self._unit = UnitServed(UNIT, terms, self, self._formatter, self._exchange, self.told.append)
@@ -567,12 +566,9 @@ class Process:
     """The command itself."""
 
     def __init__(self, root, *options):
-        self._process = subprocess.Popen(
-            [Path(sys.executable).with_name("autograder"), "serve", *options, UNIT, "--course", root, "--json"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "AUTOGRADER_COURSE": str(REPOSITORY)},
+        its = {**os.environ, "AUTOGRADER_COURSE": str(REPOSITORY)}
+        self._process = forked_command.Started(
+            "autograder", "serve", *options, UNIT, "--course", root, "--json", cwd=REPOSITORY, env=its
         )
         self.begun = self.remark("Serving")
 
