@@ -1,17 +1,21 @@
 """A class in which 20 misbehave: everyone has a row and a page, and the marks are what they must be.
 
-The honest beside them are 12 here, and 40 where `misbehaving.class_of_60` measures.
+The honest beside them are 6 here, and 40 where `misbehaving.class_of_60` measures.
 """
 
+import os
 import shutil
 from html.parser import HTMLParser
 
 import pytest
 from nbgrader.api import Gradebook
 
-from .misbehaving.class_of_60 import HONEST, UNIT, WHO, grade, make
+from tests import REPOSITORY
 
-BESIDE = HONEST[:12]
+from . import forked_command
+from .misbehaving.class_of_60 import HONEST, UNIT, WHO, make
+
+BESIDE = HONEST[:6]
 
 SECONDS = 60 * len(WHO) + 120
 pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
@@ -34,7 +38,8 @@ class Markup(HTMLParser):
 def graded(tmp_path_factory):
     root = tmp_path_factory.mktemp("class")
     expected = make(root, misbehaving=True, honest=BESIDE)
-    result = grade(root, SECONDS)
+    grade = ("grade", UNIT, "--course", root, "--markers", "2")
+    result = forked_command.autograder(*grade, cwd=REPOSITORY, env={**os.environ, "COLUMNS": "200"}, timeout=SECONDS)
     yield root, expected, result
     shutil.rmtree(root)
 

@@ -67,7 +67,7 @@ def by_a_cluster(root: Path, recorded: RecordedClass) -> None:
         def marking(*args: Any, **terms: Any) -> MarkingOnCluster:
             cluster = DaskCluster(Path(open_things.enter_context(tempfile.TemporaryDirectory())))
             open_things.callback(cluster.close)
-            cluster.workers(1)
+            cluster.workers(1, "--no-nanny")
             address = open_things.enter_context(cluster.spoken_to())
             return MarkingOnCluster(*args, **terms, scheduler=address, say=print)
 

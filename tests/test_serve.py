@@ -640,7 +640,7 @@ def test_the_command_beside_one_that_hangs_killed_and_started_again(course, star
     assert [*lines, *left] == served  # marked by a process of its own
     for stranger in ("yan", "zoe"):
         hand_in(course, stranger, released_notebook(OTHER).read_bytes(), FIRST, unit=OTHER)
-    running = started(course, "--markers", "2", OTHER)
+    running = started(course, "--markers", "1", OTHER)
     assert token.read_text() != its_token
     with one_run(course):
         submit(course, "cy", notebook(), FIRST)
