@@ -29,7 +29,7 @@ from autograder.course.cells import filled_in
 from autograder.gradebook.course_directory import CourseProblem
 from tests import REPOSITORY
 
-from . import forked_command, sampling
+from . import forked_command, sampling, test_routes
 from .dask_cluster import DaskCluster, worker_that_runs_threads
 from .interrupting import in_a_fork, places, times_in
 from .recorded_class import UNIT, RecordedClass, everything, hand_in
@@ -38,6 +38,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning"),
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
 ]
+handed_in, usual = test_routes.handed_in, test_routes.usual
+"""Fixtures: the class, and what it ends with by the usual route."""
 _THREADS = 40
 DEADLY = f"""import threading, time
 threads = [threading.Thread(target=time.sleep, args=(4,)) for _ in range({_THREADS})]
@@ -222,6 +224,13 @@ def test_all_is_as_the_local_run_makes_it_though_a_worker_is_killed(with_two, cl
     (told,) = said
     assert told.startswith("Marked at isolation ")
     assert sum(int(part.partition(")")[0]) for part in told.split("(")[1:]) == 8
+
+
+def test_all_is_the_same_by_this_route(with_two, cluster, usual, handed_in, recorded, tmp_path):
+    """The class of `test_routes`, whose report and tables are looked at too."""
+    route = test_routes.Route(lambda root, recorded: on(cluster, root))
+    found = test_routes.by(route, handed_in, tmp_path / "course", recorded, None)
+    test_routes.is_the_same(found, usual)
 
 
 def test_who_kills_each_worker_is_told_and_nobody_else_is_and_then_it_is_marked(

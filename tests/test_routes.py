@@ -1,18 +1,16 @@
 """The same class by every route: marks, gradebook, pages, report and tables are the same.
 
-A route is where the gradebook is and how the class is marked; a new one is one more entry of ROUTES.
+A route is where the gradebook is and how the class is marked; a new one is one more entry of ROUTES. That by a cluster
+is in `test_cluster`, which has one.
 """
 
-import contextlib
 import json
 import re
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from nbgrader.api import Gradebook
@@ -23,14 +21,12 @@ from autograder import catalogue
 from autograder.classroom.assignment import assignment
 from autograder.classroom.grade import grade
 from autograder.cli import app
-from autograder.cluster.marking_on_cluster import MarkingOnCluster
 from autograder.course import settings
 from autograder.course.cells import filled_in
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory, nbgrader_api
 from autograder.gradebook.database import reading
 
-from .dask_cluster import DaskCluster
 from .postgresql_server import Server
 from .recorded_class import UNIT, RecordedClass, everything, hand_in
 from .test_serve import serve
@@ -60,20 +56,6 @@ def by_two_markers(root: Path, recorded: RecordedClass) -> None:
     grade(assignment(UNIT, root, None, None), device="cpu", settings=settings.load(), markers=2)
 
 
-def by_a_cluster(root: Path, recorded: RecordedClass) -> None:
-    """A Dask worker, where there is anything to mark."""
-    with contextlib.ExitStack() as open_things:
-
-        def marking(*args: Any, **terms: Any) -> MarkingOnCluster:
-            cluster = DaskCluster(Path(open_things.enter_context(tempfile.TemporaryDirectory())))
-            open_things.callback(cluster.close)
-            cluster.workers(1, "--no-nanny")
-            address = open_things.enter_context(cluster.spoken_to())
-            return MarkingOnCluster(*args, **terms, scheduler=address, say=print)
-
-        grade(assignment(UNIT, root, None, None), device="cpu", settings=settings.load(), markers=1, marking=marking)
-
-
 def on_a_server(server: Server) -> str:
     """A database of its own."""
     return server.url(server.new_database())
@@ -84,7 +66,6 @@ ROUTES = {
     "two markers": Route(by_two_markers),
     "PostgreSQL": Route(USUAL.mark, on_a_server),
     "serve": Route(serve),
-    "a cluster": Route(by_a_cluster),
 }
 
 
@@ -224,6 +205,9 @@ def test_the_class_is_what_it_is_meant_to_be(usual):
 def test_all_is_the_same_by(name, usual, handed_in, recorded, request, tmp_path):
     route = ROUTES[name]
     server = request.getfixturevalue("postgresql") if route.address else None
-    found = by(route, handed_in, tmp_path / "course", recorded, server)
+    is_the_same(by(route, handed_in, tmp_path / "course", recorded, server), usual)
+
+
+def is_the_same(found: Outcome, usual: Outcome) -> None:
     for part, wanted in vars(usual).items():
         assert getattr(found, part) == wanted, part
