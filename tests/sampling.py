@@ -1,7 +1,8 @@
 """The part of the catalogue that every run of the tests tries; `pytest --every` tries all of it.
 
-Of each exercise it has a mistake for each grader that one must fail, of each unit one of each kind; and some right
-answers. What `make search` found with all of them is in docs/matrix.md, which a test holds against what is there now.
+It has a mistake of each exercise, of each unit one of each kind, and one for each grader that one must fail: graders of
+one name ask the same of several exercises, and are tried in one of them. And it has right answers. What `make search`
+found with all of them is in docs/matrix.md, which a test holds against what is there now.
 """
 
 import zlib
@@ -14,11 +15,12 @@ from autograder.catalogue import Candidate
 
 every = False
 """Whether all of it is wanted; `conftest` sets it before a test is collected."""
-RIGHT_ANSWERS = 2
+RIGHT_ANSWERS = 1
 """Of each exercise, where it has as many."""
 
-
 One = TypeVar("One")
+Entry = tuple[str, Candidate]
+"""A unit, and an answer that is known to one of its exercises."""
 
 
 def thinned(
@@ -35,7 +37,7 @@ def thinned(
     return [known[place] for place in sorted(order[: max(least, len(known) // one_in)])]
 
 
-def in_turn(exercises: Sequence[tuple[str, str]], changes: Mapping[str, str]) -> list[Any]:
+def in_turn(exercises: Sequence[tuple[str, str]], changes: Mapping[str, object]) -> list[Any]:
     """Unit, exercise and change for a test: of each exercise another change in turn, or all where all are wanted."""
     return [
         pytest.param(unit, exercise, change, id=f"{unit}-{exercise}-{name}")
@@ -45,34 +47,36 @@ def in_turn(exercises: Sequence[tuple[str, str]], changes: Mapping[str, str]) ->
     ]
 
 
-def graders_and_kinds(one: Candidate) -> set[tuple[str, str | None]]:
-    """What a mistake shows: a grader that it fails, and a kind."""
-    return {(one.exercise, one.caught_by), ("any", one.kind)}
+def exercises_and_kinds(unit: str, one: Candidate) -> set[tuple[str, str | None]]:
+    """What a mistake shows of the released check, which has one way for all that fail alike."""
+    return {(unit, one.exercise), (f"kinds of {unit}", one.kind)}
 
 
-def exercises_and_kinds(one: Candidate) -> set[tuple[str, str | None]]:
-    """Of mistakes in the released check, which has one way for all that fail alike."""
-    return {(one.exercise, None), ("any", one.kind)}
+def graders_and_kinds(unit: str, one: Candidate) -> set[tuple[str, str | None]]:
+    """What it shows of marking: a grader that it fails too."""
+    return exercises_and_kinds(unit, one) | {("graders", one.caught_by)}
 
 
 def part(
-    entries: Iterable[Candidate], shown: Callable[[Candidate], set[tuple[str, str | None]]] = graders_and_kinds
-) -> list[Candidate]:
-    """What is tried of these, which are one unit's, in their order: few mistakes that show all there is to show."""
+    entries: Iterable[Entry], shown: Callable[[str, Candidate], set[tuple[str, str | None]]] = graders_and_kinds
+) -> list[Entry]:
+    """What is tried of these, in their order: few mistakes that show all there is to show, and some right answers."""
     known = list(entries)
     if every:
         return known
-    shuffled = sorted(known, key=lambda one: zlib.crc32(one.name.encode()))
-    wrong = [one for one in shuffled if one.caught_by is not None]
-    missing = set[tuple[str, str | None]]().union(*map(shown, wrong))
-    chosen: list[Candidate] = []
-    for at_least in (2, 1):
-        for one in wrong:
-            if len(shown(one) & missing) >= at_least:
-                missing -= shown(one)
-                chosen.append(one)
-    for exercise in {one.exercise for one in known}:
-        right = [one for one in shuffled if one.exercise == exercise and one.caught_by is None]
-        chosen += right[:RIGHT_ANSWERS]
+    shuffled = sorted(known, key=lambda entry: zlib.crc32(entry[1].name.encode()))
+    wrong = [entry for entry in shuffled if entry[1].caught_by is not None]
+    missing = set[tuple[str, str | None]]().union(*(shown(*entry) for entry in wrong))
+    chosen: list[Entry] = []
+    for at_least in (3, 2, 1):
+        for entry in wrong:
+            if len(shown(*entry) & missing) >= at_least:
+                missing -= shown(*entry)
+                chosen.append(entry)
+    right: dict[tuple[str, str], list[Entry]] = {}
+    for entry in shuffled:
+        if entry[1].caught_by is None:
+            right.setdefault((entry[0], entry[1].exercise), []).append(entry)
+    chosen += [entry for of_exercise in right.values() for entry in of_exercise[:RIGHT_ANSWERS]]
     places = {id(one) for one in chosen}
     return [one for one in known if id(one) in places]

@@ -79,10 +79,12 @@ WITHOUT_A_SHAPE |= {hunt for unit in course.unit_names() for hunt in hunts(unit)
 SHAPED = [one for one in EXERCISES if one[1] not in WITHOUT_A_SHAPE]
 
 
-@pytest.mark.parametrize(
-    ("unit", "exercise"),
-    [one for unit in course.unit_names() for one in sampling.thinned((one for one in SHAPED if one[0] == unit), 6)],
-)
+def one_of_each_unit(exercises):
+    units = [[one for one in exercises if one[0] == unit] for unit in course.unit_names()]
+    return [one for of_unit in units for one in sampling.thinned(of_unit, max(1, len(of_unit)))]
+
+
+@pytest.mark.parametrize(("unit", "exercise"), one_of_each_unit(SHAPED))
 def test_right_numbers_in_a_shape_with_a_1_too_many_get_a_third_and_no_more_than_half(marker, unit, exercise):
     one_more = "result = tuple(one[None] for one in result) if isinstance(result, tuple) else result[None]"
     got, report = share(marker, unit, exercise, changed(unit, exercise, one_more))
@@ -99,7 +101,7 @@ TOO_GENEROUS = {
 }
 
 
-@pytest.mark.parametrize(("unit", "exercise", "fault"), sampling.in_turn(CLASSES, TOO_GENEROUS))
+@pytest.mark.parametrize(("unit", "exercise", "fault"), sampling.in_turn(one_of_each_unit(CLASSES), TOO_GENEROUS))
 def test_what_makes_a_module_another_costs_half_of_its_points(marker, unit, exercise, fault):
     got, _ = share(marker, unit, exercise, changed(unit, exercise, fault))
     assert got <= 0.5
@@ -111,8 +113,9 @@ IN_ONE_MODE = {
 }
 
 
-@pytest.mark.parametrize("edit", IN_ONE_MODE.values(), ids=IN_ONE_MODE)
-@pytest.mark.parametrize(("unit", "exercise"), [one for one in CLASSES if one[0] in (CAUSAL, HEADS)])
+@pytest.mark.parametrize(
+    ("unit", "exercise", "edit"), sampling.in_turn([one for one in CLASSES if one[0] in (CAUSAL, HEADS)], IN_ONE_MODE)
+)
 def test_what_is_right_in_one_mode_alone_gets_half_of_its_points(marker, unit, exercise, edit):
     of = "CausalAttention" if exercise == "MultiHeadAttentionWrapper" else exercise
     code = solution(unit, of).replace(*edit)
@@ -132,7 +135,7 @@ ROOTS |= {f"the root of {width}": f"{width} ** 0.5" for width in (2, 3, 24)}  # 
 SCALED = [(unit, name) for unit, name in EXERCISES if "**0.5" in solution(unit, name).replace(" ", "")]
 
 
-@pytest.mark.parametrize(("unit", "exercise", "root"), sampling.in_turn(sampling.thinned(SCALED, 2), ROOTS))
+@pytest.mark.parametrize(("unit", "exercise", "root"), sampling.in_turn(one_of_each_unit(SCALED), ROOTS))
 def test_what_is_no_root_gets_no_more_than_half(marker, unit, exercise, root):
     code = solution(unit, exercise)
     for width in ("d_k", "head_dim", "self.head_dim", "keys.shape[-1]", "query.shape[-1]"):

@@ -12,7 +12,8 @@ from autograder.student.face import Student
 from autograder.student.recording import Recording
 from tests import RELEASE, SOURCE
 
-from .typed import alone
+from . import sampling
+from .typed import alone, solved
 
 UNIT = "self_attention"
 
@@ -59,9 +60,10 @@ TRIVIAL_FUNCTIONS = {
 
 
 @pytest.mark.parametrize("body", TRIVIAL_FUNCTIONS.values(), ids=TRIVIAL_FUNCTIONS)
-@pytest.mark.parametrize("exercise", ["attention_scores", "scaled_softmax"])
-def test_trivial_function_scores_zero(mark_one, exercise, body):
-    assert mark_one(exercise, f"def {exercise}(a, b):\n    {body}").score == 0
+def test_trivial_functions_score_zero(marker, body):
+    answers = {name: f"def {name}(a, b):\n    {body}" for name in ("attention_scores", "scaled_softmax")}
+    report = marker.mark("typed.ipynb", alone(UNIT, **answers), UNIT)
+    assert [report.exercise(name).score for name in answers] == [0, 0]
 
 
 TRIVIAL_FORWARDS = {
@@ -326,12 +328,11 @@ def test_an_error_claimed_before_anything_was_called_is_the_students():
 CAUSAL = "causal_attention"
 
 
-def mark_causal(marker, exercise, old, new):
-    """Marks the unit's solutions, one of them changed."""
-    answers = {name: solution.source() for name, solution in catalogue.solutions(CAUSAL).items()}
-    assert old in answers[exercise]
-    answers[exercise] = answers[exercise].replace(old, new)
-    return marker.mark("typed.ipynb", filled_in(CAUSAL, answers))
+def mark_causal(marker, exercise, old, new, notebook=solved):
+    """Marks the unit's solutions, one of them changed; or, with `alone`, this and what it uses."""
+    answer = catalogue.solutions(CAUSAL)[exercise].source()
+    assert old in answer
+    return marker.mark("typed.ipynb", notebook(CAUSAL, **{exercise: answer.replace(old, new)}), CAUSAL)
 
 
 def test_a_root_taken_with_a_tensor_is_right_in_the_class_and_in_what_uses_it(marker):
@@ -359,22 +360,29 @@ def test_a_root_taken_with_a_tensor_is_right_in_the_class_and_in_what_uses_it(ma
     ],
 )
 def test_a_sentence_names_the_cause(marker, exercise, old, new, words):
-    marked = mark_causal(marker, exercise, old, new).exercise(exercise)
+    marked = mark_causal(marker, exercise, old, new, alone).exercise(exercise)
     assert any(words in said for said in (marked.message, *(test.message for test in marked.tests)))
 
 
+SPARED = {
+    "the diagonal": "(torch.rand_like(weights) >= p) | torch.eye(*weights.shape[-2:], device=weights.device).bool()",
+    "a number": "torch.rand_like(weights).argsort(-1) >= int(p * weights.shape[-1])",
+    "the first key": "(torch.rand_like(weights) >= p) | (torch.arange(weights.shape[-1], device=weights.device) == 0)",
+}
+LARGE = {CAUSAL: "CausalAttention", "multi_head_attention": "MultiHeadAttention"}
+
+
 @pytest.mark.parametrize(
-    "kept",
+    ("unit", "exercise", "kept"),
     [
-        "(torch.rand_like(weights) >= p) | torch.eye(*weights.shape[-2:], device=weights.device).bool()",
-        "torch.rand_like(weights).argsort(-1) >= int(p * weights.shape[-1])",
-        "(torch.rand_like(weights) >= p) | (torch.arange(weights.shape[-1], device=weights.device) == 0)",
+        pytest.param(unit, exercise, kept, id=f"{unit}-{spared}")
+        for place, (spared, kept) in enumerate(SPARED.items())
+        for number, (unit, exercise) in enumerate(LARGE.items())
+        if sampling.every or number == place % len(LARGE)
     ],
-    ids=["the diagonal", "a number", "the first key"],
 )
-@pytest.mark.parametrize("unit", [CAUSAL, "multi_head_attention"])
-def test_dropout_that_spares_is_caught_in_the_large_classes(marker, unit, kept):
-    exercise = {CAUSAL: "CausalAttention", "multi_head_attention": "MultiHeadAttention"}[unit]
+def test_dropout_that_spares_is_caught_in_the_large_classes(marker, unit, exercise, kept):
+    """Each in one of them; `pytest --every` tries each in both."""
     right = catalogue.solutions(unit)[exercise].source()
     drop = f"""class Sparing(nn.Dropout):
     def forward(self, weights):

@@ -1,10 +1,14 @@
-"""Mistakes that only a second call, float64, evaluation or a long sequence shows, and what is said of some others."""
+"""Mistakes that only a second call, float64, evaluation or a long sequence shows, and what is said of some others.
+
+What is done to every class is done to each in another way in each run, and by `pytest --every` in all ways.
+"""
 
 import pytest
 
 from autograder import catalogue
 from autograder.notebook import CodeCell
 
+from . import sampling
 from .typed import alone
 
 DOT, SELF, CAUSAL, HEADS = "dot_product_attention", "self_attention", "causal_attention", "multi_head_attention"
@@ -18,6 +22,7 @@ CLASSES = {
     "OptimizedMultiHeadAttention": HEADS,
     "EfficientMultiHeadAttention": HEADS,
 }
+EACH = [(unit, name) for name, unit in CLASSES.items()]
 
 IN_PLACE = {
     (DOT, "softmax"): """def softmax(scores, dim=-1):
@@ -59,11 +64,12 @@ def test_writing_into_float64_inputs_is_seen(marker, where, code):
     assert failed, exercise
 
 
-@pytest.mark.parametrize("when", ["True", "not self.training"], ids=["always", "in evaluation"])
-@pytest.mark.parametrize("exercise", CLASSES)
-def test_a_result_kept_for_the_next_sequence_is_seen(marker, exercise, when):
+KEPT = {"always": "True", "in evaluation": "not self.training"}
+
+
+@pytest.mark.parametrize(("unit", "exercise", "when"), sampling.in_turn(EACH, KEPT))
+def test_a_result_kept_for_the_next_sequence_is_seen(marker, unit, exercise, when):
     """A result is kept for later sequences of the same shape."""
-    unit = CLASSES[exercise]
     keeping = f"""
 
 class {exercise}({exercise}):
@@ -170,10 +176,9 @@ IN_EVALUATION = {
 }
 
 
-@pytest.mark.parametrize("mistake", IN_EVALUATION.values(), ids=IN_EVALUATION)
-@pytest.mark.parametrize("name", CLASSES)
-def test_what_is_wrong_in_evaluation_alone_is_seen(marker, name, mistake):
-    code = solution(CLASSES[name], name).replace(f"class {name}(", f"class Own{name}(")
+@pytest.mark.parametrize(("unit", "name", "mistake"), sampling.in_turn(EACH, IN_EVALUATION))
+def test_what_is_wrong_in_evaluation_alone_is_seen(marker, unit, name, mistake):
+    code = solution(unit, name).replace(f"class {name}(", f"class Own{name}(")
     code += f"""
 
 class {name}(Own{name}):
@@ -183,7 +188,7 @@ class {name}(Own{name}):
             {mistake}
         return result
 """
-    exercise = marked(marker, CLASSES[name], **{name: IMPORTS + code}).exercise(name)
+    exercise = marked(marker, unit, **{name: IMPORTS + code}).exercise(name)
     assert exercise.score < exercise.max_score
 
 
