@@ -1,7 +1,7 @@
 """Answers without the work: they know the public examples by heart, look right from outside, or do nothing.
 
 `python -m tests.adversaries every|part` prints, as JSON, what the graders of each exercise find in each of them, or in
-a sixth of them: another sixth for the next exercise.
+a fifteenth of them: another one for the next exercise.
 """
 
 import copy
@@ -135,7 +135,7 @@ def _equal(one: Any, other: Any) -> bool:
     return type(one) is type(other) and not isinstance(one, torch.Tensor) and bool(one == other)
 
 
-_PARTS = 6
+_PARTS = 15
 
 
 def adversaries(unit: str, exercise: str, *, every: bool) -> Iterator[tuple[str, tuple[Any, Any]]]:

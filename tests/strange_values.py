@@ -1,8 +1,8 @@
 """Values that no exercise asks for, of every type, layout and size, put before every hidden grader.
 
-`python -m tests.strange_values UNIT EVERY` marks each exercise's right answer with them in the place of what it gives
-back, of its gradients or of its parameters: with each EVERYth, and other ones in the next exercise. Whatever comes, no
-grader fails itself, and none takes long.
+`python -m tests.strange_values EVERY UNIT ...` marks each exercise's right answer with them in the place of what it
+gives back, of its gradients or of its parameters: with each EVERYth, and other ones in the next exercise. Whatever
+comes, no grader fails itself, and none takes long.
 """
 
 import contextlib
@@ -247,11 +247,13 @@ def main() -> int:
     """Prints what went wrong, one line each, and how much it took; returns the exit code."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)  # as in a grader process; several wait for each other more than they compute
-    unit, every = course.unit(sys.argv[1]), int(sys.argv[2])
+    every, units = int(sys.argv[1]), list(map(course.unit, sys.argv[2:]))
     found: list[str] = []
-    for fault in _faults(collected(), unit, every):
-        found.append(fault)
-        print(fault, flush=True)
+    graders = collected()
+    for unit in units:
+        for fault in _faults(graders, unit, every):
+            found.append(fault)
+            print(fault, flush=True)
     used = resource.getrusage(resource.RUSAGE_SELF)
     print(json.dumps({"megabytes": used.ru_maxrss >> 10, "cpu_seconds": round(used.ru_utime + used.ru_stime, 1)}))
     return bool(found)
