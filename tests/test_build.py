@@ -169,10 +169,10 @@ def test_release_holds_no_answer_no_mistake_and_no_grader(unit):
     for exercise in course.unit(unit).exercises:
         for line in _body_lines(solutions[exercise.name].source()):
             assert line not in released
-    for entry in [*catalogue.misconceptions(unit).values(), *catalogue.right_answers(unit).values()]:
-        assert entry.name not in released
-        for line in _body_lines(entry.source()):
-            assert line not in data
+    entries = [*catalogue.misconceptions(unit).values(), *catalogue.right_answers(unit).values()]
+    assert [entry.name for entry in entries if entry.name in released] == []
+    lines = {line for entry in entries for line in _body_lines(entry.source())}  # most are in many of them
+    assert [line for line in lines if line in data] == []
     for secret in ("BEGIN SOLUTION", "misconception", "pytest", "student.", "reference."):
         assert secret not in released
 
@@ -263,8 +263,7 @@ def test_the_notebooks_and_the_examples_are_what_is_built_now(tmp_path, examples
 
 SOON_BUILT = {
     "causal_attention": ["attention_dropout", "causal_softmax"],
-    "multi_head_attention": ["merge_heads", "stacked_heads_attention"],
-    "self_attention": ["encode", "score_variance", "SelfAttention_v1"],
+    "self_attention": ["SelfAttention_v1"],
 }
 """Exercises whose mistakes show their numbers in a second or two: with and without dropout, functions and a class."""
 
