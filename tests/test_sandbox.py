@@ -136,43 +136,66 @@ def test_a_byte_now_and_then_is_no_sign_of_life():
         thread.join()
 
 
-def test_a_lost_warm_parent_is_replaced():
-    with WarmParent(launch("B", LIMITS, cuda=False)) as parent:
-        first = parent.fork("cpu")
-        os.kill(parent.pid, signal.SIGKILL)
-        second = parent.fork("cpu")
-        first.end()  # a worker of the lost parent is nothing to the new one
-        answer, _ = second.request({"operation": "cell", "cell": "c", "source": "print(1)"}, cpu_seconds=2)
-        assert answer["printed"] == "1\n"
-        second.end()
+CORE = max(os.sched_getaffinity(0))
 
 
-def test_what_draws_is_imported_where_it_is_used_and_kept_for_the_second_submission():
+@pytest.fixture(scope="module")
+def own_parent():
+    """A warm parent of these tests' own, on one processor, that forks its first worker in the first of them."""
+    with WarmParent(launch("B", LIMITS, cuda=False, core=CORE)) as parent:
+        yield parent
+
+
+def test_what_draws_is_imported_where_it_is_used_and_kept_for_the_second_submission(own_parent):
     """One notebook alone mostly draws nothing; in a class no worker has to import it again."""
     draws = "plt.imshow([[0.0, 1.0]])\nplt.savefig('plot.png')\nimport os\nprint(os.listdir(), len(plt.get_fignums()))"
     said = []
-    with WarmParent(launch("B", LIMITS, cuda=False)) as parent:
-        for _ in range(2):
-            worker = parent.fork("cpu")
-            for source in ("import matplotlib.pyplot as plt\nprint(type(plt).__name__)", draws):
-                answer, _ = worker.request({"operation": "cell", "cell": "c", "source": source}, cpu_seconds=10)
-                said.append((answer["printed"], answer["fault"]))
-            worker.end()
+    for _ in range(2):
+        worker = own_parent.fork("cpu")
+        for source in ("import matplotlib.pyplot as plt\nprint(type(plt).__name__)", draws):
+            answer, _ = worker.request({"operation": "cell", "cell": "c", "source": source}, cpu_seconds=10)
+            said.append((answer["printed"], answer["fault"]))
+        worker.end()
     drawn = ("['plot.png'] 1\n", None)
     assert said == [("_LazyModule\n", None), drawn, ("module\n", None), drawn]
 
 
-def test_a_lost_warm_parent_is_no_fault_of_a_submission():
+def test_a_lost_warm_parent_is_replaced(own_parent):
+    first = own_parent.fork("cpu")
+    os.kill(own_parent.pid, signal.SIGKILL)
+    second = own_parent.fork("cpu")
+    first.end()  # a worker of the lost parent is nothing to the new one
+    answer, _ = second.request({"operation": "cell", "cell": "c", "source": "print(1)"}, cpu_seconds=2)
+    assert answer["printed"] == "1\n"
+    second.end()
+
+
+@pytest.fixture(scope="module")
+def own_marker():
+    """A marking process of these tests' own, on one processor, whose sandbox they may end."""
+    with Marker("cpu", Settings(Isolation("best"), LIMITS, check=CHECK), core=CORE) as marker:
+        yield marker
+
+
+def test_a_grader_and_its_workers_keep_to_the_processor_that_they_are_given(marker, own_marker):
+    source = "def softmax(scores, dim=-1):\n    import os\n    raise RuntimeError(sorted(os.sched_getaffinity(0)))"
+    content = filled_in(UNIT, {"softmax": source})
+    told = [each.mark("where.ipynb", content, UNIT).exercises for each in (own_marker, marker)]
+    assert os.sched_getaffinity(own_marker.pid) == {CORE}
+    words = [next(e for e in exercises if e.name == "softmax").message for exercises in told]
+    assert f"RuntimeError: [{CORE}]" in words[0]
+    assert f"RuntimeError: {sorted(os.sched_getaffinity(0))}" in words[1]
+
+
+def test_a_lost_warm_parent_is_no_fault_of_a_submission(own_marker):
     """The system may end it, for want of memory: marked again, not marked down."""
-    unit = "dot_product_attention"
-    answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
-    content = filled_in(unit, {**answers, "softmax": answers["softmax"] + "\nimport time\ntime.sleep(3)"})
-    with Marker("cpu", Settings(Isolation("B"), LIMITS, check=CHECK)) as marker:
-        assert marker.ready.isolation == "B"
-        (parent,) = Path(f"/proc/{marker.pid}/task/{marker.pid}/children").read_text().split()
-        threading.Timer(1.5, os.kill, (int(parent), signal.SIGKILL)).start()
-        report = marker.mark("sleeps.ipynb", content, unit)
-        assert not Path(f"/proc/{parent}").exists()
+    answers = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    content = filled_in(UNIT, {**answers, "softmax": answers["softmax"] + "\nimport time\ntime.sleep(3)"})
+    assert own_marker.ready.isolation == "A"
+    (parent,) = Path(f"/proc/{own_marker.pid}/task/{own_marker.pid}/children").read_text().split()
+    threading.Timer(1.5, os.kill, (int(parent), signal.SIGKILL)).start()
+    report = own_marker.mark("sleeps.ipynb", content, UNIT)
+    assert not Path(f"/proc/{parent}").exists()
     assert (report.status, report.score) == ("graded", report.max_score)
 
 
@@ -441,38 +464,24 @@ def test_what_waits_is_told_from_what_computes(warm_parent):
     assert str(waited.value) == "It waited 10 seconds for something that did not come."
 
 
-def test_who_waits_for_a_processor_is_not_ended_for_it():
+def test_who_waits_for_a_processor_is_not_ended_for_it(own_parent):
     """On a busy machine a cell takes long by the clock: its CPU time is what is limited."""
-    core = max(os.sched_getaffinity(0))
-    busy = f"import os\nos.sched_setaffinity(0, {{{core}}})\nwhile True: pass"
-    with WarmParent(launch("B", LIMITS, cuda=False, core=core)) as parent:
-        assert parent.enforced  # it has started before there is a queue
-        # Each in a session of its own: some kernels share a processor among sessions first.
-        others = [subprocess.Popen([sys.executable, "-c", busy], start_new_session=True) for _ in range(9)]
-        try:
-            computes = "import time\nwhile time.process_time() < 0.3: pass\nprint('done')"
-            worker = parent.fork("cpu")
-            request = {"operation": "cell", "cell": "c", "source": computes}
-            answer, _ = worker.request(request, cpu_seconds=2, wall_seconds=1, idle_seconds=1)
-            assert answer["printed"] == "done\n"
-            assert worker.queued > 1
-            worker.end()
-        finally:
-            for other in others:
-                other.kill()
-                other.wait()
-
-
-def test_a_grader_and_its_workers_keep_to_the_processor_that_they_are_given(marker):
-    source = "def softmax(scores, dim=-1):\n    import os\n    raise RuntimeError(sorted(os.sched_getaffinity(0)))"
-    content = filled_in(UNIT, {"softmax": source})
-    core = max(os.sched_getaffinity(0))
-    with Marker("cpu", Settings(Isolation("best"), LIMITS, check=CHECK), core=core) as kept:
-        told = [each.mark("where.ipynb", content, UNIT).exercises for each in (kept, marker)]
-        assert os.sched_getaffinity(kept.pid) == {core}
-    words = [next(e for e in exercises if e.name == "softmax").message for exercises in told]
-    assert f"RuntimeError: [{core}]" in words[0]
-    assert f"RuntimeError: {sorted(os.sched_getaffinity(0))}" in words[1]
+    busy = f"import os\nos.sched_setaffinity(0, {{{CORE}}})\nwhile True: pass"
+    assert own_parent.enforced  # it has started before there is a queue
+    # Each in a session of its own: some kernels share a processor among sessions first.
+    others = [subprocess.Popen([sys.executable, "-c", busy], start_new_session=True) for _ in range(9)]
+    try:
+        computes = "import time\nwhile time.process_time() < 0.3: pass\nprint('done')"
+        worker = own_parent.fork("cpu")
+        request = {"operation": "cell", "cell": "c", "source": computes}
+        answer, _ = worker.request(request, cpu_seconds=2, wall_seconds=1, idle_seconds=1)
+        assert answer["printed"] == "done\n"
+        assert worker.queued > 1
+        worker.end()
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
 
 
 FILLS = {
