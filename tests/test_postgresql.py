@@ -85,6 +85,13 @@ def wanted(begun, recorded, tmp_path_factory):
     return state(course.root)
 
 
+@pytest.fixture(scope="module")
+def moments(begun, recorded, wanted, tmp_path_factory):
+    """When the second grading commits; modules are imported and reports are made by then."""
+    course = begun.copy(tmp_path_factory.mktemp("moments") / "course")
+    return times_in(partial(recorded.grade, course.root), commits)
+
+
 COMMITS = psycopg.Connection.commit.__code__
 
 
@@ -98,10 +105,9 @@ def some(times, most=4):
     return each if sampling.every else of_a_kind[:: -(-len(of_a_kind) // (most - 1))] + of_a_kind[-1:]
 
 
-def test_killed_before_commits_and_run_again(begun, wanted, recorded, tmp_path):
+def test_killed_before_commits_and_run_again(begun, wanted, moments, recorded, tmp_path):
     root = tmp_path / "course"
-    begun.copy(root)
-    times, unfinished = some(times_in(partial(recorded.grade, root), commits)), 0
+    times, unfinished = some(moments), 0
     for moment in times:
         begun.copy(root)
         ended, _ = in_a_fork(partial(places, partial(recorded.grade, root), moment, kind=commits))
@@ -131,10 +137,9 @@ def test_killed_while_the_gradebook_is_made_and_made_again(postgresql, tmp_path)
         assert everything(root)[0] == rows, f"at {moment} of {times}"
 
 
-def test_cut_off_in_the_middle_is_a_sentence_and_nothing_is_lost(begun, wanted, recorded, tmp_path):
-    course = begun.copy(tmp_path / "course")
-    root = course.root
-    _, times = times_in(partial(recorded.grade, root), commits)
+def test_cut_off_in_the_middle_is_a_sentence_and_nothing_is_lost(begun, wanted, moments, recorded, tmp_path):
+    root = tmp_path / "course"
+    _, times = moments
     for moment in times:
         course = begun.copy(root)
         cut = partial(course.server.cut, course.database)
