@@ -61,7 +61,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 OF_ALL_UNITS = (
     "test_matrix",
-    "test_fair_marks",
     "test_unseen",
     "test_submissions",
     "test_subtle_mistakes",
