@@ -105,7 +105,9 @@ class _Named(torch.Tensor):
     pass
 
 
-@pytest.mark.parametrize("made_of", [lambda x: x * 2.0, lambda x: (x * 2.0).tolist(), lambda x: 5], ids=str)
+@pytest.mark.parametrize(
+    "made_of", [lambda x: x * 2.0, lambda x: (x * 2.0).tolist(), lambda x: 5], ids=["a tensor", "a list", "a size"]
+)
 def test_a_subclass_of_tensor_can_be_made_on_the_way(made_of):
     cost = of_call(lambda x: x @ x + _Named(made_of(x)).sum(), Arguments((torch.ones(5, 5),)), None, lambda file: False)
     assert cost.operations > 2 * 5**3
