@@ -54,7 +54,8 @@ def pages(lab: Lab, browser: Browser) -> Callable[[str], AbstractContextManager[
     @contextmanager
     def new_page(picture: str) -> Iterator[Page]:
         page = signed_in.new_page()
-        wrong = []
+        wrong, opened = [], []
+        page.on("popup", lambda popup: opened.append(popup))
         own = (lab.address, "data:", "blob:", "file:")
         page.on("request", lambda request: None if request.url.startswith(own) else wrong.append(request.url))
         page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -62,7 +63,9 @@ def pages(lab: Lab, browser: Browser) -> Callable[[str], AbstractContextManager[
         try:
             yield page
         finally:
-            page.bring_to_front()  # a click may have opened another; Chromium takes no picture of what is hidden
+            for popup in opened:  # by a click; of what is hidden behind it Chromium takes no picture
+                popup.close()
+            page.bring_to_front()
             page.screenshot(path=SCREENSHOTS / f"{picture}.png")
             page.close()
         assert not wrong
