@@ -3,9 +3,10 @@
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Error, Page, expect
 
 from tests import REPOSITORY, forked_command
 
@@ -14,6 +15,8 @@ from .servers import MINUTES, Lab, opened
 
 UNIT = "self_attention"
 SCREENSHOTS = REPOSITORY / "artifacts" / "screenshots"
+PICTURES = 10
+"""Tried of a page before its test fails."""
 
 
 @pytest.fixture(scope="package")
@@ -54,8 +57,8 @@ def pages(lab: Lab, browser: Browser) -> Callable[[str], AbstractContextManager[
     @contextmanager
     def new_page(picture: str) -> Iterator[Page]:
         page = signed_in.new_page()
-        wrong, opened = [], []
-        page.on("popup", lambda popup: opened.append(popup))
+        wrong, popups = [], []
+        page.on("popup", lambda popup: popups.append(popup))
         own = (lab.address, "data:", "blob:", "file:")
         page.on("request", lambda request: None if request.url.startswith(own) else wrong.append(request.url))
         page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -63,14 +66,25 @@ def pages(lab: Lab, browser: Browser) -> Callable[[str], AbstractContextManager[
         try:
             yield page
         finally:
-            for popup in opened:  # by a click; of what is hidden behind it Chromium takes no picture
+            for popup in popups:  # by a click; of what is hidden behind it Chromium takes no picture
                 popup.close()
-            page.bring_to_front()
-            page.screenshot(path=SCREENSHOTS / f"{picture}.png")
+            _take(page, SCREENSHOTS / f"{picture}.png")
             page.close()
         assert not wrong
 
     return new_page
+
+
+def _take(page: Page, path: Path) -> None:
+    """Takes a picture, which Chromium refuses until what was hidden is drawn again."""
+    for _ in range(PICTURES - 1):
+        page.bring_to_front()
+        try:
+            page.screenshot(path=path)
+            return
+        except Error:
+            page.wait_for_timeout(1_000)
+    page.screenshot(path=path)
 
 
 @pytest.fixture
