@@ -34,27 +34,27 @@ def drawn(number: int, seed: int, *, of_one_code: bool) -> Iterator[tuple[str, P
     draw = random.Random(seed)
     known = [of_exercise for unit in course.unit_names() for of_exercise in _known(unit)]
     if not of_one_code:
-        known = [of_exercise for of_exercise in known if len({one.code.base for _, one in of_exercise}) > 1]
+        known = [of_exercise for of_exercise in known if len({one.code.base for one in of_exercise}) > 1]
     if number < len(known):
         known = [known[place * len(known) // number] for place in range(number)]
     of_each: list[list[tuple[str, Pair]]] = []
     for of_exercise in known:
         pairs = [
-            (unit, (one, other))
-            for (unit, one), (_, other) in itertools.combinations(of_exercise, 2)
-            if can_be_combined(one, other) and of_one_code == (not moved(one, other))
+            (pair[0].code.unit, pair)
+            for pair in itertools.combinations(of_exercise, 2)
+            if can_be_combined(*pair) and of_one_code == (not moved(*pair))
         ]
         of_each.append(draw.sample(pairs, len(pairs)))
     in_turn = (one for row in itertools.zip_longest(*of_each) for one in row)
     yield from itertools.islice((one for one in in_turn if one is not None and _is_code(one[1])), number)
 
 
-def _known(unit: str) -> list[list[tuple[str, Candidate]]]:
+def _known(unit: str) -> list[list[Candidate]]:
     """The unit's mistakes that are edits, those of each exercise together."""
     edits = [one for one in catalogue.misconceptions(unit).values() if one.code.edits]
     known = [one for one in edits if one.caught_by != catalogue.FORBIDDEN]
     names = [exercise.name for exercise in course.unit(unit).exercises]
-    return [[(unit, one) for one in known if one.exercise == name] for name in names]
+    return [[one for one in known if one.exercise == name] for name in names]
 
 
 def told(diagnosis: Diagnosis | None, pair: Pair, same_as_one: bool) -> str:
@@ -110,11 +110,11 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     number, seed, told_of = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1, dict[str, object]()
     with contextlib.redirect_stdout(io.StringIO()):
-        same = Examiner(collected())
+        examiner = Examiner(collected())
         for name, pairs in {
             "of one code": drawn(number, seed, of_one_code=True),
             "of two": drawn(number // 2, seed, of_one_code=False),
         }.items():
-            found, mistaken, took = outcomes(same, pairs)
+            found, mistaken, took = outcomes(examiner, pairs)
             told_of[name] = {"told": found, "wrong": mistaken, "seconds": round(took, 1)}
     print(json.dumps(told_of))

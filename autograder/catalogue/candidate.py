@@ -51,11 +51,6 @@ class Code:
         return ast.unparse(definition)
 
     @cached_property
-    def places(self) -> list[tuple[int, int]]:
-        """Begin and end of what the edits change in the base; raises EditError."""
-        return sorted(place for edit in self.edits for place in edit.places(self.base))
-
-    @cached_property
     def written(self) -> str:
         """The base with all edits made; raises EditError."""
         try:

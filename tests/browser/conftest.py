@@ -57,8 +57,7 @@ def pages(lab: Lab, browser: Browser) -> Callable[[str], AbstractContextManager[
     @contextmanager
     def new_page(picture: str) -> Iterator[Page]:
         page = signed_in.new_page()
-        wrong, popups = [], []
-        page.on("popup", lambda popup: popups.append(popup))
+        wrong = []
         own = (lab.address, "data:", "blob:", "file:")
         page.on("request", lambda request: None if request.url.startswith(own) else wrong.append(request.url))
         page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -66,8 +65,6 @@ def pages(lab: Lab, browser: Browser) -> Callable[[str], AbstractContextManager[
         try:
             yield page
         finally:
-            for popup in popups:  # by a click; of what is hidden behind it Chromium takes no picture
-                popup.close()
             _take(page, SCREENSHOTS / f"{picture}.png")
             page.close()
         assert not wrong
@@ -76,7 +73,7 @@ def pages(lab: Lab, browser: Browser) -> Callable[[str], AbstractContextManager[
 
 
 def _take(page: Page, path: Path) -> None:
-    """Takes a picture, which Chromium refuses until what was hidden is drawn again."""
+    """Takes a picture. A click may have opened another page, and Chromium refuses until this one is drawn again."""
     for _ in range(PICTURES - 1):
         page.bring_to_front()
         try:
