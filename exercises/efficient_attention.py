@@ -89,7 +89,7 @@ X = torch.tensor(
 # changes nothing, also where it comes first. Take care: $-\infty - (-\infty)$ is NaN.
 #
 # There is at least one block. `blocks` may be a generator: all that can be done with one is to loop over it, once.
-# Joining all blocks first is not one pass, as it holds all scores.
+# Joining all blocks first, or keeping them in a list, is not one pass: then all scores are held at once.
 
 # **Guess first**: three blocks, `[0, 0]`, `[0]` and `[0, 0, 0]`. Say maximum and sum.
 

@@ -221,6 +221,17 @@ def test_limits_are_told_with_what_was_seen():
         assert_costs_no_more(own, {"alive": 10}, Q, K, V)
 
 
+def test_blocks_of_a_generator_count_as_long_as_they_are_kept():
+    one_by_one = student(f=lambda blocks: sum(block.sum() for block in blocks)).f
+    kept = student(f=lambda blocks: sum(block.sum() for block in list(blocks))).f
+    blocks = list(Q)
+    for own in (one_by_one, kept):
+        assert_costs_no_more(own, {"alive": 4 * HD}, blocks)
+    assert_costs_no_more(one_by_one, {"alive": 4 * HD}, blocks, once=True)
+    with pytest.raises(Mismatch, match="held at once"):
+        assert_costs_no_more(kept, {"alive": 4 * HD}, blocks, once=True)
+
+
 def test_what_cannot_be_counted_decides_nothing_unless_a_limit_is_passed_all_the_same():
     own = student(f=lambda q: torch.fft.fft(q).real).f
     with pytest.raises(Undecided, match="_fft_r2c"):

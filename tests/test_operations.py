@@ -56,6 +56,7 @@ ASKED = [
     Call("on_top", INPUTS, None, ((1, 2),)),
     Call("on_top", INPUTS, (torch.ones(2, 2),), ((1, 2),)),
     MeasureCost("on_top", INPUTS, ((1, 2),), {"largest": 6}),
+    MeasureCost("joined_twice", Arguments(([torch.ones(2), torch.zeros(1)],)), limits={"alive": 6}, once=True),
     Assemble({"W": (3, 4)}, computes="torch.softmax(x @ x.T, dim=-1) @ x @ W"),
     Call("called", INPUTS, (torch.ones(2, 4),), ((0, 3),)),
     Call("joined_twice", Arguments(([torch.ones(2), torch.zeros(1)],)), once=True),

@@ -205,9 +205,12 @@ def assert_parameter_shapes(student: Instance, expected: dict[str, tuple[int, ..
         raise Mismatch(complaints.other_parameters(found))
 
 
-def assert_costs_no_more(student: Callee, limits: Limits, *args: Any) -> None:
-    """The call stays within these limits, which `compare.costs` names. Raises Undecided where not all is counted."""
-    cost = student.cost(*args, limits=limits)
+def assert_costs_no_more(student: Callee, limits: Limits, *args: Any, once: bool = False) -> None:
+    """The call stays within these limits, which `compare.costs` names. Raises Undecided where not all is counted.
+
+    once: its blocks come from a generator, one after another.
+    """
+    cost = student.cost(*args, limits=limits, once=once)
     if found := complaint(cost, limits, _at):
         raise Mismatch(found)
     if cost.uncounted:

@@ -127,7 +127,7 @@ def _calls(
         else:
             own = called(step, names, built)
             if step["operation"] == "cost":
-                own = partial(_cost, own, with_held(own, step.get("with", ()), built))
+                own = partial(_cost, own, with_held(own, step.get("with", ()), built), "once" in step)
             else:
                 own = with_held(walking_once(own, "once" in step), step.get("with", ()), built)
             yield step, own, args
@@ -154,8 +154,8 @@ def _once(function: Callable[..., Any], args: list[Any], named: dict[str, Any]) 
     return [_checksum(repr((exact, changed))), *sums]
 
 
-def _cost(own: Any, ready: Callable[..., Any], *args: Any, **named: Any) -> Cost:
-    return of_call(ready, Arguments(args, named), own, is_cell)
+def _cost(own: Any, ready: Callable[..., Any], once: bool, *args: Any, **named: Any) -> Cost:
+    return of_call(ready, Arguments(args, named), own, is_cell, once=once)
 
 
 def _spent(function: Callable[..., Any], args: list[Any], step: Any) -> list[float]:

@@ -110,7 +110,8 @@ class Trial:
         with self._listening():
             if step["operation"] == "cost":
                 ready = with_held(own, step.get("with", ()), self.instances)
-                call.cost = of_call(ready, Arguments(tuple(copied(call.args)), call.named), own, is_cell)
+                arguments = Arguments(tuple(copied(call.args)), call.named)
+                call.cost = of_call(ready, arguments, own, is_cell, once="once" in step)
                 return call
             if step["operation"] == "probe":
                 call.verdict = self._followed(call)

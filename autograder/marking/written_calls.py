@@ -78,9 +78,9 @@ class Writing:
                 return {"operation": "assemble", "parameters": _lists(parameters), **written}
             case Call():
                 return self._call(asked.operation, asked)
-            case MeasureCost(target, arguments, held, limits):
+            case MeasureCost(target, arguments, held, limits, once):
                 step = {"operation": "cost", **_target(target), **self._arguments(arguments), **_with(held)}
-                return {**step, "limits": dict(limits)}
+                return {**step, "limits": dict(limits), **({"once": True} if once else {})}
             case LoadParameters(instance, values):
                 written = {name: self._plain(value) for name, value in values.items()}
                 return {"operation": "load", "instance": instance, "values": written}

@@ -53,10 +53,13 @@ class Callee:
         """What the code returns where each list and tuple among the arguments is an iterator, walked only once."""
         return self._backend.ask(operations.Call(self._target, Arguments(args), part=self._part, once=True)).value
 
-    def cost(self, *args: Any, limits: Limits, **named: Any) -> Cost:
-        """What the call costs: see `sandbox.inside.cost`. limits: what it is held to, which the release says."""
+    def cost(self, *args: Any, limits: Limits, once: bool = False, **named: Any) -> Cost:
+        """What the call costs: see `sandbox.inside.cost`. limits: what it is held to, which the release says.
+
+        once: each list and tuple is a generator.
+        """
         arguments, held = _apart(args, named)
-        return counted.read(self._backend.ask(operations.MeasureCost(self._target, arguments, held, limits)))
+        return counted.read(self._backend.ask(operations.MeasureCost(self._target, arguments, held, limits, once)))
 
     def probe_device(self, *args: Any, **named: Any) -> str:
         """Whether the code follows its inputs to another device: see `sandbox.inside.device_probe`."""

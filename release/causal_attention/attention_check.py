@@ -844,7 +844,8 @@ class Trial:
   with self._listening():
    if step["operation"] == "cost":
     ready = with_held(own, step.get("with", ()), self.instances)
-    call.cost = of_call(ready, Arguments(tuple(copied(call.args)), call.named), own, is_cell)
+    arguments = Arguments(tuple(copied(call.args)), call.named)
+    call.cost = of_call(ready, arguments, own, is_cell, once="once" in step)
     return call
    if step["operation"] == "probe":
     call.verdict = self._followed(call)
@@ -3173,7 +3174,7 @@ def _calls_in_known(
   else:
    own = called(step, names, built)
    if step["operation"] == "cost":
-    own = partial(_cost, own, with_held(own, step.get("with", ()), built))
+    own = partial(_cost, own, with_held(own, step.get("with", ()), built), "once" in step)
    else:
     own = with_held(walking_once(own, "once" in step), step.get("with", ()), built)
    yield step, own, args
@@ -3195,8 +3196,8 @@ def _once(function, args, named):
  changed = [not is_unwritten(before, after) for before, after in zip(held, args, strict=True)]
  return [_checksum(repr((exact, changed))), *sums]
 
-def _cost(own, ready, *args, **named):
- return of_call(ready, Arguments(args, named), own, is_cell)
+def _cost(own, ready, once, *args, **named):
+ return of_call(ready, Arguments(args, named), own, is_cell, once=once)
 
 def _spent(function, args, step):
  passed = exceeded(function(*args, **step.get("named", {})), step["limits"])

@@ -638,16 +638,23 @@ class _WaysOut(TorchFunctionMode):
    self._counting.uncounted(f"Tensor.{func.__name__}")
   return func(*args, **(kwargs or {}))
 
-def of_call(call, arguments, function, own):
+def of_call(call, arguments, function, own, *, once = False):
  is_module = isinstance(function, torch.nn.Module)
  given = [*tensors_in(arguments.positional), *tensors_in(dict(arguments.named))]
  given += list(function.buffers()) if is_module else []
  counting = _Counting(own, given, dict(function.named_parameters()) if is_module else {})
  with torch.no_grad(), _WaysOut(counting), counting:
-  value = arguments.apply(call)
+  value = (_one_by_one(arguments) if once else arguments).apply(call)
  if any(not counting.memory.knows(tensor) for tensor in tensors_in(value)):
   counting.uncounted("a result that no operator has made")
  return counting.cost
+
+def _one_by_one(arguments):
+ def copies(values):
+  for value in values:
+   yield value.clone()
+ positional = (copies(arg) if isinstance(arg, list | tuple) else arg for arg in arguments.positional)
+ return Arguments(tuple(positional), arguments.named)
 
 def _numbers(tensor):
  return tensor.untyped_storage().nbytes() // tensor.element_size()
@@ -1029,7 +1036,8 @@ class Trial:
   with self._listening():
    if step["operation"] == "cost":
     ready = with_held(own, step.get("with", ()), self.instances)
-    call.cost = of_call(ready, Arguments(tuple(copied(call.args)), call.named), own, is_cell)
+    arguments = Arguments(tuple(copied(call.args)), call.named)
+    call.cost = of_call(ready, arguments, own, is_cell, once="once" in step)
     return call
    if step["operation"] == "probe":
     call.verdict = self._followed(call)
@@ -3391,7 +3399,7 @@ def _calls_in_known(
   else:
    own = called(step, names, built)
    if step["operation"] == "cost":
-    own = partial(_cost, own, with_held(own, step.get("with", ()), built))
+    own = partial(_cost, own, with_held(own, step.get("with", ()), built), "once" in step)
    else:
     own = with_held(walking_once(own, "once" in step), step.get("with", ()), built)
    yield step, own, args
@@ -3413,8 +3421,8 @@ def _once(function, args, named):
  changed = [not is_unwritten(before, after) for before, after in zip(held, args, strict=True)]
  return [_checksum(repr((exact, changed))), *sums]
 
-def _cost(own, ready, *args, **named):
- return of_call(ready, Arguments(args, named), own, is_cell)
+def _cost(own, ready, once, *args, **named):
+ return of_call(ready, Arguments(args, named), own, is_cell, once=once)
 
 def _spent(function, args, step):
  passed = exceeded(function(*args, **step.get("named", {})), step["limits"])

@@ -4,7 +4,7 @@ import torch
 
 from autograder.compare import assert_close, golden
 from autograder.graders import contracts
-from autograder.graders.statements import assert_right_where_large, assert_same_gradients
+from autograder.graders.statements import assert_costs_no_more, assert_right_where_large, assert_same_gradients
 
 NOTHING = -torch.inf
 BOTH = ({}, {"causal": True})
@@ -80,6 +80,13 @@ class TestOnlineSoftmax(contracts.Graders):
         for lengths in ((3, 5, 2), (4,), (1, 2)):
             blocks = [rng.randn(length, scale=2.0) for length in lengths]
             self.assert_right(student.online_softmax.once(blocks), reference.online_softmax(blocks))
+
+    @contracts.points(1)
+    def test_keeps_no_blocks(self, student, reference, rng):
+        """Blocks that come one after another are not kept."""
+        blocks = list(rng.randn(16, 16, scale=2.0))
+        self.assert_right(student.online_softmax.once(blocks), reference.online_softmax(blocks))
+        assert_costs_no_more(student.online_softmax, {"alive": 200}, blocks, once=True)
 
     def assert_gradients(self, student, reference, blocks):
         """Of maximum + log(sum), which is the same for any maximum."""

@@ -12,7 +12,7 @@ A dispatch mode sees each operator, so the counts are the same on every machine.
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import FrameType
@@ -248,20 +248,32 @@ class _WaysOut(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def of_call(call: Callable[..., Any], arguments: Arguments, function: Any, own: Own) -> Cost:
+def of_call(call: Callable[..., Any], arguments: Arguments, function: Any, own: Own, *, once: bool = False) -> Cost:
     """What a call costs, without gradients: autograd would keep what the call itself lets go.
 
     function: what is called; a module's parameters and buffers were there before.
+    once: each list and tuple comes as a generator of tensors that are new, so that it counts how many are kept.
     """
     is_module = isinstance(function, torch.nn.Module)
     given = [*tensors_in(arguments.positional), *tensors_in(dict(arguments.named))]
     given += list(function.buffers()) if is_module else []
     counting = _Counting(own, given, dict(function.named_parameters()) if is_module else {})
     with torch.no_grad(), _WaysOut(counting), counting:
-        value = arguments.apply(call)
+        value = (_one_by_one(arguments) if once else arguments).apply(call)
     if any(not counting.memory.knows(tensor) for tensor in tensors_in(value)):
         counting.uncounted("a result that no operator has made")
     return counting.cost
+
+
+def _one_by_one(arguments: Arguments) -> Arguments:
+    """The arguments, each list and tuple as a generator of copies."""
+
+    def copies(values: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
+        for value in values:
+            yield value.clone()
+
+    positional = (copies(arg) if isinstance(arg, list | tuple) else arg for arg in arguments.positional)
+    return Arguments(tuple(positional), arguments.named)
 
 
 def _numbers(tensor: torch.Tensor) -> int:

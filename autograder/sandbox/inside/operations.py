@@ -175,19 +175,24 @@ class Read(Call, tag="read", frozen=True):
 
 
 class MeasureCost(Operation[cost.Packed], tag="cost", frozen=True):
-    """What a call costs: see `cost`. limits: what the grader holds it to, by the names in `compare.costs`."""
+    """What a call costs: see `cost`.
+
+    limits: what the grader holds it to, by the names in `compare.costs`.
+    once: lists and tuples are given as generators.
+    """
 
     target: Target
     arguments: Arguments
     held: Held = ()
     limits: Mapping[str, int] = {}
+    once: bool = False
 
     def on(self, bench: Bench) -> cost.Packed:
         function = bench.target(self.target)
         arguments = self.arguments.mapped(lambda arg: _placed(arg, bench.device))
         with student_code():
             called = with_held(function, self.held, bench.instances)
-            own = cost.of_call(called, arguments, function, lambda file: file.startswith(CELL_PREFIX))
+            own = cost.of_call(called, arguments, function, lambda file: file.startswith(CELL_PREFIX), once=self.once)
         return own.packed()
 
 
