@@ -64,6 +64,8 @@ main(int(sys.argv.pop()), Terms(**json.loads({json.dumps(asdict(terms))!r})), {c
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
+        # Large pages, where the kernel gives them: the table of pages, which each fork copies, is so much smaller.
+        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
         "PYTHONHASHSEED": "0",  # a set is walked in the same order each time, so a mark repeats
         "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # what deterministic CUDA needs
     }
