@@ -97,6 +97,21 @@ def test_what_is_made_and_not_used_is_told_with_the_line_that_should_use_it():
     assert "softmax" in user
 
 
+def test_what_a_line_makes_twice_is_told_beside_what_the_same_call_needs():
+    wrong = """\
+def linear_attention(queries, keys, values, causal=False):
+    feature = lambda x: F.elu(x + 1)
+    q, k = feature(queries), feature(keys)
+    sums = k.mT @ values
+    return q @ sums / (q @ k.sum(dim=-2).unsqueeze(-1))
+"""
+    found = located("efficient_attention", "linear_attention", wrong)
+    assert found.lines == (2,)
+    positive = found.made > 1  # both are x + 1 there
+    assert positive.any()
+    assert torch.allclose(found.made[positive], found.expected[positive])
+
+
 DOUBTFUL = {
     "two lines that use one number": ("dot_product_attention", "softmax", 2, """\
 def softmax(scores, dim=-2):

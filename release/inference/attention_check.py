@@ -2803,7 +2803,7 @@ class _Search:
   named = self._next_step(mended.by.right)
   later_turn = min((turn for turn in self._standing.turns(number) if turn > number), default=len(self._made))
   same_line = [n for n in range(number, later_turn) if self._place(n) == self._place(number)]
-  for last in reversed(same_line):
+  for last in (n for n in reversed(same_line) if n == number or number in self._standing.before[n]):
    one = self._made[last]
    if named and one.values.shape == named.values.shape and _are_alike(one.operator, named.operator):
     told = named.values if alone_fits(named.values, one.values) else None
