@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[1]
@@ -17,11 +18,19 @@ def released_check(aspects: Collection[str] = ONLY_FOR) -> str:
 
     aspects: what the unit's examples look at.
     """
-    idle = {path for aspect, paths in ONLY_FOR.items() if aspect not in aspects for path in paths}
-    *others, first = [path for path in _in_order(FIRST, []) if path not in idle]
+    return _joined(FIRST, frozenset(path for aspect in ONLY_FOR.keys() - set(aspects) for path in ONLY_FOR[aspect]))
+
+
+_parsed = cache(ast.parse)
+"""Each module is looked at several times; nobody changes what comes of it."""
+
+
+@cache  # most units have the same
+def _joined(last: Path, idle: frozenset[Path]) -> str:
+    *others, first = [path for path in _in_order(last, []) if path not in idle]
     paths = [first, *others]  # it needs nothing of theirs until it is called
     modules = [_Module(path, path.read_text()) for path in paths]
-    docstring = ast.get_docstring(ast.parse(modules[0].text), clean=False)
+    docstring = ast.get_docstring(_parsed(modules[0].text), clean=False)
     imports = _together({line for module in modules for line in module.imports()})
     bodies = _apart(modules)
     code = "\n".join(imports) + "\n\n\n" + "\n\n\n".join(bodies) + "\n"
@@ -61,7 +70,7 @@ def _narrow(code: str) -> str:
 
 def _in_order(path: Path, found: list[Path]) -> list[Path]:
     """What a module imports of this package, and that of, each after what it imports itself."""
-    for node in ast.parse(path.read_text()).body:
+    for node in _parsed(path.read_text()).body:
         if isinstance(node, ast.ImportFrom) and node.level:
             place = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
             whole = [place / f"{one.name}.py" for one in node.names if place.is_dir()]
@@ -79,7 +88,7 @@ class _Module:
 
     def imports(self) -> list[str]:
         """Those from outside."""
-        nodes = [node for node in ast.parse(self.text).body if isinstance(node, ast.Import | ast.ImportFrom)]
+        nodes = [node for node in _parsed(self.text).body if isinstance(node, ast.Import | ast.ImportFrom)]
         whole = [ast.unparse(node) for node in nodes if isinstance(node, ast.Import)]
         each = [
             f"from {node.module} import {ast.unparse(name)}"
@@ -91,7 +100,7 @@ class _Module:
 
     def body(self) -> str:
         """What stands below the docstring and the imports."""
-        docstring, *others = ast.parse(self.text).body
+        docstring, *others = _parsed(self.text).body
         imports = [node for node in others if isinstance(node, ast.Import | ast.ImportFrom)]
         last = max(node.end_lineno or 0 for node in [docstring, *imports])
         lines = self.text.splitlines()
@@ -100,7 +109,7 @@ class _Module:
 
     def whole(self) -> set[str]:
         """The modules that it imports whole."""
-        nodes = [node for node in ast.parse(self.text).body if isinstance(node, ast.ImportFrom) and node.level]
+        nodes = [node for node in _parsed(self.text).body if isinstance(node, ast.ImportFrom) and node.level]
         return {name.name for node in nodes for name in node.names if not node.module}
 
 
@@ -108,7 +117,7 @@ def _of_docstrings(text: str) -> set[int]:
     """The lines of docstrings: students read those of what they call, and a unit's folder is to stay small."""
     return {
         line
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(_parsed(text))
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and len(node.body) > 1
         for one in node.body
         if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str)
