@@ -9,6 +9,8 @@ from nbgrader.api import Gradebook
 
 from autograder import catalogue, course
 from autograder.course.cells import filled_in
+from autograder.gradebook.class_gradebook import ClassGradebook
+from autograder.gradebook.course_directory import course_directory
 from tests import REPOSITORY, forked_command
 
 UNIT = "dot_product_attention"
@@ -166,9 +168,7 @@ def test_links_and_empty_folders_have_a_row_with_a_reason(graded):
 
 
 def test_a_name_that_nbgrader_takes_for_a_pattern_is_a_name(tmp_path):
-    (tmp_path / "roster.csv").write_text("id\nann\n")
-    assert grade(tmp_path).returncode == 0
-    (tmp_path / "roster.csv").unlink()
+    ClassGradebook(course_directory(tmp_path), UNIT).close()
     with Gradebook(f"sqlite:///{tmp_path}/gradebook.db", "attention") as gradebook:
         gradebook.add_student("c [1]")  # a new one could not have this id
     folder = tmp_path / "submitted" / "c [1]" / UNIT

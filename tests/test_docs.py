@@ -5,7 +5,7 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
+import signal
 import sys
 import time
 import typing
@@ -40,7 +40,10 @@ ENVIRONMENT = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "AUTOGRADER_
 
 
 class Typing:
-    """Somebody who types a page's commands one after another, and stands in the folder to which they went."""
+    """Somebody who types a page's commands one after another, and stands in the folder to which they went.
+
+    Each has one processor: `grade` and `serve` start as many markers as they may use, and there are few notebooks.
+    """
 
     def __init__(self, folder):
         folder.mkdir()
@@ -54,27 +57,26 @@ class Typing:
                 (where,) = arguments
                 self.folder = (self.folder / where).resolve(strict=True)
             else:
-                done = forked_command.run(program, *arguments, cwd=self.folder, env=ENVIRONMENT)
-                assert done.returncode == 0, done.stdout + done.stderr
+                running = self._started(program, *arguments)
+                said = running.communicate()
+                assert running.returncode == 0, said
 
     def leaves_running(self, line, until):
-        """What a command that never ends has said, when it is ended a second after that is so.
-
-        On one processor: it starts as many markers as it may use, and there is one notebook.
-        """
-        program, *arguments = shlex.split(line)
-        alone = ["taskset", "--cpu-list", str(max(os.sched_getaffinity(0)))]
-        with subprocess.Popen(
-            [*alone, BIN / program, *arguments], cwd=self.folder, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
-        ) as running:
-            while not until():
-                assert running.poll() is None, "it has ended by itself"
-                time.sleep(0.1)
-            time.sleep(1)
-            running.terminate()
-            said, _ = running.communicate()
+        """What a command that never ends has said, when it is ended a second after that is so."""
+        running = self._started(*shlex.split(line))
+        while not until():
+            assert running.poll() is None, "it has ended by itself"
+            time.sleep(0.1)
+        time.sleep(1)
+        running.send_signal(signal.SIGTERM)
+        said, _ = running.communicate()
         assert running.returncode == 0
         return said
+
+    def _started(self, *command):
+        running = forked_command.Started(*command, cwd=self.folder, env=ENVIRONMENT)
+        os.sched_setaffinity(running.pid, {max(os.sched_getaffinity(0))})
+        return running
 
 
 def hand_in(course, *students):

@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz SECONDS [TARGET ...]`: other inputs each time; `--examples N`: the same N inputs each time.
+"""`python -m tests.fuzz SECONDS [TARGET[=N] ...]`: other inputs each time, after N that are the same each time.
 
 An input that breaks a target is kept in tests/fuzz/corpus/TARGET/, whose files are tried first.
 """
@@ -10,6 +10,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,26 +108,26 @@ class Search:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("seconds", nargs="?", type=float, default=0.0, help="for each target")
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(TARGETS))
-    parser.add_argument("--examples", type=int, default=0, help="this many inputs, the same each time")
+    parser.add_argument("targets", nargs="*", metavar="TARGET[=N]", help=", ".join(TARGETS))
     parser.add_argument("--large", action="store_true", help="what is made and not drawn too")
     arguments = parser.parse_args()
 
-    def work(search: Search) -> None:
+    def work(search: Search, examples: int) -> None:
         search.replay()
         if arguments.large or arguments.seconds:
             search.large()
-        if arguments.examples:
-            search.draw(arguments.examples, None)
+        if examples:
+            search.draw(examples, None)
         end, number = time.monotonic() + arguments.seconds, time.time_ns()
         while time.monotonic() < end:
             search.draw(_ROUND, number)
             number += 1
 
     whole = True
-    for name in arguments.targets or TARGETS:
+    for asked in arguments.targets or TARGETS:
+        name, _, examples = asked.partition("=")
         search = Search(name)
-        whole = search.run(work) and whole
+        whole = search.run(partial(work, examples=int(examples or 0))) and whole
         print(f"{name}: {search.tried} inputs", flush=True)
     return 0 if whole else 1
 
