@@ -57,7 +57,9 @@ def _serve(descriptor: int) -> None:
     del sys.path[0]  # where this file is
     import matplotlib.pyplot  # noqa: F401
     import torch._dynamo  # noqa: F401  (as its optimizers do)
-    from ipykernel import ipkernel, kernelapp  # noqa: F401
+    from ipykernel import debugger, ipkernel, kernelapp  # noqa: F401
+
+    __import__("IPython.core.debugger")  # which each kernel imports when it begins
 
     listening = socket.socket(fileno=descriptor)
     while select.select([listening, sys.stdin], [], [])[0] == [listening]:
