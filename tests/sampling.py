@@ -47,6 +47,16 @@ def in_turn(exercises: Sequence[tuple[str, str]], changes: Mapping[str, object])
     ]
 
 
+def at_a_level(names: Iterable[str]) -> list[Any]:
+    """Name and level of isolation for a test: of each name one in turn, or both where all are wanted."""
+    return [
+        pytest.param(name, level, id=f"{name}-{level}")
+        for place, name in enumerate(names)
+        for number, level in enumerate("AB")
+        if every or number == place % 2
+    ]
+
+
 def exercises_and_kinds(unit: str, one: Candidate) -> set[tuple[str, str | None]]:
     """What a mistake shows of the released check, which has one way for all that fail alike."""
     return {(unit, one.exercise), (f"kinds of {unit}", one.kind)}

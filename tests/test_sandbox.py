@@ -32,6 +32,8 @@ from autograder.sandbox.losses import Crashed, TimedOut
 from autograder.sandbox.server import WarmParent
 from tests import CHECK, REPOSITORY
 
+from . import sampling
+
 INSIDE = REPOSITORY / "autograder" / "sandbox" / "inside"
 
 
@@ -431,10 +433,14 @@ def with_cells(sources, **answers):
 
 
 WAITS = "import time\ntime.sleep(1000)"
+LOOPS = "while True: pass"
 ENDS = "import os\nos._exit(0)"
+NOT_COMING_BACK = {"wait and loop": [WAITS, LOOPS] * 6, "end": [ENDS] * 30}
+if sampling.every:
+    NOT_COMING_BACK |= {"wait": [WAITS] * 12, "loop": [LOOPS] * 12}
 
 
-@pytest.mark.parametrize("cells", [[WAITS] * 12, ["while True: pass"] * 12, [ENDS] * 30], ids=["wait", "loop", "end"])
+@pytest.mark.parametrize("cells", NOT_COMING_BACK.values(), ids=NOT_COMING_BACK)
 def test_cells_that_do_not_come_back_take_no_point_from_right_answers(mark_in_little_time, cells):
     report, seconds = mark_in_little_time(with_cells(cells))
     assert report.score == report.max_score
@@ -469,7 +475,7 @@ def test_who_waits_for_a_processor_is_not_ended_for_it(own_parent):
     busy = f"import os\nos.sched_setaffinity(0, {{{CORE}}})\nwhile True: pass"
     assert own_parent.enforced  # it has started before there is a queue
     # Each in a session of its own: some kernels share a processor among sessions first.
-    others = [subprocess.Popen([sys.executable, "-c", busy], start_new_session=True) for _ in range(9)]
+    others = [subprocess.Popen([sys.executable, "-c", busy], start_new_session=True) for _ in range(6)]
     try:
         computes = "import time\nwhile time.process_time() < 0.3: pass\nprint('done')"
         worker = own_parent.fork("cpu")
@@ -511,14 +517,13 @@ for number in range(20): open(f"a/b/{number}", "wb").write(bytes(31 << 20))
 }
 
 
-@pytest.mark.parametrize("level", ["A", "B"])
-@pytest.mark.parametrize("source", FILLS.values(), ids=FILLS)
-def test_the_kernel_keeps_files_to_their_limits(level, source, warm_parent):
+@pytest.mark.parametrize(("fills", "level"), sampling.at_a_level(FILLS))
+def test_the_kernel_keeps_files_to_their_limits(fills, level, warm_parent):
     """The cell that wants more is told so by Python, whatever way it takes."""
     parent = warm_parent(level)
     assert "tmpfs" in parent.enforced
     worker = parent.fork("cpu")
-    cell = {"operation": "cell", "cell": "c", "source": f"import os, time\n{source}\ntime.sleep(5)"}
+    cell = {"operation": "cell", "cell": "c", "source": f"import os, time\n{FILLS[fills]}\ntime.sleep(5)"}
     answer, _ = worker.request(cell, cpu_seconds=5)
     assert answer["fault"]["message"].startswith("[Errno 28] No space left")
     worker.end()
@@ -601,16 +606,17 @@ time.sleep(5)
 }
 
 
-@pytest.fixture(scope="module", params=["A", "B"])
-def parent_with_little_memory(request):
-    limits = msgspec.structs.replace(LIMITS, memory_megabytes=512)
-    with WarmParent(launch(request.param, limits, cuda=False)) as parent:
-        yield parent
+@pytest.fixture
+def with_little_memory():
+    """A warm parent of a level, whose workers soon have no more."""
+    with contextlib.ExitStack() as parents:
+        limits = msgspec.structs.replace(LIMITS, memory_megabytes=512)
+        yield lambda level: parents.enter_context(WarmParent(launch(level, limits, cuda=False)))
 
 
-@pytest.mark.parametrize("said", PASSED)
-def test_what_ended_a_worker_is_said(parent_with_little_memory, said):
-    worker = parent_with_little_memory.fork("cpu")
+@pytest.mark.parametrize(("said", "level"), sampling.at_a_level(PASSED))
+def test_what_ended_a_worker_is_said(said, level, warm_parent, with_little_memory):
+    worker = (with_little_memory if "memory" in said else warm_parent)(level).fork("cpu")
     with pytest.raises(Crashed) as loss:
         worker.request({"operation": "cell", "cell": "c", "source": PASSED[said]}, cpu_seconds=5)
     assert str(loss.value) == said
