@@ -38,8 +38,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning"),
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
 ]
-handed_in, usual = test_routes.handed_in, test_routes.usual
-"""Fixtures: the class, and what it ends with by the usual route."""
 _THREADS = 40
 DEADLY = f"""import threading, time
 threads = [threading.Thread(target=time.sleep, args=(4,)) for _ in range({_THREADS})]
@@ -93,12 +91,11 @@ def small(tmp_path_factory):
     return root
 
 
-@pytest.fixture(scope="module")
-def whole(small, tmp_path_factory):
-    """A class with more that can be wrong; `eve` is marked with `dan`."""
-    root = tmp_path_factory.mktemp("whole") / "class"
-    shutil.copytree(small, root)
-    hand_in(root, "dan", notebook(why_softmax="Another answer."))
+@pytest.fixture
+def whole(tmp_path):
+    """The class of `test_routes`, and four with more that can be wrong; `eve` is marked with `eino`."""
+    root = tmp_path / "whole"
+    test_routes.hand_in_the_class(root)
     hand_in(root, "eve", deadly())
     hand_in(root, "fay", notebook(softmax="import time\ntime.sleep(60)"))
     hand_in(root, "gus", notebook(softmax="raise ValueError('/home/gus/work.txt')"))
@@ -107,6 +104,8 @@ def whole(small, tmp_path_factory):
     hand_in(root, "hal", b"")
     (root / "submitted" / "hal" / UNIT / f"{UNIT}.ipynb").unlink()
     (root / "submitted" / "hal" / UNIT / f"{UNIT}.ipynb").symlink_to(root / "roster.csv")
+    with (root / "roster.csv").open("a") as roster:
+        roster.write("\n" + "\n".join(["eve", "fay", "gus", "hal"]))
     return root
 
 
@@ -213,24 +212,21 @@ def _wait_for_workers(address, count):
         client.wait_for_workers(count, timeout=60)
 
 
-def test_all_is_as_the_local_run_makes_it_though_a_worker_is_killed(with_two, cluster, whole, recorded, tmp_path):
-    wanted, root = local(whole, recorded, tmp_path)
-    killed, said = [], []
-    with killing(cluster, 1, killed):
-        result = on(cluster, root, said.append)
+def test_all_is_the_same_by_this_route_though_a_worker_is_killed(with_two, cluster, whole, recorded, tmp_path):
+    """As in `test_routes`: the report and the tables are looked at too."""
+    killed, said, results = [], [], []
+
+    def mark(root, recorded):
+        with killing(cluster, 1, killed):
+            results.append(on(cluster, root, said.append))
+
+    found = test_routes.by(test_routes.Route(mark), whole, tmp_path / "course", recorded, None)
     assert len(killed) == 1
-    assert everything(root) == wanted
-    assert {row.student: row.report.status for row in result.rows}["fay"] == "timed_out"
-    (told,) = said
+    test_routes.is_the_same(found, test_routes.by(test_routes.USUAL, whole, tmp_path / "usual", recorded, None))
+    assert {row.student: row.report.status for row in results[0].rows}["fay"] == "timed_out"
+    told = said[0]
     assert told.startswith("Marked at isolation ")
-    assert sum(int(part.partition(")")[0]) for part in told.split("(")[1:]) == 8
-
-
-def test_all_is_the_same_by_this_route(with_two, cluster, usual, handed_in, recorded, tmp_path):
-    """The class of `test_routes`, whose report and tables are looked at too."""
-    route = test_routes.Route(lambda root, recorded: on(cluster, root))
-    found = test_routes.by(route, handed_in, tmp_path / "course", recorded, None)
-    test_routes.is_the_same(found, usual)
+    assert sum(int(part.partition(")")[0]) for part in told.split("(")[1:]) == 13
 
 
 def test_who_kills_each_worker_is_told_and_nobody_else_is_and_then_it_is_marked(
