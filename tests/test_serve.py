@@ -238,7 +238,7 @@ def test_killed_before_each_file_and_each_commit_and_started_again(tmp_path, rec
     assert released(expected, "ada", "y")
     each, of_a_kind = times_in(partial(serve_request, root))
     answered.unlink()
-    times, unfinished, told = each if sampling.every else of_a_kind[::3], 0, 0
+    times, unfinished, told = each if sampling.every else of_a_kind[::6], 0, 0
     for moment in times:
         shutil.rmtree(root)
         shutil.copytree(begun, root)
