@@ -79,8 +79,11 @@ def safetensors_of(listed, body=b""):
 
 
 def settings(level: str, *, for_hangs: bool = False) -> Settings:
-    """The usual ones at this level; for what hangs with the least time that there is, or it would take an hour."""
-    limits = load().limits
+    """The usual ones at this level, with less memory, which takes its time to fill.
+
+    For what hangs with the least time that there is, or it would take an hour.
+    """
+    limits = msgspec.structs.replace(load().limits, memory_megabytes=2048)
     if for_hangs:
         limits = msgspec.structs.replace(limits, cell_cpu_seconds=1, call_cpu_seconds=1, wall_factor=4)
     return Settings(Isolation(level), limits, check=CHECK)  # type: ignore[arg-type]
