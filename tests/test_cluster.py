@@ -93,7 +93,7 @@ def small(tmp_path_factory):
 
 @pytest.fixture
 def whole(tmp_path):
-    """The class of `test_routes`, and four with more that can be wrong; `eve` is marked with `eino`."""
+    """The class of `test_routes`, and four with more that can be wrong."""
     root = tmp_path / "whole"
     test_routes.hand_in_the_class(root)
     hand_in(root, "eve", deadly())
