@@ -192,6 +192,14 @@ def test_what_is_released_is_small(unit):
     assert sum(path.stat().st_size for path in (RELEASE / unit).iterdir()) < 400_000
 
 
+def test_blocks_that_are_kept_are_told_and_the_call_is_no_wall():
+    kept = catalogue.misconceptions("efficient_attention")["blocks_kept_for_a_second_loop"]
+    printed, _ = Notebook("efficient_attention", online_softmax=kept.source()).check("online_softmax")
+    assert kept.sentence in printed
+    assert "held at once" in printed
+    assert "online_softmax(blocks of 16: each a tensor of shape (16,))" in printed
+
+
 def test_seven_faults_at_once_lose_most_of_the_points():
     """Each is one that a demanding example alone shows."""
     solution = catalogue.solutions("multi_head_attention")["MultiHeadAttention"].source()

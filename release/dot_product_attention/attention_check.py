@@ -993,7 +993,9 @@ def _argument(name, arg):
   more = "" if len(parts) <= _MOST_PARTS else f" and {len(parts) - _MOST_PARTS} more"
   return f"{name or 'a module'} with {', '.join(parts[:_MOST_PARTS]) or 'no parameters'}{more}"
  if isinstance(arg, list | tuple):
-  return f"{name} of {len(arg)}: {', '.join(_argument('', one) for one in arg)}"
+  each = [_argument("", one) for one in arg]
+  alike = len(each) > _MOST_PARTS and len(set(each)) == 1
+  return f"{name} of {len(each)}: {f'each {each[0]}' if alike else ', '.join(each)}"
  said = repr(arg)
  said = said if len(said) <= _LONGEST_ARGUMENT else f"{said[:_LONGEST_ARGUMENT]}…"
  return f"{name}={said}" if name else said
