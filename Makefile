@@ -1,8 +1,8 @@
 # make        sets up .venv/, builds source/ and release/, and grades the sample class in demo/
 # make test   sets up .venv/ and passes the tests: twelve to fourteen minutes on two processors
 # make check  passes the quick ones, while you work: about a minute
-# make bench  measures a class of 100, also with stock nbgrader (an hour), and classes of 100 to 10,000 (another, and
-#             6 GB of disk); the figures go into docs/figures/
+# make bench  measures a class of 100, also with stock nbgrader (twenty minutes), and classes of 100 to 10,000 (an hour,
+#             and 6 GB of disk); the figures go into docs/figures/
 # make search tries every known answer, where a test run tries a part, and writes docs/matrix.md; then it looks for texts
 #             that are slow to parse, SECONDS=60 of each kind, and keeps the slowest (together some half an hour)
 # make pictures takes the pictures of the pages in docs/ anew, from what the browser tests go through

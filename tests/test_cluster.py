@@ -217,14 +217,15 @@ def test_all_is_the_same_by_this_route_though_a_worker_is_killed(with_two, clust
     killed, said, results = [], [], []
 
     def mark(root, recorded):
+        said.append([])
         with killing(cluster, 1, killed):
-            results.append(on(cluster, root, said.append))
+            results.append(on(cluster, root, said[-1].append))
 
     found = test_routes.by(test_routes.Route(mark), whole, tmp_path / "course", recorded, None)
     assert len(killed) == 1
     test_routes.is_the_same(found, test_routes.by(test_routes.USUAL, whole, tmp_path / "usual", recorded, None))
     assert {row.student: row.report.status for row in results[0].rows}["fay"] == "timed_out"
-    told = said[0]
+    (told,) = said[0]
     assert told.startswith("Marked at isolation ")
     assert sum(int(part.partition(")")[0]) for part in told.split("(")[1:]) == 13
 
