@@ -74,7 +74,8 @@ X = torch.tensor(
 #
 # Count these products alone, no biases, no softmax, and no mask: what it hides is computed first. Three tokens of width
 # 4 with two heads take `528` operations; a layer of GPT-2 small ($d = 768$, $h = 12$) takes `8053063680` for 1024
-# tokens. Return an `int`, right to the last digit. $d$ is divisible by $h$.
+# tokens. Return an `int`, right to the last digit, however large it is: a float keeps sixteen of them. $d$ is
+# divisible by $h$.
 #
 # **Guess first**: the same width, but twice as many heads. By which factor do the operations grow?
 
@@ -138,7 +139,8 @@ except NotImplementedError:
 # `t` may be another one in each call: a question of 500 tokens comes at once, the answer token by token. The `...`
 # stand for any dimensions, mostly `(b, h)`, which are the same in each call. Two caches know nothing of each other. A
 # text may become thousands of tokens long, in as many steps, and gradients flow through a cache to what was appended.
-# It may have room for more tokens, and write them in there. What `append` returns does not matter.
+# It may have room for more tokens, and write them in there: gradients are asked only of what is read from it last.
+# What `append` returns does not matter.
 #
 # **Guess first**: a text of 100 tokens is written token by token, and every step projects all tokens that are there.
 # How many tokens does `W_key` project in all?

@@ -27,7 +27,7 @@ def said(unit, exercise, source):
         found = locate(known, lambda new, case=case: run_of(answer, case, new))
         if not known.is_right(run_of(answer, case, {})):
             assert found, "no line is told"
-            return told(found, case, lambda _, line: lines[line - 1])
+            return told(found, case, lambda _: lines)
     raise AssertionError("it is right")
 
 
@@ -107,6 +107,44 @@ def causal_softmax(scores, d_k):
     powers = (scores / d_k**0.5).masked_fill(~visible, -torch.inf).exp()
     return powers / powers.sum(dim=1, keepdim=True)
 """, ["made:   shape (2, 1, 5)", "needed: shape (2, 5, 1)"], []),
+    "a number made above": ("attention_masks", "alibi_bias", """\
+def alibi_bias(num_heads, num_tokens):
+    bias = torch.zeros(num_heads, num_tokens, num_tokens)
+    for head in range(num_heads):
+        slope, count = 0.5 ** (head + 1), 0
+        for q in range(num_tokens):
+            for k in range(q + 1):
+                count += 1
+                bias[head, q, k] = slope * (k - q)
+    slope = 0
+    return bias
+""", ["what line 8 makes: not as it should be", "If line 8 is right as it stands, look at what it uses: "
+      "head (line 3), q (line 5), k (line 6), slope (line 4)."], ["count", "bias (", "num_heads"]),
+    "ones that a line cuts": ("causal_attention", "CausalAttention", CAUSAL.replace(
+        "scores = scores.masked_fill(self.mask[:num_tokens, :num_tokens], float('-inf'))",
+        "seen = torch.ones(num_tokens, num_tokens).tril(diagonal=1)\n"
+        "        scores = scores.masked_fill(seen == 0, float('-inf'))",
+    ), ["not as it should be", "made:   shape (5, 5), from [0, 1] on 1, 0, 0, 0, …",
+        "needed: shape (5, 5), from [0, 1] on 0, 0, 0, 0, …"], []),
+    "a layer made elsewhere": ("tiny_language_model", "TransformerBlock", """class TransformerBlock(nn.Module):
+    def __init__(self, d, num_heads, context_length):
+        super().__init__()
+        self.num_heads, self.norm1, self.norm2 = num_heads, nn.LayerNorm(d), nn.LayerNorm(d)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d, d) for _ in range(3))
+        self.out_proj, self.linear1, self.linear2 = nn.Linear(d, d), nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+        self.gelu = nn.GELU(approximate="tanh")
+
+    def forward(self, x):
+        normed = self.norm1(x)
+        heads = [layer(normed).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+                 for layer in (self.W_query, self.W_key, self.W_value)]
+        found = F.scaled_dot_product_attention(*heads, is_causal=True)
+        x = x + self.out_proj(found.transpose(1, 2).flatten(2))
+        widened = self.linear1(self.norm2(x))
+        active = self.gelu(widened)
+        return x + self.linear2(active)
+""", ["what line 16 makes: not as it should be",
+      "If line 16 is right as it stands, look at what it uses: self.gelu (line 7)."], ["widened ("]),
     "roots of negative numbers": ("self_attention", "scaled_softmax", """\
 def scaled_softmax(scores, d_k):
     return torch.softmax(scores * scores**-0.5, dim=-1)

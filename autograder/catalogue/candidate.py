@@ -170,7 +170,7 @@ def _place_of_both(one: Candidate, other: Candidate) -> str | None:
 def _typed(thing: Any, name: str) -> str:
     # A class is found by its name; of functions several may be called `_`.
     where = thing.__name__ if inspect.isclass(thing) else thing.__code__.co_firstlineno
-    definition = copy.deepcopy(_definitions(thing.__module__)[where])
+    definition = copy.copy(_definitions(thing.__module__)[where])  # only what stands in it directly is replaced
     definition.name = name
     definition.decorator_list = []
     if ast.get_docstring(definition) is not None:  # the catalogue's, not the student's

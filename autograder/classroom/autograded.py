@@ -14,6 +14,7 @@ from ..feedback.notebook import write
 from ..gradebook.clean_notebook import clean_or_stand_in
 from ..gradebook.time_stamp import TIMESTAMP
 from ..notebook import Damaged
+from ..notebook.nodes import as_file
 from ..report import REPORT_FILE, Report
 from . import whole_files
 
@@ -50,7 +51,7 @@ class Autograded:
         files: Mapping[str, bytes | whole_files.Common] = {
             **self._beside,
             **({} if timestamp is None else {TIMESTAMP: timestamp}),
-            f"{self._unit}.ipynb": (nbformat.v4.writes(node) + "\n").encode(),
+            f"{self._unit}.ipynb": as_file(node),
             REPORT_FILE: msgspec.json.format(msgspec.json.encode(report)),
         }
         whole_files.fill(self.folder(student), files, self._mode)

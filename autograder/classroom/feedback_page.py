@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bs4 import BeautifulSoup
+from jinja2.runtime import Context, new_context
 from nbconvert.exporters import HTMLExporter
 from nbgrader import utils
 from nbgrader.converters import GenerateFeedback
@@ -77,6 +78,7 @@ class _Exporter(HTMLExporter):
         _, self._resources = self.from_notebook_node(empty, {"nbgrader": nobody})  # sets all filters
         self._resources["include_css"] = cache(self._resources["include_css"])
         self.environment.filters.update(filters(lambda: texts))
+        self.environment.context_class = _SameBlocks
         self._texts = texts
 
     def page(self, node: Any, **about: Any) -> str:
@@ -86,6 +88,16 @@ class _Exporter(HTMLExporter):
         filled: str = self.template.render(nb=node, resources={**self._resources, "nbgrader": about})
         page = filled.lstrip("\r\n")
         return _with_alternative_texts(page) if _BARE_IMAGE.search(page) else page
+
+
+class _SameBlocks(Context):
+    """Copies no list of blocks for each cell, as no cell adds one: a fifth of the time that a page takes."""
+
+    def derived(self, locals: dict[str, Any] | None = None) -> Context:
+        context = new_context(self.environment, self.name, {}, self.get_all(), True, None, locals)
+        context.eval_ctx = self.eval_ctx
+        context.blocks = self.blocks
+        return context
 
 
 def _with_alternative_texts(page: str) -> str:

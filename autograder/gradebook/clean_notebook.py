@@ -5,7 +5,6 @@ a score. So only the text of the cells is taken from a student's notebook, and n
 must not change; everything else that nbgrader reads comes from the release.
 """
 
-from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from .. import course
 from ..course.cells import CARRIED, is_training, likenesses
 from ..feedback.shortened import bound
 from ..notebook import Damaged, RawCell, RawNotebook, parse
-from ..notebook.nodes import new_cell
+from ..notebook.nodes import copied, new_cell
 
 PUT_BACK = "# This cell was missing from the notebook that was handed in, and has been put back.\n"
 
@@ -32,7 +31,7 @@ def released(unit: str, class_folder: Path | None = None) -> Any:
     path = course.released(unit, class_folder)
     if not path.is_file():
         raise course.UnusableUnit(f"{path} is not there: run `nbgrader generate_assignment {unit}`.")
-    return deepcopy(_released(path, path.stat().st_mtime_ns))
+    return copied(_released(path, path.stat().st_mtime_ns))
 
 
 @lru_cache(maxsize=64)

@@ -72,7 +72,7 @@ def _told(answer: Any, known: Sequence[Reference]) -> str:
         if right.is_right(looking.first):
             continue
         located = locate(right, looking.again)
-        return told(located, right.case, linecache.getline) if located and looking.is_own(located) else ""
+        return told(located, right.case, linecache.getlines) if located and looking.is_own(located) else ""
     return ""
 
 

@@ -21,7 +21,7 @@ from ..tracing.located import Located
 from ..tracing.locating import locate
 from ..tracing.reference import Reference
 from ..tracing.right_runs import reference
-from ..tracing.told import Source, told
+from ..tracing.told import Source, line_of, told
 from .telling_cases import telling_cases
 
 _cases = cache(telling_cases)
@@ -41,7 +41,7 @@ def known(unit: str, case: TellingCase, *, without: str = "") -> Reference | Non
 def whereabouts(unit: str, exercise: str, backend: Backend, source: Source) -> Whereabouts | None:
     """Where the answer behind the backend goes wrong; None where it cannot be told. Raises what the backend raises.
 
-    source: the text of a line of a file, where the line is the exercise's own; empty of any other.
+    source: the lines of a file, where they are the exercise's own; none of any other.
     """
     for number, case in enumerate(_cases(unit, exercise)):
         right = _reference(unit, exercise, number)
@@ -51,7 +51,7 @@ def whereabouts(unit: str, exercise: str, backend: Backend, source: Source) -> W
         if right.is_right(first):
             continue
         located = _located(right, backend, first)
-        if located is None or not all(source(located.file, line) for line in located.lines):
+        if located is None or not all(line_of(source(located.file), line) for line in located.lines):
             return None  # it may be in another cell
         return Whereabouts(list(located.lines), told(located, case, source), located.step)
     return None
@@ -68,7 +68,7 @@ def line_of_aspect(
                 lost = _lost(backend.ask(LineOfAspect(exercise, *given, aspect, details)))
             except StudentFault:
                 continue  # another case may show it
-            if lost and (line := source(lost.file, lost.line)):
+            if lost and (line := line_of(source(lost.file), lost.line)):
                 return Whereabouts([lost.line], told_of_aspect(aspect, details, lost, case, line))
     return None
 

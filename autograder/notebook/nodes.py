@@ -1,12 +1,15 @@
-"""Cells and outputs of a notebook, as nbformat has them.
+"""A notebook, its cells and outputs, as nbformat has them.
 
 nbformat's own `new_*` functions check each one against the whole schema of a notebook, which takes a quarter of the
-time of recording a mark.
+time of recording a mark; a deep copy, and a file with `json`, take twice and four times as long as here.
 """
 
 from typing import Any, Literal
 
+import msgspec
+import nbformat
 from nbformat import NotebookNode
+from nbformat.v4.rwbase import split_lines, strip_transient
 
 OutputType = Literal["stream", "display_data", "execute_result", "error"]
 
@@ -27,3 +30,14 @@ def new_output(kind: OutputType, **fields: Any) -> Any:
     if kind == "execute_result":
         output.execution_count = None
     return output
+
+
+def copied(notebook: Any) -> Any:
+    """A deep copy."""
+    return nbformat.from_dict(msgspec.json.decode(msgspec.json.encode(notebook)))
+
+
+def as_file(notebook: Any) -> bytes:
+    """What `nbformat.v4.writes` makes of it, and a line end."""
+    lines = split_lines(strip_transient(copied(notebook)))
+    return msgspec.json.format(msgspec.json.encode(lines, order="sorted"), indent=1) + b"\n"

@@ -28,6 +28,10 @@ _WITHOUT_SIZES = re.compile(r"\s*Target sizes: |(?<=modified by an inplace opera
 """What follows in PyTorch's words tells of all sizes of a tensor, which are one answer's own."""
 
 
+_SIZES_THAT_MEET = re.compile(r"(size of tensor a \()(\d+)(\) must match the size of tensor b \()(\d+)")
+"""Which of them comes first is style: a + b or b + a, in place or not."""
+
+
 @dataclass(frozen=True)
 class Event:
     """What was asked, and what came of it: a value, or the kind of fault."""
@@ -81,8 +85,14 @@ class Recording:
                 return f"missing {name}"
             case Raised(type_name=type_name, message=message):
                 words = _WITHOUT_SIZES.split(message.strip().partition("\n")[0])[0]
+                words = _SIZES_THAT_MEET.sub(_the_smaller_first, words)
                 return f"raised {type_name}: {words.replace(self.called, self.exercise) if self.called else words}"
         return str(fault)
+
+
+def _the_smaller_first(sizes: re.Match[str]) -> str:
+    smaller, larger = sorted([sizes[2], sizes[4]], key=int)
+    return sizes[1] + smaller + sizes[3] + larger
 
 
 def _shown(operation: Operation[Any], given: Any) -> Any:

@@ -33,6 +33,8 @@ class Located:
     that goes in is right."""
     sound: frozenset[int]
     """The lines of which nothing that they make is wrong."""
+    watched: frozenset[int]
+    """The lines that make tensors."""
     is_inner: bool = False
     """Whether `made` is only on the way to what the line makes."""
     results: int | None = None
@@ -65,9 +67,10 @@ class Telling:
         """These lines. until: the steps that were made before this tensor are told with them."""
         own = [number for number, one in enumerate(self._made) if one.file == file]
         doubtful = {self._made[one].line for one in own if one not in proven and self._speaks_against(one)}
-        sound = frozenset(self._made[one].line for one in own) - doubtful
+        watched = frozenset(self._made[one].line for one in own)
         places = tuple(dict.fromkeys(lines))
-        return Located(file, places, made, step, expected, self._steps(until, file), how, sound, **more)
+        right_so_far = self._steps(until, file)
+        return Located(file, places, made, step, expected, right_so_far, how, watched - doubtful, watched, **more)
 
     def is_inner(self, number: int, same_line: Sequence[int]) -> bool:
         """Whether the line goes on to make something else of it, be it the same numbers in another shape."""

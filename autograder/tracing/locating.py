@@ -142,6 +142,12 @@ class _Search:
         named = self._next_step(mended.by.right)
         later_turn = min((turn for turn in self._standing.turns(number) if turn > number), default=len(self._made))
         same_line = [n for n in range(number, later_turn) if self._place(n) == self._place(number)]
+        for last in reversed(same_line) if self._standing.neutral[number] else ():
+            # Of the same number everywhere, as ones are, what counts is what the line makes of it.
+            there, mend = self._made[last], mended.made[last] if last < len(mended.made) else made
+            is_other = mend.values.shape == there.values.shape and not same(mend.values, there.values)
+            if is_other and (mend.line, mend.place) == (there.line, there.place):
+                return there.values, mend.values, "", False
         for last in (n for n in reversed(same_line) if n == number or number in self._standing.before[n]):
             one = self._made[last]
             # Better than what is on the way to it: the step itself, if the line makes that.

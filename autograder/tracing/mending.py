@@ -1,12 +1,12 @@
 """Runs an answer again with something right in the place of what it made, and sees whether it comes right."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 
 from ..sandbox.inside.nesting import tensors_in
-from ..sandbox.inside.tracing import Run
+from ..sandbox.inside.tracing import Made, Run
 from .reference import Reference, same
 from .replacing import Replacement, replacements
 from .standing import Standing
@@ -29,6 +29,8 @@ class Mended:
     """What is right because it went into the right result."""
     is_last: bool
     """Whether it was the result itself that was put in: that proves nothing of what came before."""
+    made: Sequence[Made]
+    """What the run made that came right."""
 
 
 class Mending:
@@ -53,7 +55,7 @@ class Mending:
             if run is None:
                 return None
             if self._reference.is_right(run):
-                return Mended(one, *self._flow(run, one))
+                return Mended(one, *self._flow(run, one), run.made)
         return None
 
     def comes_right(self, replaced: Mapping[int, torch.Tensor]) -> bool:

@@ -9,23 +9,27 @@ import torch
 from .case import TellingCase
 from .located import Located
 from .reference import TOLERANCE, comparable, is_mask
+from .used import used_from_above
 
 MAX_LINE = 100
 """Characters of a line that is quoted."""
 _SHOWN = 4
 _SMALL = 1e-3
+_AT_FAULT = ("mended", "missing", "first of two", "one line")
+"""How it was found, where one line is to be mended, or what it uses beside tensors."""
 _ASSIGNED = re.compile(r"([\w.,\s*]+?)(?::[^=]*)?\s*(?:[-+*/@]|\*\*)?=(?!=)")
 
-Source = Callable[[str, int], str]
-"""The text of a line of a file; empty where it is not known."""
+Source = Callable[[str], Sequence[str]]
+"""The lines of a file; none where they are not known."""
 
 
 def told(located: Located, case: TellingCase, source: Source) -> str:
     """Lines of plain text, as wide as they must be; no number in them is of a hidden case."""
     wrong = located.lines[-1:] if located.how == "missing" else located.lines
+    lines = source(located.file)
 
     def text(line: int) -> str:
-        return source(located.file, line)
+        return line_of(lines, line)
 
     rows = _right_before(located, text)
     if len(wrong) > 1:
@@ -39,9 +43,16 @@ def told(located: Located, case: TellingCase, source: Source) -> str:
     said = [f"{name + ':':{width}} {how}" for name, how in rows]
     said += [f"  line {line}: {shown}" for line in located.lines if (shown := quoted(text(line)))]
     said += _meaning(located)
+    if located.how in _AT_FAULT and (used := used_from_above(lines, wrong[-1], located.watched)):
+        said.append(f"If {_lines(wrong)} is right as it stands, look at what it uses: {used}.")
     said += _beside(located)
     said += [f"  {one}" for one in _seen(located)]
     return "\n".join([f"Where it goes wrong, tried on {call_in_words(case)}", *said])
+
+
+def line_of(lines: Sequence[str], number: int) -> str:
+    """One of a file's lines, counted from 1; empty where it has no such."""
+    return lines[number - 1] if 0 < number <= len(lines) else ""
 
 
 def _right_before(located: Located, text: Callable[[int], str]) -> list[tuple[str, str]]:
@@ -105,7 +116,7 @@ def _meaning(located: Located) -> list[str]:
         case "first of two":
             return ["To mend this line is not enough: a later one goes wrong too, perhaps for the same reason."]
         case "one line":
-            return ["The tensors that go into this line are right: look at the line itself, and at what else it uses."]
+            return ["The tensors that go into this line are right: look at the line itself."]
     return []
 
 

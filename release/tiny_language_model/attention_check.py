@@ -8,6 +8,7 @@ The files beside it hold the examples and, as numbers, what common mistakes show
 guesses and hints too.
 """
 
+import ast
 import base64
 import contextlib
 import copy
@@ -31,7 +32,7 @@ import traceback
 import types
 import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache, partial
@@ -2105,6 +2106,7 @@ class Located:
  right_so_far: dict[str, int]
  how: str
  sound: frozenset[int]
+ watched: frozenset[int]
  is_inner: bool = False
  results: int | None = None
  wanted: int | None = None
@@ -2129,9 +2131,10 @@ class Telling:
  ):
   own = [number for number, one in enumerate(self._made) if one.file == file]
   doubtful = {self._made[one].line for one in own if one not in proven and self._speaks_against(one)}
-  sound = frozenset(self._made[one].line for one in own) - doubtful
+  watched = frozenset(self._made[one].line for one in own)
   places = tuple(dict.fromkeys(lines))
-  return Located(file, places, made, step, expected, self._steps(until, file), how, sound, **more)
+  right_so_far = self._steps(until, file)
+  return Located(file, places, made, step, expected, right_so_far, how, watched - doubtful, watched, **more)
  def is_inner(self, number, same_line):
   standing, shape = self._standing, self._standing.made[number].values.shape
   later = [one for one in same_line if number in standing.before[one]]
@@ -2371,6 +2374,7 @@ class Mended:
  by: Replacement
  proven: frozenset[int]
  is_last: bool
+ made: Sequence[Made]
 
 class Mending:
  def __init__(self, reference, run, standing, again):
@@ -2388,7 +2392,7 @@ class Mending:
    if run is None:
     return None
    if self._reference.is_right(run):
-    return Mended(one, *self._flow(run, one))
+    return Mended(one, *self._flow(run, one), run.made)
   return None
  def comes_right(self, replaced):
   run = self._attempt(replaced)
@@ -2613,6 +2617,11 @@ class _Search:
   named = self._next_step(mended.by.right)
   later_turn = min((turn for turn in self._standing.turns(number) if turn > number), default=len(self._made))
   same_line = [n for n in range(number, later_turn) if self._place(n) == self._place(number)]
+  for last in reversed(same_line) if self._standing.neutral[number] else ():
+   there, mend = self._made[last], mended.made[last] if last < len(mended.made) else made
+   is_other = mend.values.shape == there.values.shape and not same(mend.values, there.values)
+   if is_other and (mend.line, mend.place) == (there.line, there.place):
+    return there.values, mend.values, "", False
   for last in (n for n in reversed(same_line) if n == number or number in self._standing.before[n]):
    one = self._made[last]
    if named and one.values.shape == named.values.shape and _are_alike(one.operator, named.operator):
@@ -2735,16 +2744,69 @@ def _kind_in_locating(operator):
 
 def _are_alike(one, other):
  return one == other or {one, other} <= SHAPING
+_LONGEST_in_used = 10_000
+_MOST_in_used = 4
+
+def used_from_above(lines, line, watched):
+ code = "\n".join(map(str.rstrip, lines))
+ if len(code) > _LONGEST_in_used:
+  return ""
+ try:
+  with warnings.catch_warnings():
+   warnings.simplefilter("ignore")
+   tree = ast.parse(code)
+ except (SyntaxError, ValueError, RecursionError, MemoryError):
+  return ""
+ around = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and _covers(node, line)]
+ if not around:
+  return ""
+ given = _given(tree, [one for one in around if isinstance(one, ast.FunctionDef)], around[-1].lineno, watched)
+ found = list(dict.fromkeys(name for name in _read_in_used(around[-1], line) if name in given))
+ told = ", ".join(f"{name} (line {given[name]})" for name in found[:_MOST_in_used])
+ return f"such as {told}" if len(found) > _MOST_in_used else told
+
+def _covers(node, line):
+ return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+def _given(tree, functions, before, watched):
+ found: dict[str, int] = {}
+ for function in functions:  # an inner one comes last
+  for name, line in _stored(function):
+   if "." not in name and line < before:
+    found[name] = line
+ found = {name: line for name, line in found.items() if line not in watched}
+ attributes = ((name, line) for name, line in _stored(tree) if "." in name)
+ return {**found, **{name: line for name, line in attributes if line != before}}
+
+def _stored(tree):
+ for node in sorted(ast.walk(tree), key=lambda one: getattr(one, "lineno", 0)):
+  if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store) and (name := _name(node)):
+   yield name, node.lineno
+
+def _read_in_used(statement, line):
+ is_simple = not hasattr(statement, "body")
+ nodes = [node for node in ast.walk(statement) if isinstance(node, ast.Name | ast.Attribute)]
+ for node in sorted(nodes, key=lambda one: (one.lineno, one.col_offset)):
+  is_written = isinstance(node.ctx, ast.Store) and not isinstance(statement, ast.AugAssign)
+  if (is_simple or node.lineno == line) and not is_written and (name := _name(node)):
+   yield name
+
+def _name(node):
+ if isinstance(node, ast.Name):
+  return node.id
+ return f"self.{node.attr}" if isinstance(node.value, ast.Name) and node.value.id == "self" else ""
 MAX_LINE = 100
 _SHOWN = 4
 _SMALL = 1e-3
+_AT_FAULT = ("mended", "missing", "first of two", "one line")
 _ASSIGNED = re.compile(r"([\w.,\s*]+?)(?::[^=]*)?\s*(?:[-+*/@]|\*\*)?=(?!=)")
-Source = Callable[[str, int], str]
+Source = Callable[[str], Sequence[str]]
 
 def told(located, case, source):
  wrong = located.lines[-1:] if located.how == "missing" else located.lines
+ lines = source(located.file)
  def text(line):
-  return source(located.file, line)
+  return line_of(lines, line)
  rows = _right_before(located, text)
  if len(wrong) > 1:
   rows.append((_lines(wrong), "they do not fit together"))
@@ -2757,9 +2819,14 @@ def told(located, case, source):
  said = [f"{name + ':':{width}} {how}" for name, how in rows]
  said += [f"  line {line}: {shown}" for line in located.lines if (shown := quoted(text(line)))]
  said += _meaning(located)
+ if located.how in _AT_FAULT and (used := used_from_above(lines, wrong[-1], located.watched)):
+  said.append(f"If {_lines(wrong)} is right as it stands, look at what it uses: {used}.")
  said += _beside(located)
  said += [f"  {one}" for one in _seen_in_told(located)]
  return "\n".join([f"Where it goes wrong, tried on {call_in_words(case)}", *said])
+
+def line_of(lines, number):
+ return lines[number - 1] if 0 < number <= len(lines) else ""
 
 def _right_before(located, text):
  found = list[tuple[str, str]]()
@@ -2817,7 +2884,7 @@ def _meaning(located):
   case "first of two":
    return ["To mend this line is not enough: a later one goes wrong too, perhaps for the same reason."]
   case "one line":
-   return ["The tensors that go into this line are right: look at the line itself, and at what else it uses."]
+   return ["The tensors that go into this line are right: look at the line itself."]
  return []
 
 def _of_mask(located):
@@ -3753,7 +3820,7 @@ def _told(answer, known):
   if right.is_right(looking.first):
    continue
   located = locate(right, looking.again)
-  return told(located, right.case, linecache.getline) if located and looking.is_own(located) else ""
+  return told(located, right.case, linecache.getlines) if located and looking.is_own(located) else ""
  return ""
 
 def _told_of_aspects(answer, cases, problems):

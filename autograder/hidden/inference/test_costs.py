@@ -44,6 +44,7 @@ class TestAttentionFlops(contracts.Graders):
         """However large a count is, it is right to the last digit."""
         s, h, odd = sizes(rng, 3)
         cases = [(3, 501 + 2 * s, (101 + 2 * odd) * h, h), (s, 601 + 2 * odd, (301 + 2 * h) * 3, 3)]
+        cases.append((3, 2_000_001 + 2 * s, (2_001 + 2 * odd) * 11, 11))  # beyond what a float of 64 bits counts
         in_each(cases, lambda args: assert_equal(student.attention_flops(*args), reference.attention_flops(*args)))
 
     @contracts.points(1)

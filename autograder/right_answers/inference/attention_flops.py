@@ -36,13 +36,6 @@ def product_by_product(b, T, d, h):
 
 
 @right_answer("attention_flops")
-def whole_by_round(b, T, d, h):
-    """with the width of a head as a float, and int at the end"""
-    hd = d / h
-    return round(b * (4 * 2 * T * d * d + 2 * h * 2 * T * T * hd))
-
-
-@right_answer("attention_flops")
 def counted_by_torch(b, T, d, h):
     """PyTorch counts, on tensors that hold no numbers"""
     x = torch.empty(b, T, d, device="meta")
