@@ -289,6 +289,32 @@ def joined(monkeypatch, tmp_path, first, again):
     return scope
 
 
+def test_the_check_has_no_comments_and_no_types_but_those_of_fields(monkeypatch, tmp_path):
+    again = """\
+@dataclass
+class Kept:
+    number: int = 2  # a field
+
+def other(one: int, *, by: int = 1) -> str:
+    # what follows is no comment
+    found: list[str] = [f"# {one}"]  # this is
+    text = '''
+    # nor this'''
+    return found[0] + text * by"""
+    imports = "from dataclasses import dataclass\n\nfrom .again import Kept, other\n\n\n"
+    scope = joined(monkeypatch, tmp_path, f"{imports}def both():\n    return other(3), Kept().number", again)
+    code = released_check.released_check()
+    assert [line for line in code.splitlines() if ":" in line or "#" in line] == [
+        "def both():",
+        "class Kept:",
+        " number: int = 2",
+        "def other(one, *, by = 1):",
+        ' found = [f"# {one}"]',
+        "    # nor this'''",
+    ]
+    assert scope["both"]() == ("# 3\n    # nor this", 2)
+
+
 def test_two_modules_of_the_check_may_not_define_the_same_name(monkeypatch, tmp_path):
     first = "from .again import example as other\n\n\ndef example():\n    return other()"
     with pytest.raises(AssertionError, match="define example"):

@@ -1,10 +1,13 @@
 """The check as students get it: one file, of the modules that it consists of."""
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[1]
@@ -34,27 +37,44 @@ def _joined(last: Path, idle: frozenset[Path]) -> str:
     imports = _together({line for module in modules for line in module.imports()})
     bodies = _apart(modules)
     code = "\n".join(imports) + "\n\n\n" + "\n\n\n".join(bodies) + "\n"
-    return f'"""{docstring}"""\n\n{_narrow(_untyped(code))}'
+    return f'"""{docstring}"""\n\n{_narrow(_uncommented(_untyped(code)))}'
 
 
 def _untyped(code: str) -> str:
-    """Without the types of arguments and results, where these fit a line."""
+    """Without the types of arguments, results and variables, where these fit a line."""
     lines = [line.encode() for line in code.splitlines()]
-    cuts = list[tuple[int, int, int]]()
-    for node in ast.walk(ast.parse(code)):
+    tree = ast.parse(code)
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    cuts = set[tuple[int, int, int]]()
+    for node in ast.walk(tree):
         match node:
             case ast.arg(arg=name, annotation=ast.expr() as kind) if kind.end_lineno == node.lineno:
-                cuts.append((node.lineno, node.col_offset + len(name.encode()), kind.end_col_offset or 0))
+                cuts.add((node.lineno, node.col_offset + len(name.encode()), kind.end_col_offset or 0))
             case ast.FunctionDef(returns=ast.expr() as kind) if kind.end_lineno == kind.lineno:
                 start = lines[kind.lineno - 1].rfind(b" ->", 0, kind.col_offset)
-                cuts.append((kind.lineno, start, kind.end_col_offset or 0))
+                cuts.add((kind.lineno, start, kind.end_col_offset or 0))
+    for node in chain(*map(ast.walk, functions)):  # of a class it says which fields there are
+        match node:
+            case ast.AnnAssign(target=ast.Name() as target, annotation=kind, value=ast.expr()):
+                if kind.end_lineno == target.lineno:
+                    cuts.add((target.lineno, target.end_col_offset or 0, kind.end_col_offset or 0))
     for line, start, end in sorted(cuts, reverse=True):
         lines[line - 1] = lines[line - 1][:start] + lines[line - 1][end:]
     return "\n".join(line.decode() for line in lines) + "\n"
 
 
+def _uncommented(code: str) -> str:
+    """Without what stands behind a `#`; the lines stay as many."""
+    lines = code.splitlines()
+    for token in tokenize.generate_tokens(io.StringIO(code).readline):
+        if token.type == tokenize.COMMENT:
+            line, start = token.start
+            lines[line - 1] = lines[line - 1][:start].rstrip()
+    return "\n".join(lines) + "\n"
+
+
 def _narrow(code: str) -> str:
-    """Indented by one space for each four, without comments and empty lines: a unit's folder is to stay small."""
+    """Indented by one space for each four, without empty lines: a unit's folder is to stay small."""
     texts = (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant | ast.JoinedStr))
     in_texts = {line for node in texts for line in range(node.lineno + 1, (node.end_lineno or 0) + 1)}
     kept = list[str]()
@@ -62,9 +82,9 @@ def _narrow(code: str) -> str:
         text = line.lstrip(" ")
         if at in in_texts:
             kept.append(line)
-        elif text and not text.startswith("#"):
+        elif text:
             begins = [""] if line.startswith(("def ", "class ", "@")) and not kept[-1].startswith("@") else []
-            kept += [*begins, " " * ((len(line) - len(text)) // 4) + text.removesuffix("  # fmt: skip")]
+            kept += [*begins, " " * ((len(line) - len(text)) // 4) + text]
     return "\n".join(kept) + "\n"
 
 

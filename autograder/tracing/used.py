@@ -27,48 +27,46 @@ def used_from_above(lines: Iterable[str], line: int, watched: Collection[int]) -
             tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
-    around = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and _covers(node, line)]
+    statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+    around = [node for node in statements if node.lineno <= line <= (node.end_lineno or 0)]  # the innermost comes last
     if not around:
         return ""
-    given = _given(tree, [one for one in around if isinstance(one, ast.FunctionDef)], around[-1].lineno, watched)
+    first = around[-1].lineno
+    given = {
+        name: at
+        for function in around
+        if isinstance(function, ast.FunctionDef)
+        for name, at in _stored(function)
+        if "." not in name and at < first
+    }
+    given = {name: at for name, at in given.items() if at not in watched}
+    given |= {name: at for name, at in _stored(tree) if "." in name and at != first}
     found = list(dict.fromkeys(name for name in _read(around[-1], line) if name in given))
     told = ", ".join(f"{name} (line {given[name]})" for name in found[:_MOST])
     return f"such as {told}" if len(found) > _MOST else told
 
 
-def _covers(node: ast.stmt, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
-
-
-def _given(tree: ast.Module, functions: list[ast.FunctionDef], before: int, watched: Collection[int]) -> dict[str, int]:
-    """The lines that give the names of these functions their values before a line, and the attributes of self."""
-    found: dict[str, int] = {}
-    for function in functions:  # an inner one comes last
-        for name, line in _stored(function):
-            if "." not in name and line < before:
-                found[name] = line
-    found = {name: line for name, line in found.items() if line not in watched}
-    attributes = ((name, line) for name, line in _stored(tree) if "." in name)
-    return {**found, **{name: line for name, line in attributes if line != before}}
-
-
 def _stored(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    for node in sorted(ast.walk(tree), key=lambda one: getattr(one, "lineno", 0)):
-        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store) and (name := _name(node)):
-            yield name, node.lineno
+    """What is given a value, and the line, in their order."""
+    for node in _names(tree):
+        if isinstance(node.ctx, ast.Store):
+            yield _called(node), node.lineno
 
 
 def _read(statement: ast.stmt, line: int) -> Iterator[str]:
-    """The names that a statement uses, in their order; of one that has others in it, those in the line alone."""
-    is_simple = not hasattr(statement, "body")
-    nodes = [node for node in ast.walk(statement) if isinstance(node, ast.Name | ast.Attribute)]
-    for node in sorted(nodes, key=lambda one: (one.lineno, one.col_offset)):
-        is_written = isinstance(node.ctx, ast.Store) and not isinstance(statement, ast.AugAssign)
-        if (is_simple or node.lineno == line) and not is_written and (name := _name(node)):
-            yield name
+    """What a statement uses; of one that has others in it, what stands in the line."""
+    for node in _names(statement):
+        is_there = node.lineno == line or not hasattr(statement, "body")
+        if is_there and (isinstance(node.ctx, ast.Load) or isinstance(statement, ast.AugAssign)):
+            yield _called(node)
 
 
-def _name(node: ast.Name | ast.Attribute) -> str:
+def _names(tree: ast.AST) -> list[ast.Name | ast.Attribute]:
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Attribute) and _called(node)]
+    return sorted(nodes, key=lambda node: (node.lineno, node.col_offset))
+
+
+def _called(node: ast.Name | ast.Attribute) -> str:
     """The name of a variable, or of an attribute of self; empty of any other."""
     if isinstance(node, ast.Name):
         return node.id
