@@ -1,6 +1,9 @@
 """How a known mistake is written: as an edit of an answer that is right."""
 
 import ast
+import builtins
+import dis
+import inspect
 import re
 
 import pytest
@@ -222,3 +225,31 @@ def test_every_entry_is_code_of_its_own(unit):
     known += catalogue.solutions(unit).values()
     texts = [(one.exercise, one.source()) for one in known]
     assert [text for text in set(texts) if texts.count(text) > 1] == []
+
+
+@pytest.mark.parametrize("unit", course.unit_names())
+def test_no_mistake_uses_a_name_that_nobody_has(unit):
+    """It would show a NameError in place of itself."""
+    known = set(dir(builtins))
+    if unit in ("dot_product_attention", "self_attention"):
+        known.add("X")  # the notebook's six words
+    missing = {}
+    for one in catalogue.misconceptions(unit).values():
+        if names := used_from_outside(compile(one.source(), "", "exec")) - scope_of(one).keys() - known:
+            missing[one.name] = names
+    assert not missing
+
+
+def used_from_outside(code):
+    """The global names that code looks up, in its functions and classes too."""
+    own = {one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    given = {one.argval for one in dis.get_instructions(code) if one.opname == "STORE_NAME"}
+    inner = [one for one in code.co_consts if isinstance(one, type(code))]
+    return (own - given - {"__name__"}).union(*map(used_from_outside, inner))
+
+
+def scope_of(candidate):
+    """The names that its code has besides its own."""
+    answer = candidate.answer
+    functions = vars(answer).values() if isinstance(answer, type) else [answer]
+    return next(one.__globals__ for one in functions if inspect.isfunction(one))

@@ -158,7 +158,7 @@ def _by_exercise(path, _changed):
 
 def _examples(exercises, exercise):
  """What an exercise is tried on; a hunt, with what the student's own function is tried on first."""
- of: dict[str, Any] = json.loads(exercises[exercise])
+ of = json.loads(exercises[exercise])
  for one in of["examples"]:
   one["steps"] = in_full(one["steps"])
  for prey in hunts(of):
@@ -170,11 +170,11 @@ def packed_function(code, imports):
  return {"code": base64.b85encode(zlib.compress(code.encode(), 9)).decode(), "imports": dict(imports)}
 
 def unpacked_function(name, function):
- scope: dict[str, Any] = {as_: importlib.import_module(module) for as_, module in function["imports"].items()}
+ scope = {as_: importlib.import_module(module) for as_, module in function["imports"].items()}
  scope["__name__"] = f"a wrong {name}"
  code = zlib.decompress(base64.b85decode(function["code"])).decode()
  exec(compile(code, f"<a wrong {name}>", "exec"), scope)
- found: Callable[..., Any] = scope[name]
+ found = scope[name]
  return found
 MAX_DEPTH = 8
 MAX_TENSORS = 500
@@ -243,7 +243,7 @@ class Assembled(nn.Module):
   super().__init__()
   self._computes = compile(computes, "<assembled>", "eval") if computes else None
   self._others = tuple(others)
-  shapes = {name: tuple(shape) for name, shape in parameters.items()}  # which may come as lists, from JSON
+  shapes = {name: tuple(shape) for name, shape in parameters.items()}
   for name, shape in shapes.items():
    owner, last = self._owner(name, shapes)
    if getattr(owner, last, None) is None:
@@ -260,7 +260,7 @@ class Assembled(nn.Module):
   self._layers = [name for name, own in self.named_children() if isinstance(own, nn.Linear)]
  def _owner(self, name, shapes):
   *path, last = name.split(".")
-  owner: nn.Module = self
+  owner = self
   for depth, step in enumerate(path, start=1):
    if step not in dict(owner.named_children()):
     owner.add_module(step, _part(".".join(path[:depth]), shapes))
@@ -281,27 +281,27 @@ def _part(name, shapes):
  return nn.Linear(weight[1], weight[0], bias=f"{name}.bias" in shapes)
 
 class OperatorMode(TorchDispatchMode):
- supports_higher_order_operators = True  # torch.cond and its kin
+ supports_higher_order_operators = True
  def __enter__(self):
   _let_subclasses_be_made()
-  entered: Self = super().__enter__()
+  entered = super().__enter__()
   return entered
  @classmethod
  def _should_skip_dynamo(cls):
   return False
 
 def name_of(operator):
- name: str = getattr(operator, "overloadpacket", operator).__name__
+ name = getattr(operator, "overloadpacket", operator).__name__
  return name
 
 @cache
 def _let_subclasses_be_made():
- def new(*args, **kwargs):  # so `torch._dynamo`, which looks at its signature, takes it
+ def new(*args, **kwargs):
   if args[0] is torch.Tensor:
    return torch._C.TensorBase.__new__(*args, **kwargs)
   with torch._C._DisableTorchDispatch():
    return torch._C.TensorBase.__new__(*args, **kwargs)
- torch.Tensor.__new__ = new  # type: ignore[method-assign]
+ torch.Tensor.__new__ = new
 MAX_MADE = 300
 MAX_NUMBERS = 4_000
 MAX_ALL_NUMBERS = 60_000
@@ -361,7 +361,7 @@ class Watch(TorchDispatchMode):
   given = func(*args, **(kwargs or {}))
   if name in _WITHOUT_NUMBERS:
    if "empty" in name:
-    given.zero_()  # what stood in that memory differs from run to run
+    given.zero_()
    return given
   noted = _Call(*_called_at(self.own), name, tuple(sorted(inputs)[:MAX_INPUTS]))
   if isinstance(given, torch.Tensor):
@@ -401,10 +401,10 @@ class Watch(TorchDispatchMode):
   return tensor
 
 def _called_at(own):
- frame: FrameType | None = sys._getframe(1)
+ frame = sys._getframe(1)
  while frame is not None:
   if frame.f_code.co_filename == _PRINTING:
-   break  # what is computed to print a tensor is no part of the way
+   break
   if own(frame.f_code.co_filename):
    return frame.f_code.co_filename, frame.f_lineno, frame.f_lasti
   frame = frame.f_back
@@ -421,7 +421,7 @@ def watched(call, watch):
  before = sys.getprofile()
  try:
   with torch.no_grad(), watch:
-   if not watch.replaces:  # it takes as long as all the rest of a run
+   if not watch.replaces:
     sys.setprofile(returning)
    try:
     run.result = call()
@@ -510,11 +510,11 @@ class _Memory:
   self._given: dict[int, torch.Tensor] = {}
   self._total = 0
  def give(self, tensor):
-  self._given[memory_of(tensor)] = tensor  # kept: no other memory gets its number
+  self._given[memory_of(tensor)] = tensor
  def knows(self, tensor):
   return (key := memory_of(tensor)) in self._given or key in self._held
  def take(self, tensor):
-  key = memory_of(tensor)  # no other memory gets its number while there is a weak reference to it
+  key = memory_of(tensor)
   if key in self._given:
    return 0
   numbers = _numbers(tensor)
@@ -551,7 +551,7 @@ class _Counting(OperatorMode):
   self, func, types, args = (), kwargs = None
  ):
   given = func(*args, **(kwargs or {}))
-  with torch._C.DisableTorchFunction():  # what is looked at here is none of the call's own
+  with torch._C.DisableTorchFunction():
    made = [given] if isinstance(given, torch.Tensor) else list(tensors_in(given))
    factors = _operands(args)
    operands = [*factors, *_operands(kwargs.values())] if kwargs else factors
@@ -580,7 +580,7 @@ class _Counting(OperatorMode):
  ):
   name = name_of(func)
   if name in _PRODUCTS or name in _VECTOR_PRODUCTS:
-   one, other = factors[-2:]  # what is added to their product comes before them
+   one, other = factors[-2:]
    self.cost.operations += 2 * one.numel() * (other.shape[-1] if name in _PRODUCTS else 1)
    self._project(one, other)
    return
@@ -606,7 +606,7 @@ class _Counting(OperatorMode):
    for tensor in made:
     self._parameters.setdefault(memory_of(tensor), names)
  def _place(self):
-  frame: FrameType | None = sys._getframe(2)
+  frame = sys._getframe(2)
   while frame is not None:
    if self._own(frame.f_code.co_filename):
     return frame.f_code.co_filename, frame.f_lineno
@@ -672,27 +672,27 @@ _INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_"}
 
 class _Away(torch.Tensor):
  here: torch.Tensor
- __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
- def tolist(self):  # which PyTorch refuses for subclasses, and not for another device
+ __torch_function__ = torch._C._disabled_torch_function_impl
+ def tolist(self):
   return self.here.tolist()
  def numpy(self, *, force = False):
   return self.here.numpy(force=True) if force else super().numpy()
- def __format__(self, specification):  # likewise: of one number it is that number's
+ def __format__(self, specification):
   return format(self.item(), specification) if self.dim() == 0 else object.__format__(self, specification)
- is_cuda = True  # what is written for CUDA alone is right on CUDA
+ is_cuda = True
  is_meta = False
  @classmethod
- def __torch_dispatch__(  # type: ignore[override]  # PyTorch gives no kwargs where there are none
+ def __torch_dispatch__(
   cls,
   func,
   types,
   args = (),
   kwargs = None,
  ):
-  return _carried_out(func, args, kwargs or {})  # one that was kept, and is used later
+  return _carried_out(func, args, kwargs or {})
 
 def _away(here):
- away: _Away = torch.Tensor._make_wrapper_subclass(
+ away = torch.Tensor._make_wrapper_subclass(
   _Away,
   here.shape,
   strides=here.stride(),
@@ -731,7 +731,7 @@ def _one_device_of_these(func, args):
  away = [index for index in indices if isinstance(index, _Away)]
  by_mask = all(index is None or index.dtype in (torch.bool, torch.uint8) for index in indices)
  if by_mask and values and isinstance(values[0], torch.Tensor) and values[0].numel() == 1:
-  values = values[1:]  # one number wherever the mask is: it is filled in, from whatever device
+  values = values[1:]
  return (indexed, away, *values)
 
 class _AsOnAnotherDevice(TorchFunctionMode):
@@ -771,18 +771,18 @@ def _not_cuda(value):
 
 class _Generator(torch.Generator):
  def __new__(cls, device = "cpu"):
-  return super().__new__(cls, _CPU)  # type: ignore[call-arg]
+  return super().__new__(cls, _CPU)
 
 @contextmanager
 def _standing_in():
  generator, autocast = torch.Generator, torch.autocast.__init__
  def autocast_of_the_cpu(self, device_type, *args, **kwargs):
   autocast(self, "cpu" if device_type == DEVICE.type else device_type, *args, **kwargs)
- torch.Generator, torch.autocast.__init__ = _Generator, autocast_of_the_cpu  # type: ignore[misc, method-assign]
+ torch.Generator, torch.autocast.__init__ = _Generator, autocast_of_the_cpu
  try:
   yield
  finally:
-  torch.Generator, torch.autocast.__init__ = generator, autocast  # type: ignore[misc, method-assign]
+  torch.Generator, torch.autocast.__init__ = generator, autocast
 OnDevices = TypeVar("OnDevices", bound=Devices)
 _TYPES = f"torch.{DEVICE.type}."
 _BY_INDEX = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
@@ -795,7 +795,7 @@ def _carried_out(func, args, kwargs):
  on_cpu = dict(kwargs) if named is None else {**kwargs, "device": _CPU}
  result = func(*_each(args, _brought_here), **_each(on_cpu, _brought_here))
  if torch.Tag.inplace_view in func.tags and isinstance(args[0], _Away):
-  with no_dispatch():  # `squeeze_` and its kin give the tensor itself another shape
+  with no_dispatch():
    func(*args, **kwargs)
  if name_of(func) == "copy_" or func._schema.is_mutable:
   return _as_given(func, args, kwargs, result)
@@ -868,7 +868,7 @@ def flow_back(
 ):
  leaves = [_leaves_of(arg) for arg in inputs]
  wanted = [*chain(*leaves), *(parameter for parameter in parameters.values() if parameter.requires_grad)]
- found: Iterator[Gradient] = iter([None] * len(wanted))
+ found = iter([None] * len(wanted))
  if losses:
   found = iter(torch.autograd.grad(losses, wanted, allow_unused=True))
  return (
@@ -966,7 +966,7 @@ def as_value(plain):
  elif "packed" in plain:
   made = torch.tensor(unpacked(plain["packed"], kind), dtype=dtype).reshape(shape)
  else:
-  values = [float(value) if isinstance(value, str) else value for value in plain["values"]]  # "-inf" is a word
+  values = [float(value) if isinstance(value, str) else value for value in plain["values"]]
   made = torch.tensor(values, dtype=dtype).reshape(shape)
  return made.to(getattr(torch, plain["then"])) if "then" in plain else made.clone()
 Step = Mapping[str, Any]
@@ -1066,7 +1066,7 @@ class Trial:
   call.gradients, call.parameter_gradients = flow_back(reached, together(given, call.held), parameters)
  def _followed(self, call):
   here = away = call.function
-  if "instance" in call.step:  # new ones: one that has been called may hold anything
+  if "instance" in call.step:
    here, away = (self._another(call.step["instance"]) for _ in range(2))
    away = moved(away)
   def on_cpu():
@@ -1113,12 +1113,12 @@ def load(instance, values):
 def _whole(call):
  if call.step["whole"] == "argument":
   return call.args[0]
- was = call.function.training  # type: ignore[attr-defined]
- call.function.eval()  # type: ignore[attr-defined]
+ was = call.function.training
+ call.function.eval()
  try:
   return call.function(*copied(call.args), **call.named)
  finally:
-  call.function.train(was)  # type: ignore[attr-defined]
+  call.function.train(was)
 
 def copied(args):
  return [each(arg, lambda one: one.clone() if isinstance(one, torch.Tensor) else copy.deepcopy(one)) for arg in args]
@@ -1165,7 +1165,7 @@ def in_words(call, example):
  if build["operation"] == "assemble":
   return f"{_argument('', call.function)}, called with {_arguments(None, call.args, call.named)}"
  made = _arguments(None, [as_value(arg) for arg in build.get("args", ())], build.get("named", {}))
- mode = "in training" if call.function.training else "after eval()"  # type: ignore[attr-defined]
+ mode = "in training" if call.function.training else "after eval()"
  forward = getattr(call.function, "forward", None)
  return f"{build['name']}({made})({_arguments(forward, together(call.args, call.held), call.named)}), {mode}"
 
@@ -1195,7 +1195,7 @@ def _argument(name, arg):
 
 def read_data(path):
  if not path.exists() and path.with_suffix("").exists():
-  return json.loads(path.with_suffix("").read_text(encoding="utf-8"))  # unpacked by a browser that fetched it
+  return json.loads(path.with_suffix("").read_text(encoding="utf-8"))
  try:
   return json.loads(gzip.decompress(path.read_bytes()))
  except EOFError as error:
@@ -1272,7 +1272,7 @@ def said_of_guess(guesses, name, value):
 def agrees(answer, value):
  try:
   return _agrees(answer, _plain(value))
- except Exception:  # of a value that defines itself what it does
+ except Exception:
   return None
 
 def wanted(answer):
@@ -1308,7 +1308,7 @@ def _plain(value):
   return value.tolist() if value.numel() <= _MOST else None
  if isinstance(value, list | tuple | range):
   return [_plain_number(one) for one in value] if len(value) <= _MOST else None
- if hasattr(value, "tolist") and getattr(value, "size", 0) <= _MOST:  # NumPy's, which the check does not need
+ if hasattr(value, "tolist") and getattr(value, "size", 0) <= _MOST:
   return value.tolist()
  return value
 
@@ -1458,7 +1458,7 @@ def _unusable(given, wanted, named):
     )
     how += "."
    return Found(f"{what} is {tensor.dtype}; {one.dtype} is expected.{how}", f"{one.name} in {tensor.dtype}")
-  if not tensor.numel():  # one such result may have any number of numbers
+  if not tensor.numel():
    return Found(f"{what} has no numbers: its shape is {tuple(tensor.shape)}.", "empty")
  count = sum(tensor.numel() for tensor in given)
  if count > MOST_NUMBERS:
@@ -1468,7 +1468,7 @@ def _unusable(given, wanted, named):
  return _unfit(wanted, [one.shape for one in given])
 
 def _unfit(wanted, shapes):
- sizes: dict[str, int] = {}
+ sizes = {}
  for one, shape in zip(wanted, shapes, strict=True):
   for dim, size in zip(one.sized, shape[len(shape) - len(one.sized) :], strict=True):
    if sizes.setdefault(dim, size) != size:
@@ -1508,8 +1508,8 @@ def _in_brackets(value):
  return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 def _hidden_by(tensors, prey):
- sizes: dict[str, int] = {}
- by_name: dict[str, tuple[Wanted, torch.Tensor]] = {}
+ sizes = {}
+ by_name = {}
  for wanted, tensor in zip(prey.tensors, tensors, strict=True):
   sizes |= dict(zip(wanted.sized, tensor.shape[tensor.dim() - len(wanted.sized) :], strict=True))
   by_name[wanted.name] = wanted, tensor
@@ -1544,7 +1544,7 @@ def caught(call, names):
 
 def looked_at(given, hunt, names):
  prey = Prey(hunt["of"], tuple(hunt["takes"]), tuple(hunt.get("also", ())), tuple(hunt.get("hides", ())))
- own: Callable[..., Any] = names[prey.of]
+ own = names[prey.of]
  with contextlib.redirect_stdout(io.StringIO()):
   return shown_by(given, prey, unpacked_function(prey.of, hunt["wrong"]), own, _in_words, f"Your `{prey.of}`")
 
@@ -1724,7 +1724,7 @@ def _of_dtype(found, wanted, asked, own):
   if note is None:
    continue
   if note.operator == "arange" and not found.is_floating_point:
-   return None  # counting is no fault: it is in what was made of it
+   return None
   return Lost(*note.place, note.how)
  return None
 
@@ -1747,7 +1747,7 @@ class _Cuts(TorchFunctionMode):
     return None
    self._off = None if args[0] else place
   carries = any(one.requires_grad for one in tensors_in((args, dict(kwargs or {}))))
-  is_data = func is torch.Tensor.data.__get__  # type: ignore[attr-defined]
+  is_data = func is torch.Tensor.data.__get__
   if carries and place == self._undone and (is_data or name == "detach"):
    return args[0]
   given = func(*args, **(kwargs or {}))
@@ -1766,7 +1766,7 @@ def _of_gradient(where, asked, own):
   return None
  mends = [place for place in list(cuts)[:_MAX_UNDONE] if place[1] and _arrives(where, asked, own, place)[0]]
  if not mends and len(cuts) == 1 and set(cuts.values()) == {CUT_BY_NUMBERS}:
-  mends = [place for place in cuts if place[1]]  # there is no other way out
+  mends = [place for place in cuts if place[1]]
  return Lost(*mends[0], cuts[mends[0]]) if len(mends) == 1 else None
 
 def _arrives(
@@ -1812,7 +1812,7 @@ def _of_device(asked, own):
  if isinstance(target, torch.nn.Module):
   target = moved(target)
  there = moved_there(Arguments(arguments))
- stayed: list[torch.Tensor] = []
+ stayed = []
  with as_elsewhere(_Staying(notes)) as seen:
   try:
    stayed = [one for one in tensors_in(there.apply(target)) if one.device.type == "cpu"]
@@ -1870,7 +1870,7 @@ def difference(
  tolerance = expected.tolerance if tolerance is None else tolerance
  actual, right = actual.detach().to("cpu", torch.float64), expected.value.double()
  if bool(((actual - right).abs() < tolerance * (1 + right.abs())).all()):
-  return None  # as mostly; what follows takes ten times as long, and knows infinity and NaN
+  return None
  alike = close(actual, right, tolerance)
  return None if bool(alike.all()) else f"{what} {told(actual, right, alike)}"
 
@@ -1990,7 +1990,7 @@ class Reference:
  scaled: list[torch.Tensor]
  _by_shape: dict[tuple[int, ...], tuple[torch.Tensor, list[int]]] = field(default_factory=dict)
  def __post_init__(self):
-  shapes: dict[tuple[int, ...], list[int]] = {}
+  shapes = {}
   for number, right in enumerate(self.rights):
    shapes.setdefault(without_ones(right.values.shape), []).append(number)
   for shape, numbers in shapes.items():
@@ -2039,17 +2039,17 @@ def same(one, other):
  return bool(((first - second).abs() <= TOLERANCE * (1 + second.abs())).all())
 
 def distinct(rights):
- found: dict[tuple[tuple[int, ...], bytes], Right] = {}
+ found = {}
  for right in rights:
   if right.values.numel():
-   digits = comparable(right.values).round(decimals=4) + 0.0  # of minus zero: zero
+   digits = comparable(right.values).round(decimals=4) + 0.0
    key = tuple(right.values.shape), digits.numpy().tobytes()
    if key not in found or (right.step and not found[key].step):
     found[key] = right
  return list(found.values())
 
 def parts_of(rights):
- parts: list[Right] = []
+ parts = []
  for right in rights:
   for values in _slices(right.values):
    parts.append(Right(values, right.operator, is_part=True))
@@ -2063,7 +2063,7 @@ def _slices(values, first = 0, depth = 2):
    yield from _slices(one, dim, depth - 1)
 
 def all_before(made):
- before: dict[int, frozenset[int]] = {}
+ before = {}
  for number, one in enumerate(made):
   before[number] = frozenset(one.inputs).union(*(before[other] for other in one.inputs if other < number))
  return before
@@ -2114,7 +2114,7 @@ class Standing:
  def turns(self, number):
   return self._calls[self._call_of[number]]
  def taken_from(self, numbers):
-  found: list[tuple[int, list[Place]]] = []
+  found = []
   blocks = [self.made[number].values.squeeze() for number in numbers]
   for which, right in enumerate(self._reference.rights):
    if right.is_part or right.is_mask:
@@ -2278,7 +2278,7 @@ def _counts(values):
  return bool((values.flatten() == torch.arange(values.numel(), dtype=values.dtype)).all())
 
 def _calls(made):
- calls: list[tuple[int | str, ...]] = []
+ calls = []
  for number, one in enumerate(made):
   before = made[number - 1] if number else None
   same_call = before is not None and (one.line, one.place, one.operator, one.inputs) == (
@@ -2336,7 +2336,7 @@ class Telling:
   is_unknown_mask = standing.mask[number] and not standing.known[number] and number not in standing.comes_right
   return standing.may_be_wrong(number) or is_unknown_mask
  def _steps(self, until, file):
-  steps: dict[str, int] = {}
+  steps = {}
   for number, known in enumerate(self._standing.known[:until]):
    for one in known if self._made[number].file == file else ():
     if step := self._reference.rights[one].step:
@@ -2421,7 +2421,7 @@ class Replacement:
 
 def replacements(reference, standing, number):
  turns = standing.turns(number)
- found: Iterator[Replacement] = iter(())
+ found = iter(())
  group = standing.apart(number) or (turns if len(turns) > 1 and number == turns[0] else [])
  if group:
   pieces = another.pieces_of(reference, standing, group)
@@ -2496,7 +2496,7 @@ def _in_its_place(reference, standing, number):
   yield from _masks(reference, made)
   return
  if standing.neutral[number]:
-  if standing.is_new(number) and made.values.numel() > 1:  # what a sum begins with
+  if standing.is_new(number) and made.values.numel() > 1:
    filled = (torch.full_like(made.values, one) for one in (0.0, 1.0))
    yield from ((Right(one, ""), one) for one in filled if not torch.equal(one, made.values))
   return
@@ -2722,14 +2722,14 @@ class _Search:
  def found(self):
   return self._returned.of_another_kind() or self._unused() or self._by_mending()
  def _by_mending(self):
-  mended: Mended | None = None
+  mended = None
   before = self._standing.before
   for number in range(len(self._made)):
    if mended and (before[number].intersection(mended.by.replaced) or not self._is_apart(number, mended)):
     continue
    mended = self._mending.at(number) or mended
    if mended and len(mended.by.replaced) == 1:
-    break  # of a loop, what goes into a later turn is still to be tried
+    break
   if self._mending.is_over:
    return self._in_the_only_line() if mended is None else None
   located = (mended and self._located(mended)) or self._in_the_only_line() or self._returned.too_early()
@@ -2756,7 +2756,7 @@ class _Search:
    concerned += [user for one in mended.by.replaced for user in self._first_users(one)]
   places = list(dict.fromkeys(map(self._place, sorted(concerned))))
   if len(places) > 2 or any(file != made.file for file, _ in places):
-   return None  # it may be in another cell
+   return None
   is_alone = len(standing.turns(number)) == 1 == len(places)
   is_missing = is_alone and not is_another and self._is_missing_before(right)
   if is_missing:
@@ -2877,7 +2877,7 @@ class _Search:
   if not doubtful or len({self._place(number) for number in doubtful}) > 1:
    return None
   if any(self._goes_through_parts(number) for number in doubtful):
-   return None  # another may have been taken apart
+   return None
   made = self._made[doubtful[-1]]
   if any(standing.is_odd(number) and self._made[number].line != made.line for number in behind):
    return None
@@ -2949,41 +2949,40 @@ def used_from_above(lines, line, watched):
    tree = ast.parse(code)
  except (SyntaxError, ValueError, RecursionError, MemoryError):
   return ""
- around = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and _covers(node, line)]
+ statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+ around = [node for node in statements if node.lineno <= line <= (node.end_lineno or 0)]
  if not around:
   return ""
- given = _given(tree, [one for one in around if isinstance(one, ast.FunctionDef)], around[-1].lineno, watched)
+ first = around[-1].lineno
+ given = {
+  name: at
+  for function in around
+  if isinstance(function, ast.FunctionDef)
+  for name, at in _stored(function)
+  if "." not in name and at < first
+ }
+ given = {name: at for name, at in given.items() if at not in watched}
+ given |= {name: at for name, at in _stored(tree) if "." in name and at != first}
  found = list(dict.fromkeys(name for name in _read_in_used(around[-1], line) if name in given))
  told = ", ".join(f"{name} (line {given[name]})" for name in found[:_MOST_in_used])
  return f"such as {told}" if len(found) > _MOST_in_used else told
 
-def _covers(node, line):
- return node.lineno <= line <= (node.end_lineno or node.lineno)
-
-def _given(tree, functions, before, watched):
- found: dict[str, int] = {}
- for function in functions:  # an inner one comes last
-  for name, line in _stored(function):
-   if "." not in name and line < before:
-    found[name] = line
- found = {name: line for name, line in found.items() if line not in watched}
- attributes = ((name, line) for name, line in _stored(tree) if "." in name)
- return {**found, **{name: line for name, line in attributes if line != before}}
-
 def _stored(tree):
- for node in sorted(ast.walk(tree), key=lambda one: getattr(one, "lineno", 0)):
-  if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store) and (name := _name(node)):
-   yield name, node.lineno
+ for node in _names(tree):
+  if isinstance(node.ctx, ast.Store):
+   yield _called_in_used(node), node.lineno
 
 def _read_in_used(statement, line):
- is_simple = not hasattr(statement, "body")
- nodes = [node for node in ast.walk(statement) if isinstance(node, ast.Name | ast.Attribute)]
- for node in sorted(nodes, key=lambda one: (one.lineno, one.col_offset)):
-  is_written = isinstance(node.ctx, ast.Store) and not isinstance(statement, ast.AugAssign)
-  if (is_simple or node.lineno == line) and not is_written and (name := _name(node)):
-   yield name
+ for node in _names(statement):
+  is_there = node.lineno == line or not hasattr(statement, "body")
+  if is_there and (isinstance(node.ctx, ast.Load) or isinstance(statement, ast.AugAssign)):
+   yield _called_in_used(node)
 
-def _name(node):
+def _names(tree):
+ nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Attribute) and _called_in_used(node)]
+ return sorted(nodes, key=lambda node: (node.lineno, node.col_offset))
+
+def _called_in_used(node):
  if isinstance(node, ast.Name):
   return node.id
  return f"self.{node.attr}" if isinstance(node.value, ast.Name) and node.value.id == "self" else ""
@@ -3162,7 +3161,7 @@ def _of_rows(made, needed):
  if made.dim() == 1:
   return [f"They sum to 1, but are {how}: the largest is {largest:.2f}, and should be {should:.2f}."]
  return [f"Each row sums to 1, but they are {how}: the largest of a row is {largest:.2f}, and should be {should:.2f}"
-            ", on average."]  # fmt: skip
+            ", on average."]
 
 def _of_a_factor(made, needed):
  there = needed.isfinite() & made.isfinite() & (needed.abs() > 1e-6)
@@ -3187,7 +3186,7 @@ LARGEST = 2**23 - 2
 
 def read_reference(written, operators, case):
  given = given_in(case)
- rights: list[Right] = []
+ rights = []
  for one in written["rights"]:
   operator = operators[one["operator"]]
   rights.append(Right(read_tensor(one, given, rights), operator, one.get("number"), one.get("step", "")))
@@ -3231,7 +3230,7 @@ def numbers_in(written):
   return held.view(torch.float32).double()
  first, second, third = held.reshape(-1, 3).long().unbind(1)
  counts = first + (second << 8) + (third << 16) - 2**23
- values: torch.Tensor = counts.double() * float(written["unit"])
+ values = counts.double() * float(written["unit"])
  for count, said in OUT_OF_SCALE.items():
   values[counts == count] = said
  return values
@@ -3392,7 +3391,7 @@ def mistakes_alike(
  names, examples, passed, mistakes
 ):
  pattern = as_pattern(examples, passed)
- shown: dict[Any, list[list[float]]] = {}
+ shown = {}
  for mistake in mistakes:
   at = mistake.get("at")
   if mistake.get("passes", pattern) != pattern:
@@ -3416,10 +3415,10 @@ def _stands_apart(example):
 def numbers(names, examples, dtype = None):
  rows = []
  for example in examples:
-  row: list[float] = []
+  row = []
   try:
    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # PyTorch's own, of which the student has read already
+    warnings.simplefilter("ignore")
     for step, function, args in _calls_in_known(names, example["steps"], dtype):
      if "hunt" in step:
       row += _hunted(names, function(), step["hunt"])
@@ -3445,7 +3444,7 @@ def sums(value):
  return _described(value)[1]
 
 def near(one, other):
- if isinstance(one, int) or isinstance(other, int):  # a checksum
+ if isinstance(one, int) or isinstance(other, int):
   return one == other
  return abs(one - other) <= 1e-3 * (1 + min(abs(one), abs(other)))
 
@@ -3453,7 +3452,7 @@ def _calls_in_known(
  names, steps, dtype = None
 ):
  seed_in_use(0)
- built: list[Any] = []
+ built = []
  for step in steps:
   args = [_in(as_value(arg), dtype) for arg in step.get("args", ())]
   if step["operation"] == "manual_seed":
@@ -3475,7 +3474,7 @@ def _calls_in_known(
 
 def _observed(function, args, named):
  held = copied(args)
- unused = copy.deepcopy(function)  # afterwards it may hold tensors that cannot be copied
+ unused = copy.deepcopy(function)
  exact, sums = _described(function(*args, **named))
  changed = [not is_unwritten(before, after) for before, after in zip(held, args, strict=True)]
  wide = [_in(arg, torch.float64) for arg in copied(held)]
@@ -3526,12 +3525,12 @@ def _described(value):
  flat = value.detach().flatten().double()
  broken = [int(flat.isnan().sum()), int((flat == torch.inf).sum()), int((flat == -torch.inf).sum())]
  flat = flat.nan_to_num(0.0, 0.0, 0.0)
- flat = flat.sign() * flat.abs().log1p()  # beside one huge number the others still count
+ flat = flat.sign() * flat.abs().log1p()
  return (list(value.shape), str(value.dtype), broken), [float(flat.abs().sum()), float(_weighed(flat).sum())]
 
 def _weighed(values):
  places = torch.arange(1, values.numel() + 1, dtype=torch.float64).reshape(values.shape)
- return values * torch.cos(places * 2.399963)  # the golden angle: the cosines never repeat
+ return values * torch.cos(places * 2.399963)
 
 def _checksum(exact):
  return zlib.crc32(exact.encode())
@@ -3638,10 +3637,10 @@ _FAR = 1e6
 def judged(names, example, trial = None):
  looks_at = set(example.get("looks_at", ["value"]))
  trial = trial or Trial(names)
- calls: list[Call] = []
- parameters: list[Any] = []
- odd: tuple[Wrong, Call | None] | None = None  # a size of 1 may make of anything the right numbers in an odd shape
- seed_in_use(0)  # randomness starts at the same place each time
+ calls = []
+ parameters = []
+ odd = None
+ seed_in_use(0)
  for step in example["steps"]:
   found = _taken(trial, step)
   if isinstance(found, Call):
@@ -3774,7 +3773,7 @@ def _arrives_in_judgement(call):
   raise Wrong(of_another_shape(_called_in_judgement(call.value), call.step["cotangents"][0]["shape"]))
  for value, cotangent in zip(values, call.step["cotangents"], strict=True):
   is_tensor = isinstance(value, torch.Tensor)
-  if not is_tensor or list(value.shape) != list(cotangent["shape"]):  # nothing could flow back from it
+  if not is_tensor or list(value.shape) != list(cotangent["shape"]):
    found = f"a tensor of shape {tuple(value.shape)}" if is_tensor else _called_in_judgement(value)
    raise Wrong(of_another_shape(found, cotangent["shape"]))
  arrived = {argument(n): call.gradients[n] for n in call.step["arrives_at"]}
@@ -3935,7 +3934,7 @@ def outcome(names, exercise, of, mistakes):
   return found
  libraries, forbids = set[str](), set(of.get("forbids", ()))
  with warnings.catch_warnings(), libraries_watched(libraries) if forbids else contextlib.nullcontext():
-  warnings.simplefilter("ignore")  # PyTorch's own, of which the student has read already
+  warnings.simplefilter("ignore")
   late = False
   for example in of["examples"]:
    one = Tried(example, skipped=True) if late else _tried(names, example)
@@ -3963,7 +3962,7 @@ def _tried(names, example):
   one.problem, one.odd_shape = str(wrong), wrong.odd_shape
  except TimeUp:
   one.problem = _TOO_LONG
- except BaseException as error:  # SystemExit too
+ except BaseException as error:
   one.problem = NOT_WRITTEN if is_stub(error) else _said(error)
   one.frames = _frames(error)
  one.call, one.printed = trial.now, trial.printed.getvalue()
@@ -4027,7 +4026,7 @@ def line_told(
    return found or _told_of_aspects(names[exercise], [case for case, _ in known], problems)
  except KeyboardInterrupt:
   raise
- except BaseException:  # SystemExit and TimeUp too
+ except BaseException:
   return ""
 
 @cache
@@ -4055,7 +4054,7 @@ def _told_of_aspects(answer, cases, problems):
    torch.default_generator.manual_seed(0)
    asked = Asked(answer, case.arguments, case.built, case.parameters)
    lost = None
-   with contextlib.suppress(Exception):  # another case may show it
+   with contextlib.suppress(Exception):
     lost = where_lost(aspect, details, asked, lambda name: name == file or is_cell(name))
    line = linecache.getline(file, lost.line) if lost and lost.file == file else ""
    if lost and line.strip():
@@ -4098,13 +4097,13 @@ def show(*makers):
   made, why_not = _made(make)
   if why_not:
    print(why_not)
-  elif made is not None:  # what draws or prints by itself returns nothing
+  elif made is not None:
    print(*_apart(made), sep="\n")
 
 def draw(pictures, names):
- from matplotlib import pyplot  # takes its time, and not every notebook draws
+ from matplotlib import pyplot
  side = min(4.1, _WIDEST / len(pictures))
- size = side * len(pictures), min(4.1, side + 0.7)  # below each are the names of its columns
+ size = side * len(pictures), min(4.1, side + 0.7)
  _, axes = pyplot.subplots(1, len(pictures), figsize=size, layout="constrained", squeeze=False)
  for ax, (title, make) in zip(axes[0], pictures.items(), strict=True):
   ax.set_title(title, fontsize=10)
@@ -4166,7 +4165,7 @@ class Beside:
 def beside(call):
  if call is None or "result" not in call.step:
   return None
- pairs: list[tuple[Any, Any]] = [(call.value, as_value(call.step["result"]))]
+ pairs = [(call.value, as_value(call.step["result"]))]
  if isinstance(pairs[0][1], tuple) and isinstance(call.value, tuple | list):
   pairs = list(zip(call.value, pairs[0][1], strict=False))
  for own, right in pairs:
@@ -4258,7 +4257,7 @@ def as_page(said):
 
 def page_of_summary(rows, below):
  lines = "".join(f"<tr><th scope='row'><code>{escape(name)}</code></th><td>{escape(_mark(said) + said)}</td>"
-                    f"<td>{escape(score)}</td></tr>" for name, said, score in rows)  # fmt: skip
+                    f"<td>{escape(score)}</td></tr>" for name, said, score in rows)
  text = "".join(f"<p>{escape(one)}</p>" for one in below)
  return f'{_STYLE}<div class="acheck"><table class="s">{lines}</table>{text}</div>'
 
