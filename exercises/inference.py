@@ -74,8 +74,8 @@ X = torch.tensor(
 #
 # Count these products alone, no biases, no softmax, and no mask: what it hides is computed first. Three tokens of width
 # 4 with two heads take `528` operations; a layer of GPT-2 small ($d = 768$, $h = 12$) takes `8053063680` for 1024
-# tokens. Return an `int`, right to the last digit, however large it is: a float keeps sixteen of them. $d$ is
-# divisible by $h$.
+# tokens. Return an `int`, right to the last digit, also where it has more than the sixteen that a float keeps.
+# $d$ is divisible by $h$.
 #
 # **Guess first**: the same width, but twice as many heads. By which factor do the operations grow?
 

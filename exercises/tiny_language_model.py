@@ -254,8 +254,8 @@ for some in (["itself", "first", "previous"], ["average", "same word"]):
 # and all is read again. `generate(model, tokens, n, context_length)` does so `n` times for `tokens` `(b, T)`,
 # **greedily**: always the token with the largest logit. `model(tokens)` gives logits `(b, T, V)`, for at most
 # `context_length` tokens; where there are more, it reads the last `context_length` of them. The result is the whole
-# prompt, and `n` tokens after it: `(b, T + n)`, `int64`. `model` is left in the mode that it was in, training or
-# evaluation.
+# prompt, and `n` tokens after it: `(b, T + n)`, `int64`. `model` is an `nn.Module`, and is left in the mode that it was
+# in, training or evaluation.
 #
 # **Guess first**: a prompt of 5 tokens, $n = 3$ and a context of 6. How many tokens does the model read in its third
 # call?

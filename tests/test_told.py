@@ -172,6 +172,21 @@ class Typed:
         self.answer = defined("causal_attention", exercise, source)
 
 
+def test_no_number_alone_is_taken_for_another():
+    """A single 0 is like many."""
+    source = """\
+def sinusoidal_positions(num_tokens, d):
+    table = torch.zeros(num_tokens, d)
+    for place in range(num_tokens):
+        for column in range(d):
+            angle = place / 10000 ** (column / d)
+            table[place, column] = math.sin(angle) if column % 2 == 0 else math.cos(angle)
+    return table
+"""
+    with pytest.raises(AssertionError, match="no line is told"):
+        said("tiny_language_model", "sinusoidal_positions", source)
+
+
 def complaints(source):
     """By its name, what each grader of CausalAttention that fails says."""
     answer = Typed("CausalAttention", source)

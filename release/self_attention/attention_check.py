@@ -2556,6 +2556,8 @@ class _Search:
   if any(self._stays_doubtful(one, mended) or self._is_odd(one, mended) for one in elsewhere):
    return None
   is_mask_turned, is_another = standing.is_known_mask(number), bool(standing.known[number])
+  if is_another and made.values.numel() == 1 and not mended.by.is_swap:
+   return None
   concerned = [number]
   if is_mask_turned:
    chain = [one for one in standing.before[number] if standing.mask[one]] + sorted(self._users(number))
