@@ -477,13 +477,16 @@ def test_who_waits_for_a_processor_is_not_ended_for_it(own_parent):
     # Each in a session of its own: some kernels share a processor among sessions first.
     others = [subprocess.Popen([sys.executable, "-c", busy], start_new_session=True) for _ in range(6)]
     try:
-        computes = "import time\nwhile time.process_time() < 0.3: pass\nprint('done')"
+        # Half a second of seven's processor: its turns are looked at twice a second, so the last are not counted.
+        computes = "import time\nwhile time.process_time() < 0.5: pass\nprint('done')"
         worker = own_parent.fork("cpu")
         request = {"operation": "cell", "cell": "c", "source": computes}
-        answer, _ = worker.request(request, cpu_seconds=2, wall_seconds=1, idle_seconds=1)
+        try:
+            answer, _ = worker.request(request, cpu_seconds=2, wall_seconds=1, idle_seconds=1)
+        finally:
+            worker.end()
         assert answer["printed"] == "done\n"
         assert worker.queued > 1
-        worker.end()
     finally:
         for other in others:
             other.kill()
