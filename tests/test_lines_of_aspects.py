@@ -97,7 +97,7 @@ def lost(kind, source):
     aspect, details = complaints.aspect_of(COMPLAINTS[kind])
     answer = defined(unit, exercise, source)
     cases = telling_cases(unit, exercise)
-    asked = [Asked(answer, case.arguments, case.built, case.parameters) for case in cases]
+    asked = [Asked(answer, case.arguments, case.built, case.parameters, case.through) for case in cases]
     return [one.line for one in (where_lost(aspect, details, each, FILE.__eq__) for each in asked) if one]
 
 

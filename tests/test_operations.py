@@ -60,7 +60,7 @@ ASKED = [
     Assemble({"W": (3, 4)}, computes="torch.softmax(x @ x.T, dim=-1) @ x @ W"),
     Call("called", INPUTS, (torch.ones(2, 4),), ((0, 3),)),
     Call("joined_twice", Arguments(([torch.ones(2), torch.zeros(1)],)), once=True),
-    LineOfAspect("f", INPUTS, None, None, "writes", ("0",)),
+    LineOfAspect("f", INPUTS, None, None, (), "writes", ("0",)),
     WatchRun("f", INPUTS),
     WatchRun("Linear", INPUTS, (3, 2), {"weight": torch.ones(2, 3), "bias": torch.zeros(2)}),
 ]

@@ -145,6 +145,43 @@ def alibi_bias(num_heads, num_tokens):
         return x + self.linear2(active)
 """, ["what line 16 makes: not as it should be",
       "If line 16 is right as it stands, look at what it uses: self.gelu (line 7)."], ["widened ("]),
+    "a name that is used again": ("tiny_language_model", "TransformerBlock", """class TransformerBlock(nn.Module):
+    def __init__(self, d, num_heads, context_length):
+        super().__init__()
+        self.num_heads, self.norm1, self.norm2 = num_heads, nn.LayerNorm(d), nn.LayerNorm(d)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d, d) for _ in range(3))
+        self.out_proj, self.linear1, self.linear2 = nn.Linear(d, d), nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+
+    def forward(self, x):
+        x = self.norm1(x)
+        heads = [layer(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+                 for layer in (self.W_query, self.W_key, self.W_value)]
+        found = F.scaled_dot_product_attention(*heads, is_causal=True).transpose(1, 2).flatten(2)
+        x = x + self.out_proj(found)
+        return x + self.linear2(F.gelu(self.linear1(self.norm2(x))))
+""", ["If line 13 is right as it stands, look at what it uses: x (line 9), self.out_proj (line 6), "], []),
+    "what a method keeps": ("inference", "KVCache", """class KVCache:
+    def __init__(self):
+        self.keys = self.values = None
+
+    def append(self, keys, values):
+        if self.keys is None or keys.shape[-2] > 1:
+            self.keys, self.values = keys, values
+        else:
+            self.keys = torch.cat([self.keys, keys], dim=-2)
+            self.values = torch.cat([self.values, values], dim=-2)
+""", ["what line 7 keeps: not as it should be", "append(a tensor of shape (2, 6), a tensor of shape (2, 5)) and ",
+      "is something lost that was there"], ["return"]),
+    "a line of a method": ("inference", "KVCache", """class KVCache:
+    def __init__(self):
+        self.keys = self.values = None
+
+    def append(self, keys, values):
+        if self.keys is not None:
+            keys = torch.cat([self.keys, keys], dim=-2)
+            values = torch.cat([self.values[..., 1:, :], values], dim=-2)
+        self.keys, self.values = keys, values
+""", ["what line 8 makes: not as it should be"], ["return"]),
     "roots of negative numbers": ("self_attention", "scaled_softmax", """\
 def scaled_softmax(scores, d_k):
     return torch.softmax(scores * scores**-0.5, dim=-1)
@@ -156,7 +193,7 @@ def scaled_softmax(scores, d_k):
 def test_what_is_told_of_a_line_is_true_of_it(kind):
     unit, exercise, source, words, no_words = ANSWERS[kind]
     found = said(unit, exercise, source)
-    assert found.startswith(f"Where it goes wrong, tried on {exercise}(")
+    assert found.startswith(f"Where it goes wrong, tried on {exercise}{' after ' if exercise == 'KVCache' else '('}")
     assert "`" not in found
     for one in words:
         assert one in found, found

@@ -81,7 +81,7 @@ def _told_of_aspects(answer: Any, cases: Sequence[TellingCase], problems: Iterab
     for aspect, details in filter(None, map(aspect_of, problems)):
         for case in cases:
             torch.default_generator.manual_seed(0)
-            asked = Asked(answer, case.arguments, case.built, case.parameters)
+            asked = Asked(answer, case.arguments, case.built, case.parameters, case.through)
             lost = None
             with contextlib.suppress(Exception):  # another case may show it
                 lost = where_lost(aspect, details, asked, lambda name: name == file or is_cell(name))
@@ -96,7 +96,9 @@ def _case(exercise: str, written: Mapping[str, Any]) -> TellingCase:
     parameters = {name: as_value(one) for name, one in written.get("parameters", {}).items()}
     built = tuple(written["built"]) if "built" in written else None
     untold = frozenset(written.get("untold", ()))
-    return TellingCase(exercise, arguments, built, parameters, is_silent="silent" in written, untold=untold)
+    through = tuple(written.get("through", ()))
+    is_silent = "silent" in written
+    return TellingCase(exercise, arguments, built, parameters, through=through, is_silent=is_silent, untold=untold)
 
 
 class _Looking:
@@ -121,5 +123,5 @@ class _Looking:
     def _run(self, replaced: Mapping[int, torch.Tensor]) -> Run:
         torch.default_generator.manual_seed(0)
         case = self._case
-        call = made_ready(self._answer, case.built, case.parameters, case.arguments)
+        call = made_ready(self._answer, case.built, case.parameters, case.arguments, case.through)
         return watched(call, Watch(lambda file: file == self._file or is_cell(file), replaced, in_shape=True))

@@ -30,6 +30,7 @@ SILENT = frozenset(
 )  # fmt: skip
 """Those of which no line of wrong values is told."""
 UNTOLD: dict[str, set[str]] = {
+    "KVCache": {"of another kind"},
     "alibi_bias": {"returned"},
     "linear_attention": {"another", "missing"},
     "merge_states": {"one line"},
@@ -140,6 +141,10 @@ CLASSES: dict[str, list[tuple[tuple[Any, ...], tuple[Any, ...]]]] = {
         ((3, 4, 6, 2), (_s(2, 3, 3), _s(2, 4, 4), torch.arange(4) >= torch.tensor([[4], [0]]))),
     ],
     "TransformerBlock": [((6, 2, _ROOM), (_s(_B, _T, 6),))],
+    "KVCache": [
+        ((), (_s(2, 3, 4, 6), _s(2, 3, 4, 5), _s(2, 3, 1, 6), _s(2, 3, 1, 5))),
+        ((), (_s(2, 6), _s(2, 5), _s(3, 6), _s(3, 5), _s(1, 6), _s(1, 5), _s(4, 6), _s(4, 5))),
+    ],
     "CachedMultiHeadAttention": [((_IN, _WIDTH, _H), (_s(_B, _T, _IN),))],
     "GroupedQueryAttention": [
         ((_IN, 36, _ROOM, 6, 2), (_s(_B, _T, _IN),)),
@@ -147,3 +152,5 @@ CLASSES: dict[str, list[tuple[tuple[Any, ...], tuple[Any, ...]]]] = {
     ],
     "EfficientMultiHeadAttention": [(_HEADS, (_s(_B, _T, _WIDTH),)), ((*_HEADS, True), (_s(_B, _T, _WIDTH),))],
 }
+THROUGH: dict[str, tuple[str, ...]] = {"KVCache": ("append", "keys", "values")}
+"""Of classes whose instances are not called: the method that is, with the arguments, and what is read after that."""

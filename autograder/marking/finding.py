@@ -63,7 +63,7 @@ def line_of_aspect(
     """Where the answer loses what one of these complaints is about, beside its values; None where it cannot be told."""
     for aspect, details in filter(None, map(aspect_of, complaints)):
         for case in _cases(unit, exercise):
-            given = Arguments(case.arguments), case.built, case.parameters
+            given = Arguments(case.arguments), case.built, case.parameters, case.through
             try:
                 lost = _lost(backend.ask(LineOfAspect(exercise, *given, aspect, details)))
             except StudentFault:
@@ -92,6 +92,7 @@ def _run(backend: Backend, case: TellingCase, replaced: Mapping[int, torch.Tenso
         Arguments(case.arguments),
         case.built,
         case.parameters,
+        case.through,
         tuple(replaced),
         tuple(one.float() for one in replaced.values()),
     )

@@ -41,6 +41,8 @@ def _about(case: TellingCase) -> Written:
     if case.built is not None:
         about["built"] = list(case.built)
         about["parameters"] = {name: dict(rule) for name, rule in (case.rules or {}).items()}
+    if case.through:
+        about["through"] = list(case.through)
     if case.untold:
         about["untold"] = sorted(case.untold)
     return about

@@ -1,10 +1,11 @@
 """The cases on which an answer is watched: their sizes tell one dimension from another, their numbers are their own.
 
 They are drawn for showing and are never a hidden grader's. The course says their sizes, in `TABLE`'s module among its
-hidden graders: `FUNCTIONS` has the arguments of calls, `CLASSES` what is built, and then called with what. An exercise
-may have several: the first on which an answer goes wrong is the one that is told of. Of those that are `SILENT` no line
-of wrong values is told, but only where an argument is written into, a gradient ends and the like; `UNTOLD` says which
-ways are not told of others.
+hidden graders: `FUNCTIONS` has the arguments of calls, `CLASSES` what is built, and then called with what. Of classes
+whose instances are not called, `THROUGH` has the method that gets the arguments, and the attributes that are read then.
+An exercise may have several cases: the first on which an answer goes wrong is the one that is told of. Of those that
+are `SILENT` no line of wrong values is told, but only where an argument is written into, a gradient ends and the like;
+`UNTOLD` says which ways are not told of others.
 """
 
 import zlib
@@ -55,11 +56,14 @@ def telling_cases(unit: str, exercise: str) -> list[TellingCase]:
         solution = content.solutions(unit)[exercise]
         rules = {name: _rule(parameter, drawn) for name, parameter in _built(solution, built).items()}
         parameters = {name: as_value(rule) for name, rule in rules.items()}
-        cases.append(TellingCase(exercise, _drawn(args, drawn), built, parameters, rules, **about))
+        through = sizes.THROUGH.get(exercise, ())
+        cases.append(TellingCase(exercise, _drawn(args, drawn), built, parameters, rules, through, **about))
     return cases
 
 
-def _built(kind: type[torch.nn.Module], built: tuple[Any, ...]) -> dict[str, torch.Tensor]:
+def _built(kind: type, built: tuple[Any, ...]) -> dict[str, torch.Tensor]:
+    if not issubclass(kind, torch.nn.Module):
+        return {}
     with torch.random.fork_rng(devices=[]):
         return dict(kind(*built).named_parameters())
 

@@ -19,6 +19,8 @@ class TellingCase:
     """The numbers that it gets then."""
     rules: Mapping[str, Mapping[str, Any]] | None = None
     """How these are written down in short, by the rules that make them."""
+    through: tuple[str, ...] = ()
+    """Of an instance that is not called itself: what `fed` calls in its place."""
     is_silent: bool = False
     """Whether no line is looked for where values are wrong, but only where it loses what is asked beside them."""
     untold: frozenset[str] = frozenset()

@@ -45,7 +45,8 @@ def _double(arg: Any) -> Any:
 def _made_by(answer: Any, case: TellingCase) -> list[Made]:
     file = inspect.getsourcefile(inspect.unwrap(answer)) or ""
     arguments, parameters = _in_float64(case)
-    run = watched(made_ready(answer, case.built, parameters, arguments), Watch(lambda name: name == file, {}))
+    call = made_ready(answer, case.built, parameters, arguments, case.through)
+    run = watched(call, Watch(lambda name: name == file, {}))
     return [] if run.error is not None else run.made
 
 
@@ -66,7 +67,7 @@ def _watched_solution(solution: Any, case: TellingCase) -> tuple[Run, dict[int, 
     before = sys.gettrace()
     sys.settrace(look)
     try:
-        run = watched(made_ready(solution, case.built, parameters, arguments), watch)
+        run = watched(made_ready(solution, case.built, parameters, arguments, case.through), watch)
     finally:
         sys.settrace(before)
     return run, names

@@ -37,13 +37,14 @@ def told(located: Located, case: TellingCase, source: Source) -> str:
     elif located.step in _assigned(text(wrong[0])):
         rows.append((located.step, f"not as it should be  ({_lines(wrong)})"))
     else:
-        does = "returns" if located.how in ("returned", "of another kind") else "makes"
-        rows.append((f"what {_lines(wrong)} {does}", "not as it should be"))
+        rows.append((f"what {_lines(wrong)} {_does(located, case, text(wrong[0]))}", "not as it should be"))
     width = max(len(name) for name, _ in rows) + 1
     said = [f"{name + ':':{width}} {how}" for name, how in rows]
     said += [f"  line {line}: {shown}" for line in located.lines if (shown := quoted(text(line)))]
-    said += _meaning(located)
-    if located.how in _AT_FAULT and (used := used_from_above(lines, wrong[-1], located.watched)):
+    said += _meaning(located, case)
+    others = [line for step, line in located.right_so_far.items() if step not in _assigned(text(line))]
+    others = [] if located.how == "one line" else others
+    if located.how in _AT_FAULT and (used := used_from_above(lines, wrong[-1], located.watched, others)):
         said.append(f"If {_lines(wrong)} is right as it stands, look at what it uses: {used}.")
     said += _beside(located)
     said += [f"  {one}" for one in _seen(located)]
@@ -77,7 +78,14 @@ def _assigned(line: str) -> set[str]:
     return {name for left in lefts if left for name in re.findall(r"\w+", left[1])}
 
 
-def _meaning(located: Located) -> list[str]:
+def _does(located: Located, case: TellingCase, line: str) -> str:
+    """What the line does with what is wrong."""
+    if located.how not in ("returned", "of another kind"):
+        return "makes"
+    return "keeps" if case.through and "return" not in line else "returns"
+
+
+def _meaning(located: Located, case: TellingCase) -> list[str]:
     """What the lines have to do with each other, and where to look, in a sentence or two."""
     first, second = located.lines[0], located.lines[-1]
     is_one = first == second
@@ -103,6 +111,11 @@ def _meaning(located: Located) -> list[str]:
             return ["This mask is the other way round from what is needed here: turn it, as ~ does with a bool mask."]
         case "another":
             return ["What is there is right in itself, but it is the wrong one for this place: are two names mixed up?"]
+        case "returned" if case.through:
+            return [
+                "What goes into it is right, but it is not all that is asked for: is something lost that was there, or "
+                "is another name meant?"
+            ]
         case "returned":
             return [
                 "What goes into it is right, but it is not the result that is asked for: does it return too early, is "
@@ -158,6 +171,11 @@ def quoted(line: str) -> str:
 
 def call_in_words(case: TellingCase) -> str:
     """The call of a case, in words."""
+    if case.through:
+        method, *read = case.through
+        steps = range(0, len(case.arguments), len(read))
+        each = (", ".join(map(_argument, case.arguments[n : n + len(read)])) for n in steps)
+        return f"{case.exercise} after {' and '.join(f'{method}({step})' for step in each)}."
     args = ", ".join(map(_argument, case.arguments))
     built = "" if case.built is None else f"({', '.join(map(str, case.built))})"
     return f"{case.exercise}{built} with {args}." if built else f"{case.exercise}({args})."

@@ -1,4 +1,4 @@
-"""What a line uses beside tensors, and where that comes from: a number that was computed, a layer from `__init__`.
+"""What a line uses, and where that comes from: a number that was computed, a layer from `__init__`.
 
 No tensor shows whether these are right, so a line that is right in itself may make what is wrong of them.
 """
@@ -12,11 +12,11 @@ _LONGEST = 10_000
 _MOST = 4
 
 
-def used_from_above(lines: Iterable[str], line: int, watched: Collection[int]) -> str:
+def used_from_above(lines: Iterable[str], line: int, watched: Collection[int], others: Collection[int] = ()) -> str:
     """`slope (line 5), self.gelu (line 9)`: what the line uses, and the lines that gave it its value.
 
-    lines: of the whole cell; nothing is said where it is not Python alone. watched: those that make tensors, the names
-    of which are left out.
+    lines: of the whole cell; nothing is said where it is not Python alone. watched: those that make tensors: where the
+    line uses nothing else nothing is said. others: those of them whose tensors may be meant for another place.
     """
     code = "\n".join(map(str.rstrip, lines))
     if len(code) > _LONGEST:
@@ -32,18 +32,19 @@ def used_from_above(lines: Iterable[str], line: int, watched: Collection[int]) -
     if not around:
         return ""
     first = around[-1].lineno
-    given = {
-        name: at
-        for function in around
-        if isinstance(function, ast.FunctionDef)
-        for name, at in _stored(function)
-        if "." not in name and at < first
-    }
-    given = {name: at for name, at in given.items() if at not in watched}
+    given = dict[str, int]()
+    for name, at in (one for function in around if isinstance(function, ast.FunctionDef) for one in _stored(function)):
+        # Of several lines one that made a tensor counts: another may not have run.
+        if "." not in name and at < first and (at in watched or given.get(name) not in watched):
+            given[name] = at
+    tensors = {name for name, at in given.items() if at in watched}
     given |= {name: at for name, at in _stored(tree) if "." in name and at != first}
     found = list(dict.fromkeys(name for name in _read(around[-1], line) if name in given))
+    if tensors.issuperset(found):
+        return ""
+    found = [name for name in found if name not in tensors or given[name] in others]
     told = ", ".join(f"{name} (line {given[name]})" for name in found[:_MOST])
-    return f"such as {told}" if len(found) > _MOST else told
+    return f"{told} and more" if len(found) > _MOST else told
 
 
 def _stored(tree: ast.AST) -> Iterator[tuple[str, int]]:

@@ -57,7 +57,7 @@ def defined(unit: str, exercise: str, source: str) -> Any:
 def run_of(answer: Any, case: TellingCase, replaced: Mapping[int, torch.Tensor]) -> Run:
     """One run of an answer on a case, as the worker makes it."""
     torch.default_generator.manual_seed(0)
-    call = made_ready(answer, case.built, case.parameters, case.arguments)
+    call = made_ready(answer, case.built, case.parameters, case.arguments, case.through)
     return watched(call, Watch(FILE.__eq__, replaced))
 
 

@@ -16,7 +16,7 @@ from .arguments import Arguments
 from .device_probe import Devices, as_elsewhere, moved, moved_there
 from .nesting import each, tensors_in
 from .operators import OperatorMode, name_of
-from .tracing import Own, memory_of, place_of
+from .tracing import Own, fed, memory_of, place_of
 
 OF_WRITING, OF_DTYPE, OF_GRADIENT, OF_DEVICE = "writes", "dtype", "gradient", "device"
 BY_CAST, OF_NOTHING, OF_OTHERS = "cast", "new", "made"
@@ -44,6 +44,7 @@ class Asked(NamedTuple):
     arguments: tuple[Any, ...]
     built: tuple[Any, ...] | None = None
     parameters: Mapping[str, torch.Tensor] | None = None
+    through: tuple[str, ...] = ()
 
     def ready(self, change: Callable[[torch.Tensor], torch.Tensor]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """What is called, an instance with these parameters, and arguments of its own; each of their floats changed."""
@@ -56,10 +57,10 @@ class Asked(NamedTuple):
         target = self.thing
         if self.built is not None:
             target = self.thing(*self.built)
-            own = dict(target.named_parameters())
+            own = dict(target.named_parameters()) if self.parameters else {}
             for name, values in (self.parameters or {}).items():
                 own[name].data = change(values.clone()).view(own[name].shape)
-        return target, tuple(each(arg, changed) for arg in self.arguments)
+        return fed(target, self.through), tuple(each(arg, changed) for arg in self.arguments)
 
 
 def where_lost(aspect: str, details: Sequence[str], asked: Asked, own: Own) -> Lost | None:

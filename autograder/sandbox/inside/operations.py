@@ -289,6 +289,7 @@ class WatchRun(Operation[packed_run.Packed], tag="watch_run", frozen=True):
     arguments: Arguments
     built: tuple[Any, ...] | None = None
     parameters: Mapping[str, torch.Tensor] | None = None
+    through: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
     replaced: tuple[torch.Tensor, ...] = ()
 
@@ -296,7 +297,8 @@ class WatchRun(Operation[packed_run.Packed], tag="watch_run", frozen=True):
         bench.seed(0)
         new = dict(zip(self.numbers, self.replaced, strict=True))
         watch = tracing.Watch(lambda file: file.startswith(CELL_PREFIX), new)
-        call = tracing.made_ready(bench.find(self.name), self.built, self.parameters, self.arguments.positional)
+        thing, given = bench.find(self.name), self.arguments.positional
+        call = tracing.made_ready(thing, self.built, self.parameters, given, self.through)
         return packed_run.packed(tracing.watched(call, watch))
 
 
@@ -308,12 +310,14 @@ class LineOfAspect(Operation[str], tag="line_of_aspect", frozen=True):
     arguments: Arguments
     built: tuple[Any, ...] | None
     parameters: Mapping[str, torch.Tensor] | None
+    through: tuple[str, ...]
     aspect: str
     details: tuple[str, ...]
 
     def on(self, bench: Bench) -> str:
         bench.seed(0)
-        asked = lost_aspects.Asked(bench.find(self.name), self.arguments.positional, self.built, self.parameters)
+        thing, given = bench.find(self.name), self.arguments.positional
+        asked = lost_aspects.Asked(thing, given, self.built, self.parameters, self.through)
         with student_code():
             found = lost_aspects.where_lost(self.aspect, self.details, asked, lambda f: f.startswith(CELL_PREFIX))
         return f"{found.line} {found.how} {found.file}" if found else ""

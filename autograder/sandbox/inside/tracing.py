@@ -186,6 +186,7 @@ def made_ready(
     built: tuple[Any, ...] | None,
     parameters: Mapping[str, torch.Tensor] | None,
     arguments: tuple[Any, ...],
+    through: tuple[str, ...] = (),
 ) -> Callable[[], Any]:
     """The call that is watched: of a function; or of an instance, which is built and gets its numbers within it."""
 
@@ -194,13 +195,31 @@ def made_ready(
         if built is not None:
             target = thing(*built)
             _load(target, parameters or {})
-        return target(*(arg.clone() if isinstance(arg, torch.Tensor) else copy.deepcopy(arg) for arg in arguments))
+        own = (arg.clone() if isinstance(arg, torch.Tensor) else copy.deepcopy(arg) for arg in arguments)
+        return fed(target, through)(*own)
+
+    return call
+
+
+def fed(target: Any, through: tuple[str, ...]) -> Callable[..., Any]:
+    """What is called with the arguments: the target; or its method, with as many at a time as attributes are read then.
+
+    through: the name of the method, and those of the attributes, which are the result; empty for the target itself.
+    """
+    if not through:
+        return target  # type: ignore[no-any-return]
+    method, *read = through
+
+    def call(*arguments: Any) -> Any:
+        for number in range(0, len(arguments), len(read)):
+            getattr(target, method)(*arguments[number : number + len(read)])
+        return tuple(getattr(target, name) for name in read)
 
     return call
 
 
 def _load(instance: Any, values: Mapping[str, torch.Tensor]) -> None:
-    own = dict(instance.named_parameters())
+    own = dict(instance.named_parameters()) if isinstance(instance, torch.nn.Module) else {}
     if own.keys() != values.keys():
         raise TypeError("it has other parameters")
     for name, parameter in own.items():
