@@ -35,7 +35,7 @@ endif
 # Two processes more than there are processors: many a test waits for a limit to pass.
 IN_PARALLEL := --numprocesses=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 2) --maxprocesses=4 --dist=loadfile
 SEARCHED := test_matrix.py test_student_check.py test_without_work.py test_two_at_once.py test_interruption.py \
-	test_class_of_200.py test_cost_of_answers.py test_endings.py test_fair_marks.py test_misbehaving.py \
+	test_class_of_200.py test_confined_notebook.py test_cost_of_answers.py test_endings.py test_fair_marks.py test_misbehaving.py \
 	test_nothing_to_paste.py test_postgresql.py test_reading.py test_sandbox.py test_serve.py test_submissions.py \
 	test_subtle_mistakes.py test_unseen.py
 QUICK := solutions test_catalogue.py test_compare.py test_device_probe.py test_graders.py test_layers.py test_locating.py

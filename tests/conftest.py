@@ -34,6 +34,7 @@ from tests.postgresql_server import Server
 UNIT = "self_attention"
 collect_ignore = ["own_course"]
 """Its tests are graders, and run by `test_own_course`."""
+SEARCHED_ONLY = ["test_class_of_200.py"]
 
 # What is imported from release/ leaves nothing there that another test would find.
 sys.dont_write_bytecode = True
@@ -57,6 +58,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Comes before the tests are collected, of which there are more or fewer."""
     sampling.every = config.getoption("--every")
+    if not sampling.every:
+        collect_ignore.extend(SEARCHED_ONLY)
 
 
 OF_ALL_UNITS = (

@@ -1,6 +1,6 @@
 """A class of whom many misbehave, in one run: everyone has their status, the honest ones their exact marks.
 
-`pytest --every` has a class of 200 of whom 15% misbehave; each run of the tests a smaller one.
+15% of 200 misbehave. It is for `pytest --every`; each run of the tests has the class of 60.
 """
 
 import os
@@ -13,13 +13,10 @@ from autograder.classroom.assignment import assignment
 from autograder.classroom.marking_ahead import MarkingAhead
 from autograder.course.cells import filled_in
 
-from . import sampling
 from .misbehaving.case import UNIT, cases
 from .misbehaving.run import notebook, settings
 
-CLASS, MISBEHAVING, EVERY = (200, 30, 6) if sampling.every else (45, 15, 3)
-SPREAD = 1 if sampling.every else 6
-"""Of the known answers one in so many, from the first exercise to the last."""
+CLASS, MISBEHAVING, EVERY = 200, 30, 6
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +54,7 @@ def test_everyone_gets_what_is_theirs(tmp_path, honest):
             case.hand_in(file, partial(notebook, names))
             expected[student] = (case.must.status, case.must.exercises, None)
         else:
-            content, score = honest(number * SPREAD)
+            content, score = honest(number)
             file.write_bytes(content)
             expected[student] = ("graded", None, score)
     work = assignment(UNIT, tmp_path, None, None)

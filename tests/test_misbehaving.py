@@ -1,7 +1,7 @@
 """Every misbehaving submission: its mark, and no harm to others.
 
 Each run tries them where the least keeps them from anything: at level B, as an ordinary user. Of those that never meet
-the operating system it tries all that attack a grader or Python, and one in three that hang, give back something
+the operating system it tries all that attack a grader or Python, and one in five that hang, give back something
 strange, or are strange files. What reaches out to the operating system is tried at level A too, as root.
 `pytest --every` tries all, those that reach out at every level as either user, and at level A also what ends its
 process or passes a limit.
@@ -34,7 +34,7 @@ PART = {
     case.name
     for family in MANY_ALIKE
     for case in sampling.thinned(
-        (one for one in CASES.values() if one.family == family and one.speaks_alone), 3, by=lambda one: one.name
+        (one for one in CASES.values() if one.family == family and one.speaks_alone), 5, by=lambda one: one.name
     )
 }
 TRIED = {
