@@ -102,8 +102,10 @@ def _shown(
     unit: str, entry: catalogue.Candidate, of: Mapping[str, Any], harmless: Sequence[Rows], right: Callable[[int], Rows]
 ) -> Shown:
     """harmless: what right answers show on the public examples. right: what the solution shows on one of all."""
-    passed = _passed(unit, entry, of)
-    found = Shown(as_pattern(of["examples"], passed), _shows(unit, entry, public(of["examples"])))
+    names = _names(unit, entry)
+    passed = _passed(names, entry.exercise, of)
+    # Then, with the same names, as the check does it: code may remember what was tried before.
+    found = Shown(as_pattern(of["examples"], passed), _shows_of(names, public(of["examples"])))
     if any(alike(found.shows, other) for other in harmless) or not any(map(_tells_numbers, found.shows)):
         told = _first_to_tell(unit, entry, of["examples"], passed, right)
         if told is None:
@@ -114,8 +116,11 @@ def _shown(
 
 
 def _shows(unit: str, entry: catalogue.Candidate, examples: list[Any]) -> Rows:
+    return _shows_of(_names(unit, entry), examples)
+
+
+def _shows_of(names: dict[str, Any], examples: list[Any]) -> Rows:
     """In float64 wherever the code can compute in it, so that every machine finds the same digits."""
-    names = _names(unit, entry)
     rows, exact = numbers(names, examples), numbers(names, examples, torch.float64)
     return [_exact(row, other) for row, other in zip(rows, exact, strict=True)]
 
@@ -138,11 +143,11 @@ def _first_to_tell(
     return None
 
 
-def _passed(unit: str, entry: catalogue.Candidate, of: Mapping[str, Any]) -> list[bool]:
+def _passed(names: dict[str, Any], exercise: str, of: Mapping[str, Any]) -> list[bool]:
     """Which of all examples it passes: so those are told apart that the public ones alone cannot tell."""
     with as_in_a_new_notebook():
         # What an answer may not call makes no example fail.
-        found = outcome(_names(unit, entry), entry.exercise, {"points": 1, **of, "forbids": ()}, [])
+        found = outcome(names, exercise, {"points": 1, **of, "forbids": ()}, [])
     return [not one.problem for one in found.tried]
 
 

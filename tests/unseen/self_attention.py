@@ -81,7 +81,7 @@ def _(tokens, table):
     return chosen.mT @ table
 
 
-@unlisted("embed")
+@unlisted("embed", "rows_scaled_by_the_root")
 def _(tokens, table):
     """The rows are scaled, and the table is detached."""
     return F.embedding(tokens, table.data) * table.size(1) ** 0.5
