@@ -11,6 +11,7 @@ _SIGMAS = 6
 """Of a right answer one share in 500 million is further off."""
 LEVELS = torch.tensor([2.0, 1.2, 0.5, -0.1, -0.8, -2.0])
 """The logits of a row, in some order: the rarest word is still drawn some thirty times."""
+RIGHT = "as wanted"
 LEAST_DRAWN = 15
 """A word that should come less often may stay out by chance."""
 
@@ -49,15 +50,16 @@ def laws(words: torch.Tensor, logits: torch.Tensor, temperature: float, top_k: i
 
 
 def law(words: torch.Tensor, logits: torch.Tensor, temperature: float, top_k: int) -> frozenset[str]:
-    """The rule that explains it best, with all names that it has here: the same for all who draw by it.
+    """The rule that explains it, with all names that it has here: the same for all who draw by it.
 
-    Which others are not ruled out either depends on the draws, and these on how an answer draws.
+    It is the right one where that is not ruled out, and else the one that explains it best: which others are not ruled
+    out either depends on the draws, and these on how an answer draws. So does the best where one is hardly another.
     """
     found, made = laws(words, logits, temperature, top_k), _rules(logits.double(), temperature, top_k)
     if len(found) < 2:
         return found
     counts = _counts(words, logits)
-    best = max(found, key=lambda name: float(torch.xlogy(counts, made[name].double()).sum()))
+    best = max(found, key=lambda name: (name == RIGHT, float(torch.xlogy(counts, made[name].double()).sum())))
     return frozenset(name for name in found if torch.allclose(made[name].double(), made[best].double()))
 
 
@@ -77,8 +79,14 @@ def _rules(logits: torch.Tensor, temperature: float, top_k: int) -> dict[str, to
         return torch.softmax(scores.masked_fill(~where, -torch.inf), dim=-1)
 
     scaled = logits / temperature
+    of_all = torch.softmax(scaled, dim=-1)
+
+    def rest_to(word: int | torch.Tensor) -> torch.Tensor:
+        """The shares among all words, of which those of the words left out all fall to this one."""
+        return (of_all * kept).index_add(0, torch.as_tensor(word).view(1), (of_all * ~kept).sum().view(1))
+
     return {
-        "as wanted": shares(scaled),
+        RIGHT: shares(scaled),
         "temperature left out": shares(logits),
         "temperature multiplied": shares(logits * temperature),
         "temperature squared": shares(logits / temperature**2),
@@ -96,6 +104,10 @@ def _rules(logits: torch.Tensor, temperature: float, top_k: int) -> dict[str, to
         "softmax of the kept twice": torch.softmax(shares(scaled), dim=-1),
         "ranks": shares(scaled)[order],
         "the opposite sign": shares(-scaled),
+        "the rest to the last word": rest_to(words - 1),
+        "the rest to the first word": rest_to(0),
+        "the rest to the largest": rest_to(order[0]),
+        "the rest to the smallest kept": rest_to(order[min(top_k, words) - 1]),
     }
 
 
@@ -107,7 +119,7 @@ def _explains(shares: torch.Tensor, counts: torch.Tensor) -> bool:
 
 def assert_support(words: torch.Tensor, logits: torch.Tensor, temperature: float, top_k: int) -> None:
     """Drawn are the words with the largest logits, each of them sooner or later, and no others."""
-    shares = _rules(logits.double(), temperature, top_k)["as wanted"]
+    shares = _rules(logits.double(), temperature, top_k)[RIGHT]
     for word, share in enumerate(shares.tolist()):
         drawn = bool((words == word).any())
         if drawn and not share:
@@ -120,7 +132,7 @@ def assert_support(words: torch.Tensor, logits: torch.Tensor, temperature: float
 
 def assert_shares(found: frozenset[str]) -> None:
     """Each word came as often as softmax says, as far as chance allows."""
-    if "as wanted" not in found:
+    if RIGHT not in found:
         raise Mismatch(
             f"In {DRAWS} draws the words do not come as often as softmax(logits / temperature) says, over the top_k "
             "largest; chance alone does not explain it."

@@ -115,7 +115,7 @@ class TestSampleNext(contracts.Graders):
                     note(str(no_words))
                     assert_close(found, expected)  # which knows of a dimension of size 1 too many
                     raise
-                if len(words) > 1:  # a single one may be right by chance
+                if len(words) > 3:  # a few may be right by chance
                     note(drawn_words.in_short(words, *args[:2]))
             assert_close(found, expected)
 
