@@ -22,9 +22,10 @@ from ..sandbox.inside.faults import StudentFault
 from ..sandbox.inside.observation import Observation
 from ..sandbox.inside.observed_functions import observe_functions
 from ..sandbox.inside.observed_operators import observe_operators
-from ..sandbox.inside.operations import Kind, KindOf, Operation
+from ..sandbox.inside.operations import Kind, KindOf, NamedParameters, Operation
 from ..sandbox.inside.protocol import as_it_arrives
 from ..sandbox.inside.wrong_function import PackedFunction
+from ..student.answer import as_parameters
 from ..student.asked_before import AskedBefore
 from ..student.backend import Backend
 from ..student.face import Student
@@ -230,13 +231,16 @@ class _Beside(Bench):
             observe_functions()
 
     def ask(self, operation: Operation[T]) -> T:
-        """As the worker's answers come: a call's value packed, and with what ran by then."""
+        """As the worker's answers come: values and parameters packed, and with what ran by then."""
         library_calls.taken()  # the graders' own
-        given = super().ask(operation)
+        given: Any = super().ask(operation)
+        if isinstance(operation, NamedParameters):
+            given = as_parameters(as_it_arrives(given))
         if isinstance(given, Observation):
             given.value = as_it_arrives(given.value)
             given.library_calls = library_calls.taken() if self._watch else []
-        return given
+        found: T = given
+        return found
 
 
 def candidate_bench(unit: str, candidate: catalogue.Candidate | None, *, watch: bool = False) -> Bench:

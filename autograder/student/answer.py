@@ -65,7 +65,7 @@ def given(operation: Operation[T], answer: Answer, payload: Tensors) -> T:
         case Call():
             found = _observation(operation, answer.mapped(lambda value: unpack(value, payload)))
         case NamedParameters():
-            found = _parameters(unpack(answer.value, payload))
+            found = as_parameters(unpack(answer.value, payload))
         case WatchRun() | MeasureCost():
             found = unpack(answer.value, payload)
             (watched_run.read if isinstance(operation, WatchRun) else counted.read)(found)
@@ -95,7 +95,8 @@ def _observation(call: Call, seen: Observation[Any]) -> Observation[Any]:
     return seen
 
 
-def _parameters(parameters: Any) -> dict[str, torch.Tensor]:
+def as_parameters(parameters: Any) -> dict[str, torch.Tensor]:
+    """A module's parameters, as they came; raises Unusable where one is no tensor that could be sent."""
     if not isinstance(parameters, dict) or not all(isinstance(name, str) for name in parameters):
         raise ProtocolError("parameters are not in the protocol's form")
     for name, parameter in parameters.items():
