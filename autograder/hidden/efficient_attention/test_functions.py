@@ -58,7 +58,8 @@ class TestOnlineSoftmax(contracts.Graders):
         """A block of -inf alone changes nothing, wherever it comes; -inf within a block adds 0."""
         hidden = torch.full((3,), NOTHING)
         one, other = rng.randn(3), rng.randn(2).index_fill(0, torch.tensor([1]), NOTHING)
-        for blocks in ([hidden, one, other], [one, hidden, other], [other, one, hidden], [hidden, hidden, one]):
+        low = [hidden, one - 9.0, other - 9.0]
+        for blocks in ([hidden, one, other], [one, hidden, other], [other, one, hidden], [hidden, hidden, one], low):
             self.assert_right(student.online_softmax(blocks), reference.online_softmax(blocks))
 
     @contracts.points(1, public=True)
@@ -164,6 +165,15 @@ class TestMergeStates(contracts.Graders):
         """A query that saw nothing on either side has the state (-inf, 0, 0), without NaN."""
         for hidden in (((0, 2), (0,)), ((1, 3), (1, 3)), (range(4), range(4))):
             self.assert_agree(student, reference, *self.draw(rng, 4, 3, hidden=hidden))
+
+    @contracts.points(1)
+    def test_equal_maxima(self, student, reference, rng):
+        """Where both maxima are the same number, both states count, and each of them once."""
+        for tied in ([0, 2], [0, 1, 2, 3]):
+            (m, total, output), (other, *rest) = self.draw(rng, 4, 3)
+            other[tied] = m[tied]
+            for shift in (0.0, -4e3):
+                self.assert_agree(student, reference, (m + shift, total, output), (other + shift, *rest))
 
     @contracts.points(1)
     def test_far_apart(self, student, reference, rng):
