@@ -1,5 +1,7 @@
 """The hidden graders of what attention costs, in operations and in bytes."""
 
+import math
+
 from autograder.compare import assert_equal
 from autograder.graders import contracts
 from autograder.graders.statements import in_each
@@ -8,6 +10,31 @@ from autograder.graders.statements import in_each
 def sizes(rng, number):
     """So many drawn whole numbers, from 2 to 20."""
     return [2 + int(19 * (one - 0.1)) for one in rng.rand(number).tolist()]
+
+
+def in_units(layers, heads, width, tokens, size):
+    """The bytes, as they come out by way of kB, MB or GB in floats that are cut off: of all tokens, and of each."""
+    of_one = 2 * layers * heads * width * size
+    for unit in (1e3, 1e6, 1e9):
+        yield from (int(of_one * tokens / unit * unit), int(of_one / unit * tokens * unit))
+
+
+def losing_a_byte(rng, number):
+    """Sizes of large models by which each of these ways loses a byte, so many for each way.
+
+    Most drawn sizes lose none, and in each way it is others: of 4000 it is ten at the least.
+    """
+    quarters = [iter(sizes(rng, 4000)) for _ in range(4)]
+    drawn = [
+        (21 + 2 * layers, 11 + 2 * heads, 101 + 2 * width, 1601 + 2 * tokens, (1, 2, 4)[place % 3])
+        for place, (layers, heads, width, tokens) in enumerate(zip(*quarters, strict=True))
+    ]
+    lost = [[], [], [], [], [], []]
+    for one in drawn:
+        for found, way in zip(lost, in_units(*one), strict=True):
+            if way != 2 * math.prod(one) and len(found) < number:
+                found.append(one)
+    return [one for found in lost for one in found]
 
 
 @contracts.exercise("attention_flops", forbids=())
@@ -84,7 +111,7 @@ class TestKvCacheBytes(contracts.Graders):
         """However many bytes there are, each is counted."""
         layers, heads, width, tokens = sizes(rng, 4)
         drawn = (21 + 2 * layers, 11 + 2 * heads, 101 + 2 * width, 1601 + 2 * tokens)
-        cases = [(*drawn, size) for size in (2, 4)]
+        cases = [(*drawn, size) for size in (2, 4)] + losing_a_byte(rng, 8)
         in_each(cases, lambda args: assert_equal(student.kv_cache_bytes(*args), reference.kv_cache_bytes(*args)))
 
     @contracts.points(1)
