@@ -20,9 +20,9 @@
 #
 # Gradients must flow back through every function here that takes tensors. What autograd needs for that is not to be
 # written into in place: make a new state in each step, `state = ...`, and do not write into the old one,
-# `state[...] = ...`. A maximum may be detached, as it drops out of $o / \ell$. Where nothing is seen gradients are 0. A
-# NaN that is replaced afterwards, as by `torch.where`, is gone from the result and not from them: keep it from coming
-# up.
+# `state[...] = ...`. A maximum that you take may be detached, as it drops out of $o / \ell$; those of the states that
+# `merge_states` is given may not. Where nothing is seen gradients are 0. A NaN or an infinity that is replaced
+# afterwards, as by `torch.where`, is gone from the result and not from the gradients: keep it from coming up.
 #
 # **Some points are for what your code costs.** It is counted and not timed, so it is the same on every machine: the
 # numbers in the largest tensor that is made on the way, all that are held at one moment, and the operations. It is

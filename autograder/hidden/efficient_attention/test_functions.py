@@ -366,6 +366,17 @@ class TestLinearAttention(contracts.Graders):
     test_gradients_where_causal = contracts.gradients(
         "They do so where the future is hidden.", of=(5, 3, 4), causal=True, weight=0.5
     )
+
+    @contracts.points(0.5)
+    def test_large_numbers(self, student, reference, rng):
+        """Numbers in the hundreds give no NaN, in the result or in the gradients."""
+        for causal in (False, True):
+            queries, keys, values = self.draw(rng, 5, 3, 4, scale=300.0)
+            args = queries.abs(), keys.abs(), values, causal
+            self.assert_agree(student, reference, *args)
+            cotangent = rng.randn(5, 4)
+            assert_same_gradients(student.linear_attention, reference.linear_attention, *args, cotangent=cotangent)
+
     test_float64_stays_exact = contracts.float64(
         "The result for float64 inputs is as exact as float64 is, causal or not.", each=BOTH
     )
