@@ -32,6 +32,10 @@ _SIZES_THAT_MEET = re.compile(r"(size of tensor a \()(\d+)(\) must match the siz
 """Which of them comes first is style: a + b or b + a, in place or not."""
 
 
+_REFUSALS = frozenset({"ValueError", "AssertionError"})
+"""What a class does not want to be built with, it says by one of these, in words that are its author's own."""
+
+
 @dataclass(frozen=True)
 class Event:
     """What was asked, and what came of it: a value, or the kind of fault."""
@@ -62,7 +66,7 @@ class Recording:
             given = self.backend.ask(operation)
         except StudentFault as fault:
             if not isinstance(operation, KindOf):
-                self.events.append(Event(operation, self._in_words(fault)))
+                self.events.append(Event(operation, self._in_words(fault, operation)))
             raise
         if not isinstance(operation, KindOf):
             self.events.append(Event(operation, _shown(operation, given), self._is_of_first_weights(operation)))
@@ -78,9 +82,11 @@ class Recording:
     def _is_of_first_weights(self, operation: Operation[Any]) -> bool:
         return getattr(operation, "target", None) in self._with_first_weights
 
-    def _in_words(self, fault: StudentFault) -> str:
+    def _in_words(self, fault: StudentFault, operation: Operation[Any]) -> str:
         """A fault without its place; with its words, for one kind of error comes of many mistakes."""
         match fault:
+            case Raised(kinds=kinds) if isinstance(operation, Build) and not _REFUSALS.isdisjoint(kinds):
+                return "refused"
             case Missing(name=name):
                 return f"missing {name}"
             case Raised(type_name=type_name, message=message):
