@@ -37,15 +37,15 @@ def _joined(last: Path, idle: frozenset[Path]) -> str:
     imports = _together({line for module in modules for line in module.imports()})
     bodies = _apart(modules)
     code = "\n".join(imports) + "\n\n\n" + "\n\n\n".join(bodies) + "\n"
-    return f'"""{docstring}"""\n\n{_narrow(_uncommented(_untyped(code)))}'
+    return f'"""{docstring}"""\n\n{_narrow(_without_names_of_types(_uncommented(_untyped(code))))}'
 
 
 def _untyped(code: str) -> str:
-    """Without the types of arguments, results and variables, where these fit a line."""
+    """Without the types of arguments, results and variables, where these fit a line; a field's is any."""
     lines = [line.encode() for line in code.splitlines()]
     tree = ast.parse(code)
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    cuts = set[tuple[int, int, int]]()
+    cuts, fields = set[tuple[int, int, int]](), set[tuple[int, int, int]]()
     for node in ast.walk(tree):
         match node:
             case ast.arg(arg=name, annotation=ast.expr() as kind) if kind.end_lineno == node.lineno:
@@ -53,14 +53,36 @@ def _untyped(code: str) -> str:
             case ast.FunctionDef(returns=ast.expr() as kind) if kind.end_lineno == kind.lineno:
                 start = lines[kind.lineno - 1].rfind(b" ->", 0, kind.col_offset)
                 cuts.add((kind.lineno, start, kind.end_col_offset or 0))
-    for node in chain(*map(ast.walk, functions)):  # of a class it says which fields there are
+            case ast.Call(func=ast.Subscript(value=ast.Name("list" | "dict" | "set") as kind) as made):
+                cuts.add((made.lineno, kind.end_col_offset or 0, made.end_col_offset or 0))
+    for part in (part for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for part in node.body):
+        match part:  # that it has a type says that it is a field; which one it is says nothing
+            case ast.AnnAssign(annotation=kind) if kind.end_lineno == part.lineno:
+                fields.add((part.lineno, kind.col_offset, kind.end_col_offset or 0))
+    for node in chain(tree.body, *map(ast.walk, functions)):
         match node:
             case ast.AnnAssign(target=ast.Name() as target, annotation=kind, value=ast.expr()):
                 if kind.end_lineno == target.lineno:
                     cuts.add((target.lineno, target.end_col_offset or 0, kind.end_col_offset or 0))
-    for line, start, end in sorted(cuts, reverse=True):
-        lines[line - 1] = lines[line - 1][:start] + lines[line - 1][end:]
+    for line, start, end in sorted(cuts | fields, reverse=True):
+        put = b"Any" if (line, start, end) in fields else b""
+        lines[line - 1] = lines[line - 1][:start] + put + lines[line - 1][end:]
     return "\n".join(line.decode() for line in lines) + "\n"
+
+
+def _without_names_of_types(code: str) -> str:
+    """Without the names, and what is imported, that only types needed."""
+    tree = ast.parse(code)
+    loaded = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    lines = code.splitlines()
+    for node in tree.body:
+        match node:
+            case ast.ImportFrom(module=module, names=names):
+                used = [ast.unparse(one) for one in names if (one.asname or one.name) in loaded]
+                lines[node.lineno - 1] = f"from {module} import {', '.join(used)}" if used else ""
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript() | ast.Call()) if name not in loaded:
+                lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or 0) - node.lineno + 1)
+    return "\n".join(lines) + "\n"
 
 
 def _uncommented(code: str) -> str:

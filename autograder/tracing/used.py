@@ -32,12 +32,14 @@ def used_from_above(lines: Iterable[str], line: int, watched: Collection[int], o
     if not around:
         return ""
     first = around[-1].lineno
-    given = dict[str, int]()
-    for name, at in (one for function in around if isinstance(function, ast.FunctionDef) for one in _stored(function)):
-        # Of several lines one that made a tensor counts: another may not have run.
-        if "." not in name and at < first and (at in watched or given.get(name) not in watched):
-            given[name] = at
-    tensors = {name for name, at in given.items() if at in watched}
+    local = [
+        (name, at)
+        for function in around
+        if isinstance(function, ast.FunctionDef)
+        for name, at in _stored(function)
+        if "." not in name and at < first
+    ]
+    given, tensors = dict(local), {name for name, at in local if at in watched}
     given |= {name: at for name, at in _stored(tree) if "." in name and at != first}
     found = list(dict.fromkeys(name for name in _read(around[-1], line) if name in given))
     if tensors.issuperset(found):

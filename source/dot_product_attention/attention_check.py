@@ -32,7 +32,7 @@ import traceback
 import types
 import warnings
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache, partial
@@ -45,8 +45,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
-from types import FrameType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, TypeVar
 __all__ = ["buggy", "check", "draw", "example", "guess", "hint", "show"]
 
 def check(exercise = None):
@@ -163,7 +162,6 @@ def _examples(exercises, exercise):
  for prey in hunts(of):
   prey["examples"] = _examples(exercises, prey["of"])["examples"]
  return of
-PackedFunction = Mapping[str, Any]
 
 def packed_function(code, imports):
  return {"code": base64.b85encode(zlib.compress(code.encode(), 9)).decode(), "imports": dict(imports)}
@@ -191,8 +189,8 @@ def each(value, change):
  return change(value)
 
 class Arguments(NamedTuple):
- positional: tuple[Any, ...] = ()
- named: Mapping[str, Any] = {}
+ positional: Any = ()
+ named: Any = {}
  def mapped(self, change):
   return Arguments(
    tuple(each(value, change) for value in self.positional),
@@ -200,7 +198,6 @@ class Arguments(NamedTuple):
   )
  def apply(self, function):
   return function(*self.positional, **self.named)
-Held = tuple[tuple[int, int], ...]
 
 def with_held(
  function, held, instances
@@ -227,7 +224,6 @@ def walking_once(function, once):
 def places_of_others(held, number):
  taken = {place for place, _ in held}
  return [place for place in range(number + len(taken)) if place not in taken]
-Shapes = Mapping[str, tuple[int, ...]]
 
 class Assembled(nn.Module):
  def __init__(
@@ -307,7 +303,6 @@ MAX_ALL_NUMBERS = 60_000
 MAX_INPUTS = 16
 MAX_RESULTS = 8
 _PRINTING = torch._tensor_str.__file__
-Own = Callable[[str], bool]
 _WITHOUT_NUMBERS = {
  "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "uniform_", "normal_", "rand", "randn",
  "random_", "detach", "alias", "lift_fresh", "resize_", "set_",
@@ -315,26 +310,26 @@ _WITHOUT_NUMBERS = {
 
 @dataclass(frozen=True)
 class Made:
- file: str
- line: int
- operator: str
- values: torch.Tensor
- inputs: tuple[int, ...] = ()
- place: int = 0
+ file: Any
+ line: Any
+ operator: Any
+ values: Any
+ inputs: Any = ()
+ place: Any = 0
 
 @dataclass
 class Run:
- made: list[Made] = field(default_factory=list)
+ made: Any = field(default_factory=list)
  result: Any = None
- error: BaseException | None = None
- returned: tuple[str, int] | None = None
+ error: Any = None
+ returned: Any = None
 
 class _Call(NamedTuple):
- file: str
- line: int
- place: int
- operator: str
- inputs: tuple[int, ...]
+ file: Any
+ line: Any
+ place: Any
+ operator: Any
+ inputs: Any
 
 class Watch(TorchDispatchMode):
  supports_higher_order_operators = True
@@ -435,17 +430,29 @@ def made_ready(
  built,
  parameters,
  arguments,
+ through = (),
 ):
  def call():
   target = thing
   if built is not None:
    target = thing(*built)
    _load(target, parameters or {})
-  return target(*(arg.clone() if isinstance(arg, torch.Tensor) else copy.deepcopy(arg) for arg in arguments))
+  own = (arg.clone() if isinstance(arg, torch.Tensor) else copy.deepcopy(arg) for arg in arguments)
+  return fed(target, through)(*own)
+ return call
+
+def fed(target, through):
+ if not through:
+  return target
+ method, *read = through
+ def call(*arguments):
+  for number in range(0, len(arguments), len(read)):
+   getattr(target, method)(*arguments[number : number + len(read)])
+  return tuple(getattr(target, name) for name in read)
  return call
 
 def _load(instance, values):
- own = dict(instance.named_parameters())
+ own = dict(instance.named_parameters()) if isinstance(instance, torch.nn.Module) else {}
  if own.keys() != values.keys():
   raise TypeError("it has other parameters")
  for name, parameter in own.items():
@@ -479,7 +486,7 @@ _CROSSING = {"copy_", "_to_copy"}
 _INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_"}
 
 class _Away(torch.Tensor):
- here: torch.Tensor
+ here: Any
  __torch_function__ = torch._C._disabled_torch_function_impl
  def tolist(self):
   return self.here.tolist()
@@ -591,7 +598,6 @@ def _standing_in():
   yield
  finally:
   torch.Generator, torch.autocast.__init__ = generator, autocast
-OnDevices = TypeVar("OnDevices", bound=Devices)
 _TYPES = f"torch.{DEVICE.type}."
 _BY_INDEX = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
 _OF_NUMBERS = (torch.tensor, torch.as_tensor, torch.asarray, torch.scalar_tensor, torch.Tensor.new_tensor)
@@ -777,34 +783,33 @@ def as_value(plain):
   values = [float(value) if isinstance(value, str) else value for value in plain["values"]]
   made = torch.tensor(values, dtype=dtype).reshape(shape)
  return made.to(getattr(torch, plain["then"])) if "then" in plain else made.clone()
-Step = Mapping[str, Any]
 
 class Wrong(Exception):
  odd_shape = False
 
 @dataclass
 class Call:
- step: Step
- function: Callable[..., Any]
- args: list[Any]
- named: dict[str, Any]
+ step: Any
+ function: Any
+ args: Any
+ named: Any
  value: Any = None
- held: list[tuple[int, Any]] = field(default_factory=list)
- changed: list[int] = field(default_factory=list)
- gradients: list[Any] = field(default_factory=list)
- parameter_gradients: dict[str, Any] = field(default_factory=dict)
+ held: Any = field(default_factory=list)
+ changed: Any = field(default_factory=list)
+ gradients: Any = field(default_factory=list)
+ parameter_gradients: Any = field(default_factory=dict)
  whole: Any = None
- verdict: str = ""
+ verdict: Any = ""
  cost: Any = None
 
 @dataclass
 class Trial:
- names: Mapping[str, Any]
- instances: list[Any] = field(default_factory=list)
- built: list[Callable[[], Any]] = field(default_factory=list)
- seed: int = 0
- printed: io.StringIO = field(default_factory=io.StringIO)
- now: Call | None = None
+ names: Any
+ instances: Any = field(default_factory=list)
+ built: Any = field(default_factory=list)
+ seed: Any = 0
+ printed: Any = field(default_factory=io.StringIO)
+ now: Any = None
  def take(self, step):
   match step["operation"]:
    case "manual_seed":
@@ -1011,7 +1016,7 @@ def read_data(path):
 
 def data_of(value):
  return gzip.compress(json.dumps(value, separators=(",", ":")).encode(), mtime=0)
-_first_tried: dict[str, tuple[str, float]] = {}
+_first_tried = {}
 
 def not_what_was_run(names, exercise):
  tried = _cell_of(names.get(exercise))
@@ -1148,7 +1153,7 @@ def _near(answer, value):
 def _word(text):
  words = text.casefold().split()
  return "".join(one for one in "".join(words[words[:1] == ["the"] :]) if one.isalnum())
-_seen: dict[str, int] = {}
+_seen = {}
 
 def said_of_hints(hints):
  if not hints:
@@ -1181,19 +1186,19 @@ ANY_MORE = "..."
 
 @dataclass(frozen=True)
 class Prey:
- of: str
- takes: tuple[str, ...]
- also: tuple[Any, ...] = ()
- hides: tuple[str, ...] = ()
+ of: Any
+ takes: Any
+ also: Any = ()
+ hides: Any = ()
  @property
  def tensors(self):
   return [_wanted(one) for one in self.takes]
 
 @dataclass(frozen=True)
 class Wanted:
- name: str
- dims: tuple[str, ...]
- dtype: torch.dtype
+ name: Any
+ dims: Any
+ dtype: Any
  @property
  def sized(self):
   return [dim for dim in self.dims if dim != ANY_MORE]
@@ -1203,8 +1208,8 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Found:
- problem: str
- why: str
+ problem: Any
+ why: Any
 _DIFFERS = Found("", "differs")
 
 def shown_by(
@@ -1376,9 +1381,8 @@ _CLASSES = {
  LIBRARY_SOFTMAX: re.compile(r"soft(max|min)|stickbreaking", re.I),
  LIBRARY_ATTENTION: re.compile(r"attention|attn", re.I),
 }
-LIBRARIES = _PATTERNS.keys()
 _NOT_ATTENTION = re.compile(r"(register|activate|restore|list|current)_\w*")
-_seen_in_library_calls: set[str] = set()
+_seen_in_library_calls = set()
 
 @cache
 def library_of(name):
@@ -1405,15 +1409,16 @@ _NEW = ("_like", "new_")
 _MAX_UNDONE = 6
 
 class Lost(NamedTuple):
- file: str
- line: int
- how: str
+ file: Any
+ line: Any
+ how: Any
 
 class Asked(NamedTuple):
- thing: Callable[..., Any]
- arguments: tuple[Any, ...]
- built: tuple[Any, ...] | None = None
- parameters: Mapping[str, torch.Tensor] | None = None
+ thing: Any
+ arguments: Any
+ built: Any = None
+ parameters: Any = None
+ through: Any = ()
  def ready(self, change):
   def changed(one):
    if not isinstance(one, torch.Tensor):
@@ -1422,10 +1427,10 @@ class Asked(NamedTuple):
   target = self.thing
   if self.built is not None:
    target = self.thing(*self.built)
-   own = dict(target.named_parameters())
+   own = dict(target.named_parameters()) if self.parameters else {}
    for name, values in (self.parameters or {}).items():
     own[name].data = change(values.clone()).view(own[name].shape)
-  return target, tuple(each(arg, changed) for arg in self.arguments)
+  return fed(target, self.through), tuple(each(arg, changed) for arg in self.arguments)
 
 def where_lost(aspect, details, asked, own):
  if aspect == OF_GRADIENT:
@@ -1466,11 +1471,11 @@ def _written_in_lost_aspects(func, args, kwargs):
  return [tensor for one, value in given if one.is_write for tensor in tensors_in([value])]
 
 class _Note(NamedTuple):
- place: tuple[str, int]
- operator: str
- dtype: torch.dtype
- inputs: tuple[int, ...]
- is_of_others: bool
+ place: Any
+ operator: Any
+ dtype: Any
+ inputs: Any
+ is_of_others: Any
  @property
  def how(self):
   return BY_CAST if self.operator == "_to_copy" else OF_OTHERS if self.is_of_others else OF_NOTHING
@@ -1495,7 +1500,7 @@ class _Notes:
     self._into.setdefault(memory_of(one), []).append(len(self.made))
    self.made.append(_Note(place_of(self._own), name_of(func), one.dtype, inputs, bool(operands)))
  def first(self, tensors, is_such):
-  pending, seen, found = [n for one in tensors for n in self.behind(one)], set[int](), list[int]()
+  pending, seen, found = [n for one in tensors for n in self.behind(one)], set(), list()
   while pending:
    number = pending.pop()
    if number in seen or not is_such(self.made[number]):
@@ -1765,13 +1770,14 @@ def _number(word):
 
 @dataclass(frozen=True)
 class TellingCase:
- exercise: str
- arguments: tuple[Any, ...]
- built: tuple[Any, ...] | None = None
- parameters: Mapping[str, torch.Tensor] | None = None
- rules: Mapping[str, Mapping[str, Any]] | None = None
- is_silent: bool = False
- untold: frozenset[str] = frozenset()
+ exercise: Any
+ arguments: Any
+ built: Any = None
+ parameters: Any = None
+ rules: Any = None
+ through: Any = ()
+ is_silent: Any = False
+ untold: Any = frozenset()
 TOLERANCE = 2e-5
 _INFINITE = 1e6
 LARGE = 1e5
@@ -1779,24 +1785,24 @@ _NAN = 12345678.0
 
 @dataclass(frozen=True)
 class Right:
- values: torch.Tensor
- operator: str
- number: int | None = None
- step: str = ""
- is_part: bool = False
+ values: Any
+ operator: Any
+ number: Any = None
+ step: Any = ""
+ is_part: Any = False
  @cached_property
  def is_mask(self):
   return is_mask(self.values)
 
 @dataclass
 class Reference:
- case: TellingCase
- result: list[torch.Tensor]
- rights: list[Right]
- before: dict[int, frozenset[int]]
- inputs: dict[int, list[int]]
- scaled: list[torch.Tensor]
- _by_shape: dict[tuple[int, ...], tuple[torch.Tensor, list[int]]] = field(default_factory=dict)
+ case: Any
+ result: Any
+ rights: Any
+ before: Any
+ inputs: Any
+ scaled: Any
+ _by_shape: Any = field(default_factory=dict)
  def __post_init__(self):
   shapes = {}
   for number, right in enumerate(self.rights):
@@ -1808,7 +1814,7 @@ class Reference:
   return sorted({size for right in self.rights for size in right.values.shape[:1]})
  @cached_property
  def hidden(self):
-  found = list[torch.Tensor]()
+  found = list()
   for right in self.rights:
    if right.is_part or right.values.dim() < 2:
     continue
@@ -1896,7 +1902,6 @@ SHAPING = {
 _CUTTING = {"slice", "select", "split", "split_with_sizes", "unbind", "chunk", "max", "min"}
 _ALIKE = 1e-6
 _MOST_DIMS, _MOST_PLACES = 4, 3
-Place = tuple[slice, ...]
 
 class Standing:
  def __init__(self, reference, made):
@@ -1904,8 +1909,8 @@ class Standing:
   self.made = made
   self.before = all_before(made)
   self.known = [[] if _tells_nothing(one.values) else reference.known(one.values) for one in made]
-  self.neutral = list[bool]()
-  self.mask = list[bool]()
+  self.neutral = list()
+  self.mask = list()
   for one in made:
    self.neutral.append(self._is_neutral(one))
    self.mask.append(self._is_mask(one))
@@ -1918,7 +1923,7 @@ class Standing:
   self._calls: dict[tuple[int | str, ...], list[int]] = {}
   for number, call in enumerate(self._call_of):
    self._calls.setdefault(call, []).append(number)
-  self._plausible = dict[int, bool]()
+  self._plausible = dict()
  def turns(self, number):
   return self._calls[self._call_of[number]]
  def taken_from(self, numbers):
@@ -1927,7 +1932,7 @@ class Standing:
   for which, right in enumerate(self._reference.rights):
    if right.is_part or right.is_mask:
     continue
-   places = list[Place]()
+   places = list()
    for block in blocks:
     place = _place_of(right.values, block)
     if place is None:
@@ -1979,14 +1984,14 @@ class Standing:
   known = self.known[number]
   return bool(known) and all(self._reference.rights[one].is_part for one in known)
  def _vouched(self):
-  found = set[int]()
+  found = set()
   for number in reversed(range(len(self.made))):
    is_right = self.known[number] and not self.neutral[number] and not self.mask[number]
    if (is_right or number in found) and self.made[number].operator not in _CUTTING:
     found.update(self.made[number].inputs)
   return found
  def _well_used(self):
-  users = [list[int]() for _ in self.made]
+  users = [list() for _ in self.made]
   for number, one in enumerate(self.made):
    for other in one.inputs:
     users[other].append(number)
@@ -1999,7 +2004,7 @@ class Standing:
   return found
  def _taken_apart(self, number):
   first = self.made[number]
-  found = list[int]()
+  found = list()
   if first.operator not in ("unbind", "select"):
    return found
   for one in range(number, len(self.made)):
@@ -2098,18 +2103,18 @@ def _calls(made):
 
 @dataclass(frozen=True)
 class Located:
- file: str
- lines: tuple[int, ...]
- made: torch.Tensor | None
- step: str
- expected: torch.Tensor | None
- right_so_far: dict[str, int]
- how: str
- sound: frozenset[int]
- watched: frozenset[int]
- is_inner: bool = False
- results: int | None = None
- wanted: int | None = None
+ file: Any
+ lines: Any
+ made: Any
+ step: Any
+ expected: Any
+ right_so_far: Any
+ how: Any
+ sound: Any
+ watched: Any
+ is_inner: Any = False
+ results: Any = None
+ wanted: Any = None
 
 class Telling:
  def __init__(self, reference, standing):
@@ -2196,7 +2201,7 @@ def swapped(
 def _unrelated(reference, known):
  numbers = [n for one in known if (n := reference.rights[one].number) is not None]
  is_given = any(_is_given(reference, reference.rights[one]) for one in known)
- found = list[Right]()
+ found = list()
  for right in reference.rights:
   if right.is_part or right.is_mask:
    continue
@@ -2221,11 +2226,11 @@ MOST_TURNS, MOST_STEPS = 4, 6
 
 @dataclass(frozen=True)
 class Replacement:
- number: int
- right: Right
- values: torch.Tensor
- replaced: dict[int, torch.Tensor]
- is_swap: bool = False
+ number: Any
+ right: Any
+ values: Any
+ replaced: Any
+ is_swap: Any = False
 
 def replacements(reference, standing, number):
  turns = standing.turns(number)
@@ -2250,7 +2255,6 @@ def replacements(reference, standing, number):
 
 def _only_reshapes(standing, number):
  return standing.is_shaping(number) and any(map(standing.is_unknown, standing.made[number].inputs))
-Pieces = tuple[Right, list[torch.Tensor]]
 
 def _in_their_places(reference, standing, turns):
  made = [standing.made[one].values for one in turns]
@@ -2275,7 +2279,7 @@ def _in_their_places(reference, standing, turns):
     yield right, pieces
 
 def _cut_to(slices, dim, made):
- found = list[torch.Tensor]()
+ found = list()
  for piece, there in zip(slices, made, strict=True):
   whole = piece if piece.dim() == there.dim() else piece.squeeze(dim)
   sizes = there.shape
@@ -2367,14 +2371,13 @@ def _arrangements(right, made):
   yield values
 MAX_RUNS = 120
 _MAX_FIRST = 16
-Again = Callable[[Mapping[int, torch.Tensor]], Run]
 
 @dataclass(frozen=True)
 class Mended:
- by: Replacement
- proven: frozenset[int]
- is_last: bool
- made: Sequence[Made]
+ by: Any
+ proven: Any
+ is_last: Any
+ made: Any
 
 class Mending:
  def __init__(self, reference, run, standing, again):
@@ -2438,7 +2441,7 @@ class Mending:
  def _flow(self, run, by):
   pending = made_last(run)
   is_last = any(number in by.replaced for number in pending)
-  proven = set[int]()
+  proven = set()
   while pending:
    number = pending.pop()
    if number not in by.replaced and number not in proven:
@@ -2579,8 +2582,8 @@ class _Search:
    step=step, is_inner=is_inner, proven=mended.proven,
   )
  def _too_early(self, number):
-  standing, found = self._standing, set[int]()
-  seen, pending = set[int](), list(self._made[number].inputs)
+  standing, found = self._standing, set()
+  seen, pending = set(), list(self._made[number].inputs)
   while pending:
    one = pending.pop()
    if one in seen:
@@ -2597,7 +2600,7 @@ class _Search:
   reference = self._reference
   operators = {right.number: right.operator for right in reference.rights if right.number is not None}
   pending = [reference.rights[one].number for one in self._standing.known[number]]
-  found, seen = set[str](), set[int | None]()
+  found, seen = set(), set()
   while pending:
    one = pending.pop()
    for later, inputs in reference.inputs.items():
@@ -2659,13 +2662,13 @@ class _Search:
   later = [one for one in steps if one.number == right.number or right.number in before[one.number or 0]]
   return min(later, key=lambda one: one.number or 0, default=None)
  def _first_users(self, number):
-  shapes, found = {number}, list[int]()
+  shapes, found = {number}, list()
   for later in range(number + 1, len(self._made)):
    if shapes.intersection(self._made[later].inputs):
     (shapes.add if self._standing.is_shaping(later) else found.append)(later)
   return found
  def _users(self, number):
-  masks, users = {number}, set[int]()
+  masks, users = {number}, set()
   for later in range(number + 1, len(self._made)):
    if masks.intersection(self._made[later].inputs):
     users.add(later)
@@ -2749,7 +2752,7 @@ def _are_alike(one, other):
 _LONGEST_in_used = 10_000
 _MOST_in_used = 4
 
-def used_from_above(lines, line, watched):
+def used_from_above(lines, line, watched, others = ()):
  code = "\n".join(map(str.rstrip, lines))
  if len(code) > _LONGEST_in_used:
   return ""
@@ -2764,18 +2767,21 @@ def used_from_above(lines, line, watched):
  if not around:
   return ""
  first = around[-1].lineno
- given = {
-  name: at
+ local = [
+  (name, at)
   for function in around
   if isinstance(function, ast.FunctionDef)
   for name, at in _stored(function)
   if "." not in name and at < first
- }
- given = {name: at for name, at in given.items() if at not in watched}
+ ]
+ given, tensors = dict(local), {name for name, at in local if at in watched}
  given |= {name: at for name, at in _stored(tree) if "." in name and at != first}
  found = list(dict.fromkeys(name for name in _read_in_used(around[-1], line) if name in given))
+ if tensors.issuperset(found):
+  return ""
+ found = [name for name in found if name not in tensors or given[name] in others]
  told = ", ".join(f"{name} (line {given[name]})" for name in found[:_MOST_in_used])
- return f"such as {told}" if len(found) > _MOST_in_used else told
+ return f"{told} and more" if len(found) > _MOST_in_used else told
 
 def _stored(tree):
  for node in _names(tree):
@@ -2801,7 +2807,6 @@ _SHOWN = 4
 _SMALL = 1e-3
 _AT_FAULT = ("mended", "missing", "first of two", "one line")
 _ASSIGNED = re.compile(r"([\w.,\s*]+?)(?::[^=]*)?\s*(?:[-+*/@]|\*\*)?=(?!=)")
-Source = Callable[[str], Sequence[str]]
 
 def told(located, case, source):
  wrong = located.lines[-1:] if located.how == "missing" else located.lines
@@ -2814,13 +2819,14 @@ def told(located, case, source):
  elif located.step in _assigned(text(wrong[0])):
   rows.append((located.step, f"not as it should be  ({_lines(wrong)})"))
  else:
-  does = "returns" if located.how in ("returned", "of another kind") else "makes"
-  rows.append((f"what {_lines(wrong)} {does}", "not as it should be"))
+  rows.append((f"what {_lines(wrong)} {_does(located, case, text(wrong[0]))}", "not as it should be"))
  width = max(len(name) for name, _ in rows) + 1
  said = [f"{name + ':':{width}} {how}" for name, how in rows]
  said += [f"  line {line}: {shown}" for line in located.lines if (shown := quoted(text(line)))]
- said += _meaning(located)
- if located.how in _AT_FAULT and (used := used_from_above(lines, wrong[-1], located.watched)):
+ said += _meaning(located, case)
+ others = [line for step, line in located.right_so_far.items() if step not in _assigned(text(line))]
+ others = [] if located.how == "one line" else others
+ if located.how in _AT_FAULT and (used := used_from_above(lines, wrong[-1], located.watched, others)):
   said.append(f"If {_lines(wrong)} is right as it stands, look at what it uses: {used}.")
  said += _beside(located)
  said += [f"  {one}" for one in _seen_in_told(located)]
@@ -2830,8 +2836,8 @@ def line_of(lines, number):
  return lines[number - 1] if 0 < number <= len(lines) else ""
 
 def _right_before(located, text):
- found = list[tuple[str, str]]()
- whole = set[int]()
+ found = list()
+ whole = set()
  for step, line in located.right_so_far.items():
   if line in located.lines:
    continue
@@ -2847,7 +2853,12 @@ def _assigned(line):
  lefts = (_ASSIGNED.match(statement) for statement in line[:MAX_LINE].split(";"))
  return {name for left in lefts if left for name in re.findall(r"\w+", left[1])}
 
-def _meaning(located):
+def _does(located, case, line):
+ if located.how not in ("returned", "of another kind"):
+  return "makes"
+ return "keeps" if case.through and "return" not in line else "returns"
+
+def _meaning(located, case):
  first, second = located.lines[0], located.lines[-1]
  is_one = first == second
  match located.how:
@@ -2872,6 +2883,11 @@ def _meaning(located):
    return ["This mask is the other way round from what is needed here: turn it, as ~ does with a bool mask."]
   case "another":
    return ["What is there is right in itself, but it is the wrong one for this place: are two names mixed up?"]
+  case "returned" if case.through:
+   return [
+    "What goes into it is right, but it is not all that is asked for: is something lost that was there, or "
+                "is another name meant?"
+   ]
   case "returned":
    return [
     "What goes into it is right, but it is not the result that is asked for: does it return too early, is "
@@ -2918,6 +2934,11 @@ def quoted(line):
  return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…"
 
 def call_in_words(case):
+ if case.through:
+  method, *read = case.through
+  steps = range(0, len(case.arguments), len(read))
+  each = (", ".join(map(_argument_in_told, case.arguments[n : n + len(read)])) for n in steps)
+  return f"{case.exercise} after {' and '.join(f'{method}({step})' for step in each)}."
  args = ", ".join(map(_argument_in_told, case.arguments))
  built = "" if case.built is None else f"({', '.join(map(str, case.built))})"
  return f"{case.exercise}{built} with {args}." if built else f"{case.exercise}({args})."
@@ -2986,7 +3007,7 @@ def _of_a_factor(made, needed):
  ):
   return []
  return [f"It is {factor:.4g} times what is needed."]
-BY_HAND: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+BY_HAND = {
  "shifted": lambda values: values - values.amax(dim=-1, keepdim=True),
  "exponentials": torch.exp,
  "sums": lambda values: values.sum(dim=-1, keepdim=True),
@@ -3054,10 +3075,10 @@ _ENDS = {
 HOW = {*_ENDS, BY_CAST, OF_NOTHING}
 
 def told_of_aspect(aspect, details, lost, case, line):
- said = [f"Where it goes wrong, tried on {call_in_words(case)}", f"line {lost.line}: {_does(aspect, details)}"]
+ said = [f"Where it goes wrong, tried on {call_in_words(case)}", f"line {lost.line}: {_does_in_told_of_aspects(aspect, details)}"]
  return "\n".join([*said, f"  line {lost.line}: {quoted(line)}", _meaning_in_told_of_aspects(aspect, details, lost.how)])
 
-def _does(aspect, details):
+def _does_in_told_of_aspects(aspect, details):
  if aspect == OF_WRITING:
   return f"writes into {_argument_in_told_of_aspects(details[0])}"
  if aspect == OF_DTYPE:
@@ -3625,7 +3646,7 @@ def _steady(calls):
     raise Wrong("Two calls with the same input differ: is something drawn by chance in it?")
    token = (stays & ~alike).nonzero()[0, -2].item()
    raise Wrong(changed_by_the_future(int(token)))
-_OF_A_CALL: dict[str, tuple[str, Callable[[Call], None]]] = {
+_OF_A_CALL = {
  "value": ("result", _value),
  "gradients": ("gradients", _gradients),
  "arrival": ("arrives_at", _arrives_in_judgement),
@@ -3647,27 +3668,27 @@ class TimeUp(BaseException):
 
 @dataclass
 class Tried:
- example: Mapping[str, Any]
- problem: str = ""
- call: Call | None = None
- printed: str = ""
- frames: list[tuple[str, int, str]] = field(default_factory=list)
- odd_shape: bool = False
- skipped: bool = False
+ example: Any
+ problem: Any = ""
+ call: Any = None
+ printed: Any = ""
+ frames: Any = field(default_factory=list)
+ odd_shape: Any = False
+ skipped: Any = False
  @property
  def share(self):
   return 0.5 if self.odd_shape else 0.0 if self.problem or self.skipped else 1.0
 
 @dataclass
 class Outcome:
- exercise: str
- points: float
- missing: str = ""
- tried: list[Tried] = field(default_factory=list)
- not_tried: list[str] = field(default_factory=list)
- calls: list[str] = field(default_factory=list)
- mistakes: list[str] = field(default_factory=list)
- whereabouts: str = ""
+ exercise: Any
+ points: Any
+ missing: Any = ""
+ tried: Any = field(default_factory=list)
+ not_tried: Any = field(default_factory=list)
+ calls: Any = field(default_factory=list)
+ mistakes: Any = field(default_factory=list)
+ whereabouts: Any = ""
  @property
  def failed(self):
   return [one for one in self.tried if one.problem or one.skipped]
@@ -3709,7 +3730,7 @@ def outcome(names, exercise, of, mistakes):
  if exercise not in names:
   found.missing = NOT_DEFINED
   return found
- libraries, forbids = set[str](), set(of.get("forbids", ()))
+ libraries, forbids = set(), set(of.get("forbids", ()))
  with warnings.catch_warnings(), libraries_watched(libraries) if forbids else contextlib.nullcontext():
   warnings.simplefilter("ignore")
   late = False
@@ -3829,7 +3850,7 @@ def _told_of_aspects(answer, cases, problems):
  for aspect, details in filter(None, map(aspect_of, problems)):
   for case in cases:
    torch.default_generator.manual_seed(0)
-   asked = Asked(answer, case.arguments, case.built, case.parameters)
+   asked = Asked(answer, case.arguments, case.built, case.parameters, case.through)
    lost = None
    with contextlib.suppress(Exception):
     lost = where_lost(aspect, details, asked, lambda name: name == file or is_cell(name))
@@ -3843,7 +3864,9 @@ def _case(exercise, written):
  parameters = {name: as_value(one) for name, one in written.get("parameters", {}).items()}
  built = tuple(written["built"]) if "built" in written else None
  untold = frozenset(written.get("untold", ()))
- return TellingCase(exercise, arguments, built, parameters, is_silent="silent" in written, untold=untold)
+ through = tuple(written.get("through", ()))
+ is_silent = "silent" in written
+ return TellingCase(exercise, arguments, built, parameters, through=through, is_silent=is_silent, untold=untold)
 
 class _Looking:
  def __init__(self, answer, file, right):
@@ -3861,7 +3884,7 @@ class _Looking:
  def _run(self, replaced):
   torch.default_generator.manual_seed(0)
   case = self._case
-  call = made_ready(self._answer, case.built, case.parameters, case.arguments)
+  call = made_ready(self._answer, case.built, case.parameters, case.arguments, case.through)
   return watched(call, Watch(lambda file: file == self._file or is_cell(file), replaced, in_shape=True))
 EXAMPLES, MISTAKES, STEPS = "public_examples.json.gz", "known_mistakes.json.gz", "right_steps.json.gz"
 LESSON = "guesses_and_hints.json.gz"
@@ -3933,11 +3956,11 @@ _MORE_DIGITS = (".6f", ".8g", ".10g", ".12g")
 
 @dataclass
 class Beside:
- where: str
- own: list[list[str]]
- right: list[list[str]]
- wrong: list[list[bool]]
- cut: bool
+ where: Any
+ own: Any
+ right: Any
+ wrong: Any
+ cut: Any
 
 def beside(call):
  if call is None or "result" not in call.step:
@@ -4088,25 +4111,25 @@ MOST_SHOWN = 3
 
 @dataclass
 class Line:
- mark: str
- statement: str
- problem: str = ""
- call: str = ""
- to_play_with: str = ""
- printed: str = ""
- frames: list[str] = field(default_factory=list)
- beside: Beside | None = None
+ mark: Any
+ statement: Any
+ problem: Any = ""
+ call: Any = ""
+ to_play_with: Any = ""
+ printed: Any = ""
+ frames: Any = field(default_factory=list)
+ beside: Any = None
 
 @dataclass
 class Account:
- title: str
- warning: str
- lines: list[Line]
- box_title: str
- box: list[str]
- whereabouts: str
- asides: list[str]
- sum: str
+ title: Any
+ warning: Any
+ lines: Any
+ box_title: Any
+ box: Any
+ whereabouts: Any
+ asides: Any
+ sum: Any
 
 def account(found, warning):
  if found.missing:
@@ -4185,7 +4208,7 @@ def as_text(said):
  return "\n".join([*text, *said.asides, said.sum])
 
 class Shown(float):
- page: str
+ page: Any
  def _repr_html_(self):
   return self.page
 
