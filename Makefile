@@ -3,8 +3,9 @@
 # make check  passes the quick ones, while you work: about a minute
 # make bench  measures a class of 100, also with stock nbgrader (twenty minutes), and classes of 100 to 10,000 (an hour,
 #             and 6 GB of disk); the figures go into docs/figures/
-# make search tries every known answer, where a test run tries a part, and writes docs/matrix.md; then it looks for texts
-#             that are slow to parse, SECONDS=60 of each kind, and keeps the slowest (together some half an hour)
+# make search tries every known answer, where a test run tries a part, also typed into a notebook and marked like a
+#             submission, and writes docs/matrix.md; then it looks for texts that are slow to parse, SECONDS=60 of each
+#             kind, and keeps the slowest (together an hour)
 # make pictures takes the pictures of the pages in docs/ anew, from what the browser tests go through
 # make lab    sets up .venv/ and opens the course in JupyterLab with nbgrader's formgrader, assignment list and validate
 #
@@ -96,6 +97,7 @@ bench: build
 # The page is written last: it says that all the rest was as it should be.
 search: .venv/ready-test-$(TORCH)
 	$(BIN)/pytest $(IN_PARALLEL) --every -k "not on_the_page and not the_page_is" $(addprefix tests/,$(SEARCHED))
+	$(BIN)/autograder matrix --sandboxed
 	$(BIN)/autograder matrix --write
 	$(BIN)/python -m tests.fuzz.slow $(SECONDS)
 

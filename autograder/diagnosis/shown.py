@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ..sandbox.inside.observation import Observation
+from ..sandbox.inside.packing import Opaque
 from .fingerprint import SHOWN, Trace
 
 _NEAR = 1e-3
@@ -46,7 +47,7 @@ def _exact(value: Any, sums: list[float]) -> Hashable:
         return ("several", *(_exact(one, sums) for one in value))
     if isinstance(value, dict):
         return frozenset((repr(key), _exact(value[key], sums)) for key in sorted(value, key=repr))
-    return type(value).__name__, repr(value)
+    return type(value).__name__, value.name if isinstance(value, Opaque) else repr(value)
 
 
 def _exact_of_tensor(tensor: torch.Tensor, sums: list[float]) -> Hashable:

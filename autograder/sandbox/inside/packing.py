@@ -60,14 +60,19 @@ class Opaque:
     def __init__(self, type_name: str) -> None:
         self.type_name = type_name
 
+    @property
+    def name(self) -> str:
+        """Without the module: a class of a notebook is the same as one of a file."""
+        return self.type_name.rpartition(".")[2]
+
     def __repr__(self) -> str:
         return f"<{self.type_name}>"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Opaque) and other.type_name == self.type_name
+        return isinstance(other, Opaque) and other.name == self.name
 
     def __hash__(self) -> int:
-        return hash(self.type_name)
+        return hash(self.name)
 
 
 def pack(value: Any, tensors: Tensors) -> Any:
