@@ -235,6 +235,12 @@ def test_answers_from_outside_of_the_catalogue_get_no_wrong_name(unit):
         assert not found or found & set(one.names), printed
 
 
+def test_a_mistake_that_remembers_what_was_tried_is_named():
+    mistake = catalogue.misconceptions("inference")["OneDefaultCache"]
+    notebook = Notebook("inference", CachedMultiHeadAttention=mistake.source())
+    assert mistake.sentence in notebook.check("CachedMultiHeadAttention")[0]
+
+
 def test_a_named_mistake_is_told_in_a_sentence_and_costs_its_examples():
     mistake = catalogue.misconceptions("causal_attention")["past_hidden"]
     printed, score = Notebook("causal_attention", causal_mask=mistake.source()).check("causal_mask")
