@@ -41,7 +41,7 @@ def _joined(last: Path, idle: frozenset[Path]) -> str:
 
 
 def _untyped(code: str) -> str:
-    """Without the types of arguments, results and variables, where these fit a line; a field's is any."""
+    """Without the types of arguments, results and variables, where these fit a line; a field has the shortest one."""
     lines = [line.encode() for line in code.splitlines()]
     tree = ast.parse(code)
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
@@ -65,7 +65,7 @@ def _untyped(code: str) -> str:
                 if kind.end_lineno == target.lineno:
                     cuts.add((target.lineno, target.end_col_offset or 0, kind.end_col_offset or 0))
     for line, start, end in sorted(cuts | fields, reverse=True):
-        put = b"Any" if (line, start, end) in fields else b""
+        put = b"any" if (line, start, end) in fields else b""
         lines[line - 1] = lines[line - 1][:start] + put + lines[line - 1][end:]
     return "\n".join(line.decode() for line in lines) + "\n"
 

@@ -189,8 +189,8 @@ def each(value, change):
  return change(value)
 
 class Arguments(NamedTuple):
- positional: Any = ()
- named: Any = {}
+ positional: any = ()
+ named: any = {}
  def mapped(self, change):
   return Arguments(
    tuple(each(value, change) for value in self.positional),
@@ -310,26 +310,26 @@ _WITHOUT_NUMBERS = {
 
 @dataclass(frozen=True)
 class Made:
- file: Any
- line: Any
- operator: Any
- values: Any
- inputs: Any = ()
- place: Any = 0
+ file: any
+ line: any
+ operator: any
+ values: any
+ inputs: any = ()
+ place: any = 0
 
 @dataclass
 class Run:
- made: Any = field(default_factory=list)
- result: Any = None
- error: Any = None
- returned: Any = None
+ made: any = field(default_factory=list)
+ result: any = None
+ error: any = None
+ returned: any = None
 
 class _Call(NamedTuple):
- file: Any
- line: Any
- place: Any
- operator: Any
- inputs: Any
+ file: any
+ line: any
+ place: any
+ operator: any
+ inputs: any
 
 class Watch(TorchDispatchMode):
  supports_higher_order_operators = True
@@ -486,7 +486,7 @@ _CROSSING = {"copy_", "_to_copy"}
 _INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_"}
 
 class _Away(torch.Tensor):
- here: Any
+ here: any
  __torch_function__ = torch._C._disabled_torch_function_impl
  def tolist(self):
   return self.here.tolist()
@@ -789,27 +789,27 @@ class Wrong(Exception):
 
 @dataclass
 class Call:
- step: Any
- function: Any
- args: Any
- named: Any
- value: Any = None
- held: Any = field(default_factory=list)
- changed: Any = field(default_factory=list)
- gradients: Any = field(default_factory=list)
- parameter_gradients: Any = field(default_factory=dict)
- whole: Any = None
- verdict: Any = ""
- cost: Any = None
+ step: any
+ function: any
+ args: any
+ named: any
+ value: any = None
+ held: any = field(default_factory=list)
+ changed: any = field(default_factory=list)
+ gradients: any = field(default_factory=list)
+ parameter_gradients: any = field(default_factory=dict)
+ whole: any = None
+ verdict: any = ""
+ cost: any = None
 
 @dataclass
 class Trial:
- names: Any
- instances: Any = field(default_factory=list)
- built: Any = field(default_factory=list)
- seed: Any = 0
- printed: Any = field(default_factory=io.StringIO)
- now: Any = None
+ names: any
+ instances: any = field(default_factory=list)
+ built: any = field(default_factory=list)
+ seed: any = 0
+ printed: any = field(default_factory=io.StringIO)
+ now: any = None
  def take(self, step):
   match step["operation"]:
    case "manual_seed":
@@ -1186,19 +1186,19 @@ ANY_MORE = "..."
 
 @dataclass(frozen=True)
 class Prey:
- of: Any
- takes: Any
- also: Any = ()
- hides: Any = ()
+ of: any
+ takes: any
+ also: any = ()
+ hides: any = ()
  @property
  def tensors(self):
   return [_wanted(one) for one in self.takes]
 
 @dataclass(frozen=True)
 class Wanted:
- name: Any
- dims: Any
- dtype: Any
+ name: any
+ dims: any
+ dtype: any
  @property
  def sized(self):
   return [dim for dim in self.dims if dim != ANY_MORE]
@@ -1208,8 +1208,8 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Found:
- problem: Any
- why: Any
+ problem: any
+ why: any
 _DIFFERS = Found("", "differs")
 
 def shown_by(
@@ -1409,16 +1409,16 @@ _NEW = ("_like", "new_")
 _MAX_UNDONE = 6
 
 class Lost(NamedTuple):
- file: Any
- line: Any
- how: Any
+ file: any
+ line: any
+ how: any
 
 class Asked(NamedTuple):
- thing: Any
- arguments: Any
- built: Any = None
- parameters: Any = None
- through: Any = ()
+ thing: any
+ arguments: any
+ built: any = None
+ parameters: any = None
+ through: any = ()
  def ready(self, change):
   def changed(one):
    if not isinstance(one, torch.Tensor):
@@ -1471,11 +1471,11 @@ def _written_in_lost_aspects(func, args, kwargs):
  return [tensor for one, value in given if one.is_write for tensor in tensors_in([value])]
 
 class _Note(NamedTuple):
- place: Any
- operator: Any
- dtype: Any
- inputs: Any
- is_of_others: Any
+ place: any
+ operator: any
+ dtype: any
+ inputs: any
+ is_of_others: any
  @property
  def how(self):
   return BY_CAST if self.operator == "_to_copy" else OF_OTHERS if self.is_of_others else OF_NOTHING
@@ -1770,14 +1770,14 @@ def _number(word):
 
 @dataclass(frozen=True)
 class TellingCase:
- exercise: Any
- arguments: Any
- built: Any = None
- parameters: Any = None
- rules: Any = None
- through: Any = ()
- is_silent: Any = False
- untold: Any = frozenset()
+ exercise: any
+ arguments: any
+ built: any = None
+ parameters: any = None
+ rules: any = None
+ through: any = ()
+ is_silent: any = False
+ untold: any = frozenset()
 TOLERANCE = 2e-5
 _INFINITE = 1e6
 LARGE = 1e5
@@ -1785,24 +1785,24 @@ _NAN = 12345678.0
 
 @dataclass(frozen=True)
 class Right:
- values: Any
- operator: Any
- number: Any = None
- step: Any = ""
- is_part: Any = False
+ values: any
+ operator: any
+ number: any = None
+ step: any = ""
+ is_part: any = False
  @cached_property
  def is_mask(self):
   return is_mask(self.values)
 
 @dataclass
 class Reference:
- case: Any
- result: Any
- rights: Any
- before: Any
- inputs: Any
- scaled: Any
- _by_shape: Any = field(default_factory=dict)
+ case: any
+ result: any
+ rights: any
+ before: any
+ inputs: any
+ scaled: any
+ _by_shape: any = field(default_factory=dict)
  def __post_init__(self):
   shapes = {}
   for number, right in enumerate(self.rights):
@@ -2103,18 +2103,18 @@ def _calls(made):
 
 @dataclass(frozen=True)
 class Located:
- file: Any
- lines: Any
- made: Any
- step: Any
- expected: Any
- right_so_far: Any
- how: Any
- sound: Any
- watched: Any
- is_inner: Any = False
- results: Any = None
- wanted: Any = None
+ file: any
+ lines: any
+ made: any
+ step: any
+ expected: any
+ right_so_far: any
+ how: any
+ sound: any
+ watched: any
+ is_inner: any = False
+ results: any = None
+ wanted: any = None
 
 class Telling:
  def __init__(self, reference, standing):
@@ -2226,11 +2226,11 @@ MOST_TURNS, MOST_STEPS = 4, 6
 
 @dataclass(frozen=True)
 class Replacement:
- number: Any
- right: Any
- values: Any
- replaced: Any
- is_swap: Any = False
+ number: any
+ right: any
+ values: any
+ replaced: any
+ is_swap: any = False
 
 def replacements(reference, standing, number):
  turns = standing.turns(number)
@@ -2374,10 +2374,10 @@ _MAX_FIRST = 16
 
 @dataclass(frozen=True)
 class Mended:
- by: Any
- proven: Any
- is_last: Any
- made: Any
+ by: any
+ proven: any
+ is_last: any
+ made: any
 
 class Mending:
  def __init__(self, reference, run, standing, again):
@@ -3668,27 +3668,27 @@ class TimeUp(BaseException):
 
 @dataclass
 class Tried:
- example: Any
- problem: Any = ""
- call: Any = None
- printed: Any = ""
- frames: Any = field(default_factory=list)
- odd_shape: Any = False
- skipped: Any = False
+ example: any
+ problem: any = ""
+ call: any = None
+ printed: any = ""
+ frames: any = field(default_factory=list)
+ odd_shape: any = False
+ skipped: any = False
  @property
  def share(self):
   return 0.5 if self.odd_shape else 0.0 if self.problem or self.skipped else 1.0
 
 @dataclass
 class Outcome:
- exercise: Any
- points: Any
- missing: Any = ""
- tried: Any = field(default_factory=list)
- not_tried: Any = field(default_factory=list)
- calls: Any = field(default_factory=list)
- mistakes: Any = field(default_factory=list)
- whereabouts: Any = ""
+ exercise: any
+ points: any
+ missing: any = ""
+ tried: any = field(default_factory=list)
+ not_tried: any = field(default_factory=list)
+ calls: any = field(default_factory=list)
+ mistakes: any = field(default_factory=list)
+ whereabouts: any = ""
  @property
  def failed(self):
   return [one for one in self.tried if one.problem or one.skipped]
@@ -3956,11 +3956,11 @@ _MORE_DIGITS = (".6f", ".8g", ".10g", ".12g")
 
 @dataclass
 class Beside:
- where: Any
- own: Any
- right: Any
- wrong: Any
- cut: Any
+ where: any
+ own: any
+ right: any
+ wrong: any
+ cut: any
 
 def beside(call):
  if call is None or "result" not in call.step:
@@ -4111,25 +4111,25 @@ MOST_SHOWN = 3
 
 @dataclass
 class Line:
- mark: Any
- statement: Any
- problem: Any = ""
- call: Any = ""
- to_play_with: Any = ""
- printed: Any = ""
- frames: Any = field(default_factory=list)
- beside: Any = None
+ mark: any
+ statement: any
+ problem: any = ""
+ call: any = ""
+ to_play_with: any = ""
+ printed: any = ""
+ frames: any = field(default_factory=list)
+ beside: any = None
 
 @dataclass
 class Account:
- title: Any
- warning: Any
- lines: Any
- box_title: Any
- box: Any
- whereabouts: Any
- asides: Any
- sum: Any
+ title: any
+ warning: any
+ lines: any
+ box_title: any
+ box: any
+ whereabouts: any
+ asides: any
+ sum: any
 
 def account(found, warning):
  if found.missing:
@@ -4208,7 +4208,7 @@ def as_text(said):
  return "\n".join([*text, *said.asides, said.sum])
 
 class Shown(float):
- page: Any
+ page: any
  def _repr_html_(self):
   return self.page
 
