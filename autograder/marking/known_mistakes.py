@@ -107,7 +107,7 @@ def _shown(
     # Then, with the same names, as the check does it: code may remember what was tried before.
     found = Shown(as_pattern(of["examples"], passed), _shows_of(names, public(of["examples"])))
     if any(alike(found.shows, other) for other in harmless) or not any(map(_tells_numbers, found.shows)):
-        told = _first_to_tell(unit, entry, of["examples"], passed, right)
+        told = _first_to_tell(names, of["examples"], passed, right)
         if told is None:
             found.is_known = False
         else:
@@ -131,13 +131,13 @@ def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _first_to_tell(
-    unit: str, entry: catalogue.Candidate, examples: list[Any], passed: list[bool], right: Callable[[int], Rows]
+    names: dict[str, Any], examples: list[Any], passed: list[bool], right: Callable[[int], Rows]
 ) -> tuple[int, Rows] | None:
     """The first example that it fails by numbers which no rounding makes, with these; None where there is none."""
     for at, (example, is_passed) in enumerate(zip(examples, passed, strict=True)):
         if as_pattern([example], [is_passed]) != "0" or example.get("public", True):
             continue
-        shows = _shows(unit, entry, [example])
+        shows = _shows_of(names, [example])
         if any(map(_tells_numbers, shows)) and not alike(shows, right(at)):
             return at, shows
     return None
