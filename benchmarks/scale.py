@@ -88,6 +88,8 @@ class Run:
 
 def measure(size: int, folder: Path | None, markers: int) -> Iterator[dict[str, Any]]:
     """What is known after each command of a class of this size, in a folder that is removed in the end."""
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
     root = Path(tempfile.mkdtemp(dir=folder, prefix=f"class-of-{size}-"))
     try:
         big_class.hand_in(root, UNIT, size)
