@@ -37,10 +37,6 @@ class Mismatch(AssertionError):
     """The value and the expected one, for who writes graders: never for a student."""
 
 
-class Undecided(Exception):
-    """What is asked cannot be seen in this answer, right or wrong; `str()` says why."""
-
-
 class OddShape(Mismatch):
     """The student's numbers are right, and stand in a shape with a dimension of size 1 too many or too few."""
 

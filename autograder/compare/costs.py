@@ -38,11 +38,5 @@ def complaint(cost: Cost, limits: Limits, at: At) -> str:
     return ""
 
 
-def uncounted(cost: Cost) -> str:
-    """What is said where not all could be counted, and so nothing is decided."""
-    named = ", ".join(f"`{name}`" for name in cost.uncounted)
-    return f"This could not be counted, because the code uses {named}: so it costs no points, and earns none."
-
-
 def _numbers(found: Most, most: int) -> str:
     return f"{found.count:,} numbers; {most:,} are enough."

@@ -13,7 +13,6 @@ import torch
 
 from ..compare.values import close
 from ..sandbox.inside.observation import Observation
-from ..sandbox.inside.operations import MeasureCost
 from ..student.recording import Event
 
 TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
@@ -110,17 +109,7 @@ def _first_other_event(one: Trace, two: Trace) -> int | None:
 def _same_trace(one: Trace | None, other: Trace | None) -> bool:
     if one is None or other is None or one.grader != other.grader:
         return False
-    if UNDECIDED in (one.outcome, other.outcome):  # what was not decided tells them as little apart as it costs marks
-        return _same_events(_but_for_costs(one), _but_for_costs(other))
     return one.outcome == other.outcome and _same_events(one.events, other.events)
-
-
-UNDECIDED = "not_run"
-"""The outcome of a grader that could not count what a call costs. Of others that were not run nothing is diagnosed."""
-
-
-def _but_for_costs(trace: Trace) -> tuple[Event, ...]:
-    return tuple(event for event in trace.events if not isinstance(event.operation, MeasureCost))
 
 
 def _same_events(one: tuple[Event, ...], other: tuple[Event, ...]) -> bool:
@@ -144,7 +133,7 @@ def _same_value(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-SHOWN = ("changed", "devices", "value", "gradients", "parameter_gradients")
+SHOWN = ("changed", "devices", "value", "gradients", "parameter_gradients", "cost")
 """Of an observation; what libraries ran decides whether it may, not which mistake it is."""
 
 

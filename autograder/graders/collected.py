@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ..compare import Mismatch, OddShape, Undecided
+from ..compare import Mismatch, OddShape
 from ..course import content
 from ..course.settings import load
 from ..report import TestOutcome
@@ -91,8 +91,6 @@ class Verdict:
     """The notebook does not define what was to be called."""
     raised: bool = False
     """What was called raised an exception."""
-    undecided: bool = False
-    """What it asks cannot be seen in this answer: it counts neither for it nor against it."""
 
 
 OfUnit = Mapping[str, Sequence[Grader]]
@@ -197,8 +195,6 @@ def looked_at(student: Student, grader: Grader) -> Verdict:
             missing=isinstance(found, Missing),
             raised=isinstance(found, Raised),
         )
-    except Undecided as why:
-        return Verdict(grader, "not_run", str(why), undecided=True)
     except (TimedOut, Crashed, OutOfBudget) as lost:
         return Verdict(grader, "failed", _loss(lost), lost)
     except Exception as error:

@@ -25,7 +25,7 @@ from ..compare import Mismatch, OddShape, assert_close, complaints, identical
 from ..sandbox.inside.faults import Raised
 from ..student.face import Callee, Instance, Student
 from ..student.reference import Reference
-from . import statements
+from . import little_memory, statements
 from .cases import Cases
 from .statements import in_both_modes, in_each, in_float64, transplant
 
@@ -268,16 +268,27 @@ def half_precision(self: Graders, given: Given) -> None:
 
 @contract(1)
 def costs_no_more(
-    self: Graders, given: Given, of: Sizes = (), drawn: Built = AS_EVER, built: Built = AS_EVER, **limits: int
+    self: Graders,
+    given: Given,
+    of: Sizes = (),
+    drawn: Built = AS_EVER,
+    built: Built = AS_EVER,
+    many: Sizes = (),
+    with_many: Built = AS_EVER,
+    **limits: int,
 ) -> None:
     """What is right stays within these limits, which are counted and not timed: see `compare.costs`.
 
-    drawn: as in `draw`.
+    drawn: as in `draw`. many, with_many: the sizes, and what else is drawn, of a call that gives the right result in
+    little memory too; it decides then, and what cannot be counted costs nothing.
     """
     own, right = self.pair(given.student, given.reference, **built)
     args = self.draw(given.rng, *of, **drawn)
-    self.assert_right(own(*args), right(*args))
-    statements.assert_costs_no_more(own, limits, *args)
+    statements.assert_costs_no_more(own, limits, right(*args), *args, is_counted=not many, check=self.assert_right)
+    if many and (confined := given.student.apart(little_memory.SPARE_BYTES)) is not None:
+        args = self.draw(given.rng, *many, **with_many)
+        own = self.callee(confined, **built)
+        little_memory.assert_fits(lambda: own(*args), lambda: right(*args), (self.exercise, args), self.assert_right)
 
 
 @contract(0.5, property=True)

@@ -5,8 +5,9 @@ from typing import Any, TypeVar
 
 import torch
 
-from ..compare import LARGE_LOGITS, Expected, Mismatch, OddShape, Undecided, assert_close, complaints, describe
-from ..compare.costs import Limits, complaint, uncounted
+from ..compare import LARGE_LOGITS, Expected, Mismatch, OddShape, assert_close, complaints, describe
+from ..compare.costs import Limits, complaint
+from ..compare.uncounted import uncountable
 from ..sandbox.inside.cost import Most
 from ..sandbox.inside.faults import Raised, StudentFault
 from ..sandbox.inside.nesting import each, tensors_in
@@ -205,16 +206,25 @@ def assert_parameter_shapes(student: Instance, expected: dict[str, tuple[int, ..
         raise Mismatch(complaints.other_parameters(found))
 
 
-def assert_costs_no_more(student: Callee, limits: Limits, *args: Any, once: bool = False) -> None:
-    """The call stays within these limits, which `compare.costs` names. Raises Undecided where not all is counted.
+def assert_costs_no_more(
+    student: Callee,
+    limits: Limits,
+    right: Any,
+    *args: Any,
+    once: bool = False,
+    is_counted: bool = True,
+    check: Callable[..., None] = assert_close,
+) -> None:
+    """The call gives the right result, and costs no more than these limits, which `compare.costs` names.
 
-    once: its blocks come from a generator, one after another.
+    right: the result that the reference gives. once: the blocks come from a generator, one after another.
+    is_counted: the count decides, so a call whose cost cannot be counted is refused; False if what it counts is
+    measured from outside as well.
     """
-    cost = student.cost(*args, limits=limits, once=once)
-    if found := complaint(cost, limits, _at):
-        raise Mismatch(found)
-    if cost.uncounted:
-        raise Undecided(uncounted(cost))
+    found = student.measured(*args, limits=limits, once=once)
+    check(found.value, right)
+    if said := complaint(found.cost, limits, _at) or (is_counted and uncountable(found.cost, _at)):
+        raise Mismatch(said)
 
 
 def _at(most: Most) -> str:

@@ -155,7 +155,7 @@ def _once(function: Callable[..., Any], args: list[Any], named: dict[str, Any]) 
 
 
 def _cost(own: Any, ready: Callable[..., Any], once: bool, *args: Any, **named: Any) -> Cost:
-    return of_call(ready, Arguments(args, named), own, is_cell, once=once)
+    return of_call(ready, Arguments(args, named), own, is_cell, once=once).cost
 
 
 def _spent(function: Callable[..., Any], args: list[Any], step: Any) -> list[float]:

@@ -111,7 +111,7 @@ class Trial:
             if step["operation"] == "cost":
                 ready = with_held(own, step.get("with", ()), self.instances)
                 arguments = Arguments(tuple(copied(call.args)), call.named)
-                call.cost = of_call(ready, arguments, own, is_cell, once="once" in step)
+                call.cost, call.value = of_call(ready, arguments, own, is_cell, once="once" in step)
                 return call
             if step["operation"] == "probe":
                 call.verdict = self._followed(call)

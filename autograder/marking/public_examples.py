@@ -18,7 +18,6 @@ from ..sandbox.inside.operations import (
     Call,
     KindOf,
     ManualSeed,
-    MeasureCost,
     NamedParameters,
     Operation,
     ProbeDevice,
@@ -34,7 +33,7 @@ from .what_is_asked import looks_at, refusals
 from .written_calls import INSTEAD, Asked, Writing, as_json, name_of
 
 T = TypeVar("T")
-_AS_IT_IS = (ProbeDevice, NamedParameters, MeasureCost)
+_AS_IT_IS = (ProbeDevice, NamedParameters)
 """What these give is not computed again in float64."""
 
 

@@ -43,13 +43,13 @@ def mark(
     everywhere, loss = _seen_everywhere(verdicts), _said_of_loss(verdicts)
     # Of the public examples the results are known: what passes them alone may know nothing else.
     value_passed = any(_share(v) and not v.grader.is_property and not v.grader.is_public for v in verdicts)
-    worth = exercise.points / sum(0 if verdict.undecided else verdict.grader.points for verdict in verdicts)
+    worth = exercise.points / sum(verdict.grader.points for verdict in verdicts)
     tests = [
         _test(verdict, worth, value_passed=value_passed, forbidden=bool(forbidden), told=everywhere)
         for verdict in verdicts
     ]
     earned = sum(test.points for test in tests)
-    if earned > exercise.points / 2 and any(v.grader.is_essential and not _is_fine(v) for v in verdicts):
+    if earned > exercise.points / 2 and any(v.grader.is_essential and v.outcome != "passed" for v in verdicts):
         tests = [
             _cut(test, verdict, exercise.points / 2 / earned) for test, verdict in zip(tests, verdicts, strict=True)
         ]
@@ -87,13 +87,9 @@ def _share(verdict: Verdict) -> float:
     return 1.0 if verdict.outcome == "passed" else 0.5 if verdict.odd_shape else 0.0
 
 
-def _is_fine(verdict: Verdict) -> bool:
-    return verdict.outcome == "passed" or verdict.undecided
-
-
 def _cut(test: TestReport, verdict: Verdict, by: float) -> TestReport:
     """The same where the exercise gives no more than half of its points; what that is for says so."""
-    why = verdict.grader.is_essential and not _is_fine(verdict)
+    why = verdict.grader.is_essential and verdict.outcome != "passed"
     message = complaints.halves_the_points(test.message) if why else test.message
     return replace(test, points=test.points * by, message=message)
 
@@ -109,7 +105,7 @@ def _status(verdicts: Sequence[Verdict], cell: CellReport | None) -> ExerciseSta
                 case Crashed():
                     return "crashed"
             return "skipped"
-    if all(_is_fine(verdict) or not verdict.grader.points for verdict in verdicts):
+    if all(verdict.outcome == "passed" or not verdict.grader.points for verdict in verdicts):
         return "passed"
     if cell is not None and cell.status in ("timeout", "crashed"):
         return "timeout" if cell.status == "timeout" else "crashed"
@@ -130,8 +126,6 @@ def _test(verdict: Verdict, worth: float, *, value_passed: bool, forbidden: bool
     grader = verdict.grader
     pays_not = forbidden or (grader.is_property and not value_passed)
     report = partial(TestReport, grader.name, max_points=round(grader.points * worth, 4), public=grader.is_public)
-    if verdict.undecided:
-        return report("not_run", 0.0, f"{grader.statement} {verdict.seen}", max_points=0.0)
     if verdict.outcome != "passed":
         seen = verdict.seen.removeprefix(told)
         points = 0.0 if pays_not else _share(verdict) * grader.points * worth

@@ -6,6 +6,7 @@ So a grader need not say it, and what the released check judges follows what mar
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import msgspec
 import torch
 
 from ..compare import GOLDEN, LARGE_LOGITS, TOLERANCE, Mismatch
@@ -80,7 +81,7 @@ def looks_at(run: Runs, calls: int) -> dict[str, Any]:
         found["other parameters"] = True
     if complains(run, lambda operation, given: MIXED if isinstance(operation, ProbeDevice) else given):
         found["device"] = True
-    if complains(run, lambda operation, given: _DEAREST.packed() if isinstance(operation, MeasureCost) else given):
+    if complains(run, _dearest):
         found["cost"] = True
     return found
 
@@ -154,13 +155,13 @@ def _observation(change: Callable[[Observation[Any]], Observation[Any]]) -> Chan
 
 
 def _rest(seen: Observation[Any]) -> tuple[Any, ...]:
-    return seen.devices, seen.gradients, seen.parameter_gradients, seen.library_calls
+    return seen.devices, seen.gradients, seen.parameter_gradients, seen.library_calls, seen.cost
 
 
 def _with_gradients(seen: Observation[Any], change: Callable[[Any], Any]) -> Observation[Any]:
     parameters = {name: change(one) for name, one in (seen.parameter_gradients or {}).items()}
     gradients = [change(one) for one in seen.gradients or []]
-    return Observation(seen.value, seen.changed, seen.devices, gradients, parameters, seen.library_calls)
+    return Observation(seen.value, seen.changed, seen.devices, gradients, parameters, seen.library_calls, seen.cost)
 
 
 def _of_biases_alone(seen: Observation[Any]) -> Observation[Any]:
@@ -172,6 +173,12 @@ def _of_biases_alone(seen: Observation[Any]) -> Observation[Any]:
 
 def _as_nan(gradient: torch.Tensor | None) -> torch.Tensor | None:
     return None if gradient is None else gradient + torch.nan
+
+
+def _dearest(operation: Operation[Any], given: Any) -> Any:
+    if not isinstance(operation, MeasureCost):
+        return given
+    return msgspec.structs.replace(given, cost=_DEAREST.packed())
 
 
 def _parameters(change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]]) -> Change:

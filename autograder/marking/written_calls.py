@@ -76,11 +76,10 @@ class Writing:
                 more |= {"shared": dict(shared), "computes": computes, "others": list(others)}
                 written = {part: one for part, one in more.items() if one}
                 return {"operation": "assemble", "parameters": _lists(parameters), **written}
+            case MeasureCost(limits=limits):
+                return {**self._call(asked.operation, asked), "operation": "cost", "limits": dict(limits)}
             case Call():
                 return self._call(asked.operation, asked)
-            case MeasureCost(target, arguments, held, limits, once):
-                step = {"operation": "cost", **_target(target), **self._arguments(arguments), **_with(held)}
-                return {**step, "limits": dict(limits), **({"once": True} if once else {})}
             case LoadParameters(instance, values):
                 written = {name: self._plain(value) for name, value in values.items()}
                 return {"operation": "load", "instance": instance, "values": written}

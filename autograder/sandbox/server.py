@@ -5,7 +5,7 @@ import os
 import shutil
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from types import TracebackType
 from typing import Any
@@ -68,17 +68,29 @@ class WarmParent:
         """The process's id."""
         return self._process.pid
 
-    def fork(self, device: str, wrong: Mapping[str, PackedFunction] | None = None) -> Worker:
-        """A new worker for one submission. wrong: the functions that the unit's hunts are for, by name."""
+    def fork(
+        self,
+        device: str,
+        wrong: Mapping[str, PackedFunction] | None = None,
+        *,
+        spare_memory: int = 0,
+        imports: Sequence[str] = (),
+    ) -> Worker:
+        """Fork a new worker for one submission.
+
+        wrong: the functions that the unit's hunts are for, by name.
+        spare_memory: bytes of address space that the notebook may map beyond what `imports` (names of modules) take;
+        0 for the submission's usual limit alone.
+        """
         self._asked_for += 1
         try:
             self._ensure_started()
-            return self._fork(device, wrong)
+            return self._fork(device, wrong, spare_memory, imports)
         except _Lost:
             self.close()
             self._adopt(self._launched.again())
             self._ensure_started()
-            return self._fork(device, wrong)
+            return self._fork(device, wrong, spare_memory, imports)
 
     def computes_on(self, device: str) -> bool:
         """Whether a worker can compute on the device, confined as it is."""
@@ -162,7 +174,13 @@ class WarmParent:
             enforced.append(f"self-test of {tried} denials")
         return enforced
 
-    def _fork(self, device: str, wrong: Mapping[str, PackedFunction] | None = None) -> Worker:
+    def _fork(
+        self,
+        device: str,
+        wrong: Mapping[str, PackedFunction] | None = None,
+        spare_memory: int = 0,
+        imports: Sequence[str] = (),
+    ) -> Worker:
         near_end, far_end = socket.socketpair()
         job = {
             "device": device,
@@ -170,6 +188,8 @@ class WarmParent:
             "scratch_bytes": self.limits.scratch_bytes,
             "core": self._launched.core,
             "wrong": wrong or {},
+            "spare_memory": spare_memory,
+            "imports": list(imports),
             "is_one_of_many": self._asked_for > 1,
         }
         with far_end:

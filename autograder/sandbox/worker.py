@@ -14,6 +14,7 @@ from .inside import protocol
 from .limits import Limits
 from .losses import Crashed, Ending, TimedOut, loss
 from .pace import Pace
+from .processes import cpu_clock
 
 if TYPE_CHECKING:
     from .server import WarmParent
@@ -31,10 +32,14 @@ class Answered:
     number: int
     """That of the request."""
     frame: protocol.Frame
+    cpu_seconds: float = 0.0
+    """The CPU time that the answer took; 0 if it was not measured."""
 
     @cached_property
     def digest(self) -> bytes | None:
         """The same of answers that say the same, whichever request they are to; None where its form is another."""
+        if self.cpu_seconds:
+            return None
         number = b'{"number":%d,' % self.number
         if not self.frame.head.startswith(number):
             return None
@@ -95,9 +100,11 @@ class Worker:
         cpu_seconds: int,
         wall_seconds: float | None = None,
         idle_seconds: float = _IDLE_SECONDS,
+        is_timed: bool = False,
     ) -> Answered:
         """Asks one thing of the student's code.
 
+        is_timed: measure the CPU time that the answer takes.
         wall_seconds: for this request, if that is less than `wall_factor` says. idle_seconds: in which it may wait for
         something else than a processor. Time in the queue for a processor counts for neither.
         Raises TimedOut, Crashed or SandboxLost; after any of them the worker is gone.
@@ -108,12 +115,18 @@ class Worker:
         deadline = time.monotonic() + (seconds if wall_seconds is None else min(seconds, wall_seconds))
         self._connection.settimeout(_SENDING_SECONDS)
         with self._lost_if_it_fails():
+            began = self._cpu_seconds() if is_timed else 0.0
             head = protocol.as_head({**header, "number": self._number, "cpu_seconds": cpu_seconds})
             protocol.send_frame(self._connection, protocol.Frame(head, payload))
             self._wait(deadline, cpu_seconds + _CPU_LEEWAY_SECONDS, idle_seconds)
             frame = protocol.receive_frame(self._connection, time.monotonic() + _SENDING_SECONDS)
+            computed = self._cpu_seconds() - began if is_timed else 0.0
             self._look_at_threads(at_once=header["operation"] == "cell" and not header.get("only_shows"))
-        return Answered(self._number, frame)
+        return Answered(self._number, frame, computed)
+
+    def _cpu_seconds(self) -> float:
+        """The CPU time of all workers; those that are asked nothing compute nothing."""
+        return sum(map(cpu_clock, self._parent.processes()))
 
     @contextmanager
     def _lost_if_it_fails(self) -> Iterator[None]:

@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from ..sandbox.inside import protocol
 from ..sandbox.inside.operations import Operation
 from ..sandbox.worker import Answered
-from .backend import Backend
+from .backend import Backend, Separable
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -120,6 +120,11 @@ class _Again:
             return False
         self._asked.append(asked)
         return True
+
+    def apart(self, spare_memory: int) -> Backend | None:
+        """The code's own. What is found depends on more than the answers then, and is not kept."""
+        self.told = None
+        return self._code.apart(spare_memory) if isinstance(self._code, Separable) else None
 
     def ask(self, operation: Operation[T]) -> T:
         """What the operation gives."""

@@ -1,6 +1,6 @@
 """What a face needs of whatever runs the code: a worker far away, or a bench in this process."""
 
-from typing import Protocol, TypeVar
+from typing import Protocol, Self, TypeVar, runtime_checkable
 
 from ..sandbox.inside.operations import Operation
 
@@ -12,3 +12,15 @@ class Backend(Protocol):
 
     def ask(self, operation: Operation[T]) -> T:
         """What the operation gives."""
+
+
+@runtime_checkable
+class Separable(Protocol):
+    """A backend that can run the same code in another worker."""
+
+    def apart(self, spare_memory: int) -> Self | None:
+        """Return the same code in a worker of its own on the CPU, for the exercise that is tested now.
+
+        spare_memory: the bytes that it may use beyond what its imports take; 0 for the usual limit.
+        None if there is no sandbox.
+        """

@@ -4,6 +4,7 @@ The first half is anyone's. What is not done by then is done in haste: only cell
 each cell and call, and for each exercise its share of what is left.
 """
 
+import copy
 import re
 import time
 from collections.abc import Sequence
@@ -32,6 +33,15 @@ class Patience:
     wall_seconds: float
 
 
+@dataclass
+class _Clock:
+    """When the first half of the time ends, all of it, and that of the exercise; on time.monotonic's clock."""
+
+    half: float
+    ends: float
+    exercise_ends: float
+
+
 class Budget:
     """What one submission has left. Waiting for a processor is not its fault, and taken from nothing."""
 
@@ -40,23 +50,24 @@ class Budget:
         self._limits = limits
         self._exercises = exercises
         self._begun = 0
-        self._half = time.monotonic() + limits.submission_wall_seconds / 2
-        self._ends = self._half + limits.submission_wall_seconds / 2
-        self._exercise_ends = self._ends
+        half = limits.submission_wall_seconds / 2
+        self._clock = _Clock(time.monotonic() + half, time.monotonic() + 2 * half, time.monotonic() + 2 * half)
         self._restarts = limits.restarts
+        self._restarts_in_haste = limits.restarts
         self.in_haste = False
 
     def begin_exercise(self) -> None:
         """What is spent from here on is the next exercise's."""
         now = time.monotonic()
-        self._exercise_ends = now + (self._ends - now) / max(len(self._exercises) - self._begun, 1)
+        left = self._clock.ends - now
+        self._clock.exercise_ends = now + left / max(len(self._exercises) - self._begun, 1)
         self._begun += 1
 
     def restart(self) -> None:
         """Takes one restart; raises OutOfBudget."""
         if self._restarts < 0 and not self.in_haste:
             self.in_haste = True
-            self._restarts = self._limits.restarts
+            self._restarts = self._restarts_in_haste
         if self._restarts < 0:
             raise OutOfBudget
         self._restarts -= 1
@@ -64,8 +75,8 @@ class Budget:
     def patience(self, cpu_seconds: int, *, with_cell: bool) -> Patience:
         """How long a cell or call may take that has so many seconds to compute if there is time; raises OutOfBudget."""
         now = time.monotonic()
-        self.in_haste = self.in_haste or now > self._half
-        left = (self._ends if with_cell or not self.in_haste else self._exercise_ends) - now
+        self.in_haste = self.in_haste or now > self._clock.half
+        left = (self._clock.ends if with_cell or not self.in_haste else self._clock.exercise_ends) - now
         if left <= 0:
             raise OutOfBudget
         if self.in_haste:
@@ -74,9 +85,15 @@ class Budget:
 
     def forgive(self, seconds: float) -> None:
         """Gives back what was spent waiting for a processor."""
-        self._half += seconds
-        self._ends += seconds
-        self._exercise_ends += seconds
+        self._clock.half += seconds
+        self._clock.ends += seconds
+        self._clock.exercise_ends += seconds
+
+    def apart(self) -> "Budget":
+        """The budget of the same code in another worker: the same time, and no restart but its start."""
+        budget = copy.copy(self)
+        budget._restarts, budget._restarts_in_haste = 0, -1
+        return budget
 
     def is_worth(self, cell: CodeCell, took: float | None) -> bool:
         """Whether a cell is run. took: how many seconds it did when it was run before; None where it was not."""

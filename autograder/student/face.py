@@ -16,12 +16,12 @@ from ..sandbox.inside import operations
 from ..sandbox.inside.arguments import Arguments, Held
 from ..sandbox.inside.assembled import Shapes
 from ..sandbox.inside.bench import Target
-from ..sandbox.inside.cost import Cost
+from ..sandbox.inside.cost import Measured
 from ..sandbox.inside.faults import Raised, Unusable
 from ..sandbox.inside.observation import Observation
 from ..sandbox.inside.operations import Kind
 from . import counted
-from .backend import Backend
+from .backend import Backend, Separable
 from .recording import Event, Recording
 
 Cotangent = torch.Tensor | tuple[torch.Tensor, ...]
@@ -53,13 +53,23 @@ class Callee:
         """What the code returns where each list and tuple among the arguments is an iterator, walked only once."""
         return self._backend.ask(operations.Call(self._target, Arguments(args), part=self._part, once=True)).value
 
-    def cost(self, *args: Any, limits: Limits, once: bool = False, **named: Any) -> Cost:
-        """What the call costs: see `sandbox.inside.cost`. limits: what it is held to, which the release says.
+    def measured(self, *args: Any, limits: Limits, once: bool = False, **named: Any) -> Measured:
+        """Call the code and count what that costs: see `sandbox.inside.cost`.
 
-        once: each list and tuple is a generator.
+        limits: what the cost is held to, which the release says. once: each list and tuple is a generator.
         """
         arguments, held = _apart(args, named)
-        return counted.read(self._backend.ask(operations.MeasureCost(self._target, arguments, held, limits, once)))
+        seen = self._backend.ask(operations.MeasureCost(self._target, arguments, held=held, once=once, limits=limits))
+        return Measured(counted.read(seen.cost), seen.value)
+
+    def timed(self, *args: Any) -> Observation[Any]:
+        """Call the code and measure the CPU time of the call."""
+        arguments, held = _apart(args, {})
+        return self._backend.ask(operations.TimedCall(self._target, arguments, held=held))
+
+    def of_blocks(self, seed: int, number: int, length: int) -> Any:
+        """Call the code with a generator of `number` drawn blocks, (length,) each; return its result."""
+        return self._backend.ask(operations.BlocksCall(self._target, Arguments(), blocks=(seed, number, length))).value
 
     def probe_device(self, *args: Any, **named: Any) -> str:
         """Whether the code follows its inputs to another device: see `sandbox.inside.device_probe`."""
@@ -143,6 +153,12 @@ class Student:
         """A module for the code to work on, of none of the student's classes: see `sandbox.inside.assembled`."""
         made = operations.Assemble(parameters, buffers, frozen, shared, computes, others)
         return Instance(self._backend, self._backend.ask(made))
+
+    def apart(self, spare_memory: int = 0) -> "Student | None":
+        """The same code in a worker of its own on the CPU: see `backend.Separable`. None if there is no sandbox."""
+        if not isinstance(self._backend, Separable) or (backend := self._backend.apart(spare_memory)) is None:
+            return None
+        return Student(backend, self._expected, known=self.kinds)
 
     @contextmanager
     def by_chance(self) -> Iterator[Callable[[Any], None]]:

@@ -20,7 +20,7 @@ from ..sandbox.inside.operations import (
     Operation,
 )
 from . import counted
-from .backend import Backend
+from .backend import Backend, Separable
 
 T = TypeVar("T")
 
@@ -79,6 +79,10 @@ class Recording:
             self.library_calls.update(given.library_calls)
         return given
 
+    def apart(self, spare_memory: int) -> Backend | None:
+        """The backend's own; what is asked there is no event."""
+        return self.backend.apart(spare_memory) if isinstance(self.backend, Separable) else None
+
     def _is_of_first_weights(self, operation: Operation[Any]) -> bool:
         return getattr(operation, "target", None) in self._with_first_weights
 
@@ -109,7 +113,8 @@ def _shown(operation: Operation[Any], given: Any) -> Any:
         case NamedParameters():
             return {name: tuple(parameter.shape) for name, parameter in given.items()}
         case MeasureCost(limits=limits):
-            return exceeded(counted.read(given), limits)  # two right answers cost not the same
+            # Two right answers cost not the same.
+            return replace(given, cost=exceeded(counted.read(given.cost), limits))
         case Call(part=part) if part and type(operation) is Call:
             return replace(given, value=None, devices=[])  # a method is called for what it does to the instance
     return given

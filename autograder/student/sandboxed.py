@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from ..notebook import MAX_CHARACTERS, CodeCell
+from ..notebook.imports import imported_modules
 from ..report import CellReport
 from ..sandbox.inside import protocol
-from ..sandbox.inside.operations import Operation
+from ..sandbox.inside.operations import Operation, TimedCall
 from ..sandbox.inside.wrong_function import PackedFunction
 from ..sandbox.losses import Crashed, SandboxLost, TimedOut
 from ..sandbox.server import WarmParent
@@ -28,6 +30,9 @@ MAX_PRINTED = 10_100
 """Characters of a cell's output, with the note that there was more."""
 
 _IN_HASTE = "It did not come back in the little time that was left: the rest of the notebook had used up the other."
+
+_QUICK_SECONDS = 0.5
+"""A cell that takes longer is not run again in a worker for one exercise."""
 
 T = TypeVar("T")
 
@@ -43,15 +48,23 @@ class SandboxedNotebook:
         *,
         exercises: Sequence[str],
         wrong: Mapping[str, PackedFunction] | None = None,
+        spare_memory: int = 0,
+        budget: Budget | None = None,
     ) -> None:
-        """exercises: the names of those that will be examined. wrong: the functions that hunts are for, by name."""
+        """exercises: the names of those that will be examined. wrong: the functions that hunts are for, by name.
+
+        spare_memory: see `backend.Separable`. budget: in place of one of its own.
+        """
         self._parent = parent
         self._cells = cells
         self._device = device
         self._wrong = wrong or {}
         self._limits = parent.limits
         self._worker: Worker | None = None
-        self._budget = Budget(self._limits, exercises)
+        self._budget = budget or Budget(self._limits, exercises)
+        self._spare_memory = spare_memory
+        self._apart: dict[int, SandboxedNotebook] = {}
+        """The same code in other workers, by their spare memory."""
         self._allowance = Allowance()
         self._outcomes: dict[int, CellReport] = {}
         self._took: dict[int, float] = {}
@@ -77,9 +90,36 @@ class SandboxedNotebook:
         self._budget.begin_exercise()
         self._allowance.renew()
         self._begins = True
+        self._close_apart()
+
+    def apart(self, spare_memory: int) -> "SandboxedNotebook":
+        """The same code in a worker of its own: see `backend.Separable`. Cells that only show, take long or went wrong
+        are not run there."""
+        if spare_memory not in self._apart:
+            cells = [cell for number, cell in enumerate(self._cells) if self._is_quick(number, cell)]
+            self._apart[spare_memory] = SandboxedNotebook(
+                self._parent,
+                cells,
+                "cpu",
+                exercises=(),
+                wrong=self._wrong,
+                spare_memory=spare_memory,
+                budget=self._budget.apart(),
+            )
+        return self._apart[spare_memory]
+
+    def _is_quick(self, number: int, cell: CodeCell) -> bool:
+        ran = self._outcomes[number].status in ("ran", "failed")
+        return ran and (cell.exercise is not None or self._took.get(number, 0.0) < _QUICK_SECONDS)
+
+    def _close_apart(self) -> None:
+        for code in self._apart.values():
+            code.close()
+        self._apart.clear()
 
     def close(self) -> None:
         """Ends the worker, if one is running."""
+        self._close_apart()
         if self._worker is not None:
             self._worker.end()
             self._worker = None
@@ -96,7 +136,8 @@ class SandboxedNotebook:
         if self._begins:
             self._begins = False
             asked = Asked({**asked.header, "begins": True}, asked.payload)
-        return self._exchange(asked, self._patience(self._limits.call_cpu_seconds))
+        is_timed = asked.header["operation"] == TimedCall.__struct_config__.tag
+        return self._exchange(asked, self._patience(self._limits.call_cpu_seconds), is_timed=is_timed)
 
     def read(self, operation: Operation[T], answered: Answered) -> T:
         """What the operation gives by an answer, whether or not its worker is still there."""
@@ -104,12 +145,14 @@ class SandboxedNotebook:
         if answer.fault:
             raise answer.fault.raised(self._limits)
         with self._crashed_if_unreadable():
-            return given(operation, answer, payload)
+            found = given(operation, answer, payload)
+        return replace(found, cpu_seconds=answered.cpu_seconds) if isinstance(operation, TimedCall) else found
 
     def _restart(self) -> None:
         """Forks a worker and runs the cells that are not known to hang or crash; leaves no worker where one does."""
         self._budget.restart()
-        self._worker = self._parent.fork(self._device, self._wrong)
+        imports = [name for cell in self._cells for name in imported_modules(cell.source)] if self._spare_memory else []
+        self._worker = self._parent.fork(self._device, self._wrong, spare_memory=self._spare_memory, imports=imports)
         for number, cell in enumerate(self._cells):
             patience = self._patience(self._limits.cell_cpu_seconds, with_cell=True)
             before = self._outcomes.get(number)
@@ -155,7 +198,7 @@ class SandboxedNotebook:
             return CellReport(cell.name, "failed", str(answer.fault.raised(self._limits)), answer.printed[:MAX_PRINTED])
         return CellReport(cell.name, "set_aside" if cell.only_shows else "ran", "", answer.printed[:MAX_PRINTED])
 
-    def _exchange(self, asked: Asked, patience: Patience) -> Answered:
+    def _exchange(self, asked: Asked, patience: Patience, *, is_timed: bool = False) -> Answered:
         worker = self._worker
         assert worker is not None
         try:
@@ -165,6 +208,7 @@ class SandboxedNotebook:
                 cpu_seconds=patience.cpu_seconds,
                 wall_seconds=patience.wall_seconds,
                 idle_seconds=patience.idle_seconds,
+                is_timed=is_timed,
             )
         except TimedOut as loss:
             self._worker = None

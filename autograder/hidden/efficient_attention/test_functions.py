@@ -3,7 +3,7 @@
 import torch
 
 from autograder.compare import assert_close, golden
-from autograder.graders import contracts
+from autograder.graders import contracts, little_memory
 from autograder.graders.statements import assert_costs_no_more, assert_right_where_large, assert_same_gradients
 
 NOTHING = -torch.inf
@@ -86,8 +86,12 @@ class TestOnlineSoftmax(contracts.Graders):
     def test_keeps_no_blocks(self, student, reference, rng):
         """Blocks that come one after another are not kept."""
         blocks = list(rng.randn(16, 16, scale=2.0))
-        self.assert_right(student.online_softmax.once(blocks), reference.online_softmax(blocks))
-        assert_costs_no_more(student.online_softmax, {"alive": 200}, blocks, once=True)
+        right = reference.online_softmax(blocks)
+        assert_costs_no_more(student.online_softmax, {"alive": 200}, right, blocks, once=True, is_counted=False)
+        if (confined := student.apart(little_memory.SPARE_BYTES)) is not None:
+            drawn = 1, 64, 1 << 19  # 128 MB
+            own, right = (lambda face=face: face.online_softmax.of_blocks(*drawn) for face in (confined, reference))
+            little_memory.assert_fits(own, right, ("online_softmax", *drawn), self.assert_right)
 
     def assert_gradients(self, student, reference, blocks):
         """Of maximum + log(sum), which is the same for any maximum."""
@@ -295,6 +299,8 @@ class TestTiledAttention(contracts.Graders):
         weight=4,
         largest=96 * 6,
         alive=96 * 96 - 1,
+        many=(8192, 2),
+        with_many={"block_size": 112},
     )
     test_nor_for_several_heads = contracts.costs_no_more(
         "The same holds for several sequences and heads.",
@@ -302,6 +308,8 @@ class TestTiledAttention(contracts.Graders):
         drawn={"block_size": 6},
         weight=1,
         largest=2 * 2 * 96 * 6,
+        many=(1, 2, 4096, 2),
+        with_many={"block_size": 64},
     )
     # Right answers take 535,000 to 740,000 operations; with one hidden tile for each block of queries it is 927,000.
     test_hidden_blocks_are_skipped = contracts.costs_no_more(
@@ -381,7 +389,11 @@ class TestLinearAttention(contracts.Graders):
         "The result for float64 inputs is as exact as float64 is, causal or not.", each=BOTH
     )
     test_no_matrix_of_weights = contracts.costs_no_more(
-        "No T x T tensor is made: f(K) and V are multiplied first.", of=(96, 3, 5), weight=2, largest=96 * 96 // 2
+        "No T x T tensor is made: f(K) and V are multiplied first.",
+        of=(96, 3, 5),
+        weight=2,
+        largest=96 * 96 // 2,
+        many=(8192, 3, 5),
     )
     test_no_matrix_where_causal = contracts.costs_no_more(
         "The causal form makes none either: it carries a state from token to token.",
@@ -389,6 +401,8 @@ class TestLinearAttention(contracts.Graders):
         drawn={"causal": True},
         weight=2,
         largest=96 * 96 // 2,
+        many=(8192, 3, 5),
+        with_many={"causal": True},
     )
     # Right answers take 44,000 to 255,000 operations, in blocks of 67 tokens, the most that fit above, 752,000; where
     # each token meets all before it again, it is 2,200,000 and more.

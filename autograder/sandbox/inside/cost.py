@@ -5,29 +5,26 @@ A dispatch mode sees each operator, so the counts are the same on every machine.
 - Operations: 2 for each multiplication and addition of a matrix product, as PyTorch's FlopCounterMode counts them, and
   one for each element that any other operator reads or makes, whichever are more. Views are free.
 - Tensors count by the memory behind them: one that is expanded is as large as what it repeats, and a view of a part as
-  large as the whole. What the call is given, and its module's own parameters and buffers, are not counted.
+  large as the whole; a complex element counts as two. Of the memory that the call's arguments and its module's
+  parameters and buffers had before, nothing is counted; what it grows by is.
 - Rows: how many rows each parameter of two dimensions is multiplied with. A copy of it, or several put together, are
   still that parameter.
 """
 
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cache
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.overrides import TorchFunctionMode
 
 from .arguments import Arguments
 from .nesting import tensors_in
 from .operators import OperatorMode, name_of
 from .tracing import Own, memory_of
-
-MAX_NAMES = 5
 
 _PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "addbmm"}
 _VECTOR_PRODUCTS = {"mv", "addmv", "dot", "vdot"}
@@ -36,16 +33,12 @@ _FREE = {
     "alias", "lift_fresh", "lift", "_reshape_alias", "detach_", "resolve_conj", "resolve_neg",
 }  # fmt: skip
 """These compute nothing."""
-_STEP_BY_STEP = re.compile(
-    r"(?!_trilinear)_?(unsafe_|new_|masked_|native_|linalg_)*"
-    r"(arange|linspace|logspace|full|zero|ones|eye|rand|uniform|normal|bernoulli|exponential|"
-    r"multinomial|fill|copy|to_copy|clone|cat|stack|repeat|roll|flip|view|index|select|scatter|gather|take|"
-    r"put|nonzero|tri[lu]|diag|trace|constant_pad|embedding|slice|(log_?)?softmax|logsumexp|(log)?cum|sort|topk|argsort|"
-    r"kthvalue|searchsorted|bucketize|one_hot|unique|unfold_copy|layer_norm|dropout|vector_norm|addr|ger|outer|equal|"
-    r"allclose|isclose|is_nonzero|local_scalar_dense|scalar_tensor|expand_copy|permute_copy|transpose_copy)\w*"
-)
-"""The operators that take a step for each element, and are not marked as pointwise or as reductions by PyTorch."""
-_OUT_OF_TORCH = {torch.Tensor.numpy, torch.Tensor.tolist, torch.Tensor.__array__, torch.Tensor.data_ptr}
+_FUSED_ATTENTION = {
+    "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention",
+    "_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention",
+    "_scaled_dot_product_fused_attention_overrideable",
+}  # fmt: skip
+"""These make scores and context without a tensor of the scores."""
 
 
 @dataclass(frozen=True)
@@ -70,17 +63,20 @@ class Cost:
     """All tensors that are held at one moment, to within a hundredth."""
     rows: Most = field(default_factory=Most)
     """Of the parameter that is multiplied with the most."""
-    uncounted: list[str] = field(default_factory=list)
-    """The operators whose steps are not known, and ways out of PyTorch: then the counts may be too small."""
+    uncounted: Most = field(default_factory=Most)
+    """The first thing that is not counted, so that the counts may be too small: why (`countable`), and where."""
 
-    def packed(self) -> "Packed":
-        """As a worker sends it."""
-        each = [(one.count, one.of, one.file, one.line) for one in (self.largest, self.alive, self.rows)]
-        return self.operations, *each, list(self.uncounted)
+    def packed(self) -> tuple[Any, ...]:
+        """The fields in their order, and of each Most, as a worker sends them."""
+        each = (self.largest, self.alive, self.rows, self.uncounted)
+        return self.operations, *((one.count, one.of, one.file, one.line) for one in each)
 
 
-Packed = tuple[Any, ...]
-"""The fields of a Cost in their order, and of each Most."""
+class Measured(NamedTuple):
+    """A call's cost, and what it returned."""
+
+    cost: Cost
+    value: Any
 
 
 class _Memory:
@@ -88,12 +84,12 @@ class _Memory:
 
     def __init__(self) -> None:
         self._held: dict[int, tuple[StorageWeakRef, int]] = {}
-        self._given: dict[int, torch.Tensor] = {}
+        self._given: dict[int, tuple[torch.Tensor, int]] = {}
         self._total = 0
 
     def give(self, tensor: torch.Tensor) -> None:
-        """It was there before, and does not count."""
-        self._given[memory_of(tensor)] = tensor  # kept: no other memory gets its number
+        """Take note of memory that was there before, which does not count."""
+        self._given[memory_of(tensor)] = tensor, _numbers(tensor)  # kept: no other memory gets its number
 
     def knows(self, tensor: torch.Tensor) -> bool:
         """Whether it has been given, or taken."""
@@ -102,9 +98,9 @@ class _Memory:
     def take(self, tensor: torch.Tensor) -> int:
         """Counts the memory behind a tensor, if it is new or has grown; in numbers, 0 for what is not new."""
         key = memory_of(tensor)  # no other memory gets its number while there is a weak reference to it
-        if key in self._given:
-            return 0
         numbers = _numbers(tensor)
+        if key in self._given:
+            numbers -= self._given[key][1]
         before = self._held[key][1] if key in self._held else 0
         if numbers <= before:
             return 0
@@ -123,7 +119,9 @@ class _Memory:
         return self._total if self._total > most else 0
 
 
-class _Counting(OperatorMode):
+class Counting(OperatorMode):
+    """Counts what operators cost while it is entered."""
+
     def __init__(self, own: Own, given: Iterable[torch.Tensor], parameters: Mapping[str, torch.Tensor]) -> None:
         super().__init__()
         self.cost = Cost()
@@ -155,21 +153,22 @@ class _Counting(OperatorMode):
             self._count(func, factors, operands, made)
         return given
 
-    def uncounted(self, what: str) -> None:
-        """Notes what is not counted."""
-        if what not in self.cost.uncounted and len(self.cost.uncounted) < MAX_NAMES:
-            self.cost.uncounted.append(what)
+    def watching(self) -> AbstractContextManager[Any]:
+        """The context in which the call is counted."""
+        return self
+
+    def finish(self, value: Any) -> None:
+        """Take note of what the call returned."""
 
     def _take(self, tensor: torch.Tensor) -> None:
         if tensor.layout != torch.strided:
-            self.uncounted(str(tensor.layout))
             return
         cost = self.cost
         if numbers := self.memory.take(tensor):
             if numbers > cost.largest.count:
-                cost.largest = Most(numbers, str(tuple(tensor.shape)), *self._place())
+                cost.largest = Most(numbers, str(tuple(tensor.shape)), *self.place())
             if alive := self.memory.more_than(cost.alive.count):
-                cost.alive = Most(alive, "", *self._place())
+                cost.alive = Most(alive, "", *self.place())
 
     def _count(
         self, func: Any, factors: list[torch.Tensor], operands: list[torch.Tensor], made: list[torch.Tensor]
@@ -183,8 +182,10 @@ class _Counting(OperatorMode):
         self._derive(operands, made)
         if name in _FREE or getattr(func, "is_view", False):
             return
-        if not _takes_a_step_for_each(func):
-            self.uncounted(name[:60])
+        if name in _FUSED_ATTENTION:
+            queries, keys, values = factors[:3]
+            self.cost.operations += 2 * queries[..., 0].numel() * keys.shape[-2] * (keys.shape[-1] + values.shape[-1])
+            return
         self.cost.operations += max((tensor.numel() for tensor in (*operands, *made)), default=0)
 
     def _project(self, one: torch.Tensor, other: torch.Tensor) -> None:
@@ -193,7 +194,7 @@ class _Counting(OperatorMode):
             for name in sorted(self._parameters.get(memory_of(weight), ())):
                 self._rows[name] = self._rows.get(name, 0) + rows.numel() // max(within, 1)
                 if self._rows[name] > self.cost.rows.count:
-                    self.cost.rows = Most(self._rows[name], name, *self._place())
+                    self.cost.rows = Most(self._rows[name], name, *self.place())
 
     def _derive(self, operands: list[torch.Tensor], made: list[torch.Tensor]) -> None:
         """What is made of parameters alone is those parameters."""
@@ -205,8 +206,9 @@ class _Counting(OperatorMode):
             for tensor in made:
                 self._parameters.setdefault(memory_of(tensor), names)
 
-    def _place(self) -> tuple[str, int]:
-        frame: FrameType | None = sys._getframe(2)
+    def place(self) -> tuple[str, int]:
+        """The file and the line that own code has come to."""
+        frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             if self._own(frame.f_code.co_filename):
                 return frame.f_code.co_filename, frame.f_lineno
@@ -225,31 +227,16 @@ def _operands(args: Iterable[Any]) -> list[torch.Tensor]:
     return found
 
 
-@cache
-def _takes_a_step_for_each(func: Any) -> bool:
-    """Whether an operator is known to take a step for each element."""
-    tags = getattr(func, "tags", ())
-    is_marked = torch.Tag.pointwise in tags or torch.Tag.reduction in tags
-    return is_marked or _STEP_BY_STEP.fullmatch(name_of(func)) is not None
-
-
-class _WaysOut(TorchFunctionMode):
-    """Notes where numbers leave PyTorch, which no operator shows."""
-
-    def __init__(self, counting: _Counting) -> None:
-        super().__init__()
-        self._counting = counting
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
-        if func in _OUT_OF_TORCH and args[0].numel() > 1:
-            self._counting.uncounted(f"Tensor.{func.__name__}")
-        return func(*args, **(kwargs or {}))
-
-
-def of_call(call: Callable[..., Any], arguments: Arguments, function: Any, own: Own, *, once: bool = False) -> Cost:
-    """What a call costs, without gradients: autograd would keep what the call itself lets go.
+def of_call(
+    call: Callable[..., Any],
+    arguments: Arguments,
+    function: Any,
+    own: Own,
+    *,
+    once: bool = False,
+    counting: type[Counting] = Counting,
+) -> Measured:
+    """What a call costs and returns, without gradients: autograd would keep what the call itself lets go.
 
     function: what is called; a module's parameters and buffers were there before.
     once: each list and tuple comes as a generator of tensors that are new, so that it counts how many are kept.
@@ -257,12 +244,12 @@ def of_call(call: Callable[..., Any], arguments: Arguments, function: Any, own: 
     is_module = isinstance(function, torch.nn.Module)
     given = [*tensors_in(arguments.positional), *tensors_in(dict(arguments.named))]
     given += list(function.buffers()) if is_module else []
-    counting = _Counting(own, given, dict(function.named_parameters()) if is_module else {})
-    with torch.no_grad(), _WaysOut(counting), counting:
-        value = (_one_by_one(arguments) if once else arguments).apply(call)
-    if any(not counting.memory.knows(tensor) for tensor in tensors_in(value)):
-        counting.uncounted("a result that no operator has made")
-    return counting.cost
+    counted = counting(own, given, dict(function.named_parameters()) if is_module else {})
+    arguments = _one_by_one(arguments) if once else arguments
+    with torch.no_grad(), counted.watching():
+        value = arguments.apply(call)
+    counted.finish(value)
+    return Measured(counted.cost, value)
 
 
 def _one_by_one(arguments: Arguments) -> Arguments:
@@ -277,4 +264,4 @@ def _one_by_one(arguments: Arguments) -> Arguments:
 
 
 def _numbers(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage().nbytes() // tensor.element_size()
+    return tensor.untyped_storage().nbytes() // tensor.element_size() * (2 if tensor.is_complex() else 1)

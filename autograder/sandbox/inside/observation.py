@@ -27,9 +27,13 @@ class Observation(msgspec.Struct, Generic[V]):
     """By the parameters' names."""
     library_calls: list[str] = []
     """The libraries that ran; noted by whoever has the whole of what was asked in view, packing included."""
+    cost: V = None  # type: ignore[assignment]
+    """What the call cost, as `cost.Cost.packed` gives it; only `MeasureCost` counts it."""
+    cpu_seconds: float = 0.0
+    """The CPU time of the call, measured outside the worker; only `TimedCall` is measured."""
 
     def mapped(self, change: Callable[[Any], Any]) -> "Observation[Any]":
-        """The same observation with the value and the gradients changed, in this order."""
+        """The same observation with the value, the gradients and the cost changed, in this order."""
         return Observation(
             change(self.value),
             self.changed,
@@ -37,4 +41,6 @@ class Observation(msgspec.Struct, Generic[V]):
             change(self.gradients),
             change(self.parameter_gradients),
             self.library_calls,
+            change(self.cost),
+            self.cpu_seconds,
         )

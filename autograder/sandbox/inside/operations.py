@@ -6,7 +6,8 @@ anywhere else, but for the method that graders call it by (`student.face`).
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -17,6 +18,7 @@ from . import cost, device_probe, lost_aspects, packed_run, tracing
 from .arguments import Arguments, Held, places_of_others, walking_once, with_held
 from .assembled import Assembled
 from .bench import Bench, Target
+from .countable import Countable
 from .faults import Unusable
 from .gradients import gradients
 from .nesting import MAX_TENSORS, tensors_in
@@ -174,26 +176,60 @@ class Read(Call, tag="read", frozen=True):
         return lambda: getattr(function, self.part)
 
 
-class MeasureCost(Operation[cost.Packed], tag="cost", frozen=True):
-    """What a call costs: see `cost`.
+class MeasureCost(Call, tag="cost", frozen=True):
+    """Calls as `Call` does, and counts what the call costs: see `cost`.
 
-    limits: what the grader holds it to, by the names in `compare.costs`.
-    once: lists and tuples are given as generators.
+    limits: what the hidden test holds the cost to, by the names in `compare.costs`.
+    once: lists and tuples are given as generators of copies.
     """
 
-    target: Target
-    arguments: Arguments
-    held: Held = ()
     limits: Mapping[str, int] = {}
-    once: bool = False
 
-    def on(self, bench: Bench) -> cost.Packed:
+    def on(self, bench: Bench) -> Observation[Any]:
         function = bench.target(self.target)
         arguments = self.arguments.mapped(lambda arg: _placed(arg, bench.device))
         with student_code():
             called = with_held(function, self.held, bench.instances)
-            own = cost.of_call(called, arguments, function, lambda file: file.startswith(CELL_PREFIX), once=self.once)
-        return own.packed()
+            spent, value = cost.of_call(
+                called,
+                arguments,
+                function,
+                lambda file: file.startswith(CELL_PREFIX),
+                once=self.once,
+                counting=Countable,
+            )
+        return Observation(value, gradients=[], parameter_gradients={}, cost=spent.packed())
+
+
+class TimedCall(Call, tag="timed_call", frozen=True):
+    """Calls as `Call` does; whoever asks a worker measures the CPU time of the call from outside."""
+
+    def on(self, bench: Bench) -> Observation[Any]:
+        began = time.process_time()
+        seen = super().on(bench)
+        return msgspec.structs.replace(seen, cpu_seconds=time.process_time() - began)
+
+
+class BlocksCall(Call, tag="blocks_call", frozen=True):
+    """Calls a function with a generator of blocks, which are drawn as it goes and need never be held all at once.
+
+    blocks: the seed, number and length of the blocks: see `drawn_blocks`.
+    """
+
+    blocks: tuple[int, int, int] = (0, 1, 1)
+
+    def on(self, bench: Bench) -> Observation[Any]:
+        function = bench.target(self.target)
+        with student_code():
+            value = function(drawn_blocks(*self.blocks))
+        return Observation(value, gradients=[], parameter_gradients={})
+
+
+def drawn_blocks(seed: int, number: int, length: int) -> Iterator[torch.Tensor]:
+    """Generate the blocks of a row of scores, (length,) each; the largest score comes in the middle."""
+    drawn = torch.randn(length, generator=torch.Generator().manual_seed(seed))
+    for block in range(number):
+        yield drawn.roll(block) - abs(block - number // 2)
 
 
 class NamedParameters(Operation[dict[str, torch.Tensor]], tag="named_parameters", frozen=True):
@@ -336,7 +372,7 @@ def _rebuilt(bench: Bench, number: int) -> Any:
     return instance
 
 
-_KINDS: tuple[type[Operation[Any]], ...] = (*Operation.__subclasses__(), Read)
+_KINDS: tuple[type[Operation[Any]], ...] = (*Operation.__subclasses__(), *Call.__subclasses__())
 OPERATIONS = {kind.__struct_config__.tag: kind for kind in _KINDS}
 """All of them, by the names that they have in a header."""
 

@@ -42,6 +42,13 @@ def limit(limits: WorkerLimits, *, cuda: bool, counts_threads: bool) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (max(hard - _LAST_SECONDS, 1), hard))
 
 
+def limit_memory(spare_bytes: int) -> None:
+    """Lets this process map this much more address space than it has mapped now, and never more."""
+    if sys.platform == "linux":
+        most = _at_most(resource.RLIMIT_AS, _address_space() + spare_bytes)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
 def allow_cpu(seconds: int) -> None:
     """Ends this process by SIGXCPU once it has used this much more CPU time. Within the limit set by `limit`."""
     used = resource.getrusage(resource.RUSAGE_SELF)

@@ -128,7 +128,9 @@ class _Nursery:
             limits = WorkerLimits(**job["limits"])
             worker.work(
                 connection,
-                worker.Job(job["device"], limits, folder, warm_parent, job["wrong"]),
+                worker.Job(
+                    job["device"], limits, folder, warm_parent, job["wrong"], job["spare_memory"], job["imports"]
+                ),
                 self._notebook,
                 self._confinement,
             )

@@ -1,11 +1,13 @@
 """One worker: runs one notebook's cells, then answers calls of what they defined, until it is killed."""
 
+import contextlib
+import importlib
 import os
 import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +39,10 @@ class Job:
     """The process that forked it, without which it has nothing to do."""
     wrong: Mapping[str, PackedFunction]
     """The functions that the unit's hunts are for, by name."""
+    spare_memory: int = 0
+    """Bytes of address space for the notebook beyond what its imports take; 0 for the usual limit alone."""
+    imports: Sequence[str] = ()
+    """Installed modules to import before `spare_memory` is counted."""
 
 
 def work(connection: socket.socket, job: Job, notebook: Notebook, confinement: Confinement) -> None:
@@ -44,6 +50,8 @@ def work(connection: socket.socket, job: Job, notebook: Notebook, confinement: C
     _settle(job)
     notebook.settle(job.wrong)
     confinement.enforce(job.limits, job.scratch)
+    if job.spare_memory:
+        _spare_memory(job)
     pid = os.getpid()
     service = Service(notebook, Bench(notebook.names, job.device))
     while True:
@@ -82,6 +90,14 @@ def _settle(job: Job) -> None:
     seed_generators(0, torch.device(job.device))
     if job.device != "cpu":
         _settle_device(job)
+
+
+def _spare_memory(job: Job) -> None:
+    """Limit the memory before any code of the student's runs, so that none can be put aside for later."""
+    for module in job.imports:
+        with contextlib.suppress(Exception):  # the cell that imports the module fails as well, and says so
+            importlib.import_module(module)
+    resources.limit_memory(job.spare_memory)
 
 
 def _settle_device(job: Job) -> None:

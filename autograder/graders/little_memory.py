@@ -1,0 +1,63 @@
+"""Memory that is limited from outside: a call gives the right result in a worker that has little to spare.
+
+The operating system refuses what does not fit, whatever code asks for it: another thread, NumPy, an operator that no
+count knows. What is saved is decided by the size of the inputs, at which T x T elements of one byte do not fit.
+"""
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import torch
+
+from ..compare import Mismatch
+from ..sandbox.inside.faults import Missing, Raised
+from ..sandbox.losses import Crashed, TimedOut
+
+SPARE_BYTES = 48 << 20
+"""Beyond what Python, PyTorch and the notebook's own imports take."""
+_NO_MEMORY = ("allocate memory", "bad_alloc", "out of memory", "Cannot allocate", "Unable to allocate")
+
+_right: dict[Hashable, Any] = {}
+"""Right results for large inputs, which are the same for every student."""
+
+
+def assert_fits(
+    call: Callable[[], Any], reference: Callable[[], Any], case: tuple[Any, ...], check: Callable[[Any, Any], None]
+) -> None:
+    """Raise Mismatch unless the call gives the right result in little memory.
+
+    call: runs the student's code in the worker. reference: computes the right result. case: what both depend on.
+    """
+    key = _key(case)
+    if key not in _right:
+        _right[key] = reference()
+    try:
+        found = call()
+    except Raised as raised:
+        if _is_no_memory(raised):
+            raise Mismatch(_too_much()) from None
+        raise
+    except Missing as missing:
+        raise Mismatch(
+            f"{missing} This test runs the notebook with {SPARE_BYTES >> 20} MB of memory to spare, in which the cell "
+            "that defines it did not run."
+        ) from None
+    except Crashed:
+        raise Mismatch(_too_much()) from None
+    except TimedOut as late:
+        raise Mismatch(f"{late} With thousands of tokens it takes too long.".strip()) from None
+    check(found, _right[key])
+
+
+def _too_much() -> str:
+    return f"With thousands of tokens it needs more than {SPARE_BYTES >> 20} MB of memory beside its inputs."
+
+
+def _is_no_memory(raised: Raised) -> bool:
+    return "MemoryError" in raised.kinds or any(words in str(raised) for words in _NO_MEMORY)
+
+
+def _key(case: Any) -> Hashable:
+    if isinstance(case, torch.Tensor):
+        return case.shape, str(case.dtype), case.contiguous().numpy().tobytes()
+    return tuple(map(_key, case)) if isinstance(case, tuple | list) else case

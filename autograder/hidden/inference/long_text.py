@@ -1,0 +1,69 @@
+"""A step beside a cache of many tokens, at which projecting them again takes over twenty times as long."""
+
+import time
+from statistics import median
+
+import torch
+
+from autograder.compare import Mismatch, assert_close
+from autograder.graders import statements
+from solutions import inference
+
+D_IN, D_OUT, HEADS = 2048, 64, 2
+TOKENS, STEPS = 2048, 5
+NARROW = 32
+"""The width of what is drawn: it is repeated until it is D_IN wide."""
+MOST = 6.0
+"""Times what the reference takes. Right answers took TODO; with all tokens projected again, TODO and more."""
+FILL = f"attention(x.repeat(1, 1, {D_IN // NARROW}), cache)[:, -3:]"
+STEP = f"attention(x.repeat(1, 1, {D_IN // NARROW}), cache)"
+
+
+class LongText:
+    """Right results for a long text and the steps after it, and the time that a right step takes."""
+
+    def __init__(self, reference, rng):
+        self.text, self.steps = rng.randn(1, TOKENS, NARROW), list(rng.randn(STEPS, 1, 1, NARROW))
+        right = reference.CachedMultiHeadAttention(D_IN, D_OUT, HEADS)
+        self.parameters = {name: value.float() for name, value in right.named_parameters().items()}
+        cache = reference.plain("KVCache")
+        self.expected = [self._call(reference, FILL)(self.text, right, cache)]
+        self.expected += [self._call(reference, STEP)(step, right, cache) for step in self.steps]
+
+    @staticmethod
+    def _call(face, computes):
+        return face.assemble({}, computes=computes, others=("attention", "cache"))
+
+    def assert_steps_are_cheap(self, student):
+        """Raises Mismatch where a result is wrong, or a step takes far longer than a right one."""
+        own, cache = student.CachedMultiHeadAttention(D_IN, D_OUT, HEADS), student.plain("KVCache")
+        own.load_parameters(self.parameters)
+        with student.refusing(statements.NO_ROOM):
+            assert_close(self._call(student, FILL)(self.text, own, cache), self.expected[0])
+        ask, nothing, took, idle = self._call(student, STEP), student.assemble({}, computes="x"), [], []
+        for step, right in zip(self.steps, self.expected[1:], strict=True):
+            seen = ask.timed(step, own, cache)
+            assert_close(seen.value, right)
+            took.append(seen.cpu_seconds)
+            idle.append(nothing.timed(step).cpu_seconds)
+        times = (median(took) - median(idle)) / self._reference_seconds()
+        print("TIMES", times, median(took), median(idle), self._reference_seconds(), file=__import__("sys").stderr)
+        if times > MOST:
+            raise Mismatch(
+                f"With {TOKENS:,} tokens in the cache, one step takes {times:.0f} times as long as a step that projects "
+                "its own token only."
+            )
+
+    def _reference_seconds(self):
+        """The CPU time of a right step, now and in this process."""
+        attention = inference.CachedMultiHeadAttention(D_IN, D_OUT, HEADS)
+        before = torch.zeros(1, HEADS, TOKENS, D_OUT // HEADS)
+        took = []
+        for step in self.steps:
+            cache = inference.KVCache()
+            cache.append(before, before)
+            began = time.process_time()
+            with torch.no_grad():
+                attention(step.repeat(1, 1, D_IN // NARROW), cache)
+            took.append(time.process_time() - began)
+        return median(took)

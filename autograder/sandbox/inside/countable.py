@@ -1,0 +1,190 @@
+"""Whether all that a call computes is counted: `cost` counts the operators that it sees in this thread.
+
+What it does not see makes a call uncountable: operators that are not on the list, elements that leave PyTorch, other
+threads, code that switches dispatch modes off, kernels that call others. Watching takes about a millisecond.
+"""
+
+import re
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from .cost import Counting, Most
+from .nesting import tensors_in
+from .operators import name_of
+
+OPERATOR = "operator"
+LEFT = "left"
+THREAD = "thread"
+UNSEEN = "unseen"
+"""Why a call is not countable; `compare.costs` has a message for each."""
+
+_FEW = 64
+"""Elements of a constant that an answer may bring with it."""
+_MAX_ITEMS = 500
+"""Elements that may leave tensors one by one, as by `.item()`."""
+_THREADS_SECONDS = 50e-6
+"""CPU time that other threads may take; the two clocks differ by less than three microseconds."""
+_STEP_BY_STEP = re.compile(
+    r"(?!_trilinear)_?(unsafe_|new_|masked_|native_|linalg_)*"
+    r"(arange|linspace|logspace|full|zero|ones|eye|rand|uniform|normal|bernoulli|exponential|"
+    r"multinomial|fill|copy|to_copy|clone|cat|stack|repeat|roll|flip|view|index|select|scatter|gather|take|"
+    r"put|nonzero|tri[lu]|diag|trace|constant_pad|embedding|slice|(log_?)?softmax|logsumexp|(log)?cum|sort|topk|argsort|"
+    r"kthvalue|searchsorted|bucketize|one_hot|unique|unfold_copy|layer_norm|dropout|vector_norm|addr|ger|outer|equal|"
+    r"allclose|isclose|is_nonzero|local_scalar_dense|scalar_tensor|expand_copy|permute_copy|transpose_copy|"
+    r"empty|resize_|set_|alias|lift|reshape_alias|detach|resolve_|rms_norm|"
+    r"b?(add)?(mm|mv)|addbmm|baddbmm|v?dot|scaled_dot_product_\w*attention)\w*"
+)
+"""Operators whose steps `cost` knows, and that PyTorch marks neither as pointwise, nor as reductions, nor as views."""
+_WAYS_OUT = {
+    getattr(torch.Tensor, name)
+    for name in (
+        *("numpy", "tolist", "__array__", "data_ptr", "__dlpack__", "untyped_storage", "storage", "_typed_storage"),
+        *("share_memory_", "map_", "map2_", "apply_"),
+    )
+}
+_PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "addmv", "dot")
+_WITNESSED = (
+    *(f"{name}{overload}" for name in _PRODUCTS for overload in ("", ".out", "_")),
+    *(f"{name}{overload}" for name in ("mul", "add", "sub", "div") for overload in (".Tensor", ".out", "_.Tensor")),
+    *(f"{name}{overload}" for name in ("exp", "maximum", "amax", "cumsum", "elu") for overload in ("", ".out", "_")),
+    *("sum.dim_IntList", "sum.IntList_out", "cat", "cat.out", "where.self"),
+)
+"""Operators that no attention does without: their kernels say when they run, whoever calls them."""
+
+
+class Countable(Counting):
+    """Counts what a call costs, and notes what it cannot count."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._thread = threading.get_ident()
+        self._products = 0
+        """Of matrices that the mode has seen, less those whose kernels ran."""
+        self._is_in_operator = False
+        self._items = 0
+
+    def uncount(self, why: str) -> None:
+        """Note the first reason for which the call is not countable, with the line."""
+        if not self.cost.uncounted.count:
+            self.cost.uncounted = Most(1, why, *self.place())
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        name = name_of(func)
+        if not _is_counted(func):
+            self.uncount(OPERATOR)
+        if torch._C._is_torch_function_all_disabled():  # type: ignore[attr-defined]
+            self.uncount(UNSEEN)
+        with torch._C.DisableTorchFunction():
+            if any(self._is_foreign(tensor) for tensor in tensors_in((args, dict(kwargs or {})))):
+                self.uncount(LEFT)
+        self._items += name == "_local_scalar_dense"
+        self._products += name.rstrip("_") in (*_PRODUCTS, "mv", "vdot")
+        was, self._is_in_operator = self._is_in_operator, True
+        try:
+            made = super().__torch_dispatch__(func, types, args, kwargs)
+        finally:
+            self._is_in_operator = was
+        if self._items > _MAX_ITEMS or (name.startswith("lift") and made.numel() > _FEW):
+            self.uncount(LEFT)
+        return made
+
+    def _is_foreign(self, tensor: torch.Tensor) -> bool:
+        """Whether no operator of this call made a tensor, and it was not given either."""
+        if tensor.layout != torch.strided:
+            return True
+        return tensor.numel() > _FEW and not self.memory.knows(tensor)
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        with _WaysOut(self), _witnesses(self._witness), self:
+            of_thread = time.thread_time()
+            of_process = time.process_time()
+            try:
+                yield
+            finally:
+                others = (time.process_time() - of_process) - (time.thread_time() - of_thread)
+        if others > _THREADS_SECONDS:
+            self.uncount(THREAD)
+        if self._products < 0:
+            self.uncount(UNSEEN)
+
+    def finish(self, value: Any) -> None:
+        for tensor in tensors_in(value):
+            if tensor.layout != torch.strided or not self.memory.knows(tensor):
+                self.uncount(LEFT)
+
+    def _witness(self, is_product: bool) -> None:
+        """A kernel runs: for an operator that the mode has seen, or unseen by it."""
+        self._products -= is_product
+        if threading.get_ident() != self._thread:
+            self.uncount(THREAD)
+        elif not self._is_in_operator:
+            self.uncount(UNSEEN)
+
+
+@cache
+def _is_counted(func: Any) -> bool:
+    """Whether `cost` knows how many steps an operator takes; of PyTorch's own alone."""
+    if getattr(func, "namespace", "") not in ("aten", "prims"):
+        return False
+    is_marked = torch.Tag.pointwise in func.tags or torch.Tag.reduction in func.tags or func.is_view
+    return is_marked or _STEP_BY_STEP.fullmatch(name_of(func)) is not None
+
+
+class _WaysOut(TorchFunctionMode):
+    """Notes where elements leave PyTorch, which no operator shows."""
+
+    def __init__(self, counting: Countable) -> None:
+        super().__init__()
+        self._counting = counting
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        if func in _WAYS_OUT and args[0].numel() > 1:
+            self._counting.uncount(LEFT)
+        return func(*args, **(kwargs or {}))
+
+
+@contextmanager
+def _witnesses(witness: Callable[[bool], None]) -> Iterator[None]:
+    """Have the kernels of some operators say that they run, in every thread and below every mode, for a while."""
+    library = torch.library.Library("aten", "IMPL")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a kernel is replaced is what is meant
+            for name in _with_kernels():
+                kernel = torch._C._dispatch_get_computed_kernel_for_dispatch_key(
+                    f"aten::{name}", torch._C.DispatchKey.CPU
+                )
+                is_product = name.partition(".")[0].rstrip("_") in _PRODUCTS
+                library.impl(name, _witnessed(kernel, witness, is_product), "CPU", with_keyset=True)
+        yield
+    finally:
+        library._destroy()
+
+
+@cache
+def _with_kernels() -> list[str]:
+    """Those of the operators above that this PyTorch has a kernel of its own for on the CPU."""
+    existing = set(torch._C._dispatch_get_all_op_names())
+    names = [name for name in _WITNESSED if f"aten::{name}" in existing]
+    return [name for name in names if torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CPU")]
+
+
+def _witnessed(kernel: Any, witness: Callable[[bool], None], is_product: bool) -> Callable[..., Any]:
+    def witnessed(keys: Any, *args: Any, **kwargs: Any) -> Any:
+        witness(is_product)
+        return kernel.call_boxed(keys, *args, **kwargs)
+
+    return witnessed
