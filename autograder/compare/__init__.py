@@ -37,6 +37,13 @@ class Mismatch(AssertionError):
     """The value and the expected one, for who writes graders: never for a student."""
 
 
+class Unproven(Mismatch):
+    """The call shows the property that is tested, but returns a wrong value: so it shows it of another computation.
+
+    It costs points only if the hidden tests of values all pass: see `marking.scoring`.
+    """
+
+
 class OddShape(Mismatch):
     """The student's numbers are right, and stand in a shape with a dimension of size 1 too many or too few."""
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ..compare import Mismatch, OddShape
+from ..compare import Mismatch, OddShape, Unproven
 from ..course import content
 from ..course.settings import load
 from ..report import TestOutcome
@@ -91,6 +91,8 @@ class Verdict:
     """The notebook does not define what was to be called."""
     raised: bool = False
     """What was called raised an exception."""
+    unproven: bool = False
+    """It passed, but the call that shows it returned a wrong value, as `seen` says."""
 
 
 OfUnit = Mapping[str, Sequence[Grader]]
@@ -186,6 +188,8 @@ def looked_at(student: Student, grader: Grader) -> Verdict:
     """What a grader finds in one student's code."""
     try:
         grader.ask(student)
+    except Unproven as wrong:
+        return Verdict(grader, "passed", str(wrong), unproven=True)
     except (Mismatch, StudentFault) as found:
         return Verdict(
             grader,

@@ -243,18 +243,25 @@ def unchanged(self: Graders, given: Given, built: Built = AS_EVER, each: Sequenc
 def device(self: Graders, given: Given, built: Built = AS_EVER, each: Sequence[Built] = ONE_KIND) -> None:
     """On another device everything the code makes is there too, and so is the result."""
     for kind in each:
-        statements.assert_follows_device(self.callee(given.student, **built), *self.draw(given.rng, **kind))
+        own, right = (self.callee(face, **built) for face in (given.student, given.reference))
+        args = self.draw(given.rng, **kind)
+        statements.assert_follows_device(own, *args, reference=right, check=self.assert_right)
 
 
 @contract(0.5, property=True)
 def dtype(self: Graders, given: Given, each: Sequence[Built] = ONE_KIND) -> None:
     """The result has the inputs' dtype, float64 or float32; an instance's that of its parameters, float32."""
-    own = self.callee(given.student)
+    own, right = (self.callee(face) for face in (given.student, given.reference))
     for kind in each:
         if isinstance(own, Instance):
-            statements.assert_dtype(own(*self.draw(given.rng, **kind)), torch.float32)
+            args = self.draw(given.rng, **kind)
+            statements.assert_dtype(found := own(*args), torch.float32)
+            statements.assert_proven(
+                found, lambda args=args: statements.with_parameters_of(own, right)(*args), self.assert_right
+            )  # type: ignore[misc]
         else:
-            statements.assert_dtype_kept(own, *self.draw(given.rng.of(torch.float64), **kind))
+            args = self.draw(given.rng.of(torch.float64), **kind)
+            statements.assert_dtype_kept(own, right, *args, check=self.assert_right)
 
 
 @contract(0, property=True)

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from ..compare import LARGE_LOGITS, Expected, Mismatch, OddShape, assert_close, complaints, describe
+from ..compare import LARGE_LOGITS, Expected, Mismatch, OddShape, Unproven, assert_close, complaints, describe
 from ..compare.costs import Limits, complaint
 from ..compare.uncounted import uncountable
 from ..sandbox.inside.cost import Most
@@ -38,6 +38,17 @@ def transplant(reference: Any, student: Callee, *, exactly: bool = False) -> Any
             }
             reference.load_parameters(values)
         student.load_parameters(values, exactly=exactly)
+    return reference
+
+
+def with_parameters_of(student: Callee, reference: Callee) -> Callee:
+    """The reference, in evaluation, with the parameters that the student's instance has; a function as it is.
+
+    Raises Unusable if the names are not the same.
+    """
+    if isinstance(student, Instance) and isinstance(reference, Instance):
+        reference.load_parameters(student.named_parameters(), exactly=True)
+        reference.eval()
     return reference
 
 
@@ -146,10 +157,25 @@ def assert_gradient(gradient: Any, expected: Expected, where: str) -> None:
     assert_close(gradient, expected, what=f"The gradient of {where}")
 
 
-def assert_dtype_kept(student: Callee, *args: Any) -> None:
-    """The output has the inputs' dtype."""
+def assert_proven(found: Any, right: Callable[[], Any], check: Callable[..., None]) -> None:
+    """Raise Unproven unless a value that shows a property is the right one too.
+
+    right: computes it; what has other parameters than the reference has no right value, and other tests say so.
+    """
+    try:
+        check(found, right())
+    except Mismatch as wrong:
+        raise Unproven(str(wrong)) from None
+    except StudentFault:
+        pass
+
+
+def assert_dtype_kept(student: Callee, reference: Callee, *args: Any, check: Callable[..., None]) -> None:
+    """The output has the inputs' dtype, and is right."""
     for dtype in (next(tensors_in(args)).dtype, torch.float32):
-        assert_dtype(student(*in_dtype(args, dtype)), dtype)
+        given = in_dtype(args, dtype)
+        assert_dtype(found := student(*given), dtype)
+        assert_proven(found, lambda given=given: reference(*given), check)  # type: ignore[misc]
 
 
 def in_dtype(args: tuple[Any, ...], dtype: torch.dtype) -> tuple[Any, ...]:
@@ -232,19 +258,31 @@ def _at(most: Most) -> str:
     return f" in line {most.line} of the cell `{cell}`" if most.line else ""
 
 
-def assert_follows_device(student: Callee, *args: Any) -> None:
-    """On another device everything the code makes is there too, and so is the output."""
+def assert_follows_device(
+    student: Callee, *args: Any, reference: Callee | None = None, check: Callable[..., None] = assert_close
+) -> None:
+    """On another device everything the code makes is there too, and so is the output.
+
+    reference: the right code, to which the result is compared; what draws by chance has none. Of an instance the result
+    in evaluation is compared, with the parameters that it was built with.
+    """
+    found = None
     for _ in in_both_modes(student):
-        _assert_follows_device(student, *args)
+        found = _assert_follows_device(student, *args)
+    if reference is None:
+        return
+
+    assert_proven(found, lambda: with_parameters_of(student, reference)(*args), check)
 
 
-def _assert_follows_device(student: Callee, *args: Any) -> None:
+def _assert_follows_device(student: Callee, *args: Any) -> Any:
     observed = student.observe(*args)
     if len(observed.devices) > 1:
         raise Mismatch("The outputs are on different devices.")
     try:
-        verdict = student.probe_device(*args)
+        verdict, value = student.probe_device(*args)
     except Raised as raised:
         raise Mismatch(f"It runs on the CPU; where the inputs are on another device it does not. {raised}") from None
     if complaint := complaints.of_devices(verdict):
         raise Mismatch(complaint)
+    return value

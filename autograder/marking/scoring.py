@@ -1,5 +1,6 @@
 """From what the graders found to an exercise's mark. Pure arithmetic on verdicts."""
 
+import dataclasses
 from collections.abc import Sequence
 from functools import partial
 
@@ -38,6 +39,7 @@ def mark(
     library_calls: the libraries that ran in it. cell: what its solution cell did, where it did not simply run.
     uses_wrong: other exercises that it calls and that are not right: which mistake is its own cannot be told then.
     """
+    verdicts = _proven(verdicts)
     forbidden = sorted({name for verdict in verdicts for name in verdict.grader.forbids} & library_calls)
     status = "forbidden" if forbidden else _status(verdicts, cell)
     everywhere, loss = _seen_everywhere(verdicts), _said_of_loss(verdicts)
@@ -80,6 +82,16 @@ def submission_status(exercises: Sequence[ExerciseReport], cells: Sequence[CellR
     if "timeout" in happened or "skipped" in happened:
         return "timed_out"
     return "cells_failed" if "failed" in {cell.status for cell in cells} else "graded"
+
+
+def _proven(verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
+    """Fail what is unproven if all results are right elsewhere: the code does something else where it is measured.
+
+    Otherwise the property counts, for the wrong results cost their own points.
+    """
+    if any(verdict.outcome != "passed" for verdict in verdicts if not verdict.grader.is_property):
+        return verdicts
+    return [dataclasses.replace(one, outcome="failed") if one.unproven else one for one in verdicts]
 
 
 def _share(verdict: Verdict) -> float:

@@ -7,9 +7,10 @@ import torch
 
 from ..compare import describe
 from ..compare.errors_meant import meant
+from ..sandbox.inside.device_probe import Probed
 from ..sandbox.inside.faults import Missing, Place, Raised, StudentFault, Unusable
 from ..sandbox.inside.observation import Observation
-from ..sandbox.inside.operations import Call, MeasureCost, NamedParameters, Operation, WatchRun
+from ..sandbox.inside.operations import Call, MeasureCost, NamedParameters, Operation, ProbeDevice, WatchRun
 from ..sandbox.inside.packing import Opaque, ProtocolError, Tensors, Value, Whole, unpack
 from ..sandbox.limits import Limits
 from . import counted, watched_run
@@ -69,6 +70,8 @@ def given(operation: Operation[T], answer: Answer, payload: Tensors) -> T:
                 counted.read(found.cost)
         case NamedParameters():
             found = as_parameters(unpack(answer.value, payload))
+        case ProbeDevice():
+            found = _probed(unpack(answer.value, payload))
         case WatchRun():
             watched_run.read(found := unpack(answer.value, payload))
         case _:
@@ -95,6 +98,12 @@ def _observation(call: Call, seen: Observation[Any]) -> Observation[Any]:
     if not well_formed:
         raise ProtocolError("an observation is not in the protocol's form")
     return seen
+
+
+def _probed(sent: Any) -> Probed:
+    if not isinstance(sent, tuple) or len(sent) != len(Probed._fields) or not isinstance(sent[0], str):
+        raise ProtocolError("what a device's probe found is not in the protocol's form")
+    return Probed(*sent)
 
 
 def as_parameters(parameters: Any) -> dict[str, torch.Tensor]:

@@ -17,6 +17,7 @@ from ..sandbox.inside.arguments import Arguments, Held
 from ..sandbox.inside.assembled import Shapes
 from ..sandbox.inside.bench import Target
 from ..sandbox.inside.cost import Measured
+from ..sandbox.inside.device_probe import Probed
 from ..sandbox.inside.faults import Raised, Unusable
 from ..sandbox.inside.observation import Observation
 from ..sandbox.inside.operations import Kind
@@ -71,7 +72,7 @@ class Callee:
         """Call the code with a generator of `number` drawn blocks, (length,) each; return its result."""
         return self._backend.ask(operations.BlocksCall(self._target, Arguments(), blocks=(seed, number, length))).value
 
-    def probe_device(self, *args: Any, **named: Any) -> str:
+    def probe_device(self, *args: Any, **named: Any) -> Probed:
         """Whether the code follows its inputs to another device: see `sandbox.inside.device_probe`."""
         return self._backend.ask(operations.ProbeDevice(self._target, Arguments(args, named)))
 

@@ -18,6 +18,7 @@ from ..sandbox.inside.operations import (
     MeasureCost,
     NamedParameters,
     Operation,
+    ProbeDevice,
 )
 from . import counted
 from .backend import Backend, Separable
@@ -112,6 +113,8 @@ def _shown(operation: Operation[Any], given: Any) -> Any:
             return None  # its number depends on what was built before; that it could be built is what shows
         case NamedParameters():
             return {name: tuple(parameter.shape) for name, parameter in given.items()}
+        case ProbeDevice():
+            return given.verdict
         case MeasureCost(limits=limits):
             # Two right answers cost not the same.
             return replace(given, cost=exceeded(counted.read(given.cost), limits))

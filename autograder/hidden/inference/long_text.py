@@ -50,8 +50,8 @@ class LongText:
         print("TIMES", times, median(took), median(idle), self._reference_seconds(), file=__import__("sys").stderr)
         if times > MOST:
             raise Mismatch(
-                f"With {TOKENS:,} tokens in the cache, one step takes {times:.0f} times as long as a step that projects "
-                "its own token only."
+                f"With {TOKENS:,} tokens in the cache, a step takes {times:.0f} times as long as one that projects its "
+                "own token only."
             )
 
     def _reference_seconds(self):

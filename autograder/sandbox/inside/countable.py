@@ -53,11 +53,11 @@ _WAYS_OUT = {
 _PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "addmv", "dot")
 _WITNESSED = (
     *(f"{name}{overload}" for name in _PRODUCTS for overload in ("", ".out", "_")),
-    *(f"{name}{overload}" for name in ("mul", "add", "sub", "div") for overload in (".Tensor", ".out", "_.Tensor")),
     *(f"{name}{overload}" for name in ("exp", "maximum", "amax", "cumsum", "elu") for overload in ("", ".out", "_")),
-    *("sum.dim_IntList", "sum.IntList_out", "cat", "cat.out", "where.self"),
+    *("sum.dim_IntList", "sum.IntList_out", "cat", "cat.out"),
 )
-"""Operators that no attention does without: their kernels say when they run, whoever calls them."""
+"""Operators that no attention does without: their kernels say when they run, whoever calls them. None takes a Python
+number for a tensor, which a kernel in Python could not pass on."""
 
 
 class Countable(Counting):
@@ -107,12 +107,9 @@ class Countable(Counting):
     @contextmanager
     def watching(self) -> Iterator[None]:
         with _WaysOut(self), _witnesses(self._witness), self:
-            of_thread = time.thread_time()
-            of_process = time.process_time()
-            try:
-                yield
-            finally:
-                others = (time.process_time() - of_process) - (time.thread_time() - of_thread)
+            others = _other_threads_seconds()
+            yield
+            others = _other_threads_seconds() - others
         if others > _THREADS_SECONDS:
             self.uncount(THREAD)
         if self._products < 0:
@@ -154,6 +151,11 @@ class _WaysOut(TorchFunctionMode):
         if func in _WAYS_OUT and args[0].numel() > 1:
             self._counting.uncount(LEFT)
         return func(*args, **(kwargs or {}))
+
+
+def _other_threads_seconds() -> float:
+    """The CPU time of all threads of this process but this one."""
+    return time.process_time() - time.thread_time()
 
 
 @contextmanager

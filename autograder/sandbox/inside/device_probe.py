@@ -8,7 +8,7 @@ whatever it decides by the numbers, and what it gives there can be compared with
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -241,8 +241,17 @@ def as_elsewhere(devices: OnDevices) -> Iterator[OnDevices]:
         yield devices
 
 
-def probe(call: Callable[..., Any], arguments: Arguments, on_cpu: Callable[[], Any]) -> str:
-    """One of `follows`, `mixed`, `elsewhere` (the output), `differs` (from what it gives on the CPU).
+class Probed(NamedTuple):
+    """Whether code followed its inputs to another device, and what it returned there."""
+
+    verdict: str
+    """One of `follows`, `mixed`, `elsewhere` (the output), `differs` (from what it gives on the CPU)."""
+    value: Any = None
+    """With its elements on the CPU; None if the code mixed devices."""
+
+
+def probe(call: Callable[..., Any], arguments: Arguments, on_cpu: Callable[[], Any]) -> Probed:
+    """Call the code on another device.
 
     on_cpu: calls the code on the CPU with the same arguments, and draws the same by chance each time. What the code
     raises on the other device it raises here, but where it mixes devices.
@@ -253,21 +262,21 @@ def probe(call: Callable[..., Any], arguments: Arguments, on_cpu: Callable[[], A
             value = moved_inputs.apply(call)
         except Exception:
             if devices.mixed:
-                return MIXED
+                return Probed(MIXED)
             raise
     if devices.mixed:
-        return MIXED
+        return Probed(MIXED)
     how = BY_NUMBERS if devices.by_numbers else ""
-    outputs = list(tensors_in(value))
+    outputs, found = list(tensors_in(value)), _each(value, _brought_here)
     if not all(isinstance(output, _Away) for output in outputs):
-        return ELSEWHERE + how
+        return Probed(ELSEWHERE + how, found)
     here = [_brought_here(output) for output in outputs]
     right = list(tensors_in(on_cpu()))
     if any(output.device != _CPU for output in right):
-        return ELSEWHERE + how
+        return Probed(ELSEWHERE + how, found)
     if _alike(here, right) or not _alike(right, list(tensors_in(on_cpu()))):
-        return FOLLOWS + how
-    return DIFFERS + how
+        return Probed(FOLLOWS + how, found)
+    return Probed(DIFFERS + how, found)
 
 
 def _alike(some: list[torch.Tensor], others: list[torch.Tensor]) -> bool:

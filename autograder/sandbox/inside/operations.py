@@ -292,14 +292,13 @@ class Train(Operation[None], tag="train", frozen=True):
             bench.instances[self.instance].train(self.mode)
 
 
-class ProbeDevice(Operation[str], tag="probe_device", frozen=True):
-    """Whether the code works on whatever device its inputs are on: see `device_probe`."""
+class ProbeDevice(Operation[device_probe.Probed], tag="probe_device", frozen=True):
+    """Whether the code works on whatever device its inputs are on, and its value there: see `device_probe`."""
 
-    form = str
     target: Target
     arguments: Arguments
 
-    def on(self, bench: Bench) -> str:
+    def on(self, bench: Bench) -> device_probe.Probed:
         here = away = bench.target(self.target)
 
         def on_cpu() -> Any:
