@@ -157,13 +157,16 @@ def assert_gradient(gradient: Any, expected: Expected, where: str) -> None:
     assert_close(gradient, expected, what=f"The gradient of {where}")
 
 
-def assert_proven(found: Any, right: Callable[[], Any], check: Callable[..., None]) -> None:
-    """Raise Unproven unless a value that shows a property is the right one too.
+def assert_proven(
+    found: Any, student: Callee, reference: Callee, *args: Any, check: Callable[..., None] = assert_close
+) -> None:
+    """Raise Unproven unless a value that shows a property is what the reference returns for these arguments.
 
-    right: computes it; what has other parameters than the reference has no right value, and other tests say so.
+    The parameters are the student's. A student's instance with other parameters than the reference's has no right
+    value; other hidden tests say so.
     """
     try:
-        check(found, right())
+        check(found, with_parameters_of(student, reference)(*args))
     except Mismatch as wrong:
         raise Unproven(str(wrong)) from None
     except StudentFault:
@@ -175,7 +178,7 @@ def assert_dtype_kept(student: Callee, reference: Callee, *args: Any, check: Cal
     for dtype in (next(tensors_in(args)).dtype, torch.float32):
         given = in_dtype(args, dtype)
         assert_dtype(found := student(*given), dtype)
-        assert_proven(found, lambda given=given: reference(*given), check)  # type: ignore[misc]
+        assert_proven(found, student, reference, *given, check=check)
 
 
 def in_dtype(args: tuple[Any, ...], dtype: torch.dtype) -> tuple[Any, ...]:
@@ -272,7 +275,7 @@ def assert_follows_device(
     if reference is None:
         return
 
-    assert_proven(found, lambda: with_parameters_of(student, reference)(*args), check)
+    assert_proven(found, student, reference, *args, check=check)
 
 
 def _assert_follows_device(student: Callee, *args: Any) -> Any:

@@ -56,16 +56,17 @@ class Answer(Observation[Value]):
     printed: str = ""
 
 
-def given(operation: Operation[T], answer: Answer, payload: Tensors) -> T:
+def given(operation: Operation[T], answer: Answer, payload: Tensors, cpu_seconds: float = 0.0) -> T:
     """What the operation gives by this answer.
 
+    cpu_seconds: what it took, as far as that was measured outside the worker.
     Raises ProtocolError and ValidationError where it is nothing that this operation can give.
     """
     found: Any
     match operation:
         case Call():
             found = _observation(operation, answer.mapped(lambda value: unpack(value, payload)))
-            found.cpu_seconds = 0.0  # measured on this side, whatever the worker says
+            found.cpu_seconds = cpu_seconds  # whatever the worker says
             if isinstance(operation, MeasureCost):
                 counted.read(found.cost)
         case NamedParameters():

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
 from ..notebook import MAX_CHARACTERS, CodeCell
 from ..notebook.imports import imported_modules
@@ -145,8 +144,7 @@ class SandboxedNotebook:
         if answer.fault:
             raise answer.fault.raised(self._limits)
         with self._crashed_if_unreadable():
-            found = given(operation, answer, payload)
-        return replace(found, cpu_seconds=answered.cpu_seconds) if isinstance(operation, TimedCall) else found
+            return given(operation, answer, payload, answered.cpu_seconds)
 
     def _restart(self) -> None:
         """Forks a worker and runs the cells that are not known to hang or crash; leaves no worker where one does."""

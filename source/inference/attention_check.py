@@ -475,22 +475,17 @@ def _tensors(value):
  if isinstance(value, dict):
   value = list(value.values())
  return [one for item in value for one in _tensors(item)] if isinstance(value, tuple | list) else []
-MAX_NAMES = 5
 _PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "addbmm"}
 _VECTOR_PRODUCTS = {"mv", "addmv", "dot", "vdot"}
 _FREE = {
  "empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "resize_", "set_",
  "alias", "lift_fresh", "lift", "_reshape_alias", "detach_", "resolve_conj", "resolve_neg",
 }
-_STEP_BY_STEP = re.compile(
- r"(?!_trilinear)_?(unsafe_|new_|masked_|native_|linalg_)*"
-    r"(arange|linspace|logspace|full|zero|ones|eye|rand|uniform|normal|bernoulli|exponential|"
-    r"multinomial|fill|copy|to_copy|clone|cat|stack|repeat|roll|flip|view|index|select|scatter|gather|take|"
-    r"put|nonzero|tri[lu]|diag|trace|constant_pad|embedding|slice|(log_?)?softmax|logsumexp|(log)?cum|sort|topk|argsort|"
-    r"kthvalue|searchsorted|bucketize|one_hot|unique|unfold_copy|layer_norm|dropout|vector_norm|addr|ger|outer|equal|"
-    r"allclose|isclose|is_nonzero|local_scalar_dense|scalar_tensor|expand_copy|permute_copy|transpose_copy)\w*"
-)
-_OUT_OF_TORCH = {torch.Tensor.numpy, torch.Tensor.tolist, torch.Tensor.__array__, torch.Tensor.data_ptr}
+_FUSED_ATTENTION = {
+ "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention",
+ "_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention",
+ "_scaled_dot_product_fused_attention_overrideable",
+}
 
 @dataclass(frozen=True)
 class Most:
@@ -505,25 +500,29 @@ class Cost:
  largest: any = field(default_factory=Most)
  alive: any = field(default_factory=Most)
  rows: any = field(default_factory=Most)
- uncounted: any = field(default_factory=list)
+ uncounted: any = field(default_factory=Most)
  def packed(self):
-  each = [(one.count, one.of, one.file, one.line) for one in (self.largest, self.alive, self.rows)]
-  return self.operations, *each, list(self.uncounted)
+  each = (self.largest, self.alive, self.rows, self.uncounted)
+  return self.operations, *((one.count, one.of, one.file, one.line) for one in each)
+
+class Measured(NamedTuple):
+ cost: any
+ value: any
 
 class _Memory:
  def __init__(self):
   self._held: dict[int, tuple[StorageWeakRef, int]] = {}
-  self._given: dict[int, torch.Tensor] = {}
+  self._given: dict[int, tuple[torch.Tensor, int]] = {}
   self._total = 0
  def give(self, tensor):
-  self._given[memory_of(tensor)] = tensor
+  self._given[memory_of(tensor)] = tensor, _numbers(tensor)
  def knows(self, tensor):
   return (key := memory_of(tensor)) in self._given or key in self._held
  def take(self, tensor):
   key = memory_of(tensor)
-  if key in self._given:
-   return 0
   numbers = _numbers(tensor)
+  if key in self._given:
+   numbers -= self._given[key][1]
   before = self._held[key][1] if key in self._held else 0
   if numbers <= before:
    return 0
@@ -539,7 +538,7 @@ class _Memory:
     self._total -= numbers
   return self._total if self._total > most else 0
 
-class _Counting(OperatorMode):
+class Counting(OperatorMode):
  def __init__(self, own, given, parameters):
   super().__init__()
   self.cost = Cost()
@@ -568,19 +567,19 @@ class _Counting(OperatorMode):
     self._take(tensor)
    self._count(func, factors, operands, made)
   return given
- def uncounted(self, what):
-  if what not in self.cost.uncounted and len(self.cost.uncounted) < MAX_NAMES:
-   self.cost.uncounted.append(what)
+ def watching(self):
+  return self
+ def finish(self, value):
+  """Take note of what the call returned."""
  def _take(self, tensor):
   if tensor.layout != torch.strided:
-   self.uncounted(str(tensor.layout))
    return
   cost = self.cost
   if numbers := self.memory.take(tensor):
    if numbers > cost.largest.count:
-    cost.largest = Most(numbers, str(tuple(tensor.shape)), *self._place())
+    cost.largest = Most(numbers, str(tuple(tensor.shape)), *self.place())
    if alive := self.memory.more_than(cost.alive.count):
-    cost.alive = Most(alive, "", *self._place())
+    cost.alive = Most(alive, "", *self.place())
  def _count(
   self, func, factors, operands, made
  ):
@@ -593,8 +592,10 @@ class _Counting(OperatorMode):
   self._derive(operands, made)
   if name in _FREE or getattr(func, "is_view", False):
    return
-  if not _takes_a_step_for_each(func):
-   self.uncounted(name[:60])
+  if name in _FUSED_ATTENTION:
+   queries, keys, values = factors[:3]
+   self.cost.operations += 2 * queries[..., 0].numel() * keys.shape[-2] * (keys.shape[-1] + values.shape[-1])
+   return
   self.cost.operations += max((tensor.numel() for tensor in (*operands, *made)), default=0)
  def _project(self, one, other):
   for weight, rows in ((one, other), (other, one)):
@@ -602,7 +603,7 @@ class _Counting(OperatorMode):
    for name in sorted(self._parameters.get(memory_of(weight), ())):
     self._rows[name] = self._rows.get(name, 0) + rows.numel() // max(within, 1)
     if self._rows[name] > self.cost.rows.count:
-     self.cost.rows = Most(self._rows[name], name, *self._place())
+     self.cost.rows = Most(self._rows[name], name, *self.place())
  def _derive(self, operands, made):
   if not operands or not self._parameters:
    return
@@ -611,8 +612,8 @@ class _Counting(OperatorMode):
    names = frozenset().union(*(names for names in each if names))
    for tensor in made:
     self._parameters.setdefault(memory_of(tensor), names)
- def _place(self):
-  frame = sys._getframe(2)
+ def place(self):
+  frame = sys._getframe(1)
   while frame is not None:
    if self._own(frame.f_code.co_filename):
     return frame.f_code.co_filename, frame.f_lineno
@@ -628,33 +629,24 @@ def _operands(args):
    found += [one for one in arg if isinstance(one, torch.Tensor)]
  return found
 
-@cache
-def _takes_a_step_for_each(func):
- tags = getattr(func, "tags", ())
- is_marked = torch.Tag.pointwise in tags or torch.Tag.reduction in tags
- return is_marked or _STEP_BY_STEP.fullmatch(name_of(func)) is not None
-
-class _WaysOut(TorchFunctionMode):
- def __init__(self, counting):
-  super().__init__()
-  self._counting = counting
- def __torch_function__(
-  self, func, types, args = (), kwargs = None
- ):
-  if func in _OUT_OF_TORCH and args[0].numel() > 1:
-   self._counting.uncounted(f"Tensor.{func.__name__}")
-  return func(*args, **(kwargs or {}))
-
-def of_call(call, arguments, function, own, *, once = False):
+def of_call(
+ call,
+ arguments,
+ function,
+ own,
+ *,
+ once = False,
+ counting = Counting,
+):
  is_module = isinstance(function, torch.nn.Module)
  given = [*tensors_in(arguments.positional), *tensors_in(dict(arguments.named))]
  given += list(function.buffers()) if is_module else []
- counting = _Counting(own, given, dict(function.named_parameters()) if is_module else {})
- with torch.no_grad(), _WaysOut(counting), counting:
-  value = (_one_by_one(arguments) if once else arguments).apply(call)
- if any(not counting.memory.knows(tensor) for tensor in tensors_in(value)):
-  counting.uncounted("a result that no operator has made")
- return counting.cost
+ counted = counting(own, given, dict(function.named_parameters()) if is_module else {})
+ arguments = _one_by_one(arguments) if once else arguments
+ with torch.no_grad(), counted.watching():
+  value = arguments.apply(call)
+ counted.finish(value)
+ return Measured(counted.cost, value)
 
 def _one_by_one(arguments):
  def copies(values):
@@ -664,7 +656,7 @@ def _one_by_one(arguments):
  return Arguments(tuple(positional), arguments.named)
 
 def _numbers(tensor):
- return tensor.untyped_storage().nbytes() // tensor.element_size()
+ return tensor.untyped_storage().nbytes() // tensor.element_size() * (2 if tensor.is_complex() else 1)
 FOLLOWS = "follows"
 MIXED = "mixed"
 ELSEWHERE = "elsewhere"
@@ -837,6 +829,10 @@ def as_elsewhere(devices):
  with _standing_in(), _AsOnAnotherDevice(), devices:
   yield devices
 
+class Probed(NamedTuple):
+ verdict: any
+ value: any = None
+
 def probe(call, arguments, on_cpu):
  moved_inputs = moved_there(arguments)
  with as_elsewhere(Devices()) as devices:
@@ -844,21 +840,21 @@ def probe(call, arguments, on_cpu):
    value = moved_inputs.apply(call)
   except Exception:
    if devices.mixed:
-    return MIXED
+    return Probed(MIXED)
    raise
  if devices.mixed:
-  return MIXED
+  return Probed(MIXED)
  how = BY_NUMBERS if devices.by_numbers else ""
- outputs = list(tensors_in(value))
+ outputs, found = list(tensors_in(value)), _each(value, _brought_here)
  if not all(isinstance(output, _Away) for output in outputs):
-  return ELSEWHERE + how
+  return Probed(ELSEWHERE + how, found)
  here = [_brought_here(output) for output in outputs]
  right = list(tensors_in(on_cpu()))
  if any(output.device != _CPU for output in right):
-  return ELSEWHERE + how
+  return Probed(ELSEWHERE + how, found)
  if _alike(here, right) or not _alike(right, list(tensors_in(on_cpu()))):
-  return FOLLOWS + how
- return DIFFERS + how
+  return Probed(FOLLOWS + how, found)
+ return Probed(DIFFERS + how, found)
 
 def _alike(some, others):
  return len(some) == len(others) and all(
@@ -1042,7 +1038,7 @@ class Trial:
    if step["operation"] == "cost":
     ready = with_held(own, step.get("with", ()), self.instances)
     arguments = Arguments(tuple(copied(call.args)), call.named)
-    call.cost = of_call(ready, arguments, own, is_cell, once="once" in step)
+    call.cost, call.value = of_call(ready, arguments, own, is_cell, once="once" in step)
     return call
    if step["operation"] == "probe":
     call.verdict = self._followed(call)
@@ -1077,7 +1073,7 @@ class Trial:
    seed_in_use(0)
    return here(*copied(call.args), **call.named)
   seed_in_use(0)
-  return probe(away, Arguments(tuple(call.args), call.named), on_cpu)
+  return probe(away, Arguments(tuple(call.args), call.named), on_cpu).verdict
  def _another(self, number):
   instance = self.built[number]()
   instance.train(self.instances[number].training)
@@ -3384,10 +3380,6 @@ def complaint(cost, limits, at):
   return f"It takes {cost.operations:,} operations; {most:,} are enough."
  return ""
 
-def uncounted(cost):
- named = ", ".join(f"`{name}`" for name in cost.uncounted)
- return f"This could not be counted, because the code uses {named}: so it costs no points, and earns none."
-
 def _numbers_in_costs(found, most):
  return f"{found.count:,} numbers; {most:,} are enough."
 NOT_FINITE = "Some weights are NaN or infinite. Is a whole row hidden, or something divided by 0?"
@@ -3510,7 +3502,7 @@ def _once(function, args, named):
  return [_checksum(repr((exact, changed))), *sums]
 
 def _cost(own, ready, once, *args, **named):
- return of_call(ready, Arguments(args, named), own, is_cell, once=once)
+ return of_call(ready, Arguments(args, named), own, is_cell, once=once).cost
 
 def _spent(function, args, step):
  passed = exceeded(function(*args, **step.get("named", {})), step["limits"])

@@ -82,7 +82,7 @@ class Countable(Counting):
         name = name_of(func)
         if not _is_counted(func):
             self.uncount(OPERATOR)
-        if torch._C._is_torch_function_all_disabled():  # type: ignore[attr-defined]
+        if torch._C._is_torch_function_all_disabled():
             self.uncount(UNSEEN)
         with torch._C.DisableTorchFunction():
             if any(self._is_foreign(tensor) for tensor in tensors_in((args, dict(kwargs or {})))):
