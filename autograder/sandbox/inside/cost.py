@@ -12,7 +12,7 @@ A dispatch mode sees each operator, so the counts are the same on every machine.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import FrameType
@@ -122,7 +122,7 @@ class _Memory:
 class Counting(OperatorMode):
     """Counts what operators cost while it is entered."""
 
-    def __init__(self, own: Own, given: Iterable[torch.Tensor], parameters: Mapping[str, torch.Tensor]) -> None:
+    def __init__(self, own: Own, given: Sequence[torch.Tensor], parameters: Mapping[str, torch.Tensor]) -> None:
         super().__init__()
         self.cost = Cost()
         self.memory = _Memory()

@@ -8,7 +8,7 @@ import re
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 from .cost import Counting, Most
 from .nesting import tensors_in
 from .operators import name_of
+from .tracing import Own
 
 OPERATOR = "operator"
 LEFT = "left"
@@ -28,17 +29,18 @@ UNSEEN = "unseen"
 
 _FEW = 64
 """Elements of a constant that an answer may bring with it."""
-_MAX_ITEMS = 500
-"""Elements that may leave tensors one by one, as by `.item()`."""
+_MAX_ITEMS, _ELEMENTS_FOR_AN_ITEM = 32, 8
+"""How many elements may leave tensors one by one, as by `.item()`: these, and one for so many that the call is given."""
 _THREADS_SECONDS = 50e-6
 """CPU time that other threads may take; the two clocks differ by less than three microseconds."""
 _STEP_BY_STEP = re.compile(
     r"(?!_trilinear)_?(unsafe_|new_|masked_|native_|linalg_)*"
     r"(arange|linspace|logspace|full|zero|ones|eye|rand|uniform|normal|bernoulli|exponential|"
     r"multinomial|fill|copy|to_copy|clone|cat|stack|repeat|roll|flip|view|index|select|scatter|gather|take|"
-    r"put|nonzero|tri[lu]|diag|trace|constant_pad|embedding|slice|(log_?)?softmax|logsumexp|(log)?cum|sort|topk|argsort|"
+    r"put|nonzero|tri[lu]|diag|trace|constant_pad|embedding|slice|(log_?|safe_)?softmax|logsumexp|(log)?cum|sort|topk|argsort|"
     r"kthvalue|searchsorted|bucketize|one_hot|unique|unfold_copy|layer_norm|dropout|vector_norm|addr|ger|outer|equal|"
     r"allclose|isclose|is_nonzero|local_scalar_dense|scalar_tensor|expand_copy|permute_copy|transpose_copy|"
+    r"block_diag|rot90|isin|histc|renorm|polar|glu|promote_types|result_type|"
     r"empty|resize_|set_|alias|lift|reshape_alias|detach|resolve_|rms_norm|"
     r"b?(add)?(mm|mv)|addbmm|baddbmm|v?dot|scaled_dot_product_\w*attention)\w*"
 )
@@ -63,8 +65,9 @@ number for a tensor, which a kernel in Python could not pass on."""
 class Countable(Counting):
     """Counts what a call costs, and notes what it cannot count."""
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
+    def __init__(self, own: Own, given: Sequence[torch.Tensor], parameters: Mapping[str, torch.Tensor]) -> None:
+        super().__init__(own, given, parameters)
+        self._max_items = _MAX_ITEMS + sum(tensor.numel() for tensor in given) // _ELEMENTS_FOR_AN_ITEM
         self._thread = threading.get_ident()
         self._products = 0
         """Of matrices that the mode has seen, less those whose kernels ran."""
@@ -94,7 +97,7 @@ class Countable(Counting):
             made = super().__torch_dispatch__(func, types, args, kwargs)
         finally:
             self._is_in_operator = was
-        if self._items > _MAX_ITEMS or (name.startswith("lift") and made.numel() > _FEW):
+        if self._items > self._max_items or (name.startswith("lift") and made.numel() > _FEW):
             self.uncount(LEFT)
         return made
 
@@ -134,8 +137,8 @@ def _is_counted(func: Any) -> bool:
     """Whether `cost` knows how many steps an operator takes; of PyTorch's own alone."""
     if getattr(func, "namespace", "") not in ("aten", "prims"):
         return False
-    is_marked = torch.Tag.pointwise in func.tags or torch.Tag.reduction in func.tags or func.is_view
-    return is_marked or _STEP_BY_STEP.fullmatch(name_of(func)) is not None
+    is_marked = not {torch.Tag.pointwise, torch.Tag.reduction, torch.Tag.inplace_view}.isdisjoint(func.tags)
+    return is_marked or func.is_view or _STEP_BY_STEP.fullmatch(name_of(func)) is not None
 
 
 class _WaysOut(TorchFunctionMode):
