@@ -13,6 +13,7 @@ from autograder.sandbox.inside.observation import Observation
 from autograder.sandbox.inside.operations import (
     OPERATIONS,
     Assemble,
+    BlocksCall,
     Build,
     Call,
     KindOf,
@@ -23,6 +24,7 @@ from autograder.sandbox.inside.operations import (
     NamedParameters,
     ProbeDevice,
     Read,
+    TimedCall,
     ToDtype,
     Train,
     WatchRun,
@@ -55,8 +57,10 @@ ASKED = [
     Read(2, Arguments(), part="top"),
     Call("on_top", INPUTS, None, ((1, 2),)),
     Call("on_top", INPUTS, (torch.ones(2, 2),), ((1, 2),)),
-    MeasureCost("on_top", INPUTS, ((1, 2),), {"largest": 6}),
+    MeasureCost("on_top", INPUTS, None, ((1, 2),), limits={"largest": 6}),
     MeasureCost("joined_twice", Arguments(([torch.ones(2), torch.zeros(1)],)), limits={"alive": 6}, once=True),
+    TimedCall("f", INPUTS),
+    BlocksCall("summed", Arguments(), blocks=(1, 3, 4)),
     Assemble({"W": (3, 4)}, computes="torch.softmax(x @ x.T, dim=-1) @ x @ W"),
     Call("called", INPUTS, (torch.ones(2, 4),), ((0, 3),)),
     Call("joined_twice", Arguments(([torch.ones(2), torch.zeros(1)],)), once=True),
@@ -86,6 +90,7 @@ NAMES = {
     "Pile": Pile,
     "on_top": lambda x, pile: x @ x.T + pile.top,
     "joined_twice": lambda blocks: (torch.cat(list(blocks)), len(list(blocks))),
+    "summed": lambda blocks: sum(block.sum() for block in blocks),
     "called": lambda module, x: module(x.data.mul_(2) * x),
     "frozen": lambda module, factor: factor * sum(not one.requires_grad for one in module.parameters()),
 }
@@ -102,7 +107,7 @@ def far_away(service, operation):
 def plain(value):
     """The value, with tensors as what can be compared."""
     if isinstance(value, Observation):
-        return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
+        return {name: plain(getattr(value, name)) for name in value.__struct_fields__ if name != "cpu_seconds"}
     if isinstance(value, torch.Tensor):
         return value.dtype, value.tolist()
     if isinstance(value, dict):

@@ -256,7 +256,7 @@ def dtype(self: Graders, given: Given, each: Sequence[Built] = ONE_KIND) -> None
         if isinstance(own, Instance):
             args = self.draw(given.rng, **kind)
             statements.assert_dtype(found := own(*args), torch.float32)
-            statements.assert_proven(found, own, right, *args, check=self.assert_right)
+            statements.assert_returns_right(found, own, right, *args, check=self.assert_right)
         else:
             args = self.draw(given.rng.of(torch.float64), **kind)
             statements.assert_dtype_kept(own, right, *args, check=self.assert_right)

@@ -1,6 +1,7 @@
 """Statements that graders of many exercises make, each as one function that raises Mismatch where it is not so."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import torch
@@ -157,7 +158,15 @@ def assert_gradient(gradient: Any, expected: Expected, where: str) -> None:
     assert_close(gradient, expected, what=f"The gradient of {where}")
 
 
-def assert_proven(
+def assert_proven(found: Any, right: Any, check: Callable[..., None] = assert_close) -> None:
+    """Raise Unproven unless a value that shows a property is the right one, too."""
+    try:
+        check(found, right)
+    except Mismatch as wrong:
+        raise Unproven(str(wrong)) from None
+
+
+def assert_returns_right(
     found: Any, student: Callee, reference: Callee, *args: Any, check: Callable[..., None] = assert_close
 ) -> None:
     """Raise Unproven unless a value that shows a property is what the reference returns for these arguments.
@@ -165,12 +174,14 @@ def assert_proven(
     The parameters are the student's. A student's instance with other parameters than the reference's has no right
     value; other hidden tests say so.
     """
-    try:
-        check(found, with_parameters_of(student, reference)(*args))
-    except Mismatch as wrong:
-        raise Unproven(str(wrong)) from None
-    except StudentFault:
-        pass
+    with suppress(StudentFault):
+        assert_proven(found, with_parameters_of(student, reference)(*args), check)
+
+
+def assert_gives_dtype(student: Callee, reference: Callee, dtype: torch.dtype, *args: Any) -> None:
+    """The output has this dtype, and is right."""
+    assert_dtype(found := student(*args), dtype)
+    assert_returns_right(found, student, reference, *args)
 
 
 def assert_dtype_kept(student: Callee, reference: Callee, *args: Any, check: Callable[..., None]) -> None:
@@ -178,7 +189,7 @@ def assert_dtype_kept(student: Callee, reference: Callee, *args: Any, check: Cal
     for dtype in (next(tensors_in(args)).dtype, torch.float32):
         given = in_dtype(args, dtype)
         assert_dtype(found := student(*given), dtype)
-        assert_proven(found, student, reference, *given, check=check)
+        assert_returns_right(found, student, reference, *given, check=check)
 
 
 def in_dtype(args: tuple[Any, ...], dtype: torch.dtype) -> tuple[Any, ...]:
@@ -275,7 +286,7 @@ def assert_follows_device(
     if reference is None:
         return
 
-    assert_proven(found, student, reference, *args, check=check)
+    assert_returns_right(found, student, reference, *args, check=check)
 
 
 def _assert_follows_device(student: Callee, *args: Any) -> Any:

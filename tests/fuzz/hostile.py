@@ -30,7 +30,7 @@ class HostileParent:
         self._terms = answer, last
         self._open: dict[int, _HostileWorker] = {}
 
-    def fork(self, device: str, wrong: Any = None) -> Worker:
+    def fork(self, device: str, wrong: Any = None, *, spare_memory: int = 0, imports: Any = ()) -> Worker:
         worker = _HostileWorker(self, len(self._open), *self._terms)
         self._open[len(self._open)] = worker
         return worker

@@ -118,10 +118,11 @@ class TestCrossAttention(contracts.Graders):
                     raise Mismatch(complaints.writes_into(changed))
 
     @contracts.points(0.5, property=True, device=True)
-    def test_follows_device(self, student, rng):
+    def test_follows_device(self, student, reference, rng):
         """Once it is moved to another device it works there, with a mask, also of all the context, and without one."""
+        own, right = self.callee(student), self.callee(reference)
         for hidden in ([2, 0], [6, 0], None):
-            statements.assert_follows_device(self.callee(student), *self.draw(rng, hidden=hidden))
+            statements.assert_follows_device(own, *self.draw(rng, hidden=hidden), reference=right)
 
     test_dtype_is_kept = contracts.dtype("The result has the dtype of x.")
     test_seeds_matter = contracts.seeds("Two instances built under different seeds have different weights.")

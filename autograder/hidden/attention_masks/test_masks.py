@@ -4,7 +4,7 @@ import torch
 
 from autograder.compare import assert_close, golden
 from autograder.graders import contracts
-from autograder.graders.statements import assert_dtype, assert_right_where_large, assert_same_gradients, in_each
+from autograder.graders.statements import assert_gives_dtype, assert_right_where_large, assert_same_gradients, in_each
 
 SEEING = ({}, {"blind": ((0, 1),)}, {"blind": (0, 1)})
 """Each query sees a key; one sees none; none sees any."""
@@ -45,9 +45,10 @@ class TestPaddingMask(contracts.Graders):
         assert_close(student.padding_mask(torch.tensor([0, 3]), 3), golden([[1, 1, 1], [0, 0, 0]]))
 
     @contracts.points(1, property=True)
-    def test_bool(self, student):
+    def test_bool(self, student, reference):
         """The mask is a bool tensor."""
-        assert_dtype(student.padding_mask(torch.tensor([2, 4]), 4), torch.bool)
+        lengths = torch.tensor([2, 4])
+        assert_gives_dtype(student.padding_mask, reference.padding_mask, torch.bool, lengths, 4)
 
     test_lengths_are_unchanged = contracts.unchanged(
         "The lengths are left as they were, also that of an empty sentence.",
@@ -176,9 +177,9 @@ class TestToSdpaMask(contracts.Graders):
             assert_close(student.to_sdpa_mask(mask), golden(torch.full((2, 3), not hidden)))
 
     @contracts.points(1, property=True)
-    def test_bool(self, student, rng):
+    def test_bool(self, student, reference, rng):
         """The result is a bool tensor."""
-        assert_dtype(student.to_sdpa_mask(*self.draw(rng)), torch.bool)
+        assert_gives_dtype(student.to_sdpa_mask, reference.to_sdpa_mask, torch.bool, *self.draw(rng))
 
     test_mask_is_unchanged = contracts.unchanged("The mask that comes in is left as it was.", weight=0.5)
     test_follows_device = contracts.device("The result is on the mask's device.")
@@ -211,6 +212,6 @@ class TestSlidingWindowMask(contracts.Graders):
         in_each(sizes, lambda size: self.assert_agree(student, reference, *size))
 
     @contracts.points(1, property=True)
-    def test_bool(self, student):
+    def test_bool(self, student, reference):
         """The mask is a bool tensor."""
-        assert_dtype(student.sliding_window_mask(5, 2), torch.bool)
+        assert_gives_dtype(student.sliding_window_mask, reference.sliding_window_mask, torch.bool, 5, 2)

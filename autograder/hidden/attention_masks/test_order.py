@@ -4,7 +4,7 @@ import torch
 
 from autograder.compare import Mismatch, assert_close, complaints, golden
 from autograder.graders import contracts
-from autograder.graders.statements import assert_dtype, assert_gradient, in_each, in_float64
+from autograder.graders.statements import assert_gives_dtype, assert_gradient, in_each, in_float64
 
 from .test_masks import whole
 
@@ -125,9 +125,9 @@ class TestAlibiBias(contracts.Graders):
         in_each([(1, whole(rng, 3, 6)), (4, 1), (1, 1)], lambda sizes: self.assert_agree(student, reference, *sizes))
 
     @contracts.points(1, property=True)
-    def test_float32(self, student):
+    def test_float32(self, student, reference):
         """The bias is a float32 tensor, as scores are."""
-        assert_dtype(student.alibi_bias(2, 4), torch.float32)
+        assert_gives_dtype(student.alibi_bias, reference.alibi_bias, torch.float32, 2, 4)
 
 
 @contracts.exercise("rotary_embedding")

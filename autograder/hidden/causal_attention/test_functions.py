@@ -4,7 +4,7 @@ import torch
 
 from autograder.compare import assert_close, golden
 from autograder.graders import contracts
-from autograder.graders.statements import assert_dtype, assert_right_where_large
+from autograder.graders.statements import assert_gives_dtype, assert_right_where_large
 
 from ..causality import assert_blind_to_the_future, assert_causal_weights
 from .worked_examples import SIX_WORDS_WEIGHTS, six_words_scores, six_words_weights
@@ -25,9 +25,9 @@ class TestCausalMask(contracts.Graders):
             assert_close(student.causal_mask(num_tokens), golden(reference.causal_mask(num_tokens).value))
 
     @contracts.points(1, property=True)
-    def test_bool(self, student):
+    def test_bool(self, student, reference):
         """The mask is a bool tensor, as masked_fill and torch.where want it."""
-        assert_dtype(student.causal_mask(4), torch.bool)
+        assert_gives_dtype(student.causal_mask, reference.causal_mask, torch.bool, 4)
 
 
 @contracts.exercise("renormalized_causal_weights")

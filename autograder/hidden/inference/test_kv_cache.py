@@ -4,7 +4,7 @@ import torch
 
 from autograder.compare import Mismatch, assert_close, describe, golden
 from autograder.graders import contracts
-from autograder.graders.statements import NO_ROOM, assert_dtype, assert_gradient, in_each
+from autograder.graders.statements import NO_ROOM, assert_dtype, assert_gradient, assert_proven, in_each
 
 PARTS = ("keys", "values")
 
@@ -139,12 +139,14 @@ class TestKVCache(contracts.Graders):
                 raise Mismatch(f"`cache.{part}` is {describe(found)}; None is expected before the first step.")
 
     @contracts.points(1, property=True)
-    def test_dtype_is_kept(self, student, rng):
+    def test_dtype_is_kept(self, student, reference, rng):
         """Keys and values keep their dtype."""
         for dtype in (torch.float64, torch.float32, torch.float16):
-            cache = filled(student, self.draw(rng.of(dtype)))
+            chunks = self.draw(rng.of(dtype))
+            own, right = filled(student, chunks), filled(reference, chunks)
             for part in PARTS:
-                assert_dtype(cache.read(part), dtype)
+                assert_dtype(found := own.read(part), dtype)
+                assert_proven(found, right.read(part))
 
     @contracts.points(0.5, property=True)
     def test_inputs_are_unchanged(self, student, rng):

@@ -4,7 +4,7 @@ import torch
 
 from autograder.compare import assert_close, golden, row
 from autograder.graders import contracts
-from autograder.graders.statements import assert_dtype, assert_refuses
+from autograder.graders.statements import assert_gives_dtype, assert_refuses
 
 from .worked_examples import LIFE, LIFE_IS_SHORT, embedding_table
 
@@ -52,7 +52,7 @@ class TestEmbed(contracts.Graders):
     test_follows_device = contracts.device("The rows are on the device of the table.")
 
     @contracts.points(0.5, property=True)
-    def test_dtype_is_kept(self, student, rng):
+    def test_dtype_is_kept(self, student, reference, rng):
         """The rows have the dtype of the table."""
         for dtype in (torch.float64, torch.float32):
-            assert_dtype(student.embed(*self.draw(rng.of(dtype))), dtype)
+            assert_gives_dtype(student.embed, reference.embed, dtype, *self.draw(rng.of(dtype)))

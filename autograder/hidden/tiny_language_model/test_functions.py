@@ -4,7 +4,14 @@ import torch
 
 from autograder.compare import Mismatch, assert_close, complaints, golden, identical
 from autograder.graders import contracts
-from autograder.graders.statements import assert_dtype, assert_follows_device, in_dtype, in_each
+from autograder.graders.statements import (
+    assert_dtype,
+    assert_follows_device,
+    assert_gives_dtype,
+    assert_proven,
+    in_dtype,
+    in_each,
+)
 
 from . import drawing, drawn_words
 from .drawing import whole
@@ -37,9 +44,9 @@ class TestSinusoidalPositions(contracts.Graders):
         in_each(drawn, lambda d: self.assert_agree(student, reference, 1, d))
 
     @contracts.points(1, property=True)
-    def test_float32(self, student):
+    def test_float32(self, student, reference):
         """The result is a float32 tensor, as embeddings are."""
-        assert_dtype(student.sinusoidal_positions(5, 6), torch.float32)
+        assert_gives_dtype(student.sinusoidal_positions, reference.sinusoidal_positions, torch.float32, 5, 6)
 
 
 @contracts.exercise("next_token_loss", forbids=())
@@ -210,15 +217,15 @@ class TestSampleNext(contracts.Graders):
             raise Mismatch(complaints.writes_into(changed))
 
     @contracts.points(0.5, property=True, device=True)
-    def test_follows_device(self, student, rng):
+    def test_follows_device(self, student, reference, rng):
         """The words are drawn on the logits' device."""
         with student.by_chance():
-            assert_follows_device(student.sample_next, *self.draw_sure(rng))
+            assert_follows_device(student.sample_next, *self.draw_sure(rng), reference=reference.sample_next)
 
     @contracts.points(0.5, property=True)
-    def test_int64(self, student, rng):
+    def test_int64(self, student, reference, rng):
         """The words are int64, as an embedding wants them."""
-        assert_dtype(student.sample_next(*self.draw_sure(rng)), torch.int64)
+        assert_gives_dtype(student.sample_next, reference.sample_next, torch.int64, *self.draw_sure(rng))
 
 
 READS_ALL = "torch.cumsum(embedding[x] * places[-x.shape[1]:, None], dim=1) @ unembedding"
@@ -272,8 +279,10 @@ class TestGenerate(contracts.Graders):
     @contracts.points(1, property=True)
     def test_int64(self, student, reference, rng):
         """The result is int64, as tokens are."""
-        own, _ = self.models(student, reference, rng)
-        assert_dtype(student.generate(own, drawing.tokens(rng, 2, 3, words=7), 2, 4), torch.int64)
+        own, right = self.models(student, reference, rng)
+        prompt = drawing.tokens(rng, 2, 3, words=7)
+        assert_dtype(found := student.generate(own, prompt, 2, 4), torch.int64)
+        assert_proven(found, reference.generate(right, prompt, 2, 4))
 
     @contracts.points(1, property=True)
     def test_prompt_is_unchanged(self, student, reference, rng):

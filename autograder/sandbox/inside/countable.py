@@ -30,7 +30,7 @@ UNSEEN = "unseen"
 _FEW = 64
 """Elements of a constant that an answer may bring with it."""
 _MAX_ITEMS, _ELEMENTS_FOR_AN_ITEM = 32, 8
-"""How many elements may leave tensors one by one, as by `.item()`: these, and one for so many that the call is given."""
+"""How many elements may leave tensors one by one, as by `.item()`: 32, and one for every 8 that the call is given."""
 _THREADS_SECONDS = 50e-6
 """CPU time that other threads may take; the two clocks differ by less than three microseconds."""
 _STEP_BY_STEP = re.compile(
