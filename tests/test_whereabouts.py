@@ -7,11 +7,21 @@ import pytest
 import torch
 
 from autograder import catalogue, course
+from autograder.client.requests import MarkNotebook
 from autograder.course.cells import filled_in
 from autograder.feedback import grade_cell
 from autograder.graders.cases import Cases
+from autograder.graders.collected import collected
+from autograder.handout.data_file import read_data
+from autograder.handout.written_values import as_value
+from autograder.marking.examiner import Examiner
+from autograder.marking.submission import Desk
 from autograder.marking.telling_cases import telling_cases
+from autograder.report import Conditions
+from autograder.sandbox.inside import protocol
+from autograder.sandbox.inside.operations import unpacked
 from autograder.sandbox.inside.raising import CELL_PREFIX
+from autograder.student.sandboxed import SandboxedNotebook
 from tests import REPOSITORY
 
 from .typed import alone
@@ -124,6 +134,31 @@ def test_no_telling_case_has_the_numbers_of_a_hidden_one(unit, exercise):
 def in_a_row(numbers):
     rounded = [round(float(number), 3) for number in numbers.flatten()]
     return set(zip(rounded, rounded[1:], rounded[2:], strict=False))
+
+
+WATCHING = {"watch_run", "line_of_aspect"}
+IN_FLOAT32 = """\
+def attention_scores(queries, keys):
+    return (queries.float() @ keys.float().transpose(-2, -1)).float()
+"""
+
+
+def test_lines_are_looked_for_last_and_on_cases_that_are_released(warm_parent, monkeypatch):
+    asked, exchange = [], SandboxedNotebook.exchange
+    monkeypatch.setattr(SandboxedNotebook, "exchange", lambda self, one: (asked.append(one), exchange(self, one))[1])
+    desk = Desk(Examiner(collected()), warm_parent("A"), Conditions("cpu", "A", []))
+    wrong = {"scaled_dot_product_attention": TOO_EVEN, "attention_scores": IN_FLOAT32, "SelfAttention_v1": TWICE}
+    notebook = alone("self_attention", **wrong)
+    report = desk.mark(MarkNotebook("wrong.ipynb", notebook, unit="self_attention"))
+    assert all(report.exercise(name).whereabouts for name in wrong)
+    kinds = [one.header["operation"] for one in asked]
+    first = next(place for place, kind in enumerate(kinds) if kind in WATCHING)
+    assert set(kinds[first:]) == WATCHING
+    released = read_data(REPOSITORY / "release" / "self_attention" / "right_steps.json.gz")
+    for one in asked[first:]:
+        operation = unpacked(one.header, protocol.read_frame(protocol.Frame(b"{}", one.payload))[1])
+        cases = [[as_value(arg) for arg in case["args"]] for case in released[operation.name]["cases"]]
+        assert any(all(map(torch.equal, operation.arguments.positional, args)) for args in cases)
 
 
 ENDLESS = """\

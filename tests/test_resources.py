@@ -1,0 +1,54 @@
+"""Points for memory, operations and projected rows are earned by saving them, and by nothing else.
+
+`resources/unsaved` holds answers that spend all of it and hide that; `resources/saved` holds right answers in many
+styles. Each file says in its head what it is.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from .typed import alone
+
+FOLDER = Path(__file__).parent / "resources"
+
+
+def in_folder(name):
+    return [pytest.param(file, id=file.stem) for file in sorted((FOLDER / name).glob("*.py"))]
+
+
+def head(file):
+    """The file's text, and what its head says."""
+    text = file.read_text()
+    return text, dict(re.findall(r"^# ([\w ]+): (.+)$", text, re.MULTILINE))
+
+
+def marked(marker, file):
+    text, said = head(file)
+    exercises = said["exercises"].split()
+    report = marker.mark(file.name, alone(said["unit"], **dict.fromkeys(exercises, text)), said["unit"])
+    return {test.name: test for name in exercises for test in report.exercise(name).tests}, said
+
+
+@pytest.mark.parametrize("file", in_folder("unsaved"))
+def test_what_saves_nothing_earns_nothing(marker, file):
+    tests, said = marked(marker, file)
+    costs = said["earns nothing"].split()
+    earned = {name: tests[name].points for name in costs if tests[name].points}
+    assert not earned
+    values = [test for name, test in tests.items() if name not in costs]
+    assert sum(test.points for test in values) > 0.8 * sum(test.max_points for test in values), "its results are right"
+
+
+def test_no_message_names_an_operator_of_pytorch(marker):
+    for name in ("by_numpy", "a_custom_operator", "in_a_thread"):
+        tests, said = marked(marker, FOLDER / "unsaved" / f"{name}.py")
+        for cost in said["earns nothing"].split():
+            assert not re.search(r"aten|own::|\b_\w+", tests[cost].message)
+
+
+@pytest.mark.parametrize("file", in_folder("saved"))
+def test_what_saves_keeps_all_points(marker, file):
+    tests, _ = marked(marker, file)
+    assert {name: test.message for name, test in tests.items() if test.points < test.max_points} == {}
