@@ -5,12 +5,12 @@ threads, code that switches dispatch modes off, kernels that call others. Watchi
 """
 
 import re
-import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from threading import get_ident
+from time import process_time, thread_time
 from typing import Any
 
 import torch
@@ -68,7 +68,7 @@ class Countable(Counting):
     def __init__(self, own: Own, given: Sequence[torch.Tensor], parameters: Mapping[str, torch.Tensor]) -> None:
         super().__init__(own, given, parameters)
         self._max_items = _MAX_ITEMS + sum(tensor.numel() for tensor in given) // _ELEMENTS_FOR_AN_ITEM
-        self._thread = threading.get_ident()
+        self._thread = get_ident()
         self._products = 0
         """Of matrices that the mode has seen, less those whose kernels ran."""
         self._is_in_operator = False
@@ -126,7 +126,7 @@ class Countable(Counting):
     def _witness(self, is_product: bool) -> None:
         """A kernel runs: for an operator that the mode has seen, or unseen by it."""
         self._products -= is_product
-        if threading.get_ident() != self._thread:
+        if get_ident() != self._thread:
             self.uncount(THREAD)
         elif not self._is_in_operator:
             self.uncount(UNSEEN)
@@ -158,7 +158,7 @@ class _WaysOut(TorchFunctionMode):
 
 def _other_threads_seconds() -> float:
     """The CPU time of all threads of this process but this one."""
-    return time.process_time() - time.thread_time()
+    return process_time() - thread_time()
 
 
 @contextmanager
