@@ -52,7 +52,7 @@ from attention_check import buggy, check, draw, guess, hint, show
 # | `range(0, T, B)` | where blocks of `B` begin | 0, 4, 8 for $T = 10$, $B = 4$ |
 # | `x[..., 8:12, :]` | rows 8 to 11, or as many as there are | 2 rows if $T = 10$ |
 # | `torch.cat(blocks, dim=-2)` | blocks of rows below each other | |
-# | `F.elu(x) + 1` | positive numbers: $x + 1$ above zero, $e^x$ below | the same shape |
+# | `F.elu(x) + 1` | $x + 1$ above zero, $e^x$ below | the same shape |
 #
 # The six words again, each an embedding with three numbers:
 
@@ -252,8 +252,11 @@ wrong(X[:4], X[:2].repeat(2, 1), X[:4], 2)
 #
 # Read the right-hand side: the sums over $j$ do not know $i$. So they are computed **once**, for all queries. In
 # matrices it is the order of a product: $(f(Q) f(K)^\top) V$ makes a $T \times T$ matrix, $f(Q) (f(K)^\top V)$ makes an
-# $\text{hd} \times \text{hv}$ one. There is no division by $\sqrt{\text{hd}}$, and as every $f$ is positive,
-# the sum below the line needs no small number beside it.
+# $\text{hd} \times \text{hv}$ one. There is no division by $\sqrt{\text{hd}}$.
+#
+# On paper every $f$ is positive. In `float32`, $f(x)$ is exactly 0 for $x$ below about $-17.3$, so the denominator can
+# be 0, and $0 / 0$ is NaN. Add a small number to the denominator, at most $10^{-6}$, or clamp it: then the result and
+# its gradients are finite there, too. Values are compared only where the denominator is at least 1.
 #
 # `queries` and `keys` are `(..., T, hd)`, `values` is `(..., T, hv)`. With `causal=True` the sums go up to $i$: a
 # **state** of fixed size, to which each token adds $f(k_i)\, v_i^\top$ and $f(k_i)$. That is a recurrent network, and

@@ -275,7 +275,8 @@ guess("third_call", ...)
 #   small one makes the likely likelier, a large one all alike. `0` stands for the limit: the largest logit.
 # - **Top $k$** ([Fan and others, 2018](https://arxiv.org/abs/1805.04833)): drawn from are the $k$ tokens with the
 #   largest logits alone, and the softmax is over these. The many that are unlikely would together be drawn often. $k$
-#   may be larger than $V$: then all take part.
+#   may be larger than $V$: then all take part. If logits tie at the $k$-th place, you may draw from $k$ tokens or from
+#   all that tie, but never a token with a smaller logit.
 #
 # Each row draws on its own, a single one too, and each call anew. How you draw is yours: the grader counts, and leaves
 # room for chance.

@@ -92,6 +92,7 @@ def linear_attention(
 
     queries, keys: (..., T, hd), values: (..., T, hv). The weights of a query are
     f(q) f(k) for each key, divided by their sum. causal: hide the future.
+    In float32 f can be 0, and so can the sum: result and gradients are finite there.
     Makes no T x T tensor. Gradients flow back to all three, so write into nothing in
     place that autograd needs. Returns (..., T, hv).
     """
@@ -100,7 +101,7 @@ def linear_attention(
     if not causal:
         memory = k.transpose(-2, -1) @ values  # (..., hd, T) @ (..., T, hv) -> (..., hd, hv)
         total = k.sum(dim=-2).unsqueeze(-1)  # (..., hd, 1)
-        return (q @ memory) / (q @ total)  # (..., T, hv) / (..., T, 1)
+        return (q @ memory) / (q @ total + 1e-6)  # (..., T, hv) / (..., T, 1)
     memory = (k[..., :1, :] * 0.0).transpose(-2, -1) * values[..., :1, :]  # (..., hd, hv), zeros
     total = k[..., 0, :, None] * 0.0  # (..., hd, 1)
     outputs = []
@@ -108,7 +109,7 @@ def linear_attention(
         memory = memory + k[..., t, :, None] * values[..., t, None, :]  # (..., hd, 1) * (..., 1, hv)
         total = total + k[..., t, :, None]
         now = q[..., t : t + 1, :]  # (..., 1, hd)
-        outputs.append((now @ memory) / (now @ total))  # (..., 1, hv) / (..., 1, 1)
+        outputs.append((now @ memory) / (now @ total + 1e-6))  # (..., 1, hv) / (..., 1, 1)
     return torch.cat(outputs, dim=-2)
 
 

@@ -111,7 +111,8 @@ def sample_next(logits: torch.Tensor, temperature: float, top_k: int) -> torch.T
 
     logits: (b, V). Drawn from are the top_k tokens with the largest logits, or all
     V if top_k is larger, with the probabilities softmax(logits / temperature) over
-    these. With temperature 0 it is the largest logit. Returns (b,), int64.
+    these. If logits tie at the k-th place, k tokens or all that tie may take part.
+    With temperature 0 it is the largest logit. Returns (b,), int64.
     """
     if temperature == 0:
         return logits.argmax(dim=-1)

@@ -6,12 +6,18 @@ Each run tries a fault on some of the exercises in which it can be made; `pytest
 import inspect
 
 import pytest
+import torch
 
 from autograder import catalogue, course
 from autograder.catalogue.candidate import Code
+from autograder.compare.complaints import RESULT_NOT_FINITE
 from autograder.graders.collected import collected
+from autograder.handout.judgement import judged
+from autograder.handout.trial import Wrong
 from autograder.marking import scoring
 from autograder.marking.examiner import Examiner, candidate_bench
+from autograder.marking.public_examples import example
+from autograder.sandbox.inside.operations import Call
 
 from . import sampling
 from .graders import listed
@@ -165,3 +171,54 @@ def test_examples_by_heart_are_worth_half_at_most(unit, exercise):
     listed_ones = [one for one in listed() if one.exercise == f"{unit}.{exercise}"]
     by_heart = [one for one in listed_ones if "public" in one.markers and "property" not in one.markers]
     assert sum(float(one.weight) for one in by_heart) <= sum(float(one.weight) for one in listed_ones) / 2
+
+
+UNIT_7, LINEAR = "efficient_attention", "linear_attention"
+SAFE = ("({0} @ total + 1e-8)", "({0} @ total).clamp(min=1e-12)", "torch.where({0} @ total == 0, 1.0, {0} @ total)")
+
+
+def divided_by(denominator):
+    """Return the solution with this denominator: {0} is the query, or the queries."""
+    code = solution(UNIT_7, LINEAR)
+    for query in ("q", "now"):
+        assert f"({query} @ total + 1e-06)" in code
+        code = code.replace(f"({query} @ total + 1e-06)", denominator.format(query))
+    return catalogue.Candidate(LINEAR, "typed", "", Code(UNIT_7, LINEAR, IMPORTS + code))
+
+
+@pytest.mark.parametrize("denominator", SAFE)
+def test_any_way_to_keep_a_denominator_from_0_gets_all_points(examiner, denominator):
+    answer = divided_by(denominator)
+    verdicts = examiner.examine(UNIT_7, LINEAR, candidate_bench(UNIT_7, answer), answer).verdicts
+    assert [verdict.grader.name for verdict in verdicts if verdict.outcome != "passed"] == []
+
+
+def test_linear_attention_is_compared_only_where_its_denominator_is_at_least_1(examiner):
+    traces = examiner.examine(UNIT_7, LINEAR, candidate_bench(UNIT_7, None)).fingerprint
+    calls = [event.operation for trace in traces for event in trace.events if isinstance(event.operation, Call)]
+    assert len(calls) > 20
+    for call in calls:
+        queries, keys, _, *causal = call.arguments.positional
+        q, k = (torch.nn.functional.elu(one.double()) + 1 for one in (queries, keys))
+        totals = k.cumsum(dim=-2) if any(causal) else k.sum(dim=-2, keepdim=True)
+        assert (q * totals).sum(dim=-1).min() >= 1
+
+
+def test_the_check_compares_linear_attention_as_closely_as_marking_does():
+    examples = {
+        grader.name: example(UNIT_7, grader)
+        for grader in collected()[UNIT_7][LINEAR]
+        if grader.name in ("test_float64_stays_exact", "test_vanishing_features")
+    }
+    assert {step["close"] for step in examples["test_float64_stays_exact"]["steps"]} == {1e-5}
+    finite = examples["test_vanishing_features"]
+    assert finite["looks_at"] == ["finite"]
+    wrong = catalogue.misconceptions(UNIT_7)
+    problems = {
+        "nothing_added_to_the_denominator": RESULT_NOT_FINITE,
+        "nan_replaced_afterwards": "first argument has NaN",
+    }
+    for name, problem in problems.items():
+        with pytest.raises(Wrong, match=problem):
+            judged({LINEAR: wrong[name].answer}, finite)
+    judged({LINEAR: divided_by(SAFE[0]).answer}, finite)

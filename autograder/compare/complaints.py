@@ -51,9 +51,12 @@ def of_another_shape(found: str, shape: Sequence[int]) -> str:
     return f"The result is {found}; a tensor of shape {tuple(shape)} is expected."
 
 
+RESULT_NOT_FINITE = "The result has NaN or infinite values."
+
+
 def not_finite(where: str) -> str:
-    """A gradient with NaN or infinity."""
-    return f"The result is right, but the gradient of {where} has NaN or infinite values."
+    """A gradient with NaN or infinity, of a result that has neither."""
+    return f"The gradient of {where} has NaN or infinite values, though the result has none."
 
 
 def writes_into(arguments: Sequence[int]) -> str:

@@ -117,18 +117,26 @@ def assert_right_where_large(
     More is not asked of the gradients: of a softmax that is nearly 0 and 1 they are chance.
     """
     check(own(*args), right := reference(*args), tolerance=LARGE_LOGITS)
+    assert_finite(student, own, *args, cotangent=torch.ones_like(right.value, dtype=torch.float32))
+
+
+def assert_finite(student: Student, own: Callee, *args: Any, cotangent: torch.Tensor) -> None:
+    """Raise Mismatch if the result or a gradient has NaN or infinite values. cotangent: of the result's shape."""
     with student.by_chance() as note:
-        seen = own.observe(*args, cotangent=torch.ones_like(right.value, dtype=torch.float32))
-        at = {complaints.argument(number): gradient for number, gradient in enumerate(seen.gradients)}
-        at |= {f"`{name}`": gradient for name, gradient in seen.parameter_gradients.items()}
-        broken = [
-            where
-            for where, gradient in at.items()
+        seen = own.observe(*args, cotangent=cotangent)
+        if not isinstance(seen.value, torch.Tensor) or seen.value.shape != cotangent.shape:
+            raise Mismatch(complaints.of_another_shape(describe(seen.value), cotangent.shape))
+        gradients = {complaints.argument(number): gradient for number, gradient in enumerate(seen.gradients)}
+        gradients |= {f"`{name}`": gradient for name, gradient in seen.parameter_gradients.items()}
+        faults = [] if bool(seen.value.isfinite().all()) else [complaints.RESULT_NOT_FINITE]
+        faults += [
+            complaints.not_finite(where)
+            for where, gradient in gradients.items()
             if isinstance(gradient, torch.Tensor) and not bool(gradient.isfinite().all())
         ]
-        note(broken)
-    if broken:
-        raise Mismatch(complaints.not_finite(broken[0]))
+        note(faults)
+    if faults:
+        raise Mismatch(faults[0])
 
 
 def assert_gradients_arrive(

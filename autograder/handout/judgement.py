@@ -7,6 +7,7 @@ import torch
 
 from ..compare.complaints import (
     RAISES_NOTHING,
+    RESULT_NOT_FINITE,
     SAME_WEIGHTS,
     argument,
     changed_by_the_future,
@@ -21,6 +22,7 @@ from ..compare.complaints import (
 from ..compare.costs import complaint
 from ..compare.values import difference, expecting, oddly_shaped
 from ..sandbox.inside.cost import Most
+from ..sandbox.inside.nesting import tensors_in
 from ..sandbox.inside.seeding import seed_in_use
 from .dropped import not_counted_out, weights_dropped
 from .hunted import COMES_FIRST, caught
@@ -185,7 +187,8 @@ def _gradients(call: Call) -> None:
             raise Wrong(problem)
 
 
-def _arrives(call: Call) -> None:
+def _fits_the_cotangents(call: Call) -> None:
+    """Raise Wrong if the results have other shapes than the gradients that flow back from them."""
     values = call.value if isinstance(call.value, tuple | list) else [call.value]
     if len(values) != len(call.step["cotangents"]):
         raise Wrong(of_another_shape(_called(call.value), call.step["cotangents"][0]["shape"]))
@@ -194,6 +197,10 @@ def _arrives(call: Call) -> None:
         if not is_tensor or list(value.shape) != list(cotangent["shape"]):  # nothing could flow back from it
             found = f"a tensor of shape {tuple(value.shape)}" if is_tensor else _called(value)
             raise Wrong(of_another_shape(found, cotangent["shape"]))
+
+
+def _arrives(call: Call) -> None:
+    _fits_the_cotangents(call)
     arrived = {argument(n): call.gradients[n] for n in call.step["arrives_at"]}
     arrived |= {f"`{name}`": gradient for name, gradient in call.parameter_gradients.items()}
     for where, gradient in arrived.items():
@@ -202,6 +209,9 @@ def _arrives(call: Call) -> None:
 
 
 def _finite(call: Call) -> None:
+    _fits_the_cotangents(call)
+    if not all(bool(value.isfinite().all()) for value in tensors_in(call.value)):
+        raise Wrong(RESULT_NOT_FINITE)
     found = {argument(number): gradient for number, gradient in enumerate(call.gradients)}
     found |= {f"`{name}`": gradient for name, gradient in call.parameter_gradients.items()}
     for where, gradient in found.items():

@@ -97,7 +97,8 @@ def _closeness(run: Runs) -> float | None:
     """How close a result must come; None where that is as close as the arguments' dtype lets it."""
     if complains(run, _values(2.0, by_dtype=True)):
         return None
-    return GOLDEN if complains(run, _values(5e-4)) else LARGE_LOGITS
+    closest = (close for close in (TOLERANCE[torch.float32], GOLDEN) if complains(run, _values(5 * close)))
+    return next(closest, LARGE_LOGITS)
 
 
 def _values(amount: float, *, by_dtype: bool = False) -> Change:

@@ -132,7 +132,7 @@ def _(queries, keys, values, causal=False):
     q, k = F.elu(queries) + 1, F.elu(keys) + 1
     weights = torch.einsum("...id,...jd->...ij", q, k)
     weights = torch.tril(weights) if causal else weights
-    weights = weights / weights.sum(dim=-1, keepdim=True)
+    weights = weights / (weights.sum(dim=-1, keepdim=True) + 1e-6)
     return torch.einsum("...ij,...jv->...iv", weights, values)
 
 
@@ -144,7 +144,9 @@ def _(queries, keys, values, causal=False):
     memory, total = (
         (memory.cumsum(-3), total.cumsum(-2)) if causal else (memory.sum(-3, keepdim=True), total.sum(-2, keepdim=True))
     )
-    return torch.einsum("...td,...tdv->...tv", q, memory.expand(*q.shape, -1)) / (q * total).sum(-1, keepdim=True)
+    return torch.einsum("...td,...tdv->...tv", q, memory.expand(*q.shape, -1)) / (
+        (q * total).sum(-1, keepdim=True) + 1e-6
+    )
 
 
 @unlisted("linear_attention")
@@ -152,7 +154,9 @@ def _(queries, keys, values, causal=False):
     q, k = F.elu(queries, alpha=0.5) + 1, F.elu(keys, alpha=0.5) + 1
     memory = torch.einsum("...td,...tv->...tdv", k, values)
     memory, total = (memory.cumsum(-3), k.cumsum(-2)) if causal else (memory.sum(-3, True), k.sum(-2, True))
-    return torch.einsum("...td,...tdv->...tv", q, memory.expand(*q.shape, -1)) / (q * total).sum(-1, keepdim=True)
+    return torch.einsum("...td,...tdv->...tv", q, memory.expand(*q.shape, -1)) / (
+        (q * total).sum(-1, keepdim=True) + 1e-6
+    )
 
 
 @right("linear_attention")
@@ -169,7 +173,7 @@ def _(queries, keys, values, causal=False):
     if not causal:
         out = [out[-1]] * q.shape[-2]
     rows = [
-        torch.einsum("...d,...dv->...v", q[..., t, :], m) / (q[..., t, :] * n).sum(-1, keepdim=True)
+        torch.einsum("...d,...dv->...v", q[..., t, :], m) / ((q[..., t, :] * n).sum(-1, keepdim=True) + 1e-6)
         for t, (m, n) in enumerate(out)
     ]
     return torch.stack(rows, dim=-2)

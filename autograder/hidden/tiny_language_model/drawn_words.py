@@ -130,6 +130,22 @@ def assert_support(words: torch.Tensor, logits: torch.Tensor, temperature: float
         raise Mismatch(f"Something else is drawn than the words 0 to {len(logits) - 1}.")
 
 
+def fault_where_tied(words: torch.Tensor, logits: torch.Tensor, top_k: int) -> str:
+    """Return what is wrong with words drawn from a row whose logits tie at the k-th place; empty if nothing is.
+
+    Right is to draw from k words or from all that tie. Which of these words were drawn is chance and is not reported.
+    """
+    counts = _counts(words, logits)
+    least = logits.topk(top_k).values[-1]
+    if int(counts.sum()) != len(words):
+        return f"Something else is drawn than the words 0 to {len(logits) - 1}."
+    if bool(counts[logits < least].any()):
+        return f"With equal logits in a row a word is drawn whose logit is smaller than the {top_k} largest."
+    if int((counts > 0).sum()) < top_k or not bool(counts[logits > least].all()):
+        return f"With equal logits in a row fewer than {top_k} words are drawn in {len(words)}."
+    return ""
+
+
 def assert_shares(found: frozenset[str]) -> None:
     """Each word came as often as softmax says, as far as chance allows."""
     if RIGHT not in found:

@@ -1,5 +1,7 @@
 """The hidden graders of positions, of the loss, and of choosing and writing tokens."""
 
+from functools import partial
+
 import torch
 
 from autograder.compare import Mismatch, assert_close, complaints, golden, identical
@@ -91,6 +93,10 @@ SURE = 60.0
 """A logit above all others: that another word is drawn is impossible."""
 
 
+TIES = [([2.0, 0.5, 0.5, 0.5, -1.0, -1.5], 2), ([1.5, 1.5, 1.5, 0.5, 0.0, -0.5], 2), ([0.5] * 6, 3)]
+"""Logits that tie at the k-th place, and k; each word comes often enough to be seen."""
+
+
 def shuffled(rng, levels):
     """These logits in a drawn order."""
     return levels[torch.argsort(rng.rand(len(levels)), stable=True)]
@@ -163,8 +169,8 @@ class TestSampleNext(contracts.Graders):
         logits = torch.stack([shuffled(rng, 1.0 + 0.02 * torch.arange(6.0)) for _ in range(5)])
         self.sure(student, reference, [(logits, 0.001, 3), (logits, 0.001, 6), (1e3 * logits, 1.0, 4)])
 
-    def seen(self, student, logits, temperature, top_k):
-        """Words drawn from one row of logits, and which laws they keep."""
+    def words_drawn(self, student, logits, temperature, top_k, noted):
+        """Return words drawn from one row of logits. noted: what of them is no chance, for the fingerprint."""
         with student.by_chance() as note:
             found = student.sample_next(logits.expand(drawn_words.DRAWS, -1).contiguous(), temperature, top_k)
             try:
@@ -172,23 +178,38 @@ class TestSampleNext(contracts.Graders):
             except Mismatch as no_words:
                 note(str(no_words))
                 raise
-            note(drawn_words.law(words, logits, temperature, top_k))
-        return words, drawn_words.laws(words, logits, temperature, top_k)
+            note(noted(words))
+        return words
+
+    def by_law(self, student, *args):
+        """Return words drawn from one row of logits, of which the fingerprint keeps the law."""
+        return self.words_drawn(student, *args, noted=lambda words: drawn_words.law(words, *args))
 
     @contracts.points(3)
     def test_top_k_words(self, student, rng):
         """Only the top_k words with the largest logits are drawn, and each of them is."""
         for temperature, top_k in [(1.0, 3), (2.0, 2), (1.5, 5)]:
             logits = shuffled(rng, drawn_words.LEVELS)
-            words, _ = self.seen(student, logits, temperature, top_k)
+            words = self.by_law(student, logits, temperature, top_k)
             drawn_words.assert_support(words, logits, temperature, top_k)
+
+    @contracts.points(1)
+    def test_tied_logits(self, student, rng):
+        """Where logits tie at the k-th place, k words or all that tie take part, and no word with a smaller logit."""
+        for levels, top_k in TIES:
+            logits = shuffled(rng, torch.tensor(levels))
+            fault = partial(drawn_words.fault_where_tied, logits=logits, top_k=top_k)
+            words = self.words_drawn(student, logits, 1.0, top_k, noted=fault)
+            if found := fault(words):
+                raise Mismatch(found)
 
     @contracts.points(4)
     def test_shares(self, student, rng):
         """Each is drawn as often as softmax(logits / temperature) says, over these words alone."""
         for temperature, top_k in [(1.0, 6), (0.5, 4), (2.0, 3)]:
             logits = shuffled(rng, drawn_words.LEVELS)
-            drawn_words.assert_shares(self.seen(student, logits, temperature, top_k)[1])
+            words = self.by_law(student, logits, temperature, top_k)
+            drawn_words.assert_shares(drawn_words.laws(words, logits, temperature, top_k))
 
     @contracts.points(1, property=True)
     def test_drawn_anew(self, student, rng):

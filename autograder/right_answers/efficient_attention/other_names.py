@@ -53,4 +53,4 @@ def linear_in_other_names(q, k, v, hide_the_future=False):
     q, k = F.elu(q) + 1, F.elu(k) + 1
     memory = k.unsqueeze(-1) * v.unsqueeze(-2)
     memory, total = (memory.cumsum(-3), k.cumsum(-2)) if hide_the_future else (memory.sum(-3, True), k.sum(-2, True))
-    return (q.unsqueeze(-2) @ memory).squeeze(-2) / (q * total).sum(-1, keepdim=True)
+    return (q.unsqueeze(-2) @ memory).squeeze(-2) / ((q * total).sum(-1, keepdim=True) + 1e-6)
