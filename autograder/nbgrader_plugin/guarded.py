@@ -21,7 +21,7 @@ from nbgrader.converters.base import BaseConverter, NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from tornado.log import LogFormatter
 
-from ..gradebook.time_stamp import TIMESTAMP, stamp_at, time_in
+from ..gradebook.time_stamp import TIMESTAMP, StampFormat, stamp_at, time_in
 from ..handed_in.opened_folder import NotAFile, OpenedFolder, bytes_of
 from ..handed_in.student_id import RULE
 from ..notebook import printable
@@ -58,8 +58,8 @@ def _format(self: Any, record: logging.LogRecord) -> str:
 
 
 def _existing_timestamp(self: Any, dest_path: str) -> datetime | None:
-    """When something was handed in; None if there is no timestamp or it is not a time."""
-    return time_in(stamp_at(Path(dest_path)))
+    """When something was submitted; None if there is no time stamp or it does not determine a time."""
+    return time_in(stamp_at(Path(dest_path)), StampFormat.of_course(self))
 
 
 def _submitted_timestamp(self: Any, assignment_id: str, student_id: str) -> datetime | None:
