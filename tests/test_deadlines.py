@@ -1,9 +1,10 @@
 """Deadlines: when a submission came, how late that is, what it costs, and that a dry run predicts all of it."""
 
 import shutil
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+import msgspec
 import pytest
 from nbgrader.api import Gradebook
 
@@ -43,6 +44,7 @@ def notebook(**answers):
 
 RIGHT = notebook()
 WRONG = notebook(softmax="def softmax(scores): return scores")
+WRITTEN = notebook(why_softmax="So.")
 
 
 def settings_are(root, *texts):
@@ -65,12 +67,12 @@ def due_is(root, moment):
         opened.db.commit()
 
 
-def extend(root, student="late", **by):
+def extend(root, student, **by):
     with gradebook(root) as opened:
         opened.grant_extension(UNIT, student, **by)
 
 
-def give_points(root, student="late"):
+def give_points(root, student):
     """As a person does in formgrader."""
     with gradebook(root) as opened:
         grade = opened.find_grade("why_softmax", UNIT, UNIT, student)
@@ -78,11 +80,34 @@ def give_points(root, student="late"):
         opened.db.commit()
 
 
-def stamp_is(root, stamp, student="late"):
+def stamp_is(root, student, stamp):
     place = root / "submitted" / student / UNIT / "timestamp.txt"
     place.unlink(missing_ok=True)
     if stamp is not None:
         place.write_text(stamp)
+
+
+def is_taken_away(root, student):
+    shutil.rmtree(root / "submitted" / student)
+    extend(root, student, hours=1)
+
+
+def marked_by_another_kit(root, student):
+    """Which gave other points."""
+    whose = """submitted_notebook_id = (select n.id from submitted_notebook n join submitted_assignment s
+        on s.id = n.assignment_id where s.student_id = ?)"""
+    with gradebook(root) as opened:
+        opened.db.connection().exec_driver_sql(f"update autograder_mark set kit = 'x' where {whose}", (student,))
+        opened.find_grade("test_softmax", UNIT, UNIT, student).auto_score = 1.0
+        opened.db.commit()
+
+
+def notebook_is_damaged(root, student):
+    """The one in autograded/, which the page is made of: and the page is to be made again."""
+    with gradebook(root) as opened:
+        opened.find_comment("softmax", UNIT, UNIT, student).manual_comment = "Well done."
+        opened.db.commit()
+    (root / "autograded" / student / UNIT / f"{UNIT}.ipynb").write_text("")
 
 
 def points_are(root, points):
@@ -92,38 +117,42 @@ def points_are(root, points):
         opened.db.commit()
 
 
-def kit_was_another(root, student="late"):
-    with gradebook(root) as opened:
-        opened.db.connection().exec_driver_sql("update autograder_mark set kit = 'another'")
-        opened.find_grade("test_softmax", UNIT, UNIT, student).auto_score = 1.0
-        opened.db.commit()
+@dataclass
+class OfEachFile(RecordedClass):
+    """Marks each file once, whoever hands it in."""
 
-
-def replace_damaged(root):
-    with gradebook(root) as opened:
-        opened.find_comment("softmax", UNIT, UNIT, "late").manual_comment = "Well done."
-        opened.db.commit()
-    (root / "autograded" / "late" / UNIT / f"{UNIT}.ipynb").write_text("")
+    def marked(self, hand_in, submissions):
+        read = submissions.read(hand_in)
+        if (None, read.file.content) not in self.known:
+            self.known[None, read.file.content] = super().marked(hand_in, submissions)
+        known = self.known[None, read.file.content]
+        report = msgspec.structs.replace(known.report, notebook=f"{hand_in.student}/{UNIT}/{hand_in.notebook}")
+        return replace(known, hand_in=hand_in, stamp=read.stamp, report=report)
 
 
 @pytest.fixture(scope="module")
 def recorded(marker):
-    return RecordedClass(marker, {}, [])
+    return OfEachFile(marker, {}, [])
 
 
-@pytest.fixture(scope="module")
-def once(recorded, tmp_path_factory):
-    """A course graded once, with a due date and a penalty of everything: the student `late` is 15 minutes late."""
-    root = tmp_path_factory.mktemp("once") / "course"
+def graded(recorded, root, stamps):
+    """A course graded with a due date, and a penalty that takes everything."""
     root.mkdir()
     settings_are(root, ZERO)
-    roster_is(root, early="Eve", late="Lou", nothing="Noa", unknown="Uma")
-    for student, stamp in (("early", IN_TIME), ("late", LATE), ("unknown", UNKNOWN)):
-        hand_in(root, student, RIGHT, stamp)
+    roster_is(root, **{student.replace(" ", "-"): student for student in stamps})
+    for student, stamp in stamps.items():
+        hand_in(root, student.replace(" ", "-"), RIGHT, stamp)
     recorded.grade(root)
     due_is(root, DUE)
     recorded.grade(root)
     return root
+
+
+@pytest.fixture(scope="module")
+def once(recorded, tmp_path_factory):
+    """The student `late` is 15 minutes late, and has no points for that."""
+    stamps = {"early": IN_TIME, "late": LATE, "unknown": UNKNOWN}
+    return graded(recorded, tmp_path_factory.mktemp("once") / "course", stamps)
 
 
 @pytest.fixture
@@ -138,94 +167,7 @@ def standings(root):
     return marks
 
 
-def total(root, student="late"):
-    return standings(root).marks[student].score
-
-
-MARKED = {"graded": ["late"]}
-UPDATED = {"updated": ["late"]}
-NOTHING = {}
-# name: what is changed, who is graded again or updated for it, and the points of `late` then
-CHANGES = {
-    "nothing": (lambda root: None, NOTHING, 0.0),
-    "an extension that is enough": (lambda root: extend(root, minutes=15), UPDATED, FULL),
-    "an extension that is not": (lambda root: extend(root, minutes=14), NOTHING, 0.0),
-    "a later due date": (lambda root: due_is(root, DUE + timedelta(days=1)), UPDATED, FULL),
-    "no due date": (lambda root: due_is(root, None), UPDATED, FULL),
-    "no due date but an extension": (lambda root: (extend(root, hours=1), due_is(root, None)), UPDATED, FULL),
-    "an earlier due date": (
-        lambda root: due_is(root, DUE - timedelta(days=1)), {"updated": ["early"]}, 0.0,
-    ),
-    "another plugin": (lambda root: settings_are(root, HALF), UPDATED, FULL / 2),
-    "the plugin's setting": (lambda root: settings_are(root), UPDATED, FULL),
-    "a plugin that counts hours": (lambda root: settings_are(root, PER_HOUR), UPDATED, FULL - 0.25),
-    "points that a person gave": (give_points, UPDATED, 0.0),
-    "points for one who was in time": (lambda root: give_points(root, "early"), NOTHING, 0.0),
-    "another name": (lambda root: roster_is(root, early="Eve", late="Lee", nothing="Noa", unknown="Uma"), UPDATED, 0.0),
-    "another name and an extension": (
-        lambda root: (roster_is(root, early="Eve", late="Lee"), extend(root, hours=1)), UPDATED, FULL,
-    ),
-    "somebody new": (
-        lambda root: (
-            roster_is(root, early="Eve", late="Lou", new="Nia"), hand_in(root, "new", WRONG, LATER),
-        ),
-        {"graded": ["new"]}, 0.0,
-    ),
-    "another file in time": (lambda root: hand_in(root, "late", WRONG, IN_TIME), MARKED, FULL - 4),
-    "another file that is late": (lambda root: hand_in(root, "early", WRONG, LATE), {"graded": ["early"]}, 0.0),
-    "another file, later": (lambda root: hand_in(root, "late", WRONG, LATER), MARKED, 0.0),
-    "another file without a stamp": (lambda root: hand_in(root, "late", WRONG), MARKED, FULL - 4),
-    "a damaged file": (lambda root: hand_in(root, "early", b"no notebook", IN_TIME), {"graded": ["early"]}, 0.0),
-    "a written answer": (lambda root: hand_in(root, "late", notebook(why_softmax="So."), LATE), MARKED, 0.0),
-    "the same file again": (lambda root: hand_in(root, "late", RIGHT, IN_TIME), MARKED, FULL),
-    "the same file again, later": (lambda root: hand_in(root, "early", RIGHT, LATER), {"graded": ["early"]}, 0.0),
-    "another stamp": (lambda root: stamp_is(root, IN_TIME), MARKED, FULL),
-    "the same time in another zone": (lambda root: stamp_is(root, "2026-07-01 16:15:00 UTC"), NOTHING, 0.0),
-    "no stamp": (lambda root: stamp_is(root, None), NOTHING, 0.0),
-    "a stamp without a time": (lambda root: stamp_is(root, UNKNOWN), MARKED, FULL),
-    "a stamp that has a time": (lambda root: stamp_is(root, LATE, "unknown"), {"graded": ["unknown"]}, 0.0),
-    "no unclear stamp": (lambda root: stamp_is(root, None, "unknown"), {"graded": ["unknown"]}, 0.0),
-    "a zone for a stamp": (
-        lambda root: settings_are(root, ZERO, "c.Exchange.timezone = 'America/New_York'"),
-        {"graded": ["early", "late", "unknown"]}, FULL,
-    ),
-    "another kit": (kit_was_another, {"graded": ["early", "late", "unknown"]}, 0.0),
-    "other points": (lambda root: points_are(root, 40.0), NOTHING, 0.0),
-    "a damaged notebook of ours": (replace_damaged, MARKED, 0.0),
-    "a submission that is gone": (
-        lambda root: (shutil.rmtree(root / "submitted" / "late"), extend(root, hours=1)), UPDATED, FULL,
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_dry_run_predicts_what_the_run_does(root, recorded, change):
-    makes_change, expected, points = CHANGES[change]
-    makes_change(root)
-    before, untouched = standings(root), everything(root)
-    predicted = recorded.preview(root)
-    asked_before = recorded.asked
-    assert everything(root) == untouched
-    result = recorded.grade(root)
-    after = standings(root)
-
-    assert total(root) == pytest.approx(points)
-    assert recorded.asked == asked_before == expected.get("graded", [])
-    assert [row.student for row in result.rows if row.updates] == expected.get("updated", [])
-    assert predicted.rows == result.rows
-    assert without_pages(predicted.after) == without_pages(after)
-    assert applied(before, predicted.changes) == applied(after, [])
-    assert recorded.preview(root).changes == []
-    for student, mark in after.marks.items():
-        page = (root / "feedback" / student / UNIT / f"{UNIT}.html").read_text()
-        assert f"{UNIT}: {mark.score:g} of" in page
-        assert ("does not say for certain when you submitted" in page) == mark.shown.is_time_unresolved
-    assert recorded.grade(root).rows == [
-        replace(row, is_new=row.report.status == "not_submitted", updates=(), note=row.note) for row in result.rows
-    ]
-
-
-def without_pages(marks):
+def of_each(marks):
     return {student: (mark.shown, mark.late, mark.timestamp, mark.waiting) for student, mark in marks.marks.items()}
 
 
@@ -239,6 +181,118 @@ def applied(marks, changes):
         found[student, "late_penalty"] = mark.shown.late_penalty
         found.update({(student, name.removeprefix("test_")): score for name, score in mark.shown.scores.items()})
     for change in changes:
-        assert found.get((change.student, change.exercise), 0.0) == change.before
+        assert found.get((change.student, change.exercise), type(change.before)()) == change.before
         found[change.student, change.exercise] = change.after
     return {key: value for key, value in found.items() if value}
+
+
+def predicted_and_done(root, recorded):
+    """What a dry run predicts and the run then does, who is graded, who is updated, and everyone's points."""
+    before, untouched = standings(root), everything(root)
+    predicted, graded = recorded.preview(root), recorded.asked
+    assert everything(root) == untouched
+    result = recorded.grade(root)
+    after = standings(root)
+    assert predicted.rows == result.rows
+    assert graded == recorded.asked
+    assert of_each(predicted.after) == of_each(after)
+    assert applied(before, predicted.changes) == applied(after, [])
+    for student, mark in after.marks.items():
+        page = (root / "feedback" / student / UNIT / f"{UNIT}.html").read_text()
+        assert f"{UNIT}: {mark.score:g} of" in page
+        assert ("does not say for certain when you submitted" in page) == mark.shown.is_time_unresolved
+    updated = [row.student for row in result.rows if row.updates]
+    return graded, updated, {student: mark.score for student, mark in after.marks.items()}
+
+
+GRADED, UPDATED, ALONE = "graded", "updated", "left alone"
+# what is changed of a student's: the stamp before, the change, what the run does, and the points then
+OF_STUDENTS = {
+    "nothing": (LATE, lambda root, who: None, ALONE, 0),
+    "enough time": (LATE, lambda root, who: extend(root, who, minutes=15), UPDATED, FULL),
+    "too little time": (LATE, lambda root, who: extend(root, who, minutes=14), ALONE, 0),
+    "points from a person": (LATE, give_points, UPDATED, 0),
+    "points in time": (IN_TIME, give_points, ALONE, FULL + 2),
+    "another file in time": (LATE, lambda root, who: hand_in(root, who, WRONG, IN_TIME), GRADED, FULL - 4),
+    "another file too late": (IN_TIME, lambda root, who: hand_in(root, who, WRONG, LATE), GRADED, 0),
+    "another file without a stamp": (LATE, lambda root, who: hand_in(root, who, WRONG), GRADED, FULL - 4),
+    "a damaged file": (IN_TIME, lambda root, who: hand_in(root, who, b"no notebook", IN_TIME), GRADED, 0),
+    "a written answer": (IN_TIME, lambda root, who: hand_in(root, who, WRITTEN, IN_TIME), GRADED, FULL),
+    "the same file too late": (IN_TIME, lambda root, who: hand_in(root, who, RIGHT, LATER), GRADED, 0),
+    "the same file in time": (LATE, lambda root, who: hand_in(root, who, RIGHT, IN_TIME), GRADED, FULL),
+    "a stamp for a late one": (None, lambda root, who: stamp_is(root, who, LATE), GRADED, 0),
+    "the same time": (LATE, lambda root, who: stamp_is(root, who, "2026-07-01T16:15:00Z"), ALONE, 0),
+    "no stamp any more": (LATE, lambda root, who: stamp_is(root, who, None), ALONE, 0),
+    "a stamp without a time": (LATE, lambda root, who: stamp_is(root, who, UNKNOWN), GRADED, FULL),
+    "a stamp that has one": (UNKNOWN, lambda root, who: stamp_is(root, who, LATE), GRADED, 0),
+    "an unclear stamp less": (UNKNOWN, lambda root, who: stamp_is(root, who, None), GRADED, FULL),
+    "another kit": (IN_TIME, marked_by_another_kit, GRADED, FULL),
+    "a damaged page": (LATE, notebook_is_damaged, GRADED, 0),
+    "taken away": (LATE, is_taken_away, UPDATED, FULL),
+}
+
+
+def test_a_dry_run_predicts_what_becomes_of_each_students_change(recorded, tmp_path):
+    """Each student is called after what changes."""
+    root = graded(recorded, tmp_path / "course", {name: stamp for name, (stamp, *_) in OF_STUDENTS.items()})
+    for name, (_, change, _, _) in OF_STUDENTS.items():
+        change(root, name.replace(" ", "-"))
+    graded_now, updated, points = predicted_and_done(root, recorded)
+    done = {
+        name: GRADED
+        if name.replace(" ", "-") in graded_now
+        else UPDATED
+        if name.replace(" ", "-") in updated
+        else ALONE
+        for name in OF_STUDENTS
+    }
+    assert done == {name: what for name, (_, _, what, _) in OF_STUDENTS.items()}
+    assert points == {name.replace(" ", "-"): expected for name, (*_, expected) in OF_STUDENTS.items()}
+    assert recorded.preview(root).changes == []
+    assert not any(row.updates for row in recorded.grade(root).rows)
+    assert recorded.asked == []
+
+
+def somebody_is_new(root):
+    roster_is(root, early="early", late="late", new="Nia", unknown="unknown")
+    hand_in(root, "new", WRONG, LATER)
+
+
+# what is changed, who is graded then and who updated, and the points of `late`
+OF_THE_CLASS = {
+    "a later due date": (lambda root: due_is(root, DUE + timedelta(days=1)), [], ["late"], FULL),
+    "an earlier due date": (lambda root: due_is(root, DUE - timedelta(days=1)), [], ["early"], 0),
+    "no due date but an extension": (
+        lambda root: (extend(root, "late", minutes=5), due_is(root, None)), [], ["late"], FULL,
+    ),
+    "another plugin": (lambda root: settings_are(root, HALF), [], ["late"], FULL / 2),
+    "the plugin's setting": (lambda root: settings_are(root), [], ["late"], FULL),
+    "a plugin that counts hours": (lambda root: settings_are(root, PER_HOUR), [], ["late"], FULL - 0.25),
+    "another name and an extension": (
+        lambda root: (roster_is(root, early="Eve", late="Lee", unknown="unknown"), extend(root, "late", hours=1)),
+        [], ["early", "late"], FULL,
+    ),
+    "somebody new": (somebody_is_new, ["new"], [], 0),
+    "another zone": (
+        lambda root: settings_are(root, ZERO, "c.Exchange.timezone = 'America/New_York'"),
+        ["early", "late", "unknown"], [], FULL,
+    ),
+    "other points": (lambda root: points_are(root, 40.0), [], [], 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", OF_THE_CLASS)
+def test_a_dry_run_predicts_what_becomes_of_a_change_for_the_class(root, recorded, change):
+    makes_change, *expected, points_of_late = OF_THE_CLASS[change]
+    makes_change(root)
+    *done, points = predicted_and_done(root, recorded)
+    assert done == expected
+    assert points["late"] == pytest.approx(points_of_late)
+
+
+def test_an_extension_that_is_taken_back_takes_the_points_back(root, recorded):
+    extend(root, "late", hours=1)
+    recorded.grade(root)
+    assert standings(root).marks["late"].score == FULL
+    extend(root, "late", hours=0)
+    assert predicted_and_done(root, recorded)[1:] == (["late"], {"early": FULL, "late": 0, "unknown": FULL})
