@@ -11,6 +11,7 @@ from nbgrader.api import Gradebook
 from autograder import catalogue, course
 from autograder.course.cells import filled_in
 from autograder.gradebook.database import FILE
+from autograder.gradebook.lateness import in_words
 from autograder.gradebook.marks import of_units
 from tests import REPOSITORY
 
@@ -296,3 +297,17 @@ def test_an_extension_that_is_taken_back_takes_the_points_back(root, recorded):
     assert standings(root).marks["late"].score == FULL
     extend(root, "late", hours=0)
     assert predicted_and_done(root, recorded)[1:] == (["late"], {"early": FULL, "late": 0, "unknown": FULL})
+
+
+@pytest.mark.parametrize(
+    ("late", "words"),
+    [
+        (timedelta(seconds=1), "1 minute"),
+        (timedelta(minutes=15), "15 minutes"),
+        (timedelta(minutes=119, seconds=1), "120 minutes"),
+        (timedelta(hours=10, minutes=4), "11 hours"),
+        (timedelta(days=2), "2 days"),
+    ],
+)
+def test_a_delay_in_words(late, words):
+    assert in_words(late) == words

@@ -1,6 +1,5 @@
 """Records what nbgrader's `SaveAutoGrades` does not: a failed hidden test, a mark's basis, an unclear time stamp."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -9,8 +8,9 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 
 from ..gradebook import lateness, provenance
 from ..gradebook.entry import unmarked
-from ..gradebook.time_stamp import StampFormat, SubmissionTime, stamp_at
+from ..gradebook.time_stamp import SubmissionTime
 from ..report import REPORT_FILE, Report
+from .preprocessor import SUBMISSION_TIME
 
 
 class RecordReport(NbGraderPreprocessor):
@@ -30,12 +30,8 @@ class RecordReport(NbGraderPreprocessor):
             lateness.make_table(gradebook.engine)
             before = provenance.find(gradebook.db, entry.id)
             is_same_file = before is None or before.submission == report.submission
-            lateness.record_time(gradebook.db, entry, self._time(about), is_same_file=is_same_file)
+            time = about.get(SUBMISSION_TIME, SubmissionTime())
+            lateness.record_time(gradebook.db, entry, time, is_same_file=is_same_file)
             provenance.put(gradebook.db, entry.id, provenance.of(report, page=""))  # none of our pages shows it yet
             gradebook.db.commit()
         return nb, resources
-
-    def _time(self, about: Any) -> SubmissionTime:
-        directory = self.parent.parent.coursedir
-        place = directory.format_path(directory.submitted_directory, about["student"], about["assignment"])
-        return StampFormat.of_course(directory).read(stamp_at(Path(place)))
