@@ -37,6 +37,7 @@ _WITH_OFFSET = re.compile(
 )
 _WITH_NAME = re.compile(r"(.*\d)\s*((?![AP]M$)[A-Z]+(?:/[A-Z0-9_+-]+){0,2})", re.ASCII | re.IGNORECASE)
 """dateutil opens a zone as a file, whatever its path: so only names like the time zone database's."""
+_DATE_AND_TIME = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.]\d{1,6})?)?")
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,18 @@ def time_in(stamp: bytes | None, written: StampFormat = _DEFAULT) -> datetime | 
         return utc if utc and _EARLIEST <= utc <= _LATEST else None
     except Exception:  # dateutil documents two, but raises others
         return None
+
+
+def time_near(stamp: bytes, clock: datetime, written: StampFormat) -> datetime | None:
+    """The time in a stamp, to tell which of a student's submissions is the newest; None if it has no date.
+
+    clock: when a file system says that it came, in UTC. That decides as far as the stamp's unknown zone leaves it open.
+    """
+    if (utc := time_in(stamp, written)) is not None:
+        return utc
+    found = _DATE_AND_TIME.match(stamp)
+    local = time_in(found[0], _DEFAULT) if found else None
+    return local and min(max(clock, local - _LARGEST_OFFSET), local - _LEAST_OFFSET)
 
 
 def _utc(text: str, written: StampFormat) -> datetime | None:

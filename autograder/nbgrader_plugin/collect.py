@@ -12,13 +12,13 @@ import pwd
 import re
 import shutil
 import stat
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from nbgrader.exchange.default import ExchangeCollect
 
-from ..gradebook.time_stamp import StampFormat, time_in
+from ..gradebook.time_stamp import StampFormat, time_near
 from ..handed_in.whole_folder import beside, put_back, replace
 from .enrolment import may_be_graded
 
@@ -51,8 +51,9 @@ class CollectHandIns(ExchangeCollect):
         """nbgrader's record of a folder; without a student if it is not a hand-in."""
         name = Path(path).name
         try:
-            student, time = self._student_and_time(name)
-            if not stat.S_ISDIR(os.lstat(path).st_mode):
+            status = os.lstat(path)
+            student, time = self._student_and_time(name, datetime.fromtimestamp(status.st_mtime, UTC))
+            if not stat.S_ISDIR(status.st_mode):
                 raise NotCollected("it is not a folder")
             self._refuse_others(path, student)
         except (NotCollected, OSError) as reason:
@@ -60,13 +61,16 @@ class CollectHandIns(ExchangeCollect):
             return {"username": "", "filename": "", "timestamp": datetime.min}
         return {"username": student, "filename": name, "timestamp": time}
 
-    def _student_and_time(self, name: str) -> tuple[str, datetime]:
-        """The student and time in a name STUDENT+ASSIGNMENT+TIME[+SECRET]; an id and a time may have a + in it."""
+    def _student_and_time(self, name: str, changed: datetime) -> tuple[str, datetime]:
+        """The student and time in a name STUDENT+ASSIGNMENT+TIME[+SECRET]; an id and a time may have a + in it.
+
+        changed: when the folder was changed last, which helps where the zone in the name is unknown.
+        """
         assignment = re.escape(self.coursedir.assignment_id)
         found = re.fullmatch(rf"(.+?)\+{assignment}\+({TIME})(?:\+[^+]*)?", name, re.DOTALL)
         if not found:
             raise NotCollected("its name is not STUDENT+ASSIGNMENT+TIME")
-        time = time_in(os.fsencode(found[2]), self._stamp_format)
+        time = time_near(os.fsencode(found[2]), changed.replace(tzinfo=None), self._stamp_format)
         if time is None:
             raise NotCollected("its name says no time")
         if not self._is_student(found[1]):

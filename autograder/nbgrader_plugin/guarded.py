@@ -14,6 +14,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from dateutil.tz import gettz
+from nbgrader import utils
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.converters import Autograde, GenerateAssignment
@@ -32,12 +34,14 @@ _BESIDE = {TIMESTAMP: 100, "submission_secret.txt": 1000}
 
 _any_converters_assignment = BaseConverter.init_assignment
 _formatted = LogFormatter.format
+_nbgraders_parse_utc = utils.parse_utc
 _any_destination = BaseConverter.init_destination
 _everyone_who_submitted = NbGraderAPI.get_submitted_students
 
 
 def guard() -> None:
     """Guards this process; called from the course's settings, which all of nbgrader's programs read."""
+    utils.parse_utc = _parse_utc
     CourseDirectory.get_existing_timestamp = _existing_timestamp
     NbGraderAPI.get_submitted_timestamp = _submitted_timestamp
     NbGraderAPI.get_submitted_students = _submitted_students
@@ -55,6 +59,21 @@ def _format(self: Any, record: logging.LogRecord) -> str:
     record.msg, record.args = "\n".join(map(printable, record.getMessage().split("\n"))), ()
     line: str = _formatted(self, record)
     return line
+
+
+def _parse_utc(text: Any) -> Any:
+    """A due date in UTC. nbgrader reads `+0200` as 200 seconds, and a zone that it does not know as UTC.
+
+    Raises ValueError for such a zone.
+    """
+    if not isinstance(text, str):
+        return _nbgraders_parse_utc(text)
+    words = text.split(" ")
+    if (moment := time_in(text.encode(), StampFormat(None))) is not None:
+        return moment
+    if len(words) == 3 and words[2].isalpha() and gettz(words[2]) is None:
+        raise ValueError(f"{text!r} has an unknown time zone. Write an offset, such as +0200, or UTC.")
+    return _nbgraders_parse_utc(text)
 
 
 def _existing_timestamp(self: Any, dest_path: str) -> datetime | None:
