@@ -1,22 +1,34 @@
-"""Deadlines: when a submission came, how late that is, what it costs, and that a dry run predicts all of it."""
+"""Deadlines: how late a submission is, what that costs, and that a dry run predicts all that a run does."""
 
+import os
+import re
 import shutil
+import sys
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import msgspec
 import pytest
 from nbgrader.api import Gradebook
 
 from autograder import catalogue, course
+from autograder.class_report.composing import compose
+from autograder.class_report.table import table
+from autograder.classroom.one_run import LOCK
+from autograder.cli.class_lines import class_lines
+from autograder.cli.class_table import changes_in_lines, class_in_lines
 from autograder.course.cells import filled_in
+from autograder.gradebook.course_directory import CourseProblem, course_directory
 from autograder.gradebook.database import FILE
 from autograder.gradebook.lateness import in_words
 from autograder.gradebook.marks import of_units
 from tests import REPOSITORY
 
+from . import forked_command
 from .recorded_class import UNIT, RecordedClass, everything, hand_in
 
+BIN = Path(sys.executable).parent
 FULL = course.unit(UNIT).max_score
 DUE = datetime(2026, 7, 1, 16)  # 18:00 in Berlin
 IN_TIME = "2026-07-01 17:45:00.0 CEST"
@@ -32,7 +44,6 @@ c.AssignLatePenalties.plugin_class = Half
 """
 ZERO = "c.LateSubmissionPlugin.penalty_method = 'zero'\n"
 PER_HOUR = HALF.replace("score / 2", "total_seconds_late / 3600")
-FAILS = HALF.replace("score / 2", "1 / 0")
 BERLIN = "c.Exchange.timezone = 'Europe/Berlin'\n"
 
 pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
@@ -297,6 +308,113 @@ def test_an_extension_that_is_taken_back_takes_the_points_back(root, recorded):
     assert standings(root).marks["late"].score == FULL
     extend(root, "late", hours=0)
     assert predicted_and_done(root, recorded)[1:] == (["late"], {"early": FULL, "late": 0, "unknown": FULL})
+
+
+def test_lateness_and_what_it_costs_is_in_the_table_the_lines_and_the_class_report(root, recorded):
+    result = recorded.grade(root)
+    lines = [str(line) for line in class_in_lines(course.unit(UNIT), root, result)]
+    said = {line.split()[0]: line for line in lines[1:]}
+    assert f"Late by 15 minutes, {FULL} points taken off." in said["late"]
+    assert f"LATENESS UNKNOWN: its timestamp.txt says `{UNKNOWN}`" in said["unknown"]
+    assert "ate" not in said["early"].partition("graded")[2]
+    about = {line.student: line for line in class_lines(course.unit(UNIT), result)}
+    assert {student: (line.lateness, line.late_seconds, line.late_penalty) for student, line in about.items()} == {
+        "early": ("", None, 0.0), "late": ("late", 900.0, FULL), "unknown": ("unknown", None, 0.0),
+    }  # fmt: skip
+    assert about["unknown"].time_stamp == UNKNOWN
+    report = compose(root, UNIT)
+    assert {one.what: one.students for one in report.to_look_at} == {"late": ["late"], "lateness unknown": ["unknown"]}
+    assert [line.split(",")[3] for line in table(report).splitlines()] == ["late_minutes", "0", "15", "unknown"]
+
+
+def test_what_a_run_changed_and_would_change_is_said(root, recorded):
+    extend(root, "late", hours=1)
+    roster_is(root, early="Eve", late="late", unknown="unknown")
+    assert [str(line) for line in changes_in_lines(UNIT, recorded.preview(root).changes)] == [
+        f"{UNIT}: the marks of 1 students would change",
+        "early  first_name  early -> Eve  changed on the roster",
+        f"late  late penalty  {FULL} -> 0  not late",
+    ]
+    result = recorded.grade(root)
+    said = "\n".join(map(str, class_in_lines(course.unit(UNIT), root, result)))
+    assert "Changed without grading again: late penalty." in said
+    assert "Changed without grading again: roster entry." in said
+    updates = {line.student: line.updates for line in class_lines(course.unit(UNIT), result)}
+    assert updates == {"early": ["roster entry"], "late": ["late penalty"], "unknown": []}
+
+
+@pytest.mark.parametrize(
+    ("plugin", "said"),
+    [
+        (
+            HALF.replace("score / 2", "1 / 0"),
+            "plugin Half failed for late: ZeroDivisionError: division by zero. Correct",
+        ),
+        (
+            HALF.replace("score / 2", "float('nan')"),
+            "plugin Half failed for late: ValueError: nan is no penalty. Correct",
+        ),
+        (HALF.replace("score / 2", "'all'"), "plugin Half failed for late: TypeError: must be real number, not str"),
+        (
+            "c.AssignLatePenalties.plugin_class = 'no.such.Plugin'",
+            "The course's late submission plugin cannot be used: ",
+        ),
+    ],
+)
+def test_a_plugin_that_does_not_work_is_an_error_message(root, recorded, plugin, said):
+    settings_are(root, plugin)
+    untouched = everything(root)
+    for run in (recorded.preview, recorded.grade):
+        with pytest.raises(CourseProblem, match=re.escape(said)):
+            run(root)
+    rows, files = everything(root)
+    files.pop(LOCK, None)
+    untouched[1].pop(LOCK, None)
+    assert (rows, files) == untouched
+
+
+def test_plain_nbgrader_reads_the_same_times(root):
+    """nbgrader's own command, which formgrader's button runs: in Berlin's zone, and unknown where the name is not."""
+    for student, stamp in (("early", UNKNOWN), ("late", IN_TIME), ("unknown", LATE)):
+        hand_in(root, student, WRONG, stamp)
+    for folder in ("source", "release"):
+        shutil.copytree(REPOSITORY / folder / UNIT, root / folder / UNIT)
+    shutil.rmtree(root / "autograded")
+    environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    for command in ("autograde", "generate_feedback"):
+        done = forked_command.run("nbgrader", command, UNIT, "--force", cwd=root, env=environment)
+        assert done.returncode == 0, done.stderr
+    marks = standings(root).marks
+    assert {student: (mark.late, mark.shown.is_time_unresolved) for student, mark in marks.items()} == {
+        "early": (timedelta(), True), "late": (timedelta(), False), "unknown": (timedelta(minutes=15), False),
+    }  # fmt: skip
+    assert [marks[student].score for student in marks] == [FULL - 4, FULL - 4, 0]
+    said = [
+        "does not say for certain when" in (root / "feedback" / student / UNIT / f"{UNIT}.html").read_text()
+        for student in marks
+    ]
+    assert said == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("due", "moment"),
+    [
+        ("2026-07-01 18:00 +0200", DUE),
+        ("2026-07-01 16:00 UTC", DUE),
+        ("2026-07-01 18:00 Europe/Berlin", DUE),
+        ("2026-07-01T18:00 +0200", DUE),
+        ("2026-07-01 18:00 CEST", None),
+        ("2026-07-01 6:00 PM", None),
+    ],
+)
+def test_a_due_date_is_what_was_meant_or_refused(root, due, moment):
+    course_directory(root)  # as all of nbgrader's programs read the settings
+    with gradebook(root) as opened:
+        if moment is None:
+            with pytest.raises(ValueError, match="has an unknown time zone"):
+                opened.update_or_create_assignment(UNIT, duedate=due)
+        else:
+            assert opened.update_or_create_assignment(UNIT, duedate=due).duedate == moment
 
 
 @pytest.mark.parametrize(

@@ -93,9 +93,7 @@ def _changes(student: str, before: UnitMarks, after: UnitMarks, reasons: dict[st
     yield from _of_scores(student, was, becomes, reasons.get(student, {}))
     penalties = [mark.shown.late_penalty if mark else 0.0 for mark in (was, becomes)]
     if penalties[0] != penalties[1]:
-        times = [_lateness(mark) for mark in (was, becomes)]
-        why = times[1] if times[0] == times[1] else " -> ".join(times)
-        yield Change(student, PENALTY, *penalties, why)
+        yield Change(student, PENALTY, *penalties, _lateness(becomes))
     for field in _OF_PERSON:
         values = [getattr(person, field, "") or "" for person in people]
         if values[0] != values[1]:
@@ -115,8 +113,8 @@ def _lateness(mark: Mark | None) -> str:
     if mark is None:
         return "not graded"
     if mark.shown.is_time_unresolved:
-        return "lateness unknown"
-    return f"late by {in_words(mark.late)}" if mark.late else "in time"
+        return "lateness is unknown"
+    return f"late by {in_words(mark.late)}" if mark.late else "not late"
 
 
 def _reasons(work: Assignment, before: Report | None, now: Report) -> dict[str, str]:

@@ -60,8 +60,9 @@ class StampFormat:
 
     @classmethod
     def of_course(cls, directory: Any) -> "StampFormat":
-        """As the settings of the course say, which nbgrader has in this directory."""
-        return cls.of_exchange(ExchangeSubmit(coursedir=directory, config=directory.config))
+        """As the settings of the course say, which nbgrader has in this directory, or in the program that made it."""
+        settings = directory.parent or directory  # a program reads the settings after it has made the directory
+        return cls.of_exchange(ExchangeSubmit(coursedir=directory, config=settings.config))
 
     @classmethod
     def of_exchange(cls, exchange: Any) -> "StampFormat":
