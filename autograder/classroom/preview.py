@@ -16,6 +16,7 @@ from ..gradebook.database import said_in_a_sentence
 from ..gradebook.gradebook_copy import gradebook_copy
 from ..gradebook.lateness import in_words
 from ..gradebook.marks import Mark, UnitMarks
+from ..gradebook.roster import Enrolled
 from ..report import Report
 from .assignment import Assignment, NothingToGrade
 from .autograded import Autograded
@@ -83,21 +84,14 @@ def preview(
                         reasons[student] = _reasons(work, autograded.report(student), marked.report)
                         grading.record(marked)
             after = gradebook.marks()
-    changes = [change for hand_in in work.hand_ins for change in _changes(hand_in.student, before, after, reasons)]
+    enrolled = [{one.id: one for one in marks.students} for marks in (before, after)]
+    changes: list[Change] = []
+    for student in (hand_in.student for hand_in in work.hand_ins):
+        was, becomes = before.marks.get(student), after.marks.get(student)
+        changes += _of_scores(student, was, becomes, reasons.get(student, {}))
+        changes += _of_penalty(student, was, becomes)
+        changes += _of_person(student, *(people.get(student) for people in enrolled))
     return Preview(changes, grading.rows, after)
-
-
-def _changes(student: str, before: UnitMarks, after: UnitMarks, reasons: dict[str, dict[str, str]]) -> Iterator[Change]:
-    people = [{one.id: one for one in marks.students}.get(student) for marks in (before, after)]
-    was, becomes = before.marks.get(student), after.marks.get(student)
-    yield from _of_scores(student, was, becomes, reasons.get(student, {}))
-    penalties = [mark.shown.late_penalty if mark else 0.0 for mark in (was, becomes)]
-    if penalties[0] != penalties[1]:
-        yield Change(student, PENALTY, *penalties, _lateness(becomes))
-    for field in _OF_PERSON:
-        values = [getattr(person, field, "") or "" for person in people]
-        if values[0] != values[1]:
-            yield Change(student, field, *values, "changed on the roster" if people[0] else "new in the gradebook")
 
 
 def _of_scores(student: str, was: Mark | None, becomes: Mark | None, reasons: dict[str, str]) -> Iterator[Change]:
@@ -106,7 +100,20 @@ def _of_scores(student: str, was: Mark | None, becomes: Mark | None, reasons: di
         exercise = cell.removeprefix(course.CHECK_PREFIX)
         points = [of_mark.get(cell, 0.0) for of_mark in scores]
         if points[0] != points[1]:
-            yield Change(student, exercise, *points, reasons.get(exercise, "the answer is another one"))
+            yield Change(student, exercise, points[0], points[1], reasons.get(exercise, "the answer is another one"))
+
+
+def _of_penalty(student: str, was: Mark | None, becomes: Mark | None) -> Iterator[Change]:
+    before, after = (mark.shown.late_penalty if mark else 0.0 for mark in (was, becomes))
+    if before != after:
+        yield Change(student, PENALTY, before, after, _lateness(becomes))
+
+
+def _of_person(student: str, was: Enrolled | None, becomes: Enrolled | None) -> Iterator[Change]:
+    for field in _OF_PERSON:
+        before, after = (getattr(person, field, "") or "" for person in (was, becomes))
+        if before != after:
+            yield Change(student, field, before, after, "changed on the roster" if was else "new in the gradebook")
 
 
 def _lateness(mark: Mark | None) -> str:
