@@ -19,6 +19,7 @@ from autograder.classroom.assignment import assignment
 from autograder.classroom.grade import ClassResult, grade
 from autograder.classroom.hand_in import HandIn, Submissions
 from autograder.classroom.marking_ahead import MarkedHandIn
+from autograder.classroom.preview import Preview, preview
 from autograder.client.marker import Marker
 from autograder.client.requests import Ready
 from autograder.course import settings
@@ -85,6 +86,18 @@ class RecordedClass:
                 regrade=regrade,
                 marking=self._desks,
             )
+
+    def preview(self, root: Path, *, regrade: bool = False) -> Preview:
+        """What `autograder grade --dry-run` says of a course folder."""
+        self.asked = []
+        return preview(
+            assignment(UNIT, root, None, None),
+            device="auto",
+            settings=settings.load(),
+            markers=1,
+            regrade=regrade,
+            marking=self._desks,
+        )
 
     def _desks(self, work, hand_ins, **terms):
         return _Desks(self, hand_ins, work.submissions)

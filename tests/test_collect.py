@@ -130,6 +130,25 @@ def test_what_cannot_be_collected_leaves_what_was_there_before(course):
     assert [path.name for path in (course / "submitted" / ME).iterdir()] == [UNIT]
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("2026-10-25 02:59:00.0 CEST", "2026-10-25 02:01:00.0 CET"),  # an hour that is there twice
+        ("2026-07-01 12:00:00.0 +03", "2026-07-01 12:00:00.0 +0230"),
+        ("2026-07-01 12:00:00.0 EDT", "2026-07-01 13:00:00.0 EDT"),  # a zone that is not the course's
+        ("2026-07-01 12:00:00.0 EST5EDT", "2026-07-01 13:00:00.0 XYZ"),
+    ],
+)
+def test_the_newest_is_collected_whatever_zones_are_called(course, first, second):
+    with (course / "nbgrader_config.py").open("a") as settings:
+        settings.write("c.Exchange.timezone = 'Europe/Berlin'\n")
+    hand_in(course, ME, first, "old", "a1")
+    hand_in(course, ME, second, "new", "a2")
+    collect(course)
+    assert collected(course) == "new"
+    assert (course / "submitted" / ME / UNIT / "timestamp.txt").read_text() == second
+
+
 def test_a_timestamp_that_is_none_is_replaced(course):
     hand_in(course, ME, EARLY, "old")
     collect(course)

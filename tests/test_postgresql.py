@@ -175,12 +175,19 @@ def _killed_with_the_lock(root):
 
 
 def test_a_role_that_may_only_read(begun, postgresql, recorded, tmp_path):
-    """It sees the marks; who would write is told."""
+    """It sees the marks, and what a run would do; who would write is told."""
     root = tmp_path / "course"
     shutil.copytree(begun.root, root)
     marks = of_units(root, [UNIT])
     keeps_at(root, postgresql.url(begun.database, READER))
     assert of_units(root, [UNIT]) == marks
+    predicted = recorded.preview(root)
+    assert of_units(root, [UNIT]) == marks
+    writer = begun.copy(tmp_path / "writer")
+    assert predicted.rows == recorded.grade(writer.root).rows
+    assert {one: mark.shown for one, mark in predicted.after.marks.items()} == {
+        one: mark.shown for one, mark in of_units(writer.root, [UNIT])[0].marks.items()
+    }
     assert may_be_graded(course_directory(root))("ada")
     with pytest.raises(CourseProblem, match=r"permission denied for table \w+") as problem:
         recorded.grade(root)

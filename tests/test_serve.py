@@ -478,6 +478,35 @@ def test_what_a_person_gives_later_comes_onto_the_page(course, recorded):
     assert "Say why they are positive." in released(course, "ada")
 
 
+def test_a_penalty_follows_the_due_date_and_extensions_while_serving_and_after(course, recorded):
+    """Nothing is marked again for it, and no attempt is counted."""
+
+    def change(extension, moment=datetime(2026, 1, 2, 3)):
+        with Gradebook(f"sqlite:///{course}/gradebook.db", "attention") as gradebook:
+            gradebook.update_or_create_assignment(UNIT, duedate=moment)
+            gradebook.grant_extension(UNIT, "ada", minutes=extension)
+
+    with (course / "nbgrader_config.py").open("a") as settings_of_course:
+        settings_of_course.write("c.LateSubmissionPlugin.penalty_method = 'zero'\n")
+    submit(course, "ada", notebook(), FIRST)
+    submit(course, "bo", notebook(), FIRST.replace("UTC", "XYZ"))  # of whom it is not known
+    points = []
+    with Serving(course, recorded) as serving:
+        serving.work_off()
+        for extension in (0, 5, 4):
+            change(extension)
+            serving.work_off(everything=True)
+            points.append(re.search(rf"{UNIT}: ([\d.]+) of", released(course, "ada"))[1])
+        assert sorted(serving.marked) == ["ada", "bo"]
+    assert f"{UNIT}: 18 of 21 points" in released(course, "bo")
+    assert "does not say for certain when you submitted" in released(course, "bo")
+    change(5)
+    assert serve(course, recorded) == []
+    points.append(re.search(rf"{UNIT}: ([\d.]+) of", released(course, "ada"))[1])
+    assert [float(of) > 0 for of in points] == [False, True, False, True]
+    assert len(attempts(course)) == 2
+
+
 def test_what_grade_has_marked_meanwhile_is_not_recorded_again(course, recorded):
     hand_in(course, "ada", notebook(), FIRST)
     with Serving(course, recorded) as serving:

@@ -142,6 +142,7 @@ def _row(one: Enrolled, mark: Mark | None, points: Mapping[str, float], report: 
         rounded(mark.shown.late_penalty, DIGITS),
         rounded(mark.score, DIGITS),
         cells,
+        mark.shown.is_time_unresolved,
     )
 
 
@@ -156,6 +157,7 @@ def _to_look_at(of_unit: UnitMarks, reports: Mapping[str, Report], *, is_anonymo
     found: dict[Concern, Sequence[str]] = {
         Concern.WAITING: [student for student, mark in marks.items() if mark.waiting],
         Concern.LATE: [student for student, mark in marks.items() if mark.late],
+        Concern.LATENESS_UNKNOWN: [student for student, mark in marks.items() if mark.shown.is_time_unresolved],
         Concern.NOTHING: [one.id for one in of_unit.students if one.id not in marks],
         Concern.NO_REPORT: [student for student in marks if student not in reports],
     }

@@ -101,6 +101,7 @@ class Concern(StrEnum):
     CRASHED = "crashed"
     CELLS_FAILED = "cells failed"
     LATE = "late"
+    LATENESS_UNKNOWN = "lateness unknown"
     NOTHING = "nothing handed in"
     NO_REPORT = "no report"
 
@@ -136,6 +137,8 @@ class Row(msgspec.Struct, frozen=True):
     score: float
     cells: dict[str, CellFigures]
     """By the exercises' names, in their order; empty if nothing was handed in."""
+    is_lateness_unknown: bool = False
+    """Whether the time stamp does not determine when it was handed in; `late_minutes` is 0 then."""
 
 
 class ClassReport(msgspec.Struct, frozen=True):

@@ -18,7 +18,8 @@ def table(report: ClassReport) -> str:
 
 
 def _about(row: Row, max_score: float) -> list[object]:
-    figures = (row.late_minutes, row.raw_score, row.late_penalty, row.score, max_score)
+    late = "unknown" if row.is_lateness_unknown else row.late_minutes
+    figures = (late, row.raw_score, row.late_penalty, row.score, max_score)
     return [text(row.student), text(row.name), row.status, *figures]
 
 

@@ -27,6 +27,11 @@ from . import whole_files
 _BARE_IMAGE = re.compile(r"<img\b(?![^>]*\balt=)")
 
 
+def page_path(directory: Any, unit: str, student: str) -> Path:
+    """The path of a student's page. directory: the course, as nbgrader has it."""
+    return Path(directory.format_path(directory.feedback_directory, student, unit)) / f"{unit}.html"
+
+
 class FeedbackPages:
     """The pages `feedback/<student>/<unit>/<unit>.html`."""
 
@@ -38,11 +43,6 @@ class FeedbackPages:
         self._mode = int(str(converter.permissions), 8)
         empty, texts = released(unit, Path(directory.root)), PageFormatter(formatter)
         self._exporter = _Exporter(empty, texts, parent=converter, config=converter.config)
-
-    def path(self, student: str) -> Path:
-        """The path of the student's page."""
-        folder = self._directory.format_path(self._directory.feedback_directory, student, self._unit)
-        return Path(folder) / f"{self._unit}.html"
 
     def put(self, student: str, node: Any, shown: Shown) -> None:
         """Writes the page of a marked notebook, after putting scores and comments into it; raises OSError."""
@@ -62,8 +62,9 @@ class FeedbackPages:
             score=shown.score - shown.late_penalty,
             max_score=shown.max_score,
             late_penalty=shown.late_penalty,
+            is_time_unresolved=shown.is_time_unresolved,
         )
-        path = self.path(student)
+        path = page_path(self._directory, self._unit, student)
         whole_files.fill(path.parent, {path.name: page.encode()}, self._mode)
 
 
@@ -74,7 +75,7 @@ class _Exporter(HTMLExporter):
         """empty: the released notebook, whose cells are taken out."""
         super().__init__(**settings)
         empty.cells = []
-        nobody = {"notebook": "", "score": 0.0, "max_score": 0.0, "late_penalty": 0.0}
+        nobody = {"notebook": "", "score": 0.0, "max_score": 0.0, "late_penalty": 0.0, "is_time_unresolved": False}
         _, self._resources = self.from_notebook_node(empty, {"nbgrader": nobody})  # sets all filters
         self._resources["include_css"] = cache(self._resources["include_css"])
         self.environment.filters.update(filters(lambda: texts))

@@ -17,8 +17,9 @@ from ..gradebook.database import Database, said_in_a_sentence
 from ..gradebook.entry import Entry
 from ..report import Report
 from .assignment import Assignment, NotGraded
+from .feedback_page import FeedbackPages, page_path
 from .hand_in import HandIn
-from .marking_ahead import Marking, MarkingAhead
+from .marking_ahead import MarkedHandIn, Marking, MarkingAhead
 from .one_run import one_run
 from .writer import Writer
 
@@ -41,6 +42,8 @@ class Row:
     """Whether it was marked in this run."""
     note: str = ""
     """What to know about the student's files, as they are now."""
+    updates: tuple[str, ...] = ()
+    """What this run changed of somebody whose submission it left alone: the roster entry, the late penalty."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,10 @@ class ClassResult:
     """How many written answers are waiting for a person."""
     late: dict[str, timedelta]
     """Who handed in after the due date, and how long after."""
+    penalised: dict[str, float]
+    """Who loses points for that, and how many."""
+    unresolved: dict[str, str]
+    """Whose time stamp determines no time, and what it says: whether they are late is not known."""
     refused: list[NotGraded]
     """Folders and students that could not be graded."""
 
@@ -77,48 +84,91 @@ def grade(
     May be interrupted at any moment and run again. marking: makes the reports on the submissions to mark.
     Raises MarkerRefused and CourseProblem.
     """
-    rows: dict[str, Row] = {}
-
-    def finished(row: Row) -> None:
-        rows[row.student] = row
-        on_row(row)
-
-    conditions = None
     with one_run(work.root), ExitStack() as open_things:
         with said_in_a_sentence(work.root):
             gradebook = open_things.enter_context(ClassGradebook(work.directory, work.unit.name))
-            gradebook.enrol(work.students)
             formatter = open_things.enter_context(page_filters.formatter(settings))
-            writer = Writer(work, gradebook, formatter)
+            pages = FeedbackPages(work.directory, work.unit.name, formatter)
         on_start(len(work.hand_ins))
-        todo = []
-        for hand_in in work.hand_ins:
-            if hand_in.notebook is None:
-                with said_in_a_sentence(work.root):
-                    earlier = gradebook.entry(hand_in.student)
-                finished(Row(hand_in.student, _nothing_handed_in(work, hand_in, earlier)))
-                continue
-            with said_in_a_sentence(work.root):
-                kept = None if regrade else writer.left_alone(hand_in, device, settings)
-            if kept is None:
-                todo.append(hand_in)
-            else:
-                finished(Row(hand_in.student, _brief(kept), is_new=False, note=hand_in.note))
-        with said_in_a_sentence(work.root):
-            gradebook.commit()  # ends what was begun for reading
+        grading = Grading(work, gradebook, pages, device=device, settings=settings, regrade=regrade, on_row=on_row)
+        todo = grading.leave_alone()
+        conditions = None
         if todo:
             formatter.start()  # while the markers start, which takes longer
             desks = open_things.enter_context(marking(work, todo, device=device, settings=settings, markers=markers))
             conditions = desks.start()
             for marked in desks.marked():
-                with said_in_a_sentence(work.root):
-                    problem = writer.record(marked)
-                finished(Row(marked.hand_in.student, _brief(marked.report), problem))
+                grading.record(marked)
         with said_in_a_sentence(work.root):
-            waiting, late = gradebook.waiting(), gradebook.late()
-    in_order = [rows[hand_in.student] for hand_in in work.hand_ins]
+            late, penalised, unresolved = gradebook.late(), gradebook.penalised(), gradebook.unresolved()
+            waiting = gradebook.waiting()
     its = database.of_directory(work.directory)
-    return ClassResult(in_order, conditions, writer.page("<student>"), its, waiting, late, work.refused)
+    page = page_path(work.directory, work.unit.name, "<student>")
+    return ClassResult(grading.rows, conditions, page, its, waiting, late, penalised, unresolved, work.refused)
+
+
+class Grading:
+    """The steps of a run, which a dry run takes with a copy of the gradebook."""
+
+    def __init__(
+        self,
+        work: Assignment,
+        gradebook: ClassGradebook,
+        pages: FeedbackPages | None,
+        *,
+        device: Device,
+        settings: Settings,
+        regrade: bool,
+        on_row: Callable[[Row], None] = lambda row: None,
+    ) -> None:
+        """Enrols the class. pages: None for a dry run, see `Writer`. Raises CourseProblem."""
+        self._work = work
+        self._gradebook = gradebook
+        self._terms = device, settings
+        self._regrade = regrade
+        self._on_row = on_row
+        self._rows: dict[str, Row] = {}
+        with said_in_a_sentence(work.root):
+            self._writer = Writer(work, gradebook, pages)
+            self._new_on_roster = set(gradebook.enrol(work.students))
+
+    @property
+    def rows(self) -> list[Row]:
+        """Everyone's, in the order of the class."""
+        return [self._rows[hand_in.student] for hand_in in self._work.hand_ins]
+
+    def leave_alone(self) -> list[HandIn]:
+        """Makes the rows of everyone who is not graded in this run; returns the submissions that are."""
+        todo = []
+        for hand_in in self._work.hand_ins:
+            student = hand_in.student
+            with said_in_a_sentence(self._work.root):
+                if hand_in.notebook is None:
+                    is_penalty_new = self._writer.update(student)
+                    report = _nothing_handed_in(self._work, hand_in, self._gradebook.entry(student))
+                    self._finish(Row(student, report, updates=self._updates(student, is_penalty_new)))
+                elif self._regrade or (kept := self._writer.left_alone(hand_in, *self._terms)) is None:
+                    todo.append(hand_in)
+                else:
+                    updates = self._updates(student, kept.is_penalty_new)
+                    self._finish(Row(student, _brief(kept.report), "", False, hand_in.note, updates))
+        with said_in_a_sentence(self._work.root):
+            self._gradebook.commit()  # ends what was begun for reading
+        return todo
+
+    def record(self, marked: MarkedHandIn) -> None:
+        """Records a mark."""
+        with said_in_a_sentence(self._work.root):
+            problem = self._writer.record(marked)
+        self._finish(Row(marked.hand_in.student, _brief(marked.report), problem))
+
+    def _updates(self, student: str, is_penalty_new: bool) -> tuple[str, ...]:
+        updates = {"roster entry": student in self._new_on_roster, "late penalty": is_penalty_new}
+        return tuple(name for name, is_new in updates.items() if is_new)
+
+    def _finish(self, row: Row) -> None:
+        self._rows[row.student] = row
+        self._on_row(row)
 
 
 def _nothing_handed_in(work: Assignment, hand_in: HandIn, earlier: Entry | None) -> Report:

@@ -42,6 +42,9 @@ c.CourseDirectory.root = str(here)
 # Classes that share an exchange each need an id of their own:
 # c.CourseDirectory.course_id = "autumn"
 
+# The zone of those who submit, whose names for it (CET, CEST) their time stamps have:
+# c.Exchange.timezone = "Europe/Berlin"
+
 # Where assignments are released and collected. Students' accounts cannot reach this one, since the folder around it has
 # solutions and marks: name a folder outside of it that they can read and write.
 c.Exchange.root = str(here / "exchange")

@@ -7,6 +7,7 @@ what each mark is based on (`provenance`), so the next run sees which it is, and
 import errno
 import time
 import traceback
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,16 +18,15 @@ from ..client.marker import in_utf8
 from ..client.requests import Device
 from ..course import kit
 from ..course.settings import Settings
-from ..formatting.client import Formatter
 from ..gradebook import provenance
 from ..gradebook.attempts import Attempt
 from ..gradebook.class_gradebook import ClassGradebook
+from ..gradebook.course_directory import CourseProblem
 from ..gradebook.entry import Entry
-from ..gradebook.time_stamp import time_in
 from ..report import Report
 from .assignment import Assignment
 from .autograded import Autograded
-from .feedback_page import FeedbackPages
+from .feedback_page import FeedbackPages, page_path
 from .hand_in import HandIn
 from .marking_ahead import MarkedHandIn
 
@@ -36,6 +36,15 @@ _NO_ATTEMPT = {"damaged", "unreadable", "grader_error"}
 """Of these a student learns nothing that a limit on attempts could be for."""
 
 
+@dataclass(frozen=True)
+class LeftAlone:
+    """A submission that is not graded again."""
+
+    report: Report
+    is_penalty_new: bool
+    """Whether it costs other points than before that it is late."""
+
+
 class Writer:
     """The only writer of a batch."""
 
@@ -43,31 +52,32 @@ class Writer:
         self,
         work: Assignment,
         gradebook: ClassGradebook,
-        formatter: Formatter,
+        pages: FeedbackPages | None,
         *,
-        pages: FeedbackPages | None = None,
         for_students: bool = False,
     ) -> None:
-        """pages: those of an earlier writer for the unit as it is now, which take long to make.
+        """pages: None for a dry run, which writes into this gradebook (a copy) and into no file.
 
         for_students: marking is begun by what students do. A mark stands then whatever the file is called and whatever
         kit or torch gave it, and each marking is an attempt: nothing that a student changes is marked uncounted.
         """
         self._for_students = for_students
         self._unit = work.unit
+        self._directory = work.directory
         self._submissions = work.submissions
         self._gradebook = gradebook
         self._kit = kit.digest(work.unit.name, work.root)
         self._autograded = Autograded(work.directory, work.unit.name)
-        self._pages = pages or FeedbackPages(work.directory, work.unit.name, formatter)
+        self._pages = pages
 
     def page(self, student: str) -> Path:
         """The path of a student's feedback page."""
-        return self._pages.path(student)
+        return page_path(self._directory, self._unit.name, student)
 
-    def left_alone(self, hand_in: HandIn, device: Device, settings: Settings) -> Report | None:
-        """The report on a submission whose mark stands because nothing that decides it has changed; None if it has to
-        be marked. The feedback page is updated with scores and comments that people have given since.
+    def left_alone(self, hand_in: HandIn, device: Device, settings: Settings) -> LeftAlone | None:
+        """A submission whose mark stands because nothing that decides it has changed; None if it has to be marked.
+
+        What it costs that it is late is computed again, and the feedback page gets what people have given since.
         """
         try:
             return self._left_alone(hand_in, device, settings)
@@ -77,18 +87,41 @@ class Writer:
                 raise
             return None  # what is there is damaged, in whatever way: mark it and write it again
 
-    def _left_alone(self, hand_in: HandIn, device: Device, settings: Settings) -> Report | None:
+    def _left_alone(self, hand_in: HandIn, device: Device, settings: Settings) -> LeftAlone | None:
         entry = self._gradebook.entry(hand_in.student)
         report = self._autograded.report(hand_in.student)
         if entry is None or report is None or not self._stands(hand_in, entry, report, device, settings):
             return None
+        return LeftAlone(report, self._update(hand_in.student, entry))
+
+    def update(self, student: str) -> bool:
+        """Updates the penalty for being late, and the page, of a mark whose submission need not be there any more.
+
+        Returns whether the penalty is another one. What was not graded by `autograder` stays as it is.
+        """
+        try:
+            entry = self._gradebook.entry(student)
+            if entry is None or self._gradebook.provenance(entry) is None or not self._autograded.report(student):
+                return False
+            return self._update(student, entry)
+        except Exception as error:
+            self._gradebook.rollback()
+            if _is_everyones(error):
+                raise
+            return False  # the marked notebook or the page is damaged: it is written again with the next mark
+
+    def _update(self, student: str, entry: Entry) -> bool:
+        is_penalty_new = self._gradebook.penalise(entry)
         kept = self._gradebook.provenance(entry)
+        assert kept is not None
         shown = entry.shown()
-        if kept is None or kept.page != shown.digest or not self._pages.path(hand_in.student).is_file():
-            self._pages.put(hand_in.student, self._autograded.notebook(hand_in.student), shown)
-            self._gradebook.keep(entry, provenance.of(report, shown.digest))
+        if is_penalty_new or kept.page != shown.digest or not self.page(student).is_file():
+            node = self._autograded.notebook(student)
+            if self._pages is not None:
+                self._pages.put(student, node, shown)
+            self._gradebook.keep(entry, replace(kept, page=shown.digest))
             self._gradebook.commit()
-        return report
+        return is_penalty_new
 
     def record(self, marked: MarkedHandIn) -> str:
         """Records one mark; returns what went wrong, if anything. A full disk or an unwritable gradebook is raised."""
@@ -114,11 +147,16 @@ class Writer:
         report = msgspec.structs.replace(marked.report, kit=self._kit)  # one that nothing was run for has none
         node = self._autograded.marked(marked.content, report)
         entry = self._gradebook.entry(student) or self._gradebook.new_entry(student)
-        entry.put(node, report, time_in(marked.stamp))
+        before = self._gradebook.provenance(entry)
+        is_same_file = before is None or before.submission == report.submission
+        entry.put(node, report)
+        time_of_stamp = self._gradebook.stamp_format.read(marked.stamp)
+        self._gradebook.put_time(entry, time_of_stamp, is_same_file=is_same_file)
         self._gradebook.penalise(entry)
         shown = entry.shown()
-        self._autograded.put(student, node, report, marked.stamp)
-        self._pages.put(student, node, shown)
+        if self._pages is not None:
+            self._autograded.put(student, node, report, marked.stamp)
+            self._pages.put(student, node, shown)
         self._gradebook.keep(entry, provenance.of(report, shown.digest))
         if report.status not in _NO_ATTEMPT:
             handed_in = str(entry.timestamp or "")
@@ -130,6 +168,7 @@ class Writer:
         assert hand_in.notebook is not None
         kept = self._gradebook.provenance(entry)
         digest, stamp = self._submissions.digest(hand_in)
+        its_time = self._gradebook.stamp_format.read(stamp)
         required = settings.isolation.require
         marks = {exercise.name: exercise.score for exercise in report.exercises}
         held = entry.automatic_scores()
@@ -152,11 +191,12 @@ class Writer:
             and (required not in ("A", "B") or kept.isolation == required)
             and (settings.isolation.trust_submissions or kept.isolation != "none")
             and (device == "auto" or kept.device == device)
-            and time_in(stamp) in (None, entry.timestamp)
+            and its_time.unresolved == entry.unresolved
+            and its_time.utc in (None, entry.timestamp)
             and all(held[exercise.check] == marks.get(exercise.name, 0.0) for exercise in self._unit.exercises)
         )
 
 
 def _is_everyones(error: Exception) -> bool:
-    """Whether the next student would fail in the same way, because the gradebook or the disk cannot be written."""
-    return isinstance(error, SQLAlchemyError) or (isinstance(error, OSError) and error.errno in _DISK)
+    """Whether others would fail in the same way: the gradebook or the disk cannot be written, or settings are wrong."""
+    return isinstance(error, SQLAlchemyError | CourseProblem) or (isinstance(error, OSError) and error.errno in _DISK)

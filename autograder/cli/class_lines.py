@@ -1,7 +1,6 @@
 """A class as JSON, a line for each student: what `autograder grade --json` prints."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Literal
 
 import msgspec
@@ -41,28 +40,39 @@ class StudentLine(msgspec.Struct, frozen=True):
     note: str = ""
     """What to know about the student's files."""
     late_seconds: float | None = None
-    """How long after the due date it was handed in; null if it was not late."""
+    """How long after the due date it was handed in; null if it was not late, or if that is unknown."""
     marked_now: bool = False
     """Whether this run marked it; if not, it was left alone, or nothing was handed in."""
     problem: str = ""
     """Why there is no mark, or why it could not be recorded; empty if it was."""
     isolation: str = ""
     device: str = ""
+    lateness: Literal["", "late", "unknown"] = ""
+    """unknown: the time stamp does not determine when it was handed in. Empty if it was not late."""
+    late_penalty: float = 0.0
+    """The points that are taken off because it was late; `score` does not have it."""
+    time_stamp: str = ""
+    """What the time stamp says if it does not determine a time."""
+    updates: list[str] = []
+    """What this run changed although it left the submission alone: `late penalty`, `roster entry`."""
 
 
 def class_lines(unit: course.Unit, result: ClassResult) -> Iterator[StudentLine]:
     """Everyone in the class, and the folders that could not be graded."""
     for row in result.rows:
-        yield _of_row(unit, row, result.late.get(row.student))
+        yield _of_row(unit, row, result)
     for one in result.refused:
         yield _refused(unit, one)
 
 
-def _of_row(unit: course.Unit, row: Row, late: timedelta | None) -> StudentLine:
-    report = row.report
+def _of_row(unit: course.Unit, row: Row, result: ClassResult) -> StudentLine:
+    report, student = row.report, row.student
     handed_in = report.status != "not_submitted"
+    late = result.late.get(student) if handed_in else None
+    time_stamp = result.unresolved.get(student, "") if handed_in else ""
+    is_unknown = handed_in and student in result.unresolved
     return StudentLine(
-        row.student,
+        student,
         unit.name,
         report.status,
         report.score,
@@ -70,11 +80,15 @@ def _of_row(unit: course.Unit, row: Row, late: timedelta | None) -> StudentLine:
         [_of_exercise(exercise) for exercise in report.exercises if exercise.status != "passed"],
         report.message,
         row.note,
-        late.total_seconds() if late and handed_in else None,
+        late.total_seconds() if late else None,
         row.is_new and handed_in,
         row.problem,
         report.isolation,
         report.device,
+        "unknown" if is_unknown else "late" if late else "",
+        result.penalised.get(student, 0.0),
+        time_stamp,
+        list(row.updates),
     )
 
 

@@ -1,8 +1,6 @@
 """What `autograder grade` ends with: one row per student, and what to know about each mark."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
-from math import ceil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.table import Table
@@ -10,7 +8,8 @@ from rich.text import Text
 
 from .. import course
 from ..classroom.grade import ClassResult, Row
-from ..classroom.preview import Change
+from ..classroom.preview import PENALTY, Change, Preview
+from ..gradebook.lateness import in_words
 from ..report import NOT_WRITTEN, ExerciseReport
 from .saying import shown
 
@@ -71,7 +70,7 @@ def _rows(unit: course.Unit, result: ClassResult) -> Iterator[tuple[str, str, st
     """Each student's id, status and score, and what to know."""
     for row in result.rows:
         score = f"{row.report.score:g} / {unit.max_score:g}"
-        yield row.student, _STATUS[row.report.status], score, _notes(row, result.late)
+        yield row.student, _STATUS[row.report.status], score, _notes(row, result)
     for one in result.refused:
         yield one.name, "not graded", "", [f"NOT GRADED: {one.reason}"]
 
@@ -92,13 +91,12 @@ def _conditions(result: ClassResult) -> str:
 
 
 def changes_table(unit: str, changes: Sequence[Change]) -> Table:
-    """Whose marks would change, and why."""
+    """The changes that a run would make, and why."""
     table = Table(title=changes_title(unit, changes), title_justify="left")
     for column in ("student", "exercise", "score", "why"):
         table.add_column(column, overflow="fold")
     for change in changes:
-        score = f"{change.before:g} -> {change.after:g}"
-        table.add_row(shown(change.student), change.exercise, score, shown(change.why))
+        table.add_row(shown(change.student), _exercise(change), shown(_values(change)), shown(change.why))
     return table
 
 
@@ -107,29 +105,51 @@ def changes_in_lines(unit: str, changes: Sequence[Change]) -> Iterator[Text]:
     yield Text(changes_title(unit, changes))
     for change in changes:
         why = " ".join(change.why.splitlines())
-        yield shown(f"{change.student}  {change.exercise}  {change.before:g} -> {change.after:g}  {why}")
+        yield shown(f"{change.student}  {_exercise(change)}  {_values(change)}  {why}")
 
 
 def changes_title(unit: str, changes: Sequence[Change]) -> str:
     """How many marks would change, in a sentence if none would."""
-    students = len({change.student for change in changes})
-    return f"{unit}: the marks of {students} students would change" if changes else f"{unit}: no mark would change."
+    students = len({change.student for change in changes if isinstance(change.after, float)})
+    return f"{unit}: the marks of {students} students would change" if students else f"{unit}: no mark would change."
 
 
-def _notes(row: Row, late: Mapping[str, timedelta]) -> list[str]:
+def run_in_a_sentence(preview: Preview) -> str:
+    """How many submissions a run would grade and how many it would leave alone."""
+    submitted = [row for row in preview.rows if row.report.status != "not_submitted"]
+    graded = sum(row.is_new for row in submitted)
+    return f"Would be graded: {graded}. Would be left alone: {len(submitted) - graded}."
+
+
+def _exercise(change: Change) -> str:
+    return change.exercise.replace("_", " ") if change.exercise == PENALTY else change.exercise
+
+
+def _values(change: Change) -> str:
+    before, after = (f"{value:g}" if isinstance(value, float) else value for value in (change.before, change.after))
+    return f"{before} -> {after}"
+
+
+def _notes(row: Row, result: ClassResult) -> list[str]:
     wrong = [exercise for exercise in row.report.exercises if exercise.status != "passed"]
-    delay = f"Late by {_rounded(late[row.student])}." if row.student in late and row.report.notebook else ""
+    lateness = _lateness(row.student, result) if row.report.notebook else ""
+    updated = f"Changed without grading again: {' and '.join(row.updates)}." if row.updates else ""
     unrecorded = f"NOT RECORDED: {row.problem}" if row.problem else ""
     handed_in = "" if row.note in row.report.message else row.note
-    return [*filter(None, [*map(_note, wrong), row.report.message, handed_in, delay, unrecorded])]
+    return [*filter(None, [*map(_note, wrong), row.report.message, handed_in, lateness, updated, unrecorded])]
 
 
-def _rounded(delay: timedelta) -> str:
-    """The delay, rounded up to whole minutes, hours or days."""
-    for unit, length in (("days", 86_400), ("hours", 3_600)):
-        if delay.total_seconds() >= 2 * length:
-            return f"{ceil(delay.total_seconds() / length)} {unit}"
-    return f"{ceil(delay.total_seconds() / 60)} min"
+def _lateness(student: str, result: ClassResult) -> str:
+    """How late the submission is and what that costs, or that it is not known."""
+    if student in result.unresolved:
+        return (
+            f"LATENESS UNKNOWN: its timestamp.txt says `{result.unresolved[student]}`, which is no time that can be "
+            "determined here. Is c.Exchange.timezone in nbgrader_config.py the zone of those who submit?"
+        )
+    if student not in result.late:
+        return ""
+    penalty = f", {result.penalised[student]:g} points taken off" if student in result.penalised else ""
+    return f"Late by {in_words(result.late[student])}{penalty}."
 
 
 def _note(exercise: ExerciseReport) -> str:

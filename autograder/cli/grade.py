@@ -23,7 +23,7 @@ from .saying import aside, console, refuse, remark, results, short, shown, some
 if TYPE_CHECKING:  # nbgrader takes seconds to import, and `autograder mark` and `--help` do not need it
     from ..classroom.assignment import Assignment
     from ..classroom.grade import ClassResult
-    from ..classroom.preview import Change
+    from ..classroom.preview import Preview
 
 
 def _print_schema(asked: bool) -> None:
@@ -80,12 +80,17 @@ def grade(
         marking = marking_at(scheduler, plain_tcp=plain_tcp)
         work = assignment(unit, root, submitted, roster, ids)
         if dry_run:
-            changes = preview(work, device=device, settings=settings, markers=markers, marking=marking)
-            _print_changes(unit, changes, as_json=as_json)
+            expected = preview(
+                work, device=device, settings=settings, markers=markers, regrade=regrade, marking=marking
+            )
+            _print_changes(unit, expected, as_json=as_json)
             for sentence in _remarks(work, graded="would be graded"):
                 remark(sentence)
             for one in work.refused:
                 remark(f"NOT GRADED: {one.name}: {one.reason}")
+            for row in expected.rows:
+                if row.problem:
+                    remark(f"WOULD NOT BE RECORDED: {row.student}: {row.problem}")
             return
         with Progress(console=aside, transient=True, disable=not aside.is_terminal) as progress:
             task = progress.add_task(f"starting to grade {unit}", total=None)
@@ -142,8 +147,10 @@ def _closing(result: "ClassResult", class_report: str) -> Iterator[str]:
     """What is said of the class as a whole."""
     if result.conditions:
         yield f"Isolation {result.conditions.isolation}: {', '.join(result.conditions.enforced)}."
-    if alone := sum(not row.is_new for row in result.rows):
+    if alone := sum(not row.is_new and not row.updates for row in result.rows):
         yield f"Unchanged since they were graded, and left alone: {alone}. `--regrade` marks them again."
+    if updated := sum(bool(row.updates) for row in result.rows):
+        yield f"Late penalty or roster entry changed, without grading again: {updated}."
     if result.waiting:
         yield f"Answers for a person to read, in formgrader: {result.waiting}. Until then they count 0."
     file = result.gradebook.file
@@ -152,19 +159,22 @@ def _closing(result: "ClassResult", class_report: str) -> Iterator[str]:
     yield f"Class report: {class_report}"
 
 
-def _print_changes(unit: str, changes: "list[Change]", *, as_json: bool) -> None:
-    """Whose marks would change: as JSON lines, as a table, or without boxes."""
-    from .class_table import changes_in_lines, changes_table
+def _print_changes(unit: str, expected: "Preview", *, as_json: bool) -> None:
+    """The changes that a run would make: as JSON lines, as a table, or without boxes."""
+    from .class_table import changes_in_lines, changes_table, run_in_a_sentence
 
+    changes = expected.changes
     with results():
         if as_json:
             for change in changes:
                 sys.stdout.buffer.write(json_line(change))
-        elif changes and console.is_terminal:
+            return
+        if changes and console.is_terminal:
             console.print(changes_table(unit, changes))
         else:
             for text in changes_in_lines(unit, changes):
                 console.print(text, highlight=False, soft_wrap=True)
+        console.print(run_in_a_sentence(expected), highlight=False, soft_wrap=True)
 
 
 def _remarks(work: "Assignment", *, graded: str = "graded") -> Iterator[str]:

@@ -9,19 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from nbgrader.api import Assignment, Base, Gradebook, MissingEntry, Student
-from nbgrader.preprocessors import AssignLatePenalties
 from sqlalchemy import Column, MetaData, String, Table, inspect
 from sqlalchemy.orm import Session
 
 from .. import course
-from . import attempts, database, entry, provenance, tools
+from . import attempts, database, entry, lateness, provenance, tools
 from .attempts import Attempt
 from .clean_notebook import released
 from .course_directory import CourseProblem, first_error, nbgrader_api
 from .database import Database, reading
 from .entry import Cells, Entry, Times
+from .lateness import LatePenalties
+from .marks import UnitMarks, unit_marks
 from .provenance import Provenance
 from .roster import Enrolled
+from .time_stamp import StampFormat, SubmissionTime
 
 _VERSION = Table("alembic_version", MetaData(), Column("version_num", String(32), nullable=False))
 """Which of its gradebooks' versions this is, as nbgrader notes it."""
@@ -44,28 +46,32 @@ def students_and_assignments(root: Path) -> tuple[list[Enrolled], list[str]]:
 class ClassGradebook:
     """The gradebook of a course, for the marks of one unit."""
 
-    def __init__(self, directory: Any, unit: str) -> None:
+    def __init__(self, directory: Any, unit: str, copy: Database | None = None) -> None:
         """Opens the gradebook, creating it if there is none, and puts the unit as it is now into it.
+
+        copy: a copy of the gradebook, to be opened in its place.
 
         Raises CourseProblem, and errors of SQLAlchemy and the system, which `said_in_a_sentence` turns into one.
         """
         self._root = Path(directory.root)
-        self._database = database.of_directory(directory)
+        self._database = copy or database.of_directory(directory)
         self._unit = unit
-        _clean_up(self._root)
+        _clean_up(self._database.root)
         _make_if_missing(self._database, directory.course_id)
-        self._gradebook = Gradebook(directory.db_url, directory.course_id)
+        self._gradebook = Gradebook(self._database.address, directory.course_id)
         self._session: Session = self._gradebook.db()
-        penalties = AssignLatePenalties(config=directory.config)
-        self._late_penalties = penalties.plugin_class(parent=penalties)
+        self._late_penalties = LatePenalties(directory)
+        self.stamp_format = StampFormat.of_course(directory)
         provenance.make_table(self._gradebook.engine)
         attempts.make_table(self._gradebook.engine)
+        lateness.make_table(self._gradebook.engine)
         if not self._holds_the_unit():
             self._put_unit()
         self._cells: Cells = entry.cells(self._session, unit)
 
-    def enrol(self, students: Sequence[Enrolled]) -> None:
-        """Adds students, or updates what the gradebook knows about them."""
+    def enrol(self, students: Sequence[Enrolled]) -> list[str]:
+        """Adds students, or updates what the gradebook knows about them; returns whom it knew otherwise."""
+        changed = []
         known = {student.id: student for student in entry.students(self._session)}
         for student in students:
             texts = {"first_name": student.first_name, "last_name": student.last_name, "email": student.email}
@@ -76,7 +82,9 @@ class ClassGradebook:
             held = known[student.id]
             if new := {field: value for field, value in told.items() if value not in (None, getattr(held, field))}:
                 self._session.query(Student).filter(Student.id == student.id).update(new)
+                changed.append(student.id)
         self.commit()
+        return changed
 
     def entry(self, student: str) -> Entry | None:
         """The student's entry for the unit, if there is one."""
@@ -94,9 +102,25 @@ class ClassGradebook:
         """Who handed the unit in late, and how late."""
         return entry.late(self._session, self._cells)
 
-    def penalise(self, entry: Entry) -> None:
-        """Sets the penalty for handing in late, as nbgrader's plugin decides it."""
-        entry.penalise(self._late_penalties)
+    def penalised(self) -> dict[str, float]:
+        """Who loses points for handing in late, and how many."""
+        return entry.penalised(self._session, self._cells)
+
+    def unresolved(self) -> dict[str, str]:
+        """Whose time stamps determine no time, and what they say."""
+        return entry.unresolved(self._session, self._cells)
+
+    def marks(self) -> UnitMarks:
+        """Everyone's marks, as they are at this moment."""
+        return unit_marks(self._session, self._unit)
+
+    def put_time(self, entry: Entry, time: SubmissionTime, *, is_same_file: bool) -> None:
+        """Records when a submission came. is_same_file: whether it is the file that was graded before."""
+        entry.put_time(self._session, time, is_same_file=is_same_file)
+
+    def penalise(self, entry: Entry) -> bool:
+        """Sets the penalty for being late, as nbgrader's plugin decides it; returns whether points change."""
+        return entry.penalise(self._late_penalties)
 
     def provenance(self, entry: Entry) -> Provenance | None:
         """What is recorded about the mark in an entry; None if `autograder grade` did not give it."""
@@ -155,7 +179,8 @@ class ClassGradebook:
         """Puts the unit's cells and points into the gradebook; changed points too, even if there are submissions."""
         self.commit()
         with tempfile.TemporaryDirectory() as nowhere:  # `build` makes release/; only the gradebook is wanted here
-            api: Any = nbgrader_api(self._root, source=course.holder(self._root) / course.SOURCE, release=Path(nowhere))
+            source = course.holder(self._root) / course.SOURCE
+            api: Any = nbgrader_api(self._root, db_url=self._database.address, source=source, release=Path(nowhere))
             result = api.generate_assignment(self._unit, force=True, create=True)
         if result["success"]:
             return

@@ -20,9 +20,10 @@ class CourseProblem(Exception):
     """A course's folder, settings or gradebook cannot be used; `str()` says why and what to do."""
 
 
-def course_directory(root: Path, **folders: Path) -> Any:
+def course_directory(root: Path, *, db_url: str | None = None, **folders: Path) -> Any:
     """The course in `root`, with its settings.
 
+    db_url: the address of another gradebook than the course's.
     folders: `source`, `release` or `submitted`, if not where nbgrader looks for it. Raises CourseProblem.
     """
     tools.put_on_path()
@@ -30,12 +31,14 @@ def course_directory(root: Path, **folders: Path) -> Any:
     warnings.filterwarnings("ignore", category=SAWarning, message="Object of type <Submitted")
     config = nbgrader_settings(root)
     config.CourseDirectory.root = str(root)
+    if db_url is not None:
+        config.CourseDirectory.db_url = db_url
     for name, place in folders.items():
         config.CourseDirectory[f"{name}_directory"] = str(place)
     return CourseDirectory(config=config)
 
 
-def nbgrader_api(root: Path, **folders: Path) -> Any:
+def nbgrader_api(root: Path, *, db_url: str | None = None, **folders: Path) -> Any:
     """nbgrader's API for the course in `root`; what nbgrader would print is in the `log` of each result."""
     from nbgrader.apps.api import NbGraderAPI  # a second of imports that most commands do not need
 
@@ -43,7 +46,7 @@ def nbgrader_api(root: Path, **folders: Path) -> Any:
     for its in (log, logging.getLogger("tornado.application")):  # the gradebook's logger
         its.propagate = False
         its.addHandler(logging.NullHandler())
-    directory = course_directory(root, **folders)
+    directory = course_directory(root, db_url=db_url, **folders)
     return NbGraderAPI(directory, config=directory.config, log=log)
 
 

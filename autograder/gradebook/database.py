@@ -37,6 +37,11 @@ class Database:
         """SQLite's file; None where a server has the gradebook."""
         return None if self.url.get_backend_name() == _POSTGRESQL else self.root / FILE
 
+    @property
+    def address(self) -> str:
+        """The address that nbgrader opens, with its password."""
+        return f"sqlite:///{self.file}" if self.file else self.url.render_as_string(hide_password=False)
+
     def __str__(self) -> str:
         url = self.url
         return str(self.file or URL.create(_POSTGRESQL, url.username, None, url.host, url.port, url.database))

@@ -24,7 +24,9 @@ from sqlalchemy.orm import Session
 
 from .. import course
 from ..report import Report
+from .lateness import LatePenalties, due, lateness, record_time, unresolved_stamp, unresolved_stamps
 from .roster import Enrolled
+from .time_stamp import SubmissionTime
 
 _AT_ONCE = 500
 """Rows of a large class that are in memory together."""
@@ -53,6 +55,8 @@ class Shown(msgspec.Struct):
     late_penalty: float
     waiting: list[str] = []
     """The cells that a person has still to mark."""
+    is_time_unresolved: bool = False
+    """Whether there is a time stamp that does not determine when the submission came."""
 
     @property
     def score(self) -> float:
@@ -82,8 +86,16 @@ class Entry:
     """The grades and comments of one student's submission, in the session that holds them."""
 
     def __init__(
-        self, cells: Cells, submission: Any, notebook: Any, grades: Iterable[Any], comments: Iterable[Any]
+        self,
+        cells: Cells,
+        submission: Any,
+        notebook: Any,
+        grades: Iterable[Any],
+        comments: Iterable[Any],
+        unresolved: str | None = None,
     ) -> None:
+        """unresolved: the text of a time stamp that does not determine when the submission came."""
+        self.unresolved = unresolved
         self._cells = cells
         self._submission = submission
         self._notebook = notebook
@@ -104,8 +116,8 @@ class Entry:
 
     @property
     def late(self) -> timedelta:
-        """How long after the due date it came, as nbgrader counts it; zero if it was in time."""
-        return timedelta(seconds=self._submission.total_seconds_late if self.timestamp else 0)
+        """How long after the due date it came; zero if it was in time."""
+        return lateness(self._submission)
 
     def automatic_scores(self) -> dict[str, float | None]:
         """By grade cell; None where a person has to mark."""
@@ -115,13 +127,16 @@ class Entry:
         """The grade cells that a person has still to mark: written answers, and where our own fault left no mark."""
         return [n for n, grade in self._grades.items() if grade.needs_manual_grade and grade.manual_score is None]
 
-    def put(self, notebook: Any, report: Report, timestamp: datetime | None) -> None:
+    def put_time(self, session: Session, time: SubmissionTime, *, is_same_file: bool) -> None:
+        """Records when the submission came. is_same_file: whether it is the file that was graded before."""
+        record_time(session, self._notebook, time, is_same_file=is_same_file)
+        self.unresolved = time.unresolved
+
+    def put(self, notebook: Any, report: Report) -> None:
         """Takes the scores and comments from the marked notebook, by nbgrader's rules; what people gave is kept.
 
         Where one of our graders failed there is no score, but a request that a person look at it.
         """
-        if timestamp is not None:
-            self._submission.timestamp = timestamp
         has_no_mark = unmarked(report)
         for cell in notebook.cells:
             about = cell.metadata.get("nbgrader", {})
@@ -133,15 +148,12 @@ class Entry:
                 unchanged = about.get("checksum") == utils.compute_checksum(cell)
                 self._comments[about["grade_id"]].auto_comment = "No response." if unchanged else None
 
-    def penalise(self, policy: Any) -> None:
-        """Sets the penalty for handing in late, which nbgrader's late submission plugin decides."""
-        seconds = self._submission.total_seconds_late
-        penalty = None
-        if seconds > 0:
-            score = self.shown().score
-            penalty = policy.late_submission_penalty(self._submission.student_id, score, seconds)
-            penalty = None if penalty is None else min(max(penalty, 0), score)
+    def penalise(self, penalties: LatePenalties) -> bool:
+        """Sets the penalty that the submission costs now for being late; returns whether that changes its points."""
+        before = self.shown()
+        penalty = penalties.penalty(str(self._submission.student_id), before.score, self.late)
         self._notebook.late_submission_penalty = penalty
+        return (penalty or 0.0) != before.late_penalty
 
     def shown(self) -> Shown:
         """What the feedback page says about it."""
@@ -151,6 +163,7 @@ class Entry:
             self._cells.points,
             self._notebook.late_submission_penalty or 0.0,
             [name for name, grade in self._grades.items() if grade.auto_score is None and grade.manual_score is None],
+            self.unresolved is not None,
         )
 
 
@@ -181,7 +194,7 @@ def find(session: Session, cells: Cells, student: str) -> Entry | None:
         session.query(kind).filter(kind.notebook_id == notebook.id, kind.cell_id.in_(names))
         for kind, names in ((Grade, cells.graded), (Comment, cells.answered))
     )
-    return Entry(cells, submission, notebook, grades, comments)
+    return Entry(cells, submission, notebook, grades, comments, unresolved_stamp(session, notebook.id))
 
 
 def everyones(session: Session, cells: Cells) -> dict[str, Entry]:
@@ -196,8 +209,11 @@ def everyones(session: Session, cells: Cells) -> dict[str, Entry]:
         rows = session.query(*kind.__table__.columns).join(SubmittedNotebook, SubmittedNotebook.id == kind.notebook_id)
         for one in rows.filter(SubmittedNotebook.notebook_id == cells.notebook):
             held[one.notebook_id].append(one)
+    unresolved = unresolved_stamps(session)
     return {
-        submission.student_id: Entry(cells, submission, notebook, grades[notebook.id], comments[notebook.id])
+        submission.student_id: Entry(
+            cells, submission, notebook, grades[notebook.id], comments[notebook.id], unresolved.get(notebook.id)
+        )
         for submission, notebook in submitted
     }
 
@@ -232,35 +248,29 @@ def waiting(session: Session, cells: Cells) -> int:
 def times(session: Session, cells: Cells) -> dict[str, Times]:
     """When everyone who is marked handed the unit in, and when it is due for them."""
     submissions = session.query(SubmittedAssignment).filter(SubmittedAssignment.assignment_id == cells.assignment)
-    return {
-        one.student_id: Times(one.timestamp, one.duedate if one.assignment.duedate else None)
-        for one in submissions.yield_per(_AT_ONCE)
-    }
+    return {one.student_id: Times(one.timestamp, due(one)) for one in submissions.yield_per(_AT_ONCE)}
 
 
 def late(session: Session, cells: Cells) -> dict[str, timedelta]:
-    """Who handed the unit in late, and how late, as nbgrader computes it from due date and extensions."""
+    """Who handed the unit in late, and how late."""
     handed_in = session.query(SubmittedAssignment).filter(
         SubmittedAssignment.assignment_id == cells.assignment, SubmittedAssignment.timestamp.is_not(None)
     )
-    seconds = {one.student_id: one.total_seconds_late for one in handed_in.yield_per(_AT_ONCE)}
-    return {student: timedelta(seconds=late) for student, late in seconds.items() if late > 0}
+    delays = {one.student_id: lateness(one) for one in handed_in.yield_per(_AT_ONCE)}
+    return {student: delay for student, delay in delays.items() if delay}
 
 
-def automatic_scores(session: Session, unit: str) -> dict[str, dict[str, float]]:
-    """The automatic scores of everyone who has an entry, by student and exercise."""
-    found: dict[str, dict[str, float]] = {}
-    rows = (
-        session.query(SubmittedAssignment.student_id, GradeCell.name, Grade.auto_score)
-        .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
-        .join(Grade, Grade.notebook_id == SubmittedNotebook.id)
-        .join(GradeCell, GradeCell.id == Grade.cell_id)
-        .join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
-        .filter(Assignment.name == unit, GradeCell.name.startswith(course.CHECK_PREFIX, autoescape=True))
-    )
-    for student, name, score in rows:
-        found.setdefault(student, {})[name.removeprefix(course.CHECK_PREFIX)] = score or 0.0
-    return found
+def penalised(session: Session, cells: Cells) -> dict[str, float]:
+    """Who loses points for handing the unit in late, and how many."""
+    found = _submitted(session, cells).filter(SubmittedNotebook.late_submission_penalty > 0)
+    return {submission.student_id: notebook.late_submission_penalty for submission, notebook in found}
+
+
+def unresolved(session: Session, cells: Cells) -> dict[str, str]:
+    """Whose time stamps determine no time, and what they say."""
+    stamps = unresolved_stamps(session)
+    found = session.query(SubmittedNotebook).filter(SubmittedNotebook.notebook_id == cells.notebook) if stamps else []
+    return {one.assignment.student_id: stamps[one.id] for one in found if one.id in stamps}
 
 
 def students(session: Session) -> list[Enrolled]:

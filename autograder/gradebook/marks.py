@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from sqlalchemy.orm import Session
@@ -34,6 +34,8 @@ class Mark:
     """SHA-256 of the file that the mark is about."""
     page: str = ""
     """The digest of what the student's feedback page shows."""
+    timestamp: datetime | None = None
+    """When the submission came, in UTC, as the gradebook has it."""
 
     @property
     def score(self) -> float:
@@ -75,10 +77,11 @@ def of_units(root: Path, units: list[str]) -> list[UnitMarks]:
                     f"Nothing of {unit} is graded in {database.of(root)} yet. Run `autograder grade {unit} --course "
                     f"{root}`."
                 )
-        return [_unit_marks(session, unit) for unit in units]
+        return [unit_marks(session, unit) for unit in units]
 
 
-def _unit_marks(session: Session, unit: str) -> UnitMarks:
+def unit_marks(session: Session, unit: str) -> UnitMarks:
+    """The marks of a unit that the gradebook knows."""
     cells = entry.cells(session, unit)
     in_order = [name for name in course.points(unit) if name in cells.points]
     in_order += [name for name in cells.points if name not in in_order]  # of the unit as it was
@@ -88,5 +91,5 @@ def _unit_marks(session: Session, unit: str) -> UnitMarks:
 
 
 def _mark(found: Entry, kept: Provenance | None) -> Mark:
-    about = (kept.status, kept.submission, kept.page) if kept else ()
-    return Mark(found.shown(), frozenset(found.waiting()), found.late, *about)
+    about = (kept.status, kept.submission, kept.page) if kept else ("", "", "")
+    return Mark(found.shown(), frozenset(found.waiting()), found.late, *about, found.timestamp)

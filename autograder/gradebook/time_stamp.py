@@ -1,34 +1,98 @@
-"""When something was handed in, as the file next to it says: a stranger's text, which may be anything."""
+"""Reads the time stamp next to a submission: a stranger's text, which may be anything.
+
+A time that cannot be determined with certainty is no time. A guess could make a submission late that came in time.
+
+Example, in a course with `c.Exchange.timezone = "Europe/Berlin"`:
+
+- `2026-10-25 02:30:00.0 CEST` is 00:30 UTC, and `2026-10-25 02:30:00.0 CET` is 01:30 UTC.
+- `2026-10-25 02:30:00.0 EDT` is no time: Berlin has no EDT, and no other zone is searched for it.
+- `2026-10-25 02:30:00.0` is no time: clocks in Berlin showed 02:30 twice that night.
+"""
 
 import re
 import warnings
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
+from typing import Any
 
-from nbgrader.utils import parse_utc
+from dateutil import parser
+from dateutil.tz import gettz
+from nbgrader.exchange.default import ExchangeSubmit
 
 from ..handed_in.opened_folder import NotAFile, OpenedFolder, bytes_of
+from ..notebook import printable
 
 TIMESTAMP = "timestamp.txt"
 _LONGEST = 100  # bytes; nbgrader writes 30
 _EARLIEST, _LATEST = datetime(1971, 1, 1), datetime(9998, 1, 1)
 """Far enough from the first and last possible dates that the time is a date in every time zone."""
+_LEAST_OFFSET, _LARGEST_OFFSET = timedelta(hours=-12), timedelta(hours=14)
+_QUARTER = timedelta(minutes=15)
+_YEAR_IN_WEEKS = [timedelta(weeks=week) for week in range(-52, 53)]
+_UTC = {"UTC", "GMT", "UCT", "Z"}
 
-# dateutil opens a zone as a file, whatever its path: so only names like the time zone database's, and UTC offsets.
-_ZONE = re.compile(r"[+-]?\d{1,5}|[A-Za-z]+[+-]?\d{0,2}[A-Za-z]*|[A-Za-z]+(?:/[A-Za-z0-9_+-]+){1,2}", re.ASCII)
+_WITH_OFFSET = re.compile(
+    r"(.*(?::\d\d(?:[.,]\d+)?|\s))\s*(?:UTC|GMT)?([+-](?:\d{1,2}|\d\d:?\d\d|\d{5}))", re.ASCII | re.IGNORECASE
+)
+_WITH_NAME = re.compile(r"(.*\d)\s*((?![AP]M$)[A-Z]+(?:/[A-Z0-9_+-]+){0,2})", re.ASCII | re.IGNORECASE)
+"""dateutil opens a zone as a file, whatever its path: so only names like the time zone database's."""
+_DATE_AND_TIME = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.]\d{1,6})?)?")
+
+
+@dataclass(frozen=True)
+class SubmissionTime:
+    """When a student submitted, as the time stamp says."""
+
+    utc: datetime | None = None
+    """Without a time zone, as the gradebook has it; None if it is not known."""
+    unresolved: str | None = None
+    """The text of a stamp that does not determine a time; None if it does, or if there is no stamp."""
+
+
+@dataclass(frozen=True)
+class StampFormat:
+    """How a course's `submit` writes time stamps."""
+
+    zone: tzinfo | None = UTC
+    """None if the course's settings name no zone that there is."""
+    format: str = "%Y-%m-%d %H:%M:%S.%f %Z"
+
+    @classmethod
+    def of_course(cls, directory: Any) -> "StampFormat":
+        """As the settings of the course say, which nbgrader has in this directory, or in the program that made it."""
+        settings = directory.parent or directory  # a program reads the settings after it has made the directory
+        return cls.of_exchange(ExchangeSubmit(coursedir=directory, config=settings.config))
+
+    @classmethod
+    def of_exchange(cls, exchange: Any) -> "StampFormat":
+        """As nbgrader's exchange would write them."""
+        return cls(gettz(exchange.timezone), exchange.timestamp_format)
+
+    def read(self, stamp: bytes | None) -> SubmissionTime:
+        """What the content of a time stamp says. stamp: None if there is none."""
+        if stamp is None:
+            return SubmissionTime()
+        utc = time_in(stamp, self)
+        return SubmissionTime(utc, None if utc else printable(stamp.decode("ascii", "replace").strip()))
+
+
+_DEFAULT = StampFormat()
 
 
 def stamp_in(folder: OpenedFolder) -> bytes | None:
-    """The content of a folder's timestamp; None if there is none that could be one."""
+    """The content of a folder's time stamp; None if there is none, empty if it is something that is not read."""
     try:
         with folder.file(TIMESTAMP) as file:
-            return bytes_of(file, _LONGEST)
-    except (NotAFile, OSError):
+            return bytes_of(file, _LONGEST) or b""
+    except FileNotFoundError:
         return None
+    except (NotAFile, OSError):
+        return b""
 
 
 def stamp_at(folder: Path) -> bytes | None:
-    """The timestamp in the folder at a path STUDENT/UNIT, neither of which may be a link."""
+    """The time stamp in the folder at a path STUDENT/UNIT, neither of which may be a link."""
     try:
         with OpenedFolder.of_student(folder) as opened:
             return stamp_in(opened)
@@ -36,15 +100,99 @@ def stamp_at(folder: Path) -> bytes | None:
         return None
 
 
-def time_in(stamp: bytes | None) -> datetime | None:
-    """The time in a timestamp, in UTC; None if it has none that can be used."""
+def time_in(stamp: bytes | None, written: StampFormat = _DEFAULT) -> datetime | None:
+    """The time in a time stamp, in UTC without a time zone; None if it does not determine one.
+
+    written: how the course writes time stamps. A stamp without a zone is in the course's own.
+    """
     try:
         text = (stamp or b"").decode("ascii").strip()
-        words = text.split(" ")
-        if not text or (len(words) == 3 and not _ZONE.fullmatch(words[2])):
-            return None
-        with warnings.catch_warnings(action="ignore"):  # about zones that it does not know
-            found: datetime = parse_utc(text)
-        return found if _EARLIEST <= found <= _LATEST else None
+        utc = _utc(text, written) if text and len(text) <= _LONGEST else None
+        return utc if utc and _EARLIEST <= utc <= _LATEST else None
     except Exception:  # dateutil documents two, but raises others
         return None
+
+
+def time_near(stamp: bytes, clock: datetime, written: StampFormat) -> datetime | None:
+    """The time in a stamp, to tell which of a student's submissions is the newest; None if it has no date.
+
+    clock: when a file system says that it came, in UTC. That decides as far as the stamp's unknown zone leaves it open.
+    """
+    if (utc := time_in(stamp, written)) is not None:
+        return utc
+    found = _DATE_AND_TIME.match(stamp)
+    local = time_in(found[0], _DEFAULT) if found else None
+    return local and min(max(clock, local - _LARGEST_OFFSET), local - _LEAST_OFFSET)
+
+
+def _utc(text: str, written: StampFormat) -> datetime | None:
+    found = _WITH_OFFSET.fullmatch(text) or _WITH_NAME.fullmatch(text)
+    local = _local(found[1].strip() if found else text, written)
+    if local is None:
+        return None
+    if local.tzinfo is not None:
+        return None if found else local.astimezone(UTC).replace(tzinfo=None)
+    if found is None:
+        offset = _offset_at(local, written.zone or UTC)
+    else:
+        offset = _offset_in_digits(found[2]) if found[2][0] in "+-" else _offset_of_name(local, found[2], written.zone)
+    return None if offset is None else local - offset
+
+
+def _local(text: str, written: StampFormat) -> datetime | None:
+    """The date and the time of day in a text; None unless it determines both."""
+    try:
+        return datetime.strptime(text, re.sub("%[zZ]", "", written.format).strip())
+    except ValueError:
+        pass
+    try:
+        return datetime.fromisoformat(text) if re.search(r"[T ]\d", text) else None
+    except ValueError:
+        pass
+    if not re.search(r"\d{4}", text):
+        return None
+    # What the text leaves out is different in the two readings, and so is which of two small numbers is the month.
+    readings = (datetime(2000, 1, 1), False), (datetime(2001, 2, 2, 1, 1), True)
+    with warnings.catch_warnings(action="error", category=parser.UnknownTimezoneWarning):
+        one, other = (parser.parse(text, default=default, dayfirst=dayfirst) for default, dayfirst in readings)
+    return one if one == other and one.tzinfo is None else None
+
+
+def _offset_in_digits(text: str) -> timedelta | None:
+    """The offset in `+5`, `+05`, `+0530` or `+05:30`; else in seconds, which is how nbgrader reads a number."""
+    digits = text[1:].replace(":", "")
+    hours, minutes = int(digits[:2]), int(digits[2:4] or 0)
+    possible = [timedelta(hours=hours, minutes=minutes)] if len(digits) < 5 and minutes < 60 else []
+    possible += [seconds] if not (seconds := timedelta(seconds=int(digits))) % _QUARTER else []
+    signed = [-offset if text[0] == "-" else offset for offset in possible]
+    return next((offset for offset in signed if _LEAST_OFFSET <= offset <= _LARGEST_OFFSET), None)
+
+
+def _offset_of_name(local: datetime, name: str, zone: tzinfo | None) -> timedelta | None:
+    """The offset of the course's zone at a local time if it goes by this name then, or else at any time in a year.
+
+    `UTC` and names such as Europe/Berlin have a meaning of their own. None if the name does not determine an offset.
+    """
+    if zone is not None:
+        now = {offset for called, offset in _names_at(local, zone) if called == name}
+        if not now:
+            around = (_names_at(local + weeks, zone) for weeks in _YEAR_IN_WEEKS)
+            now = {offset for names in around for called, offset in names if called == name}
+        if now:
+            return now.pop() if len(now) == 1 else None
+    if name.upper() in _UTC:
+        return timedelta()
+    named = gettz(name) if "/" in name else None
+    return _offset_at(local, named) if named else None
+
+
+def _offset_at(local: datetime, zone: tzinfo) -> timedelta | None:
+    """The zone's offset at a local time; None if its clocks show that time twice, or never."""
+    offsets = {offset for _, offset in _names_at(local, zone)}
+    return offsets.pop() if len(offsets) == 1 else None
+
+
+def _names_at(local: datetime, zone: tzinfo) -> set[tuple[str, timedelta]]:
+    """What the zone calls its time, and its offset, at a local time; two if its clocks show that time twice."""
+    both = (local.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
+    return {(moment.tzname() or "", moment.utcoffset() or timedelta()) for moment in both}

@@ -12,13 +12,13 @@ import pwd
 import re
 import shutil
 import stat
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from nbgrader.exchange.default import ExchangeCollect
 
-from ..gradebook.time_stamp import time_in
+from ..gradebook.time_stamp import StampFormat, time_near
 from ..handed_in.whole_folder import beside, put_back, replace
 from .enrolment import may_be_graded
 
@@ -26,6 +26,8 @@ _MOST_ENTRIES = 1_000
 _DEEPEST = 20
 _READ_AT_ONCE = 1 << 20
 _KILOBYTE = 1000  # as nbgrader counts
+TIME = r"[^+]+(?:(?<=[ \d])\+\d\d(?::?\d\d)?(?=\+|$))?"
+"""A regular expression for the time in the name of a folder in the exchange: its zone may be called `+0530`."""
 _SHARED_FOLDER, _SHARED_FILE = 0o2775, 0o664
 
 
@@ -41,6 +43,7 @@ class CollectHandIns(ExchangeCollect):
     def init_src(self) -> None:
         """Finds each student's newest folder among those that are hand-ins."""
         self._is_student = may_be_graded(self.coursedir)
+        self._stamp_format = StampFormat.of_exchange(self)
         super().init_src()
         self.src_records = [record for record in self.src_records if record["username"]]
 
@@ -48,8 +51,9 @@ class CollectHandIns(ExchangeCollect):
         """nbgrader's record of a folder; without a student if it is not a hand-in."""
         name = Path(path).name
         try:
-            student, time = self._student_and_time(name)
-            if not stat.S_ISDIR(os.lstat(path).st_mode):
+            status = os.lstat(path)
+            student, time = self._student_and_time(name, datetime.fromtimestamp(status.st_mtime, UTC))
+            if not stat.S_ISDIR(status.st_mode):
                 raise NotCollected("it is not a folder")
             self._refuse_others(path, student)
         except (NotCollected, OSError) as reason:
@@ -57,13 +61,16 @@ class CollectHandIns(ExchangeCollect):
             return {"username": "", "filename": "", "timestamp": datetime.min}
         return {"username": student, "filename": name, "timestamp": time}
 
-    def _student_and_time(self, name: str) -> tuple[str, datetime]:
-        """The student and time in a name STUDENT+ASSIGNMENT+TIME[+SECRET]; an id may have a + in it."""
+    def _student_and_time(self, name: str, changed: datetime) -> tuple[str, datetime]:
+        """The student and time in a name STUDENT+ASSIGNMENT+TIME[+SECRET]; an id and a time may have a + in it.
+
+        changed: when the folder was changed last, which helps where the zone in the name is unknown.
+        """
         assignment = re.escape(self.coursedir.assignment_id)
-        found = re.fullmatch(rf"(.+?)\+{assignment}\+([^+]+)(?:\+[^+]*)?", name, re.DOTALL)
+        found = re.fullmatch(rf"(.+?)\+{assignment}\+({TIME})(?:\+[^+]*)?", name, re.DOTALL)
         if not found:
             raise NotCollected("its name is not STUDENT+ASSIGNMENT+TIME")
-        time = time_in(os.fsencode(found[2]))
+        time = time_near(os.fsencode(found[2]), changed.replace(tzinfo=None), self._stamp_format)
         if time is None:
             raise NotCollected("its name says no time")
         if not self._is_student(found[1]):

@@ -1,12 +1,23 @@
-"""What nbgrader's generate_feedback takes from the gradebook: also which answers a person has still to mark."""
+"""Takes from the gradebook what a page shows besides nbgrader's own: ungraded answers, and unclear time stamps."""
 
 from typing import Any
 
+from nbgrader.api import Gradebook
 from nbgrader.preprocessors import GetGrades
+
+from ..gradebook.lateness import unresolved_stamps
 
 
 class ReadGrades(GetGrades):
     """nbgrader's own, which takes a mark that is not given yet for a 0."""
+
+    def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
+        nb, resources = super().preprocess(nb, resources)
+        about = resources["nbgrader"]
+        with Gradebook(about["db_url"]) as gradebook:
+            entry = gradebook.find_submission_notebook(about["notebook"], about["assignment"], about["student"])
+            about["is_time_unresolved"] = entry.id in unresolved_stamps(gradebook.db)
+        return nb, resources
 
     def _get_score(self, cell: Any, resources: Any) -> None:
         super()._get_score(cell, resources)

@@ -14,6 +14,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from dateutil.tz import gettz
+from nbgrader import utils
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.converters import Autograde, GenerateAssignment
@@ -21,7 +23,7 @@ from nbgrader.converters.base import BaseConverter, NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from tornado.log import LogFormatter
 
-from ..gradebook.time_stamp import TIMESTAMP, stamp_at, time_in
+from ..gradebook.time_stamp import TIMESTAMP, StampFormat, stamp_at, time_in
 from ..handed_in.opened_folder import NotAFile, OpenedFolder, bytes_of
 from ..handed_in.student_id import RULE
 from ..notebook import printable
@@ -32,12 +34,14 @@ _BESIDE = {TIMESTAMP: 100, "submission_secret.txt": 1000}
 
 _any_converters_assignment = BaseConverter.init_assignment
 _formatted = LogFormatter.format
+_nbgraders_parse_utc = utils.parse_utc
 _any_destination = BaseConverter.init_destination
 _everyone_who_submitted = NbGraderAPI.get_submitted_students
 
 
 def guard() -> None:
     """Guards this process; called from the course's settings, which all of nbgrader's programs read."""
+    utils.parse_utc = _parse_utc
     CourseDirectory.get_existing_timestamp = _existing_timestamp
     NbGraderAPI.get_submitted_timestamp = _submitted_timestamp
     NbGraderAPI.get_submitted_students = _submitted_students
@@ -57,9 +61,24 @@ def _format(self: Any, record: logging.LogRecord) -> str:
     return line
 
 
+def _parse_utc(text: Any) -> Any:
+    """A due date in UTC. nbgrader reads `+0200` as 200 seconds, and a zone that it does not know as UTC.
+
+    Raises ValueError for such a zone.
+    """
+    if not isinstance(text, str):
+        return _nbgraders_parse_utc(text)
+    words = text.split(" ")
+    if (moment := time_in(text.encode(), StampFormat(None))) is not None:
+        return moment
+    if len(words) == 3 and words[2].isalpha() and gettz(words[2]) is None:
+        raise ValueError(f"{text!r} has an unknown time zone. Write an offset, such as +0200, or UTC.")
+    return _nbgraders_parse_utc(text)
+
+
 def _existing_timestamp(self: Any, dest_path: str) -> datetime | None:
-    """When something was handed in; None if there is no timestamp or it is not a time."""
-    return time_in(stamp_at(Path(dest_path)))
+    """When something was submitted; None if there is no time stamp or it does not determine a time."""
+    return time_in(stamp_at(Path(dest_path)), StampFormat.of_course(self))
 
 
 def _submitted_timestamp(self: Any, assignment_id: str, student_id: str) -> datetime | None:

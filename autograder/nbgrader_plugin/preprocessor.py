@@ -12,10 +12,13 @@ from traitlets import Enum
 from ..client.marker import Marker, MarkerRefused, MarkerStopped, stopped_at
 from ..feedback.notebook import write
 from ..gradebook.clean_notebook import damage, without_put_back
+from ..gradebook.time_stamp import StampFormat, stamp_at
 from ..report import REPORT_FILE, Report
 
 SUBMISSION = "autograder_submission"
 """Key in a notebook's metadata, from when the exporter reads the file until it is marked: SHA-256 of what was read."""
+SUBMISSION_TIME = "autograder_submission_time"
+"""Key in `resources["nbgrader"]` for later preprocessors: the `SubmissionTime` that the time stamp gives."""
 
 
 class MarkExercises(NbGraderPreprocessor):
@@ -28,6 +31,8 @@ class MarkExercises(NbGraderPreprocessor):
         directory = self.parent.parent.coursedir
         name = f"{about['student']}/{about['assignment']}/{about['notebook']}.ipynb"
         digest = nb.metadata.pop(SUBMISSION, "")
+        place = directory.format_path(directory.submitted_directory, about["student"], about["assignment"])
+        about[SUBMISSION_TIME] = StampFormat.of_course(directory).read(stamp_at(Path(place)))
         report = _marker(self.device, directory.root).report(name, about["assignment"], nb, digest)
         write(nb, report)
         resources.setdefault("outputs", {})[REPORT_FILE] = msgspec.json.format(msgspec.json.encode(report))

@@ -1,4 +1,4 @@
-"""What nbgrader's `SaveAutoGrades` does not record: that one of our graders failed, and what a mark is based on."""
+"""Records what nbgrader's `SaveAutoGrades` does not: a failed hidden test, a mark's basis, an unclear time stamp."""
 
 from typing import Any
 
@@ -6,9 +6,11 @@ import msgspec
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 
-from ..gradebook import provenance
+from ..gradebook import lateness, provenance
 from ..gradebook.entry import unmarked
+from ..gradebook.time_stamp import SubmissionTime
 from ..report import REPORT_FILE, Report
+from .preprocessor import SUBMISSION_TIME
 
 
 class RecordReport(NbGraderPreprocessor):
@@ -25,6 +27,11 @@ class RecordReport(NbGraderPreprocessor):
                     grade.auto_score = None
                     grade.needs_manual_grade = True
             provenance.make_table(gradebook.engine)
+            lateness.make_table(gradebook.engine)
+            before = provenance.find(gradebook.db, entry.id)
+            is_same_file = before is None or before.submission == report.submission
+            time = about.get(SUBMISSION_TIME, SubmissionTime())
+            lateness.record_time(gradebook.db, entry, time, is_same_file=is_same_file)
             provenance.put(gradebook.db, entry.id, provenance.of(report, page=""))  # none of our pages shows it yet
             gradebook.db.commit()
         return nb, resources

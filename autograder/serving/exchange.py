@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ..gradebook.course_directory import course_directory
 from ..gradebook.time_stamp import TIMESTAMP
-from ..nbgrader_plugin.collect import CollectHandIns
+from ..nbgrader_plugin.collect import TIME, CollectHandIns
 from ..nbgrader_plugin.release_feedback import SECRET, ReleaseFeedback
 
 _QUIET_SECONDS = 5.0
@@ -171,7 +171,7 @@ def _names(folder: Path) -> set[str]:
 def _whose(name: str, units: Iterable[str]) -> tuple[str, str]:
     """The unit and the student in a folder's name STUDENT+UNIT+TIME[+SECRET]; none if it is no hand-in of these."""
     known = "|".join(map(re.escape, units))
-    found = re.fullmatch(rf"(.+?)\+({known})\+[^+]+(?:\+[^+]*)?", name, re.DOTALL)
+    found = re.fullmatch(rf"(.+?)\+({known})\+{TIME}(?:\+[^+]*)?", name, re.DOTALL)
     return (found[2], found[1]) if found else ("", "")
 
 

@@ -134,7 +134,7 @@ class UnitServed:
         if new or everything or self._done:
             root = self._terms.root
             with one_run(root), said_in_a_sentence(root), self._opened(self._work) as gradebook:
-                self._step(self._work, gradebook, new)
+                self._step(self._work, gradebook, new, everything=everything)
         now = time.time()
         moments = [until for _, until in self._held.values()]
         moments += [its.due.replace(tzinfo=UTC).timestamp() for its in self._times.values() if its.due]
@@ -190,16 +190,22 @@ class UnitServed:
             new[student] = (hand_in, its)
         return new, again
 
-    def _step(self, work: Assignment, gradebook: ClassGradebook, new: dict[str, tuple[HandIn, Look]]) -> None:
+    def _step(
+        self, work: Assignment, gradebook: ClassGradebook, new: dict[str, tuple[HandIn, Look]], *, everything: bool
+    ) -> None:
         if new:
             gradebook.enrol(work.students)
-        writer = Writer(work, gradebook, self._formatter, pages=self._pages, for_students=True)
+        assert self._pages is not None  # since `prepare`
+        writer = Writer(work, gradebook, self._pages, for_students=True)
         while self._done:
             self._record(work, writer, self._done[0])
             del self._done[0]
         # The largest last: what takes long to be looked at is waited for by nobody else.
         for hand_in, its in sorted(new.values(), key=lambda one: size(one[1])):
             self._admit(work, gradebook, writer, hand_in, its)
+        if everything:  # a due date, an extension or the penalty's settings may be new
+            for student in {**gradebook.late(), **gradebook.penalised()}:
+                writer.update(student)
         self._times = gradebook.times()
         self._shown.update(work, writer.page, self._times, {who: until for who, (_, until) in self._held.items()})
         while self._recorded:
