@@ -70,20 +70,24 @@ def code_cells(notebook: RawNotebook, unit: Unit) -> list[CodeCell]:
     the later of two definitions counts, and only the later cell has the name.
     """
     exercises = {exercise.name for exercise in unit.exercises}
-    checks = {exercise.check for exercise in unit.exercises}
+    checks = {exercise.check: exercise.name for exercise in unit.exercises}
+    checked: list[str] = []
     ours = frozenset(unit.instructor_cells.values())
     cells: list[CodeCell] = []
     for number, (cell, likeness) in enumerate(zip(notebook.cells, likenesses(notebook, unit), strict=True), start=1):
-        if cell.cell_type != "code" or likeness.name in checks or cell.grade_id == CARRIED:
+        if likeness.name in checks:
+            checked += [] if likeness.is_copy else [checks[likeness.name]]
+            continue
+        if cell.cell_type != "code" or cell.grade_id == CARRIED:
             continue
         if is_training(cell, likeness, unit):
             continue
         source = unit.instructor_cells.get(likeness.name, cell.text)
         name = "" if likeness.is_copy else likeness.name
         exercise = name if name in exercises else None
-        cells.append(
-            CodeCell(cell_name(number, name), source, exercise, source in unit.showing_cells, source in ours)  #
-        )
+        only_shows, is_ours = source in unit.showing_cells, source in ours
+        cells.append(CodeCell(cell_name(number, name), source, exercise, only_shows, is_ours, tuple(checked)))
+        checked = []
     present = {cell.name for cell in cells}
     deleted = [
         CodeCell(grade_id, source, None, is_ours=True)

@@ -116,6 +116,8 @@ class CodeCell:
     """Whether it is unchanged since the release, and only shows what other cells made."""
     is_ours: bool = False
     """Whether its text is the instructor's."""
+    checked: tuple[str, ...] = ()
+    """The exercises whose check cells stand above this cell and below the one before it."""
 
     def defines(self, name: str) -> bool:
         """Whether the text of the cell defines this function or class, or is meant to."""

@@ -53,6 +53,10 @@ class Answer(Observation[Value]):
     number: Whole = 0
     fault: Fault | None = None
     printed: str = ""
+    has_changes: bool = False
+    """Whether a cell changed a name that an answer above it reaches."""
+    changes: list[tuple[str, str]] = msgspec.field(default_factory=list)
+    """Names that an answer reaches and that changed after its check, each with the cell that changed it."""
 
 
 def given(operation: Operation[T], answer: Answer, payload: Tensors) -> T:

@@ -7,7 +7,7 @@ cells again, without the one that did not come back.
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -20,7 +20,7 @@ from ..sandbox.losses import Crashed, SandboxLost, TimedOut
 from ..sandbox.server import WarmParent
 from ..sandbox.worker import Answered, Worker
 from .allowance import Allowance
-from .answer import Answer, given
+from .answer import MAX_NAME, MAX_NAMES, Answer, given
 from .asked_before import Asked, packed
 from .budget import Budget, OutOfBudget, Patience
 
@@ -30,6 +30,14 @@ MAX_PRINTED = 10_100
 _IN_HASTE = "It did not come back in the little time that was left: the rest of the notebook had used up the other."
 
 T = TypeVar("T")
+
+
+class Change(NamedTuple):
+    """A global name with another value at the end than at a check."""
+
+    name: str
+    cell: str
+    """The last cell that changed it."""
 
 
 class SandboxedNotebook:
@@ -56,7 +64,10 @@ class SandboxedNotebook:
         self._outcomes: dict[int, CellReport] = {}
         self._took: dict[int, float] = {}
         self._begins = True
-        """What is asked next is the first thing of an exercise."""
+        """Whether the next request is the first one of an exercise, or the first to a worker."""
+        self._as_checked: str | None = None
+        self._has_changes = False
+        """Whether any cell changed a name that an answer above it reaches."""
 
     def run_cells(self) -> list[CellReport]:
         """Runs the notebook from top to bottom; what each cell did."""
@@ -72,11 +83,28 @@ class SandboxedNotebook:
             self._outcomes.setdefault(number, lost)
         return [self._outcomes[number] for number in range(len(self._cells))]
 
-    def begin_exercise(self) -> None:
-        """What is asked from here on is about the next exercise, and has the whole of what one may cost."""
+    def begin_exercise(self, as_checked: str | None = None) -> None:
+        """What is asked from here on is about the next exercise, and has the whole of what one may cost.
+
+        as_checked: the exercise at whose check cell the namespace is to be as it was; without one, as at the end.
+        """
         self._budget.begin_exercise()
         self._allowance.renew()
         self._begins = True
+        self._as_checked = as_checked
+
+    def changes_after_check(self, exercise: str) -> list[Change]:
+        """Return the names that the answer to an exercise reaches and that later cells changed.
+
+        Raises StudentFault, TimedOut, Crashed, SandboxLost or OutOfBudget.
+        """
+        if not self._has_changes:
+            return []
+        while self._worker is None:
+            self._restart()
+        header = {"operation": "changes", "exercise": exercise}
+        answer, _ = self._read(self._exchange(Asked(header, b""), self._patience(self._limits.call_cpu_seconds)))
+        return [Change(name[:MAX_NAME], cell[:MAX_NAME]) for name, cell in answer.changes[:MAX_NAMES]]
 
     def close(self) -> None:
         """Ends the worker, if one is running."""
@@ -95,7 +123,7 @@ class SandboxedNotebook:
             self._restart()
         if self._begins:
             self._begins = False
-            asked = Asked({**asked.header, "begins": True}, asked.payload)
+            asked = Asked({**asked.header, "begins": True, "as_checked": self._as_checked}, asked.payload)
         return self._exchange(asked, self._patience(self._limits.call_cpu_seconds))
 
     def read(self, operation: Operation[T], answered: Answered) -> T:
@@ -110,7 +138,10 @@ class SandboxedNotebook:
         """Forks a worker and runs the cells that are not known to hang or crash; leaves no worker where one does."""
         self._budget.restart()
         self._worker = self._parent.fork(self._device, self._wrong)
+        self._begins = True
+        checked: list[str] = []
         for number, cell in enumerate(self._cells):
+            checked += cell.checked
             patience = self._patience(self._limits.cell_cpu_seconds, with_cell=True)
             before = self._outcomes.get(number)
             if before and before.status in ("timeout", "crashed"):
@@ -118,9 +149,11 @@ class SandboxedNotebook:
             if not self._budget.is_worth(cell, self._took.get(number)):
                 continue
             started = time.monotonic()
-            self._outcomes[number] = self._run_cell(cell, patience)
+            self._outcomes[number] = self._run_cell(cell, checked, patience)
             if self._worker is None:
                 return
+            if len(cell.source) <= MAX_CHARACTERS:  # else it was not sent
+                checked = []
             self._took[number] = time.monotonic() - started
 
     def _patience(self, cpu_seconds: int, *, with_cell: bool = False) -> Patience:
@@ -130,11 +163,18 @@ class SandboxedNotebook:
             self.close()
             raise
 
-    def _run_cell(self, cell: CodeCell, patience: Patience) -> CellReport:
+    def _run_cell(self, cell: CodeCell, checked: Sequence[str], patience: Patience) -> CellReport:
+        """checked: the exercises whose check cells come after the last cell that ran."""
         if len(cell.source) > MAX_CHARACTERS:
             message = f"The cell has {len(cell.source)} characters, more than {MAX_CHARACTERS}; it was not run."
             return CellReport(cell.name, "failed", message, "")
-        header = {"operation": "cell", "cell": cell.name, "source": cell.source, "only_shows": cell.only_shows}
+        header = {
+            "operation": "cell",
+            "cell": cell.name,
+            "source": cell.source,
+            "only_shows": cell.only_shows,
+            "checked": checked,
+        }
         try:
             answer, _ = self._read(self._exchange(Asked(header, b""), patience))
         except TimedOut as loss:
@@ -151,6 +191,7 @@ class SandboxedNotebook:
                 else "This cell ended Python itself, so it and nothing after it in that run could be used."
             )
             return CellReport(cell.name, "crashed", message, "")
+        self._has_changes |= answer.has_changes
         if answer.fault:
             return CellReport(cell.name, "failed", str(answer.fault.raised(self._limits)), answer.printed[:MAX_PRINTED])
         return CellReport(cell.name, "set_aside" if cell.only_shows else "ran", "", answer.printed[:MAX_PRINTED])
