@@ -65,7 +65,7 @@ def marked(content):
     return [
         (
             (one.name, one.source[:MAX_CHARACTERS], len(one.source) > MAX_CHARACTERS),
-            (one.exercise, one.only_shows, one.is_ours),
+            (one.exercise, one.only_shows, one.is_ours, one.checked, one.added_to),
         )
         for one in code_cells(parse(content), OF_UNIT)
     ]
@@ -81,6 +81,7 @@ _texts = st.sampled_from(
     [
         *(one["source"] for one in NAMED.values()),
         *OF_UNIT.showing_cells,
+        *(f"import math\n{NAMED[name]['source']}\n\nz = 3" for name in ("setup", "six_words", "test_softmax")),
         *("x = 1", "", "# é\r\n\x0c\u2028y = 2", "#" * (MAX_CHARACTERS + 9), "#" * MAX_CHARACTERS, "z" * 60_000),
     ]
 )
@@ -91,6 +92,7 @@ _texts = st.sampled_from(
 @example([("code", "", "#" * 150_000)] * 60 + SOLVED)
 @example([("code", "", "x = 1")] * MAX_CELLS)
 @example([*SOLVED, *reversed(SOLVED)])
+@example([("code", name, f"y = 1\n{NAMED[name]['source']}\nz = 2") for name in [*NAMED, *NAMED]])
 def test_nbgraders_autograde_marks_what_grade_marks(cells):
     content = handed_in(*cells)
     assert marked_by_nbgrader(content) == marked(content)

@@ -25,6 +25,7 @@ from ..student.sandboxed import SandboxedNotebook
 from . import redaction, scoring
 from .examiner import Examiner, Finding, candidate_bench
 from .moments import judge
+from .notes import notes
 from .whereabouts import with_whereabouts
 from .written_questions import written_questions
 
@@ -80,7 +81,7 @@ class Desk:
             exercises: list[ExerciseReport] = []
             at_end = set[str]()
             for exercise in unit.exercises:
-                wrong = {marked.name for marked in exercises if marked.status not in ("passed", "grader_error")}
+                wrong = {other.name for other in exercises if other.status not in ("passed", "grader_error")}
                 usual = sorted(wrong & catalogue.used_by(unit.name, exercise.name))
                 own = [cell for cell in cells if usual and cell.defines(exercise.name)]
                 uses = [name for name in usual if any(name in cell.names for cell in own)]
@@ -94,12 +95,12 @@ class Desk:
                     exercise.points,
                 )
                 at_end |= {exercise.name} if judged.at_end else set()
-                report = self._mark_exercise(unit.name, exercise, judged.finding, cell, uses_wrong=uses)
-                exercises.append(replace(report, note=judged.note))
+                marked = self._mark_exercise(unit.name, exercise, judged.finding, cell, uses_wrong=uses)
+                exercises.append(replace(marked, note=judged.note))
             # Last, so that it costs no exercise anything that is marked.
             is_value = partial(self.examiner.is_value, unit.name)
             exercises = with_whereabouts(unit.name, exercises, code, cells, is_value, at_end)
-        said = joined(self._of_another_unit(parsed, unit, exercises), _of_failed(outcomes))
+        said = joined(self._of_another_unit(parsed, unit, exercises), _of_failed(outcomes), notes(parsed, unit, cells))
         report = self._report(submission, unit, exercises, outcomes, said)
         return replace(report, written=written_questions(parsed, unit))
 

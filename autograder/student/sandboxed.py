@@ -102,8 +102,8 @@ class SandboxedNotebook:
             return []
         while self._worker is None:
             self._restart()
-        header = {"operation": "changes", "exercise": exercise}
-        answer, _ = self._read(self._exchange(Asked(header, b""), self._patience(self._limits.call_cpu_seconds)))
+        asked = Asked({"operation": "changes", "exercise": exercise}, b"")
+        answer, _ = self._read(self._exchange(asked, self._patience(self._limits.call_cpu_seconds)))
         return [Change(name[:MAX_NAME], cell[:MAX_NAME]) for name, cell in answer.changes[:MAX_NAMES]]
 
     def close(self) -> None:

@@ -27,11 +27,12 @@ from .seeding import seed_generators
 
 # Bound before any cell can put something else in its place.
 _c: Any = torch._C
-_contexts: Any = torch._GLOBAL_DEVICE_CONTEXT  # type: ignore[attr-defined]
+_contexts: Any = torch._GLOBAL_DEVICE_CONTEXT
+_numpy: Any = np.random
 _environment = os.environ
 _hooks = [value for name, value in vars(module).items() if name.startswith("_global") and isinstance(value, dict)]
 _empty = torch.empty
-_bit_generator = np.random.get_bit_generator()
+_bit_generator = _numpy.get_bit_generator()
 
 _PRECISIONS = [("generic", "all"), *((b, op) for b in ("cuda", "mkldnn") for op in ("all", "matmul", "conv", "rnn"))]
 _ATTENTION = (_c._set_sdp_use_flash, _c._set_sdp_use_mem_efficient, _c._set_sdp_use_math, _c._set_sdp_use_cudnn)
@@ -72,8 +73,8 @@ _OTHER_SWITCHES: list[_Overwriting] = [
     (torch.__future__.set_swap_module_params_on_conversion, (False,)),
     *((hooks.clear, ()) for hooks in _hooks),
     (partial(np.seterr, **np.geterr()), ()),
-    (np.random.set_bit_generator, (_bit_generator,)),
-    (np.random.seed, (0,)),
+    (_numpy.set_bit_generator, (_bit_generator,)),
+    (_numpy.seed, (0,)),
     (random.seed, (0,)),
     (threading.settrace, (None,)),
     (threading.setprofile, (None,)),
@@ -101,7 +102,7 @@ class Nowhere(io.TextIOBase):
     def writable(self) -> bool:
         return True
 
-    def readline(self, size: int | None = -1, /) -> str:
+    def readline(self, size: int | None = -1, /) -> Any:
         return ""
 
     def read(self, size: int | None = -1, /) -> str:
