@@ -14,6 +14,7 @@ import msgspec
 
 from ..notebook import joined
 from .folder import folder
+from .stubs import frame
 
 CHECK_PREFIX = "test_"
 SOURCE, RELEASE = "source", "release"
@@ -64,6 +65,8 @@ class Unit:
     """The source of the cells that marking leaves out, by their id in the notebook."""
     check_cells: dict[str, str] = field(default_factory=dict)
     """The source of the cells with the exercises' checks, by grade_id."""
+    frames: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The lines of code that each exercise's stub has, by grade_id."""
 
     @property
     def max_score(self) -> float:
@@ -144,6 +147,11 @@ def _unit(path: Path, changed: int) -> Unit:
             meta["grade_id"]: joined(cell["source"])
             for cell, meta in marked
             if meta["grade"] and not meta["solution"] and cell["cell_type"] == "code"
+        },
+        {
+            meta["grade_id"]: frame(joined(cell["source"]))
+            for cell, meta in marked
+            if meta["solution"] and cell["cell_type"] == "code"
         },
     )
 

@@ -1,8 +1,9 @@
 """The cells of a notebook that was handed in, as the unit it belongs to has them."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import repeat
 from pathlib import Path
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from ..notebook import MAX_CELLS, CodeCell, Damaged, RawCell, RawNotebook, cell_name
 from . import Unit, released, unit, unit_names
 from .additions import Edit, edit_of
+from .stubs import is_stub
 
 CARRIED = "carried_check"
 """The grade_id of the cell with which a notebook in a single file carries the check. No unit has a cell of this name,
@@ -110,7 +112,8 @@ def code_cells(notebook: RawNotebook, unit: Unit) -> list[CodeCell]:
 
     def add(name: str, source: str, exercise: str | None = None, added_to: str = "") -> None:
         only_shows, is_ours = source in unit.showing_cells, source in ours and not added_to
-        cells.append(CodeCell(name, source, exercise, only_shows, is_ours, tuple(checked), added_to))
+        untouched = exercise is not None and is_stub(source, unit.frames.get(exercise, ()))
+        cells.append(CodeCell(name, source, exercise, only_shows, is_ours, tuple(checked), added_to, untouched))
         checked.clear()
 
     number = 0
@@ -136,7 +139,14 @@ def code_cells(notebook: RawNotebook, unit: Unit) -> list[CodeCell]:
         for grade_id, source in unit.instructor_cells.items()
         if grade_id not in present
     ]
-    return deleted + cells
+    return deleted + list(map(_overruled, cells, repeat(cells)))
+
+
+def _overruled(cell: CodeCell, cells: Sequence[CodeCell]) -> CodeCell:
+    """The cell; if it is an untouched stub and another one has an answer, an empty one that is no exercise's."""
+    if not cell.is_stub or not any(other.has_definition(str(cell.exercise)) for other in cells if other is not cell):
+        return cell
+    return replace(cell, source="", exercise=None, is_stub=False)
 
 
 def filled_in(unit: str, answers: Mapping[str, str], class_folder: Path | None = None) -> bytes:

@@ -62,8 +62,8 @@ def clean(submission: RawNotebook, unit: str, class_folder: Path | None = None) 
 
     Marking finds in it what it finds in the submission. If a cell is there twice, the last copy has the name; both run,
     unless it is a check. Lines that were added to a locked cell get a cell of their own. Deleted cells that
-    nbgrader needs for a score are put back at the end, where they change no other cell's number. Whatever is too long to
-    be run or read is cut.
+    nbgrader needs for a score are put back at the end, where they change no other cell's number. Whatever is too long
+    to be run or read is cut.
     """
     notebook = released(unit, class_folder)
     named = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in notebook.cells if "nbgrader" in cell.metadata}

@@ -3,7 +3,7 @@
 import contextlib
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from ..sandbox.server import WarmParent
 from ..student.sandboxed import SandboxedNotebook
 from . import redaction, scoring
 from .examiner import Examiner, Finding, candidate_bench
+from .missing import about_stubs, why_missing
 from .moments import judge
 from .notes import notes
 from .whereabouts import with_whereabouts
@@ -76,7 +77,7 @@ class Desk:
         hunted = self.examiner.hunted(unit.name)
         code = SandboxedNotebook(sandbox, cells, self.conditions.device, exercises=names, wrong=hunted)
         with contextlib.closing(code):
-            outcomes = code.run_cells()
+            outcomes = [replace(outcome, message=about_stubs(outcome.message, cells)) for outcome in code.run_cells()]
             troubled = {exercise.name: _troubled_cell(exercise.name, cells, outcomes) for exercise in unit.exercises}
             exercises: list[ExerciseReport] = []
             at_end = set[str]()
@@ -95,10 +96,18 @@ class Desk:
                     exercise.points,
                 )
                 at_end |= {exercise.name} if judged.at_end else set()
-                marked = self._mark_exercise(unit.name, exercise, judged.finding, cell, uses_wrong=uses)
+                marked = self._mark_exercise(
+                    unit.name,
+                    exercise,
+                    judged.finding,
+                    cell,
+                    uses_wrong=uses,
+                    why_missing=partial(why_missing, exercise.name, parsed, unit, cells),
+                )
                 exercises.append(replace(marked, note=judged.note))
             # Last, so that it costs no exercise anything that is marked.
             is_value = partial(self.examiner.is_value, unit.name)
+            exercises = [_about_stubs(exercise, cells) for exercise in exercises]
             exercises = with_whereabouts(unit.name, exercises, code, cells, is_value, at_end)
         said = joined(self._of_another_unit(parsed, unit, exercises), _of_failed(outcomes), notes(parsed, unit, cells))
         report = self._report(submission, unit, exercises, outcomes, said)
@@ -142,6 +151,7 @@ class Desk:
         finding: Finding,
         cell: CellReport | None,
         uses_wrong: Sequence[str] = (),
+        why_missing: Callable[[], str] = str,
     ) -> ExerciseReport:
         diagnosis = None if uses_wrong else self._diagnosed(unit, exercise.name, finding)
         try:
@@ -152,6 +162,7 @@ class Desk:
                 diagnosis=diagnosis,
                 cell=cell,
                 uses_wrong=uses_wrong,
+                why_missing=why_missing() if any(verdict.missing for verdict in finding.verdicts) else "",
             )
         except Exception:
             traceback.print_exc()
@@ -201,6 +212,14 @@ def _score(exercise: course.Exercise, finding: Finding) -> float:
     except Exception:  # reported when the exercise is marked
         return exercise.points
     return exercise.points if report.status == "grader_error" else report.score
+
+
+def _about_stubs(report: ExerciseReport, cells: Sequence[notebook.CodeCell]) -> ExerciseReport:
+    """The report with messages that say only of untouched stubs that nothing is written."""
+    if report.status == "passed":
+        return report
+    tests = [replace(test, message=about_stubs(test.message, cells)) for test in report.tests]
+    return replace(report, message=about_stubs(report.message, cells), tests=tests)
 
 
 def _with_behaviour(report: ExerciseReport, finding: Finding) -> ExerciseReport:

@@ -149,10 +149,16 @@ class CodeCell:
     """The exercises whose check cells stand above this cell and below the one before it."""
     added_to: str = ""
     """The locked cell that a student added these lines to."""
+    is_stub: bool = False
+    """Whether nothing is written into the stub."""
 
     def defines(self, name: str) -> bool:
         """Whether the text of the cell defines this function or class, or is meant to."""
-        return self.exercise == name or name in self._defined
+        return self.exercise == name or self.has_definition(name)
+
+    def has_definition(self, name: str) -> bool:
+        """Whether the text of the cell has a line that defines this function or class."""
+        return name in self._defined
 
     @cached_property
     def names(self) -> frozenset[str]:

@@ -12,7 +12,7 @@ from ..sandbox.inside.observation import Observation
 from ..sandbox.inside.operations import Call, MeasureCost, NamedParameters, Operation, WatchRun
 from ..sandbox.inside.packing import Opaque, ProtocolError, Tensors, Value, Whole, unpack
 from ..sandbox.limits import Limits
-from . import counted, watched_run
+from . import counted, grading_machine, watched_run
 
 MAX_NAME, MAX_NAMES = 100, 20
 
@@ -36,7 +36,8 @@ class Fault(msgspec.Struct):
             return Missing(self.name[:MAX_NAME])
         if self.kind == "raised":
             kinds = self.kinds[:MAX_NAMES]
-            hint = limits.hint(kinds, self.message) or meant(self.message[: Raised.MAX_MESSAGE])
+            message = self.message[: Raised.MAX_MESSAGE]
+            hint = limits.hint(kinds, self.message) or grading_machine.hint(kinds, message) or meant(message)
             return Raised(self.type_name, self.message, self._place(), kinds, hint)
         return Unusable(self.sentence)
 

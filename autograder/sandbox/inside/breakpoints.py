@@ -9,8 +9,6 @@ from typing import Any
 import IPython
 from IPython.core import debugger
 
-DEBUGGERS = ("debug", "pdb")
-"""Magics that start one."""
 _SET_TRACE = "set_trace"
 _OTHERS = ("ipdb", "pudb")
 """Debuggers that may not be installed here."""

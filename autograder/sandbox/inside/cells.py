@@ -17,16 +17,17 @@ from IPython.core.compilerop import CachingCompiler
 from IPython.core.history import HistoryManager
 from IPython.core.interactiveshell import InteractiveShell
 
-from .breakpoints import DEBUGGERS
 from .faults import Raised
 from .global_state import forget_absent_devices
+from .magics import DEBUGGERS, RUNNING, WRITING
+from .newer_syntax import version_needed
 from .raising import CELL_PREFIX, raised
 from .set_aside import SetAside
 from .snapshots import Snapshots
 from .wrong_function import PackedFunction, unpacked_function
 
 MAX_OUTPUT = 10_000
-_CELL_MAGICS = ("time", "capture", "prun", "writefile")
+_VERSION = "{}.{}".format(*sys.version_info)
 _TIMEIT_OPTIONS = re.compile(r"\s*(?:-(?:[nrpv]\s*\d+|[tcqo]+)\s+)*")
 
 HistoryManager.enabled = False  # its thread and its file have no place in a worker
@@ -110,7 +111,7 @@ class NotebookShell(InteractiveShell):
         if magic_name == "timeit":
             statement = _TIMEIT_OPTIONS.sub("", line + "\n", count=1)
             return exec(self.transform_cell(f"{statement}\n{cell}"), self.user_ns)
-        if magic_name not in _CELL_MAGICS:
+        if magic_name not in (*RUNNING, WRITING):
             print(f"[%%{magic_name} is not run here]")
             return None
         return super().run_cell_magic(magic_name, line, cell)
@@ -212,4 +213,18 @@ class Notebook:
             forget_absent_devices()
         self.snapshots.note_changes(cell)
         error = result.error_before_exec or result.error_in_exec
-        return CellOutcome(printed.text(), raised(error) if error else None)
+        return CellOutcome(printed.text(), self._fault(error, source) if error else None)
+
+    def _fault(self, error: BaseException, source: str) -> Raised:
+        fault = raised(error)
+        needed = version_needed(self._as_python(source)) if isinstance(error, SyntaxError) else None
+        if needed is None:
+            return fault
+        needs = f"Its syntax needs Python {needed[0]}.{needed[1]}, and grading runs Python {_VERSION}"
+        return Raised(fault.type_name, f"{fault.message}. {needs}", fault.place, fault.kinds)
+
+    def _as_python(self, source: str) -> str:
+        try:
+            return self._shell.transform_cell(source)
+        except SyntaxError:
+            return source
