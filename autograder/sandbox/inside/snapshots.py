@@ -6,7 +6,7 @@ namespace itself, so to judge an exercise as it stood the copy's contents are pu
 
 import dis
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -21,6 +21,7 @@ _HOLDERS: dict[type, tuple[str, ...]] = {
     property: ("fget", "fset", "fdel"),
     cached_property: ("func",),
     partial: ("func",),
+    type(cache(str)): ("__wrapped__",),
 }
 _READS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 
