@@ -17,8 +17,8 @@ def frame(solution: str) -> tuple[str, ...]:
 
 
 def is_stub(text: str, its_frame: tuple[str, ...]) -> bool:
-    """True if a cell has no line of code but those of the frame, each of its solutions still being raised."""
-    return _RAISE in text and tuple(filter(_is_code, map(str.strip, text.split("\n")))) == its_frame
+    """True if a cell still raises the stub's error, and has no line of code but those of the frame."""
+    return _RAISE in text and all(line in its_frame for line in map(str.strip, text.split("\n")) if _is_code(line))
 
 
 def _is_code(line: str) -> bool:
