@@ -105,6 +105,8 @@ class ExerciseReport(msgspec.Struct, frozen=True):
     """Where it goes wrong, as far as that can be told; decides no mark."""
     behaviour: Behaviour | None = None
     """What it does, where it failed and no known mistake does the same."""
+    note: str = ""
+    """Which cells changed names that the answer uses after its check, and at which moment it is judged."""
 
 
 class WrittenQuestion(msgspec.Struct, frozen=True):

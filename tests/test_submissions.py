@@ -363,7 +363,7 @@ def test_a_root_taken_with_a_tensor_is_right_in_the_class_and_in_what_uses_it(ma
             "causal_head",
             "    num_tokens",
             "    raise NotImplementedError()\n    num_tokens",
-            "above what is: delete that line",
+            "of the cell `causal_head` and ends the call there",
         ),
     ],
 )

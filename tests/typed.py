@@ -1,6 +1,7 @@
 """Notebooks with answers typed in."""
 
 import json
+from collections.abc import Callable
 
 from autograder import catalogue, course
 from autograder.course.cells import filled_in
@@ -28,6 +29,27 @@ def alone(unit: str, **answers: str) -> bytes:
     notebook = json.loads(filled_in(unit, written))
     gone = {exercise.name for exercise in course.unit(unit).exercises} - written.keys()
     notebook["cells"] = [cell for cell in notebook["cells"] if _grade_id(cell) not in gone]
+    return json.dumps(notebook).encode()
+
+
+def with_cells(content: bytes, *sources: str, after: str = "", kind: str = "code") -> bytes:
+    """The notebook with cells of a student's own below the cell of this grade_id, or at the end."""
+    notebook = json.loads(content)
+    at = [_grade_id(cell) for cell in notebook["cells"]].index(after) + 1 if after else len(notebook["cells"])
+    notebook["cells"][at:at] = [{"cell_type": kind, "source": source, "metadata": {}} for source in sources]
+    return json.dumps(notebook).encode()
+
+
+def edited(content: bytes, **texts: "str | Callable[[str], str] | None") -> bytes:
+    """The notebook with other texts in the cells of these grade_ids; a cell is deleted where there is none."""
+    notebook = json.loads(content)
+    for name, text in texts.items():
+        at = [_grade_id(cell) for cell in notebook["cells"]].index(name)
+        cell = notebook["cells"][at]
+        if text is None:
+            del notebook["cells"][at]
+        else:
+            cell["source"] = text("".join(cell["source"])) if callable(text) else text
     return json.dumps(notebook).encode()
 
 

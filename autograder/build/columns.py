@@ -1,6 +1,6 @@
 """How wide the code is that students get: narrow enough for JupyterLab at 1280 pixels, beside its file list."""
 
-from .solution_cell import BEGIN, END
+from ..course.stubs import BEGIN, END
 
 COLUMNS = 88
 

@@ -4,8 +4,7 @@ import ast
 import textwrap
 from collections.abc import Sequence
 
-BEGIN = "### BEGIN SOLUTION"
-END = "### END SOLUTION"
+from ..course.stubs import BEGIN, END
 
 
 class NoSolution(Exception):

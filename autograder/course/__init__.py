@@ -14,6 +14,7 @@ import msgspec
 
 from ..notebook import joined
 from .folder import folder
+from .stubs import frame
 
 CHECK_PREFIX = "test_"
 SOURCE, RELEASE = "source", "release"
@@ -62,6 +63,10 @@ class Unit:
     """The source of the other code cells, which are not exercises but show what the exercises make."""
     training_cells: dict[str, str] = field(default_factory=dict)
     """The source of the cells that marking leaves out, by their id in the notebook."""
+    check_cells: dict[str, str] = field(default_factory=dict)
+    """The source of the cells with the exercises' checks, by grade_id."""
+    frames: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The lines of code that each exercise's stub has, by grade_id."""
 
     @property
     def max_score(self) -> float:
@@ -138,6 +143,16 @@ def _unit(path: Path, changed: int) -> Unit:
         {meta["grade_id"]: cell["cell_type"] for cell, meta in marked},
         frozenset(joined(cell["source"]) for cell in plain if not _trains(cell)),
         training,
+        {
+            meta["grade_id"]: joined(cell["source"])
+            for cell, meta in marked
+            if meta["grade"] and not meta["solution"] and cell["cell_type"] == "code"
+        },
+        {
+            meta["grade_id"]: frame(joined(cell["source"]))
+            for cell, meta in marked
+            if meta["solution"] and cell["cell_type"] == "code"
+        },
     )
 
 

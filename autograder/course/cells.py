@@ -1,17 +1,26 @@
 """The cells of a notebook that was handed in, as the unit it belongs to has them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import repeat
 from pathlib import Path
 
 import msgspec
 
-from ..notebook import CodeCell, Damaged, RawCell, RawNotebook, cell_name
+from ..notebook import MAX_CELLS, CodeCell, Damaged, RawCell, RawNotebook, cell_name
 from . import Unit, released, unit, unit_names
+from .additions import Edit, edit_of
+from .stubs import is_stub
 
 CARRIED = "carried_check"
 """The grade_id of the cell with which a notebook in a single file carries the check. No unit has a cell of this name,
 and marking runs none: both forms of a notebook give the same marks."""
+
+ADDED = " (added lines)"
+"""Ends the name of a cell with the lines that a student added to a locked cell."""
+_MOST_EDITED = 50
+_NUMBERED = re.compile(r"number \d{1,4}")
 
 
 def unit_of(notebook: RawNotebook, class_folder: Path | None = None) -> Unit | Damaged:
@@ -62,35 +71,82 @@ def is_training(cell: RawCell, likeness: Likeness, unit: Unit) -> bool:
     return cell.says_training or cell.cell_id in unit.training_cells or cell.text in unit.training_cells.values()
 
 
+def edits(notebook: RawNotebook, unit: Unit) -> dict[int, Edit]:
+    """How the text of locked code cells was edited, by their position from 0: only of those that were.
+
+    Of more than `_MOST_EDITED` cells the rest counts as changed, and so does what would make the notebook too long.
+    """
+    room = min(_MOST_EDITED, MAX_CELLS - len(notebook.cells))
+    found: dict[int, Edit] = {}
+    for position, (cell, likeness) in enumerate(zip(notebook.cells, likenesses(notebook, unit), strict=True)):
+        released = unit.instructor_cells.get(likeness.name, unit.check_cells.get(likeness.name))
+        if released is None or cell.text == released:
+            continue
+        edit = edit_of(released, cell.text) if len(found) < room else Edit(has_changes=True)
+        if edit != Edit():
+            found[position] = edit
+    return found
+
+
+def is_addition(cell: RawCell, likeness: Likeness, unit: Unit) -> bool:
+    """Whether a cell holds only the lines that a student added to a locked cell, as its metadata say."""
+    if cell.cell_type != "code" or likeness.name:
+        return False
+    of = cell.says_added_to
+    return of in unit.instructor_cells or of in unit.check_cells or bool(_NUMBERED.fullmatch(of))
+
+
 def code_cells(notebook: RawNotebook, unit: Unit) -> list[CodeCell]:
     """The cells to run, in the student's order.
 
     Checks and training cells are left out, and so is a check that the notebook carries. For the instructor's own cells
-    the source's text runs, whatever is in the notebook; a deleted one runs first. If a cell is there twice both run, so
-    the later of two definitions counts, and only the later cell has the name.
+    the source's text runs, whatever is in the notebook; a deleted one runs first. Lines that a student added to a
+    locked cell run after it. If a cell is there twice both run, and only the later cell has the name.
     """
     exercises = {exercise.name for exercise in unit.exercises}
-    checks = {exercise.check for exercise in unit.exercises}
+    checks = {exercise.check: exercise.name for exercise in unit.exercises}
+    checked: list[str] = []
     ours = frozenset(unit.instructor_cells.values())
+    edited = edits(notebook, unit)
     cells: list[CodeCell] = []
-    for number, (cell, likeness) in enumerate(zip(notebook.cells, likenesses(notebook, unit), strict=True), start=1):
-        if cell.cell_type != "code" or likeness.name in checks or cell.grade_id == CARRIED:
+
+    def add(name: str, source: str, exercise: str | None = None, added_to: str = "") -> None:
+        only_shows, is_ours = source in unit.showing_cells, source in ours and not added_to
+        untouched = exercise is not None and is_stub(source, unit.frames.get(exercise, ()))
+        cells.append(CodeCell(name, source, exercise, only_shows, is_ours, tuple(checked), added_to, untouched))
+        checked.clear()
+
+    number = 0
+    for position, (cell, likeness) in enumerate(zip(notebook.cells, likenesses(notebook, unit), strict=True)):
+        if is_addition(cell, likeness, unit):
+            add(cell.says_added_to + ADDED, cell.text, added_to=cell.says_added_to)
             continue
-        if is_training(cell, likeness, unit):
+        number += 1
+        if cell.cell_type != "code" or cell.grade_id == CARRIED or is_training(cell, likeness, unit):
             continue
-        source = unit.instructor_cells.get(likeness.name, cell.text)
-        name = "" if likeness.is_copy else likeness.name
-        exercise = name if name in exercises else None
-        cells.append(
-            CodeCell(cell_name(number, name), source, exercise, source in unit.showing_cells, source in ours)  #
-        )
+        name = cell_name(number, "" if likeness.is_copy else likeness.name)
+        is_check = likeness.name in checks
+        if not is_check:
+            exercise = name if name in exercises else None
+            add(name, unit.instructor_cells.get(likeness.name, cell.text), exercise)
+        if position in edited and edited[position].added:
+            add(name + ADDED, edited[position].added, added_to=name)
+        if is_check and not likeness.is_copy:
+            checked.append(checks[likeness.name])
     present = {cell.name for cell in cells}
     deleted = [
         CodeCell(grade_id, source, None, is_ours=True)
         for grade_id, source in unit.instructor_cells.items()
         if grade_id not in present
     ]
-    return deleted + cells
+    return deleted + list(map(_overruled, cells, repeat(cells)))
+
+
+def _overruled(cell: CodeCell, cells: Sequence[CodeCell]) -> CodeCell:
+    """The cell; if it is an untouched stub and another one has an answer, an empty one that is no exercise's."""
+    if not cell.is_stub or not any(other.has_definition(str(cell.exercise)) for other in cells if other is not cell):
+        return cell
+    return replace(cell, source="", exercise=None, is_stub=False)
 
 
 def filled_in(unit: str, answers: Mapping[str, str], class_folder: Path | None = None) -> bytes:

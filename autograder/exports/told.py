@@ -14,7 +14,7 @@ def of_exercise(exercise: ExerciseReport) -> str:
     """Its message, the sentences on the mistake, and where it goes wrong; empty if there is nothing to say."""
     named = [exercise.diagnosis, exercise.diagnosis.beside] if exercise.diagnosis else []
     where = exercise.whereabouts.told if exercise.whereabouts else ""
-    said = [exercise.message, *(mistake.sentence for mistake in named if mistake), where]
+    said = [exercise.message, exercise.note, *(mistake.sentence for mistake in named if mistake), where]
     return printable_lines("\n".join(filter(None, said)))
 
 

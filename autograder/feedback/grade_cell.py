@@ -74,7 +74,7 @@ def _headline(exercise: ExerciseReport) -> str:
 
 def _notes(exercise: ExerciseReport) -> list[str]:
     named = exercise.diagnosis.sentence if exercise.diagnosis else ""
-    return [note for note in (exercise.message, _TWO if _at_once(exercise) else named) if note]
+    return [note for note in (exercise.message, exercise.note, _TWO if _at_once(exercise) else named) if note]
 
 
 def _at_once(exercise: ExerciseReport) -> list[str]:

@@ -3,12 +3,15 @@
 from typing import Any
 
 from .. import course
+from ..course.cells import ADDED
 from ..notebook import cell_name
 from ..notebook.nodes import new_cell, new_output
 from ..report import CellReport, Report
 from . import grade_cell
 from .markdown_text import as_markdown
 
+ADDED_TO = "added_to"
+"""In the metadata of a cell with lines that a student added to a locked cell: the name of that cell."""
 NOTE = "autograder-note"
 """The id of the cell with the kit's note at the top of a marked notebook; no student's cell has this id."""
 
@@ -17,10 +20,15 @@ def write(notebook: Any, report: Report) -> None:
     """Fills the outputs of the notebook's cells; scores go into the grade cells and nowhere else."""
     exercises = {course.CHECK_PREFIX + exercise.name: exercise for exercise in report.exercises}
     ran = {cell.cell: cell for cell in report.cells}
-    for number, cell in enumerate(notebook.cells, start=1):
+    number = 0
+    for cell in notebook.cells:
+        added_to = cell.metadata.get("autograder", {}).get(ADDED_TO)
+        number += added_to is None
         if cell.cell_type != "code":
             continue
         name = cell_name(number, cell.metadata.get("nbgrader", {}).get("grade_id", ""))
+        if added_to is not None:
+            name = added_to + ADDED
         if name in exercises:
             cell.outputs = grade_cell.outputs(exercises[name])
         elif cell.metadata.get("nbgrader", {}).get("grade"):

@@ -13,9 +13,11 @@ import nbformat
 from nbformat import NotebookNode
 
 from .. import course
-from ..course.cells import CARRIED, is_training, likenesses
+from ..course.additions import Edit
+from ..course.cells import CARRIED, edits, is_addition, is_training, likenesses
+from ..feedback.notebook import ADDED_TO
 from ..feedback.shortened import bound
-from ..notebook import Damaged, RawCell, RawNotebook, parse
+from ..notebook import Damaged, RawCell, RawNotebook, cell_name, parse
 from ..notebook.nodes import copied, new_cell
 
 PUT_BACK = "# This cell was missing from the notebook that was handed in, and has been put back.\n"
@@ -59,22 +61,34 @@ def clean(submission: RawNotebook, unit: str, class_folder: Path | None = None) 
     """A valid notebook with the student's cells in their order.
 
     Marking finds in it what it finds in the submission. If a cell is there twice, the last copy has the name; both run,
-    unless it is a check. Deleted cells that nbgrader needs for a score are put back at the end, where they change no
-    other cell's number. Whatever is too long to be run or read is cut.
+    unless it is a check. Lines that were added to a locked cell get a cell of their own. Deleted cells that
+    nbgrader needs for a score are put back at the end, where they change no other cell's number. Whatever is too long
+    to be run or read is cut.
     """
     notebook = released(unit, class_folder)
     named = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in notebook.cells if "nbgrader" in cell.metadata}
     its = course.unit(unit, class_folder)
-    found = likenesses(submission, its)
-    cells = []
-    for number, (raw, likeness) in enumerate(zip(submission.cells, found, strict=True), start=1):
+    found, edited = likenesses(submission, its), edits(submission, its)
+    cells: list[Any] = []
+    number = 0
+    for position, (raw, likeness) in enumerate(zip(submission.cells, found, strict=True)):
         original = named.get(likeness.name)
         if original is None or likeness.is_copy:
-            cells.append(_unnamed(raw, number, named.get(raw.grade_id)))
+            cells.append(_unnamed(raw, position + 1, named.get(raw.grade_id)))
             if is_training(raw, likeness, its):
                 cells[-1].metadata["autograder"] = {"training": True}
+            if is_addition(raw, likeness, its):
+                cells[-1].metadata["autograder"] = {ADDED_TO: raw.says_added_to}
         else:
             cells.append(_named(raw, original))
+        number += not is_addition(raw, likeness, its)
+        edit = edited.get(position, Edit())
+        if edit.has_changes:
+            cells[-1].metadata.setdefault("autograder", NotebookNode())["changed"] = True
+        if edit.added:
+            addition = new_cell("code", f"added-{position + 1}", edit.added)
+            addition.metadata["autograder"] = {ADDED_TO: cell_name(number, "" if likeness.is_copy else likeness.name)}
+            cells.insert(len(cells) - (likeness.name in its.check_cells), addition)
     present = {likeness.name for likeness in found}
     for grade_id, original in named.items():
         if grade_id not in present and original.metadata["nbgrader"]["grade"]:

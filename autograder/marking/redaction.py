@@ -67,7 +67,7 @@ def without_folders(text: str) -> str:
 def exercise(report: ExerciseReport) -> ExerciseReport:
     """One exercise's mark, with nothing of this machine in what a student reads."""
     tests = [replace(test, message=readable(test.message)) for test in report.tests]
-    return replace(report, message=readable(report.message), tests=tests)
+    return replace(report, message=readable(report.message), note=readable(report.note), tests=tests)
 
 
 def cells(reports: Sequence[CellReport]) -> list[CellReport]:

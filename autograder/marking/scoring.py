@@ -33,15 +33,17 @@ def mark(
     diagnosis: Diagnosis | None = None,
     cell: CellReport | None = None,
     uses_wrong: Sequence[str] = (),
+    why_missing: str = "",
 ) -> ExerciseReport:
     """The mark of one exercise.
 
     library_calls: the libraries that ran in it. cell: what its solution cell did, where it did not simply run.
     uses_wrong: other exercises that it calls and that are not right: which mistake is its own cannot be told then.
+    why_missing: the message if it is not defined.
     """
     verdicts = _proven(verdicts)
     forbidden = sorted({name for verdict in verdicts for name in verdict.grader.forbids} & library_calls)
-    status = "forbidden" if forbidden else _status(verdicts, cell)
+    status = "forbidden" if forbidden else _status(exercise.name, verdicts, cell)
     everywhere, loss = _seen_everywhere(verdicts), _said_of_loss(verdicts)
     # Of the public examples the results are known: what passes them alone may know nothing else.
     value_passed = any(_share(v) and not v.grader.is_property and not v.grader.is_public for v in verdicts)
@@ -61,14 +63,14 @@ def mark(
         round(sum(test.points for test in tests), 2),
         exercise.points,
         None if forbidden or uses_wrong else diagnosis,
-        _message(exercise.name, status, forbidden, cell, loss) or everywhere or _after(uses_wrong, status),
+        _message(status, forbidden, cell, loss, why_missing) or everywhere or _after(uses_wrong, status),
         tests,
     )
 
 
 def without_mark(exercise: course.Exercise) -> ExerciseReport:
     """The report where a fault of ours left no mark; the other exercises keep theirs."""
-    said = _message(exercise.name, "grader_error", (), None, "")
+    said = _message("grader_error", (), None, "")
     return ExerciseReport(exercise.name, "grader_error", 0.0, exercise.points, None, said, [])
 
 
@@ -106,7 +108,7 @@ def _cut(test: TestReport, verdict: Verdict, by: float) -> TestReport:
     return replace(test, points=test.points * by, message=message)
 
 
-def _status(verdicts: Sequence[Verdict], cell: CellReport | None) -> ExerciseStatus:
+def _status(name: str, verdicts: Sequence[Verdict], cell: CellReport | None) -> ExerciseStatus:
     if any(verdict.outcome == "grader_error" for verdict in verdicts):
         return "grader_error"
     for verdict in verdicts:
@@ -121,7 +123,7 @@ def _status(verdicts: Sequence[Verdict], cell: CellReport | None) -> ExerciseSta
         return "passed"
     if cell is not None and cell.status in ("timeout", "crashed"):
         return "timeout" if cell.status == "timeout" else "crashed"
-    if all(verdict.missing for verdict in verdicts):
+    if all(verdict.missing and verdict.seen == str(Missing(name)) for verdict in verdicts):
         return "error" if cell is not None and cell.status == "failed" else "missing"
     return "failed"
 
@@ -161,13 +163,15 @@ def _said_of_loss(verdicts: Sequence[Verdict]) -> str:
     return next((str(verdict.lost) for verdict in verdicts if verdict.lost is not None), "")
 
 
-def _message(name: str, status: ExerciseStatus, forbidden: Sequence[str], cell: CellReport | None, loss: str) -> str:
+def _message(
+    status: ExerciseStatus, forbidden: Sequence[str], cell: CellReport | None, loss: str, why_missing: str = ""
+) -> str:
     """loss: why the worker was lost, where that is known."""
     match status:
         case "forbidden":
             return complaints.calls_forbidden(forbidden)
         case "missing":
-            return str(Missing(name)) + " Was its cell deleted or the name changed?"
+            return why_missing
         case "error" | "timeout" | "crashed" if cell is not None and cell.troubled:
             return f"Its cell could not be run. {cell.message}"
         case "timeout" | "crashed" if loss:

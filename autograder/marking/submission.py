@@ -3,7 +3,7 @@
 import contextlib
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,10 +21,12 @@ from ..graders import cases
 from ..report import CellReport, Conditions, Diagnosis, ExerciseReport, Report, SubmissionStatus, joined, without_marks
 from ..sandbox.losses import SandboxLost
 from ..sandbox.server import WarmParent
-from ..student.backend import Backend
 from ..student.sandboxed import SandboxedNotebook
 from . import redaction, scoring
 from .examiner import Examiner, Finding, candidate_bench
+from .missing import about_stubs, why_missing
+from .moments import judge
+from .notes import notes
 from .whereabouts import with_whereabouts
 from .written_questions import written_questions
 
@@ -75,21 +77,39 @@ class Desk:
         hunted = self.examiner.hunted(unit.name)
         code = SandboxedNotebook(sandbox, cells, self.conditions.device, exercises=names, wrong=hunted)
         with contextlib.closing(code):
-            outcomes = code.run_cells()
+            outcomes = [replace(outcome, message=about_stubs(outcome.message, cells)) for outcome in code.run_cells()]
             troubled = {exercise.name: _troubled_cell(exercise.name, cells, outcomes) for exercise in unit.exercises}
             exercises: list[ExerciseReport] = []
+            at_end = set[str]()
             for exercise in unit.exercises:
-                wrong = {marked.name for marked in exercises if marked.status not in ("passed", "grader_error")}
+                wrong = {other.name for other in exercises if other.status not in ("passed", "grader_error")}
                 usual = sorted(wrong & catalogue.used_by(unit.name, exercise.name))
                 own = [cell for cell in cells if usual and cell.defines(exercise.name)]
                 uses = [name for name in usual if any(name in cell.names for cell in own)]
                 cell = troubled[exercise.name]
-                code.begin_exercise()
-                exercises.append(self._mark_exercise(unit.name, exercise, code, cell, uses_wrong=uses))
+                judged = judge(
+                    exercise.name,
+                    code,
+                    cells,
+                    partial(self.examiner.examine, unit.name, exercise.name, code),
+                    partial(_score, exercise),
+                    exercise.points,
+                )
+                at_end |= {exercise.name} if judged.at_end else set()
+                marked = self._mark_exercise(
+                    unit.name,
+                    exercise,
+                    judged.finding,
+                    cell,
+                    uses_wrong=uses,
+                    why_missing=partial(why_missing, exercise.name, parsed, unit, cells),
+                )
+                exercises.append(replace(marked, note=judged.note))
             # Last, so that it costs no exercise anything that is marked.
             is_value = partial(self.examiner.is_value, unit.name)
-            exercises = with_whereabouts(unit.name, exercises, code, cells, is_value)
-        said = joined(self._of_another_unit(parsed, unit, exercises), _of_failed(outcomes))
+            exercises = [_about_stubs(exercise, cells) for exercise in exercises]
+            exercises = with_whereabouts(unit.name, exercises, code, cells, is_value, at_end)
+        said = joined(self._of_another_unit(parsed, unit, exercises), _of_failed(outcomes), notes(parsed, unit, cells))
         report = self._report(submission, unit, exercises, outcomes, said)
         return replace(report, written=written_questions(parsed, unit))
 
@@ -116,19 +136,23 @@ class Desk:
         """The report on one entry of the catalogue, or on the solutions, run in this process: no secret is in it."""
         exercises = unit.exercises if candidate is None else (unit.exercise(candidate.exercise),)
         bench = candidate_bench(unit.name, candidate and candidate.anew(), watch=True)
-        reports = [self._mark_exercise(unit.name, exercise, bench, None, candidate) for exercise in exercises]
+        reports = [
+            self._mark_exercise(
+                unit.name, exercise, self.examiner.examine(unit.name, exercise.name, bench, candidate), None
+            )
+            for exercise in exercises
+        ]
         return self._report(MarkNotebook(candidate.name if candidate else "solutions", b""), unit, reports, [], "")
 
     def _mark_exercise(
         self,
         unit: str,
         exercise: course.Exercise,
-        backend: Backend,
+        finding: Finding,
         cell: CellReport | None,
-        entry: catalogue.Candidate | None = None,
         uses_wrong: Sequence[str] = (),
+        why_missing: Callable[[], str] = str,
     ) -> ExerciseReport:
-        finding = self.examiner.examine(unit, exercise.name, backend, entry)
         diagnosis = None if uses_wrong else self._diagnosed(unit, exercise.name, finding)
         try:
             report = scoring.mark(
@@ -138,6 +162,7 @@ class Desk:
                 diagnosis=diagnosis,
                 cell=cell,
                 uses_wrong=uses_wrong,
+                why_missing=why_missing() if any(verdict.missing for verdict in finding.verdicts) else "",
             )
         except Exception:
             traceback.print_exc()
@@ -178,6 +203,23 @@ class Desk:
             torch=str(torch.__version__),
             cases=cases.DRAWN_FROM,
         )
+
+
+def _score(exercise: course.Exercise, finding: Finding) -> float:
+    """The points that a finding earns; all of them if a fault of ours is found, which nothing else mends."""
+    try:
+        report = scoring.mark(exercise, finding.verdicts, library_calls=finding.library_calls)
+    except Exception:  # reported when the exercise is marked
+        return exercise.points
+    return exercise.points if report.status == "grader_error" else report.score
+
+
+def _about_stubs(report: ExerciseReport, cells: Sequence[notebook.CodeCell]) -> ExerciseReport:
+    """The report with messages that say only of untouched stubs that nothing is written."""
+    if report.status == "passed":
+        return report
+    tests = [replace(test, message=about_stubs(test.message, cells)) for test in report.tests]
+    return replace(report, message=about_stubs(report.message, cells), tests=tests)
 
 
 def _with_behaviour(report: ExerciseReport, finding: Finding) -> ExerciseReport:

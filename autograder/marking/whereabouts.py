@@ -2,7 +2,7 @@
 
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -32,8 +32,13 @@ def with_whereabouts(
     code: SandboxedNotebook,
     cells: Sequence[CodeCell],
     is_value: Callable[[str, str], bool],
+    at_end: Collection[str] = (),
 ) -> list[ExerciseReport]:
-    """The reports; those that failed with where they go wrong. is_value: by exercise and test, if it is of values."""
+    """The reports; those that failed with where they go wrong.
+
+    is_value: by exercise and test, if it is of values. at_end: the exercises that were judged as they stand at the end
+    of the notebook, and not at their check.
+    """
     wrong = {report.name for report in reports if report.status != "passed"}
     told: dict[str, ExerciseReport] = {}
     with suppress(OverLimit), cpu_limit(MOST_SECONDS):  # nothing else is asked of the worker after it
@@ -45,6 +50,7 @@ def with_whereabouts(
             ):
                 is_wrong = any(test.outcome == "failed" and is_value(report.name, test.name) for test in report.tests)
                 own = [cell for cell in cells if cell.defines(report.name)]
+                code.begin_exercise(None if report.name in at_end else report.name)
                 told[report.name] = _told(unit, report, code, own, is_wrong=is_wrong)
     return [told.get(report.name, report) for report in reports]
 
@@ -58,7 +64,6 @@ def _told(
     def source(file: str) -> list[str]:
         return texts.get(file, [])
 
-    code.begin_exercise()
     try:
         found = whereabouts(unit, report.name, code, source) if is_wrong else None
         complaints = [test.message for test in report.tests if test.outcome == "failed"]

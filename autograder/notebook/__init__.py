@@ -4,7 +4,7 @@ import codecs
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -35,6 +35,9 @@ _INVISIBLE = re.compile(
 )
 
 
+_S = TypeVar("_S")
+
+
 class Damaged(msgspec.Struct, frozen=True):
     """Why a file cannot be marked, and what to do: it stands where what was read of it would."""
 
@@ -57,6 +60,14 @@ class _Named(msgspec.Struct):
 
 class _Training(msgspec.Struct):
     training: bool
+
+
+class _Added(msgspec.Struct):
+    added_to: str
+
+
+class _Changed(msgspec.Struct):
+    changed: bool
 
 
 class RawCell(msgspec.Struct):
@@ -91,10 +102,28 @@ class RawCell(msgspec.Struct):
     @property
     def says_training(self) -> bool:
         """Whether its metadata say that it trains something."""
+        said = self._said(_Training)
+        return said is not None and said.training
+
+    @property
+    def says_added_to(self) -> str:
+        """The cell that its lines were added to, as its metadata say; or an empty string."""
+        said = self._said(_Added)
+        return said.added_to if said else ""
+
+    @property
+    def says_changed(self) -> bool:
+        """Whether its metadata say that it was a locked cell with changed lines."""
+        said = self._said(_Changed)
+        return said is not None and said.changed
+
+    def _said(self, form: type[_S]) -> _S | None:
+        if self.metadata is None or self.metadata.autograder == b"null":
+            return None
         try:
-            return msgspec.json.decode((self.metadata or RawMetadata()).autograder, type=_Training).training
+            return msgspec.json.decode(self.metadata.autograder, type=form)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            return False
+            return None
 
 
 class RawNotebook(msgspec.Struct):
@@ -116,10 +145,20 @@ class CodeCell:
     """Whether it is unchanged since the release, and only shows what other cells made."""
     is_ours: bool = False
     """Whether its text is the instructor's."""
+    checked: tuple[str, ...] = ()
+    """The exercises whose check cells stand above this cell and below the one before it."""
+    added_to: str = ""
+    """The locked cell that a student added these lines to."""
+    is_stub: bool = False
+    """Whether nothing is written into the stub."""
 
     def defines(self, name: str) -> bool:
         """Whether the text of the cell defines this function or class, or is meant to."""
-        return self.exercise == name or name in self._defined
+        return self.exercise == name or self.has_definition(name)
+
+    def has_definition(self, name: str) -> bool:
+        """Whether the text of the cell has a line that defines this function or class."""
+        return name in self._defined
 
     @cached_property
     def names(self) -> frozenset[str]:

@@ -13,7 +13,7 @@ from ..sandbox.inside.observation import Observation
 from ..sandbox.inside.operations import Call, MeasureCost, NamedParameters, Operation, ProbeDevice, WatchRun
 from ..sandbox.inside.packing import Opaque, ProtocolError, Tensors, Value, Whole, unpack
 from ..sandbox.limits import Limits
-from . import counted, watched_run
+from . import counted, grading_machine, watched_run
 
 MAX_NAME, MAX_NAMES = 100, 20
 
@@ -37,7 +37,8 @@ class Fault(msgspec.Struct):
             return Missing(self.name[:MAX_NAME])
         if self.kind == "raised":
             kinds = self.kinds[:MAX_NAMES]
-            hint = limits.hint(kinds, self.message) or meant(self.message[: Raised.MAX_MESSAGE])
+            message = self.message[: Raised.MAX_MESSAGE]
+            hint = limits.hint(kinds, self.message) or grading_machine.hint(kinds, message) or meant(message)
             return Raised(self.type_name, self.message, self._place(), kinds, hint)
         return Unusable(self.sentence)
 
@@ -54,6 +55,10 @@ class Answer(Observation[Value]):
     number: Whole = 0
     fault: Fault | None = None
     printed: str = ""
+    has_changes: bool = False
+    """Whether a cell changed a name that an answer above it reaches."""
+    changes: list[tuple[str, str]] = msgspec.field(default_factory=list)
+    """Names that an answer reaches and that changed after its check, each with the cell that changed it."""
 
 
 def given(operation: Operation[T], answer: Answer, payload: Tensors, cpu_seconds: float = 0.0) -> T:

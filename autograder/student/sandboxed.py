@@ -5,9 +5,9 @@ cells again, without the one that did not come back.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -21,7 +21,7 @@ from ..sandbox.losses import Crashed, SandboxLost, TimedOut
 from ..sandbox.server import WarmParent
 from ..sandbox.worker import Answered, Worker
 from .allowance import Allowance
-from .answer import Answer, given
+from .answer import MAX_NAME, MAX_NAMES, Answer, given
 from .asked_before import Asked, packed
 from .budget import Budget, OutOfBudget, Patience
 
@@ -34,6 +34,14 @@ _QUICK_SECONDS = 0.5
 """A cell that takes longer is not run again in a worker for one exercise."""
 
 T = TypeVar("T")
+
+
+class Change(NamedTuple):
+    """A global name with another value at the end than at a check."""
+
+    name: str
+    cell: str
+    """The last cell that changed it."""
 
 
 class SandboxedNotebook:
@@ -49,10 +57,12 @@ class SandboxedNotebook:
         wrong: Mapping[str, PackedFunction] | None = None,
         spare_memory: int = 0,
         budget: Budget | None = None,
+        skipped: Collection[int] = (),
     ) -> None:
         """exercises: the names of those that will be examined. wrong: the functions that hunts are for, by name.
 
-        spare_memory: see `backend.Separable`. budget: in place of one of its own.
+        spare_memory: see `backend.Separable`. budget: instead of one of its own. skipped: the numbers of cells that are
+        not run.
         """
         self._parent = parent
         self._cells = cells
@@ -62,13 +72,17 @@ class SandboxedNotebook:
         self._worker: Worker | None = None
         self._budget = budget or Budget(self._limits, exercises)
         self._spare_memory = spare_memory
+        self._skipped = skipped
         self._apart: dict[int, SandboxedNotebook] = {}
         """The same code in other workers, by their spare memory."""
         self._allowance = Allowance()
         self._outcomes: dict[int, CellReport] = {}
         self._took: dict[int, float] = {}
         self._begins = True
-        """What is asked next is the first thing of an exercise."""
+        """Whether the next request is the first one of an exercise, or the first to a worker."""
+        self._as_checked: str | None = None
+        self._has_changes = False
+        """Whether any cell changed a name that an answer above it reaches."""
 
     def run_cells(self) -> list[CellReport]:
         """Runs the notebook from top to bottom; what each cell did."""
@@ -84,27 +98,34 @@ class SandboxedNotebook:
             self._outcomes.setdefault(number, lost)
         return [self._outcomes[number] for number in range(len(self._cells))]
 
-    def begin_exercise(self) -> None:
-        """What is asked from here on is about the next exercise, and has the whole of what one may cost."""
+    def begin_exercise(self, as_checked: str | None = None) -> None:
+        """What is asked from here on is about the next exercise, and has the whole of what one may cost.
+
+        as_checked: the exercise at whose check cell the namespace is to be as it was; without one, as at the end.
+        """
         self._budget.begin_exercise()
         self._allowance.renew()
         self._begins = True
+        self._as_checked = as_checked
         self._close_apart()
 
     def apart(self, spare_memory: int) -> "SandboxedNotebook":
-        """The same code in a worker of its own: see `backend.Separable`. Cells that only show, take long or went wrong
-        are not run there."""
+        """The same code in a worker of its own: see `backend.Separable`.
+
+        Cells that only show, take long or did not come back are not run there.
+        """
         if spare_memory not in self._apart:
-            cells = [cell for number, cell in enumerate(self._cells) if self._is_quick(number, cell)]
-            self._apart[spare_memory] = SandboxedNotebook(
+            code = self._apart[spare_memory] = SandboxedNotebook(
                 self._parent,
-                cells,
+                self._cells,
                 "cpu",
                 exercises=(),
                 wrong=self._wrong,
                 spare_memory=spare_memory,
                 budget=self._budget.apart(),
+                skipped={number for number, cell in enumerate(self._cells) if not self._is_quick(number, cell)},
             )
+            code._as_checked = self._as_checked
         return self._apart[spare_memory]
 
     def _is_quick(self, number: int, cell: CodeCell) -> bool:
@@ -115,6 +136,19 @@ class SandboxedNotebook:
         for code in self._apart.values():
             code.close()
         self._apart.clear()
+
+    def changes_after_check(self, exercise: str) -> list[Change]:
+        """Return the names that the answer to an exercise reaches and that later cells changed.
+
+        Raises StudentFault, TimedOut, Crashed, SandboxLost or OutOfBudget.
+        """
+        if not self._has_changes:
+            return []
+        while self._worker is None:
+            self._restart()
+        asked = Asked({"operation": "changes", "exercise": exercise}, b"")
+        answer, _ = self._read(self._exchange(asked, self._patience(self._limits.call_cpu_seconds)))
+        return [Change(name[:MAX_NAME], cell[:MAX_NAME]) for name, cell in answer.changes[:MAX_NAMES]]
 
     def close(self) -> None:
         """Ends the worker, if one is running."""
@@ -134,7 +168,7 @@ class SandboxedNotebook:
             self._restart()
         if self._begins:
             self._begins = False
-            asked = Asked({**asked.header, "begins": True}, asked.payload)
+            asked = Asked({**asked.header, "begins": True, "as_checked": self._as_checked}, asked.payload)
         is_timed = asked.header["operation"] == TimedCall.__struct_config__.tag
         return self._exchange(asked, self._patience(self._limits.call_cpu_seconds), is_timed=is_timed)
 
@@ -151,17 +185,22 @@ class SandboxedNotebook:
         self._budget.restart()
         imports = [name for cell in self._cells for name in imported_modules(cell.source)] if self._spare_memory else []
         self._worker = self._parent.fork(self._device, self._wrong, spare_memory=self._spare_memory, imports=imports)
+        self._begins = True
+        checked: list[str] = []
         for number, cell in enumerate(self._cells):
+            checked += cell.checked
             patience = self._patience(self._limits.cell_cpu_seconds, with_cell=True)
             before = self._outcomes.get(number)
-            if before and before.status in ("timeout", "crashed"):
+            if number in self._skipped or (before and before.status in ("timeout", "crashed")):
                 continue
             if not self._budget.is_worth(cell, self._took.get(number)):
                 continue
             started = time.monotonic()
-            self._outcomes[number] = self._run_cell(cell, patience)
+            self._outcomes[number] = self._run_cell(cell, checked, patience)
             if self._worker is None:
                 return
+            if len(cell.source) <= MAX_CHARACTERS:  # else it was not sent
+                checked = []
             self._took[number] = time.monotonic() - started
 
     def _patience(self, cpu_seconds: int, *, with_cell: bool = False) -> Patience:
@@ -171,11 +210,18 @@ class SandboxedNotebook:
             self.close()
             raise
 
-    def _run_cell(self, cell: CodeCell, patience: Patience) -> CellReport:
+    def _run_cell(self, cell: CodeCell, checked: Sequence[str], patience: Patience) -> CellReport:
+        """checked: the exercises whose check cells come after the last cell that ran."""
         if len(cell.source) > MAX_CHARACTERS:
             message = f"The cell has {len(cell.source)} characters, more than {MAX_CHARACTERS}; it was not run."
             return CellReport(cell.name, "failed", message, "")
-        header = {"operation": "cell", "cell": cell.name, "source": cell.source, "only_shows": cell.only_shows}
+        header = {
+            "operation": "cell",
+            "cell": cell.name,
+            "source": cell.source,
+            "only_shows": cell.only_shows,
+            "checked": checked,
+        }
         try:
             answer, _ = self._read(self._exchange(Asked(header, b""), patience))
         except TimedOut as loss:
@@ -192,6 +238,7 @@ class SandboxedNotebook:
                 else "This cell ended Python itself, so it and nothing after it in that run could be used."
             )
             return CellReport(cell.name, "crashed", message, "")
+        self._has_changes |= answer.has_changes
         if answer.fault:
             return CellReport(cell.name, "failed", str(answer.fault.raised(self._limits)), answer.printed[:MAX_PRINTED])
         return CellReport(cell.name, "set_aside" if cell.only_shows else "ran", "", answer.printed[:MAX_PRINTED])

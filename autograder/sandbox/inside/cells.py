@@ -18,12 +18,16 @@ from IPython.core.history import HistoryManager
 from IPython.core.interactiveshell import InteractiveShell
 
 from .faults import Raised
+from .global_state import forget_absent_devices
+from .magics import DEBUGGERS, RUNNING, WRITING
+from .newer_syntax import version_needed
 from .raising import CELL_PREFIX, raised
 from .set_aside import SetAside
+from .snapshots import Snapshots
 from .wrong_function import PackedFunction, unpacked_function
 
 MAX_OUTPUT = 10_000
-_CELL_MAGICS = ("time", "capture", "prun", "writefile")
+_VERSION = "{}.{}".format(*sys.version_info)
 _TIMEIT_OPTIONS = re.compile(r"\s*(?:-(?:[nrpv]\s*\d+|[tcqo]+)\s+)*")
 
 HistoryManager.enabled = False  # its thread and its file have no place in a worker
@@ -90,6 +94,8 @@ class NotebookShell(InteractiveShell):
 
     def run_line_magic(self, magic_name: str, line: str, _stack_depth: int = 1) -> Any:
         """A magic that is unknown here or goes wrong never takes the rest of its cell with it."""
+        if magic_name in DEBUGGERS:
+            return None
         try:
             if magic_name == "timeit":  # once is enough, and costs no seconds
                 return exec(self.transform_cell(_TIMEIT_OPTIONS.sub("", line, count=1)), self.user_ns)
@@ -99,11 +105,13 @@ class NotebookShell(InteractiveShell):
             return None
 
     def run_cell_magic(self, magic_name: str, line: str, cell: str) -> Any:
-        """`%%time` and `%%capture` run their cell; of `%%timeit` one run is made; `%%bash` and its kin are left out."""
+        """Run the cell below `%%time`, `%%capture` and `%%debug`; once below `%%timeit`; not below any other magic."""
+        if magic_name in DEBUGGERS:
+            return exec(self.transform_cell(f"{line}\n{cell}"), self.user_ns)
         if magic_name == "timeit":
             statement = _TIMEIT_OPTIONS.sub("", line + "\n", count=1)
             return exec(self.transform_cell(f"{statement}\n{cell}"), self.user_ns)
-        if magic_name not in _CELL_MAGICS:
+        if magic_name not in (*RUNNING, WRITING):
             print(f"[%%{magic_name} is not run here]")
             return None
         return super().run_cell_magic(magic_name, line, cell)
@@ -162,6 +170,8 @@ class Notebook:
         sys.modules[check] = stub
         self._shell = NotebookShell.instance()
         atexit.unregister(self._shell.atexit_operations)  # there is no history to put away
+        self._names: dict[str, Any] = self._shell.user_ns
+        self.snapshots = Snapshots(self._names)
         self._set_aside = SetAside(self._run)
         self._wrong: Mapping[str, PackedFunction] = {}
 
@@ -181,8 +191,7 @@ class Notebook:
     @property
     def names(self) -> dict[str, Any]:
         """What the cells have defined."""
-        names: dict[str, Any] = self._shell.user_ns
-        return names
+        return self._names
 
     def run(self, cell: str, source: str) -> CellOutcome:
         """Runs one cell; an exception is part of the outcome, as it is in Jupyter."""
@@ -197,8 +206,25 @@ class Notebook:
 
     def _run(self, cell: str, source: str) -> CellOutcome:
         self._shell.compile.cell = cell
+        self._shell.user_ns = self._names  # a cell may have put another in its place
         printed = CappedText()
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
             result = self._shell.run_cell(source, store_history=False)
+            forget_absent_devices()
+        self.snapshots.note_changes(cell)
         error = result.error_before_exec or result.error_in_exec
-        return CellOutcome(printed.text(), raised(error) if error else None)
+        return CellOutcome(printed.text(), self._fault(error, source) if error else None)
+
+    def _fault(self, error: BaseException, source: str) -> Raised:
+        fault = raised(error)
+        needed = version_needed(self._as_python(source)) if isinstance(error, SyntaxError) else None
+        if needed is None:
+            return fault
+        needs = f"Its syntax needs Python {needed[0]}.{needed[1]}, and grading runs Python {_VERSION}"
+        return Raised(fault.type_name, f"{fault.message}. {needs}", fault.place, fault.kinds)
+
+    def _as_python(self, source: str) -> str:
+        try:
+            return self._shell.transform_cell(source)
+        except SyntaxError:
+            return source

@@ -48,8 +48,8 @@ class Raised(StudentFault):
     def _sentence(self) -> str:
         if self.type_name == "NotImplementedError" and not self.message and self.place:
             return (
-                f"Nothing is written in the cell `{self.place.cell}` yet, or the stub's `raise NotImplementedError()` "
-                "still stands above what is: delete that line."
+                f"Nothing is written in the cell `{self.place.cell}` yet: its line {self.place.line} raises "
+                "NotImplementedError."
             )
         said = f"{self.type_name}: {self.message}" if self.message else self.type_name
         where = f" (line {self.place.line} of the cell `{self.place.cell}`)" if self.place else ""

@@ -14,18 +14,21 @@ from typing import Any
 import msgspec
 import torch
 
-from . import attempts, global_state, library_calls, lifetime, protocol, resources
+from . import attempts, library_calls, lifetime, protocol, resources
 from .bench import Bench
 from .cells import Notebook
 from .confinement import Confinement
 from .faults import Missing, Raised, StudentFault
+from .global_state import GlobalState
 from .observation import Observation
 from .operations import Operation, unpacked
 from .raising import raised
-from .seeding import seed_generators
 from .wrong_function import PackedFunction
 
 Answer = tuple[dict[str, Any], protocol.Tensors]
+
+_MOST_CHANGES = 5
+"""That are reported of an exercise."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,10 @@ def work(connection: socket.socket, job: Job, notebook: Notebook, confinement: C
     if job.spare_memory:
         _spare_memory(job)
     pid = os.getpid()
-    service = Service(notebook, Bench(notebook.names, job.device))
+    bench = Bench(notebook.names, job.device)
+    global_state = GlobalState(bench.device)
+    global_state.reset()
+    service = Service(notebook, bench, global_state)
     while True:
         try:
             header, tensors = protocol.receive(connection)
@@ -73,7 +79,7 @@ def work(connection: socket.socket, job: Job, notebook: Notebook, confinement: C
 
 
 def _settle(job: Job) -> None:
-    """A process group, a directory and silence of its own; arithmetic that repeats."""
+    """A process group, a directory and silence of its own."""
     os.setsid()
     if sys.platform == "linux":  # or what sleeps outlives a warm parent that is killed
         lifetime.end_with_parent()
@@ -87,7 +93,6 @@ def _settle(job: Job) -> None:
     for standard in (0, 1, 2):
         os.dup2(null, standard)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    seed_generators(0, torch.device(job.device))
     if job.device != "cpu":
         _settle_device(job)
 
@@ -101,10 +106,7 @@ def _spare_memory(job: Job) -> None:
 
 
 def _settle_device(job: Job) -> None:
-    """Arithmetic that repeats on a GPU too, where there is any that does, and a limit on its memory."""
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
+    """A limit on the GPU's memory."""
     whole = torch.cuda.get_device_properties(job.device).total_memory
     torch.cuda.set_per_process_memory_fraction(min(1.0, job.limits.memory_bytes / whole))
 
@@ -112,9 +114,10 @@ def _settle_device(job: Job) -> None:
 class Service:
     """Turns requests into operations on the bench, and what they give into answers; and runs the notebook's cells."""
 
-    def __init__(self, notebook: Notebook, bench: Bench) -> None:
+    def __init__(self, notebook: Notebook, bench: Bench, global_state: GlobalState) -> None:
         self._notebook = notebook
         self._bench = bench
+        self._global_state = global_state
 
     def answer(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
         """The answer to one request; a fault of the student's code is an answer too."""
@@ -122,10 +125,14 @@ class Service:
             match header["operation"]:
                 case "cell":
                     return self._cell(header), {}
+                case "changes":
+                    return {"changes": self._notebook.snapshots.changes(header["exercise"])[:_MOST_CHANGES]}, {}
                 case "attempts":
                     return attempts.make_all(attempts.Bait(**header["bait"])), {}
-            global_state.restore()
+            self._global_state.restore()
             if header.get("begins"):
+                self._global_state.reset()
+                self._notebook.snapshots.put_back(header.get("as_checked"))
                 self._bench.begin()
                 library_calls.taken()  # what ran in the cells, or for another exercise, is no matter of this one
             return self._asked(unpacked(header, tensors))
@@ -136,11 +143,14 @@ class Service:
             return {"fault": _fault(raised(error))}, {}
 
     def _cell(self, header: dict[str, Any]) -> dict[str, Any]:
+        if header.get("checked"):
+            self._notebook.snapshots.take(header["checked"])
         if header.get("only_shows"):
             self._notebook.set_aside(header["cell"], header["source"])
             return {}
         outcome = self._notebook.run(header["cell"], header["source"])
-        return {"printed": outcome.printed, "fault": _fault(outcome.error) if outcome.error else None}
+        fault = _fault(outcome.error) if outcome.error else None
+        return {"printed": outcome.printed, "fault": fault, "has_changes": self._notebook.snapshots.has_changes}
 
     def _asked(self, operation: Operation[Any]) -> Answer:
         given, payload = self._bench.ask(operation), protocol.Tensors()
