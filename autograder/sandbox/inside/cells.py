@@ -225,6 +225,7 @@ class Notebook:
 
     def _as_python(self, source: str) -> str:
         try:
-            return self._shell.transform_cell(source)
+            python: str = self._shell.transform_cell(source)
+            return python
         except SyntaxError:
             return source
