@@ -9,7 +9,6 @@ import torch
 from autograder.sandbox.inside import protocol, worker
 from autograder.sandbox.inside.arguments import Arguments
 from autograder.sandbox.inside.bench import Bench
-from autograder.sandbox.inside.global_state import GlobalState
 from autograder.sandbox.inside.observation import Observation
 from autograder.sandbox.inside.operations import (
     OPERATIONS,
@@ -32,6 +31,7 @@ from autograder.sandbox.inside.operations import (
 )
 from autograder.sandbox.losses import Crashed
 from autograder.student.answer import Answer, given
+from tests import LEFT_ALONE
 
 from .test_cost_of_answers import answered_with
 
@@ -118,7 +118,7 @@ def plain(value):
 
 def test_each_gives_the_same_far_away_as_here():
     assert {type(operation) for operation in ASKED} == set(OPERATIONS.values())
-    here, service = Bench(NAMES), worker.Service(None, Bench(NAMES), GlobalState(torch.device("cpu")))
+    here, service = Bench(NAMES), worker.Service(None, Bench(NAMES), LEFT_ALONE)
     for operation in ASKED:
         assert plain(far_away(service, operation)) == plain(here.ask(operation)), operation
 

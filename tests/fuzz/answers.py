@@ -20,8 +20,8 @@ from autograder.graders.collected import Graders, collected
 from autograder.marking import redaction, scoring
 from autograder.marking.examiner import Examiner, candidate_bench
 from autograder.sandbox.inside import protocol, worker
-from autograder.sandbox.inside.global_state import GlobalState
 from autograder.student.sandboxed import SandboxedNotebook
+from tests import LEFT_ALONE
 
 from .frames import FAULT, frame
 from .hostile import HostileParent
@@ -57,7 +57,7 @@ def check(data: bytes) -> None:
     spec = json.loads(data)
     assert _graders is not None
     unit = course.unit(spec["unit"])
-    service = worker.Service(None, candidate_bench(unit.name, None), GlobalState(torch.device("cpu")))  # type: ignore[arg-type]
+    service = worker.Service(None, candidate_bench(unit.name, None), LEFT_ALONE)  # type: ignore[arg-type]
     calls = 0
 
     def answer(request: dict[str, Any], tensors: protocol.Tensors) -> bytes:
