@@ -24,10 +24,12 @@
 # `merge_states` is given may not. Where nothing is seen gradients are 0. A NaN or an infinity that is replaced
 # afterwards, as by `torch.where`, is gone from the result and not from the gradients: keep it from coming up.
 #
-# **Some points are for what your code costs.** It is counted and not timed, so it is the same on every machine: the
-# numbers in the largest tensor that is made on the way, all that are held at one moment, and the operations. It is
-# counted without gradients, because autograd keeps what a backward pass needs, tile by tile. Real kernels compute the
-# tiles again in the backward pass.
+# **Some points are for what your code costs.** Counted are the elements of the largest tensor, of all tensors held at one
+# moment, and the operations, so the counts are the same on every machine. Costs are measured without gradients, because
+# autograd would keep every tile for the backward pass. Real kernels compute the tiles again in the backward pass.
+# Grading also calls your code with thousands of tokens ($T = 8192$) and 48 MB of memory to spare, and compares the
+# result. Stay within PyTorch: what is computed elsewhere, as by NumPy or in another thread, cannot be counted and earns
+# no points for operations.
 
 # %% locked="setup"
 import math
