@@ -190,7 +190,8 @@ show(
 # that is made and held at one moment is together less than $T^2$ numbers for each head ($T$ is 96, the block size 6).
 #
 # With `causal=True` the future is hidden, as in unit 3: token $i$ sees the keys up to $i$. A tile that lies in the
-# future **whole** is not computed at all. That saves nearly half of the operations.
+# future **whole** is not computed at all, and every other tile is computed once. That saves nearly half of the
+# operations.
 #
 # ```
 #           keys        # computed, nothing hidden

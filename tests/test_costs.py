@@ -177,6 +177,7 @@ class Projects(nn.Module):
             "matrix": lambda: x @ self.matrix,
             "einsum": lambda: torch.einsum("td,od->to", x, layer.weight),
             "together": lambda: x @ together.T,
+            "in parts": lambda: torch.cat([F.linear(x, part) for part in layer.weight.split(1)], dim=-1),
             "twice": lambda: layer(x) + layer(x),
             "not": lambda: x.sum() + self.mask.sum(),
         }
@@ -184,7 +185,8 @@ class Projects(nn.Module):
 
 
 @pytest.mark.parametrize(
-    ("how", "rows"), [("layer", T), ("matrix", T), ("einsum", T), ("together", T), ("twice", 2 * T), ("not", 0)]
+    ("how", "rows"),
+    [("layer", T), ("matrix", T), ("einsum", T), ("together", T), ("in parts", T), ("twice", 2 * T), ("not", 0)],
 )
 def test_the_rows_of_each_parameter_are_counted(how, rows):
     module = Projects()

@@ -11,6 +11,7 @@ A dispatch mode sees each operator, so the counts are the same on every machine.
   still that parameter.
 """
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -127,9 +128,12 @@ class Counting(OperatorMode):
         self.cost = Cost()
         self.memory = _Memory()
         self._own = own
-        self._rows: dict[str, int] = {}
+        self._rows: dict[str, float] = {}
         self._parameters: dict[int, frozenset[str]] = {}
         """By the memory, the parameters of which alone it was made."""
+        self._derived: list[StorageWeakRef] = []
+        """What was made of parameters: while there is a weak reference, no other memory gets its number."""
+        self._sizes = {name: parameter.numel() for name, parameter in parameters.items()}
         for tensor in given:
             self.memory.give(tensor)
         for name, parameter in parameters.items():
@@ -191,10 +195,14 @@ class Counting(OperatorMode):
     def _project(self, one: torch.Tensor, other: torch.Tensor) -> None:
         for weight, rows in ((one, other), (other, one)):
             within = weight.shape[-1] if weight is one else weight.shape[-2] if weight.dim() > 1 else weight.shape[0]
-            for name in sorted(self._parameters.get(memory_of(weight), ())):
-                self._rows[name] = self._rows.get(name, 0) + rows.numel() // max(within, 1)
-                if self._rows[name] > self.cost.rows.count:
-                    self.cost.rows = Most(self._rows[name], name, *self.place())
+            names = sorted(self._parameters.get(memory_of(weight), ()))
+            whole = sum(self._sizes[name] for name in names)
+            for name in names:
+                # A part of a parameter counts as that part, so that several heads in turn count as all at once.
+                counted = rows.numel() / max(within, 1) * weight.numel() / max(whole, 1)
+                self._rows[name] = self._rows.get(name, 0.0) + counted
+                if math.ceil(self._rows[name] - 1e-6) > self.cost.rows.count:
+                    self.cost.rows = Most(math.ceil(self._rows[name] - 1e-6), name, *self.place())
 
     def _derive(self, operands: list[torch.Tensor], made: list[torch.Tensor]) -> None:
         """What is made of parameters alone is those parameters."""
@@ -204,7 +212,8 @@ class Counting(OperatorMode):
         if all(each):
             names = frozenset().union(*(names for names in each if names))
             for tensor in made:
-                self._parameters.setdefault(memory_of(tensor), names)
+                if self._parameters.setdefault(memory_of(tensor), names) is names:
+                    self._derived.append(StorageWeakRef(tensor.untyped_storage()))
 
     def place(self) -> tuple[str, int]:
         """The file and the line that own code has come to."""

@@ -29,10 +29,12 @@ UNSEEN = "unseen"
 
 _FEW = 64
 """Elements of a constant that an answer may bring with it."""
-_MAX_ITEMS, _ELEMENTS_FOR_AN_ITEM = 32, 8
-"""How many elements may leave tensors one by one, as by `.item()`: 32, and one for every 8 that the call is given."""
+_MAX_ITEMS, _ELEMENTS_FOR_AN_ITEM = 100, 8
+"""How many elements may leave tensors one by one, as by `.item()`: 100, and one for every 8 that the call is given."""
 _THREADS_SECONDS = 50e-6
-"""CPU time that other threads may take; the two clocks differ by less than three microseconds."""
+"""CPU time that other threads may take."""
+_CLOCKS_SECONDS, _MAX_READINGS = 5e-6, 100
+"""How far apart the readings of two clocks may be, and how often they are read for it."""
 _STEP_BY_STEP = re.compile(
     r"(?!_trilinear)_?(unsafe_|new_|masked_|native_|linalg_)*"
     r"(arange|linspace|logspace|full|zero|ones|eye|rand|uniform|normal|bernoulli|exponential|"
@@ -40,6 +42,8 @@ _STEP_BY_STEP = re.compile(
     r"put|nonzero|tri[lu]|diag|trace|constant_pad|embedding|slice|(log_?|safe_)?softmax|logsumexp|(log)?cum|sort|topk|argsort|"
     r"kthvalue|searchsorted|bucketize|one_hot|unique|unfold_copy|layer_norm|dropout|vector_norm|addr|ger|outer|equal|"
     r"allclose|isclose|is_nonzero|local_scalar_dense|scalar_tensor|expand_copy|permute_copy|transpose_copy|"
+    r"floor_divide|count_nonzero|median|mode|bincount|complex|range|_?aminmax|_is_a|is_same_size|log_sigmoid|(nan)?quantile|"
+    r"(narrow|unbind|split|squeeze|unsqueeze|t)_copy|unsafe_split|as_strided_|dist|histogram|xlogy|"
     r"block_diag|rot90|isin|histc|renorm|polar|glu|promote_types|result_type|"
     r"empty|resize_|set_|alias|lift|reshape_alias|detach|resolve_|rms_norm|"
     r"b?(add)?(mm|mv)|addbmm|baddbmm|v?dot|scaled_dot_product_\w*attention)\w*"
@@ -137,8 +141,17 @@ def _is_counted(func: Any) -> bool:
     """Whether `cost` knows how many steps an operator takes; of PyTorch's own alone."""
     if getattr(func, "namespace", "") not in ("aten", "prims"):
         return False
-    is_marked = not {torch.Tag.pointwise, torch.Tag.reduction, torch.Tag.inplace_view}.isdisjoint(func.tags)
-    return is_marked or func.is_view or _STEP_BY_STEP.fullmatch(name_of(func)) is not None
+    name = name_of(func)
+    return func.is_view or _is_marked(name.removesuffix("_")) or _STEP_BY_STEP.fullmatch(name) is not None
+
+
+@cache
+def _is_marked(name: str) -> bool:
+    """Whether PyTorch marks any overload of an operator as pointwise, as a reduction, or as one that changes a view."""
+    packets = [getattr(torch.ops.aten, one, None) for one in (name, f"{name}_")]
+    overloads = [getattr(packet, one) for packet in packets if packet for one in packet.overloads()]
+    marks = {torch.Tag.pointwise, torch.Tag.reduction, torch.Tag.inplace_view}
+    return any(not marks.isdisjoint(overload.tags) for overload in overloads)
 
 
 class _WaysOut(TorchFunctionMode):
@@ -157,8 +170,15 @@ class _WaysOut(TorchFunctionMode):
 
 
 def _other_threads_seconds() -> float:
-    """The CPU time of all threads of this process but this one."""
-    return process_time() - thread_time()
+    """The CPU time of all threads of this process but this one.
+
+    An interrupt between two readings takes this thread's time: so the clocks are read until they are close together.
+    """
+    for _ in range(_MAX_READINGS):
+        before, of_process, after = thread_time(), process_time(), thread_time()
+        if after - before < _CLOCKS_SECONDS:
+            break
+    return of_process - before
 
 
 @contextmanager
