@@ -228,8 +228,9 @@ class UnitServed:
         self._shown.is_new(student)
         most = float(work.unit.max_score)
         unresolved = StampFormat.of_course(work.directory).read(done.marked.stamp).unresolved or ""
-        about = {"problem": problem, "time_stamp": unresolved}
-        its = Served(_now(), self.name, student, report.status, report.score, most, **about)
+        its = Served(
+            _now(), self.name, student, report.status, report.score, most, problem=problem, time_stamp=unresolved
+        )
         self._recorded.append(its)
 
     def _admit(self, work: Assignment, gradebook: ClassGradebook, writer: Writer, hand_in: HandIn, its: Look) -> None:
