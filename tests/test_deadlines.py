@@ -302,6 +302,16 @@ def test_a_dry_run_predicts_what_becomes_of_a_change_for_the_class(root, recorde
     assert points["late"] == pytest.approx(points_of_late)
 
 
+def test_points_come_back_although_no_file_of_the_submission_is_left(root, recorded):
+    for folder in ("submitted", "autograded"):
+        shutil.rmtree(root / folder / "late")
+    extend(root, "late", hours=1)
+    predicted = recorded.preview(root)
+    assert recorded.grade(root).rows == predicted.rows
+    assert of_each(standings(root)) == of_each(predicted.after)
+    assert standings(root).marks["late"].score == FULL
+
+
 def test_an_extension_that_is_taken_back_takes_the_points_back(root, recorded):
     extend(root, "late", hours=1)
     recorded.grade(root)

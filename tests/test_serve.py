@@ -498,6 +498,7 @@ def test_a_penalty_follows_the_due_date_and_extensions_while_serving_and_after(c
             serving.work_off(everything=True)
             points.append(re.search(rf"{UNIT}: ([\d.]+) of", released(course, "ada"))[1])
         assert sorted(serving.marked) == ["ada", "bo"]
+        assert {its.student: its.time_stamp for its in serving.told} == {"ada": "", "bo": FIRST.replace("UTC", "XYZ")}
     assert f"{UNIT}: 18 of 21 points" in released(course, "bo")
     assert "does not say for certain when you submitted" in released(course, "bo")
     change(5)

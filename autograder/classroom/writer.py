@@ -99,16 +99,19 @@ class Writer:
 
         Returns whether the penalty is another one. What was not graded by `autograder` stays as it is.
         """
+        entry = self._gradebook.entry(student)
+        if entry is None or self._gradebook.provenance(entry) is None:
+            return False
         try:
-            entry = self._gradebook.entry(student)
-            if entry is None or self._gradebook.provenance(entry) is None or not self._autograded.report(student):
-                return False
             return self._update(student, entry)
         except Exception as error:
             self._gradebook.rollback()
             if _is_everyones(error):
                 raise
-            return False  # the marked notebook or the page is damaged: it is written again with the next mark
+        entry = self._gradebook.entry(student)  # the marked notebook is damaged or gone: there can be no new page
+        is_penalty_new = entry is not None and self._gradebook.penalise(entry)
+        self._gradebook.commit()
+        return is_penalty_new
 
     def _update(self, student: str, entry: Entry) -> bool:
         is_penalty_new = self._gradebook.penalise(entry)

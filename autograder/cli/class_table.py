@@ -110,7 +110,7 @@ def changes_in_lines(unit: str, changes: Sequence[Change]) -> Iterator[Text]:
 
 def changes_title(unit: str, changes: Sequence[Change]) -> str:
     """How many marks would change, in a sentence if none would."""
-    students = len({change.student for change in changes if isinstance(change.after, float)})
+    students = len({change.student for change in changes if not isinstance(change.after, str)})
     return f"{unit}: the marks of {students} students would change" if students else f"{unit}: no mark would change."
 
 
@@ -126,7 +126,7 @@ def _exercise(change: Change) -> str:
 
 
 def _values(change: Change) -> str:
-    before, after = (f"{value:g}" if isinstance(value, float) else value for value in (change.before, change.after))
+    before, after = (value if isinstance(value, str) else f"{value:g}" for value in (change.before, change.after))
     return f"{before} -> {after}"
 
 

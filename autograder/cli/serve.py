@@ -137,6 +137,8 @@ def _line(served: "Served", *, with_unit: bool) -> str:
         parts.append(f"until {day}{until:%H:%M:%S}")
     else:
         parts += [f"{served.score:g} of {served.max_score:g}", f"{served.seconds:.2f} s"]
+    if served.time_stamp:
+        parts.append(f"LATENESS UNKNOWN: its timestamp.txt says `{served.time_stamp}`")
     if served.problem:
         parts.append(f"NOT RECORDED: {served.problem}")
     return "  ".join(parts)

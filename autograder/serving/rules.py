@@ -64,6 +64,8 @@ class Served(msgspec.Struct, frozen=True):
     waits_until: datetime | None = None
     problem: str = ""
     """Why the mark could not be recorded; empty if it was."""
+    time_stamp: str = ""
+    """What the time stamp says if it does not determine a time, so that lateness is unknown; else empty."""
 
 
 class HandedIn(msgspec.Struct, frozen=True):

@@ -23,6 +23,7 @@ from ..gradebook.class_gradebook import ClassGradebook
 from ..gradebook.course_directory import course_directory
 from ..gradebook.database import said_in_a_sentence
 from ..gradebook.entry import Times
+from ..gradebook.time_stamp import StampFormat
 from .desks import Desks, Done
 from .exchange import Exchange
 from .looking import STILL_SECONDS, Look, may_be_unfinished, size
@@ -226,7 +227,10 @@ class UnitServed:
         self._seen[student] = self._flying.pop(student)
         self._shown.is_new(student)
         most = float(work.unit.max_score)
-        its = Served(_now(), self.name, student, report.status, report.score, most, problem=problem)
+        unresolved = StampFormat.of_course(work.directory).read(done.marked.stamp).unresolved or ""
+        its = Served(
+            _now(), self.name, student, report.status, report.score, most, problem=problem, time_stamp=unresolved
+        )
         self._recorded.append(its)
 
     def _admit(self, work: Assignment, gradebook: ClassGradebook, writer: Writer, hand_in: HandIn, its: Look) -> None:
