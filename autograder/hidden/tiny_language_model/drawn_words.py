@@ -7,6 +7,8 @@ import torch
 from autograder.compare import Mismatch, complaints, describe
 
 DRAWS = 4000
+FEW_DRAWS = 300
+"""Enough to see each word that is likely at all, where shares are not compared."""
 _SIGMAS = 6
 """Of a right answer one share in 500 million is further off."""
 LEVELS = torch.tensor([2.0, 1.2, 0.5, -0.1, -0.8, -2.0])
