@@ -185,7 +185,7 @@ show(cached_words)
 # - However a text is cut into steps, the results put together are **those of one causal pass** over the whole text,
 #   which may be thousands of tokens long.
 # - A step **projects its own tokens only**. This gives points: the rows that each layer is multiplied with are counted,
-#   and grading measures the time of a step next to a cache of 512 tokens.
+#   and grading measures the time of a step next to a cache of 768 tokens.
 # - Each cache is a text of its own. The module keeps nothing from one call to the next.
 # - Gradients flow from a step through the cache, to the tokens of the steps before it too.
 # - `W_query`, `W_key` and `W_value` (`d_in` to `d_out`) have **no bias**, `out_proj` (`d_out` to `d_out`) has one. They

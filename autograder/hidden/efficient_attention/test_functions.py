@@ -312,7 +312,7 @@ class TestTiledAttention(contracts.Graders):
         largest=96 * 6,
         alive=96 * 96 - 1,
         many=(8192, 2),
-        with_many={"block_size": 112},
+        with_many={"block_size": 120},
     )
     test_nor_for_several_heads = contracts.costs_no_more(
         "The same holds for several sequences and heads.",
