@@ -73,15 +73,9 @@ class CollectHandIns(ExchangeCollect):
     def _refuse_others(self, path: str, student: str) -> None:
         if not self.check_owner:
             return
-        try:
-            owner = pwd.getpwuid(os.lstat(path).st_uid).pw_name
-        except KeyError:
-            owner = "an account without a name"
+        owner = owner_name(os.lstat(path).st_uid)
         if owner != student:
-            raise NotCollected(
-                f"it says it is from {ascii(student)[1:-1]} and belongs to {owner}; where accounts have other names "
-                "than the students, set c.ExchangeCollect.check_owner = False"
-            )
+            raise NotCollected(not_its_owners(student, owner))
 
     def copy_files(self) -> None:
         """Copies what is new; a folder that cannot be copied is named and skipped."""
@@ -172,6 +166,22 @@ class CollectHandIns(ExchangeCollect):
 
     def _is_ignored(self, name: str) -> bool:
         return any(fnmatch.fnmatch(name, pattern) for pattern in self.coursedir.ignore)
+
+
+def owner_name(account: int) -> str:
+    """The name of the account with this number."""
+    try:
+        return pwd.getpwuid(account).pw_name
+    except KeyError:
+        return "an account without a name"
+
+
+def not_its_owners(student: str, owner: str) -> str:
+    """Why a folder with a student's name is not collected from another owner."""
+    return (
+        f"it says it is from {ascii(student)[1:-1]} and belongs to {owner}; where accounts have other names than the "
+        "students, set c.ExchangeCollect.check_owner = False"
+    )
 
 
 def _in_words(reason: BaseException) -> str:

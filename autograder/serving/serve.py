@@ -194,7 +194,7 @@ class _Serving:
         self._arrivals.place()
         if look:
             collected = self._exchange.collect(self._units, lambda unit, who: self._units[unit].is_busy(who))
-            again = min(again, collected or again)
+            again = again if collected is None else min(again, collected)
         for done in self._desks.taken():
             self._units[done.unit].done(done)
         is_troubled = False
