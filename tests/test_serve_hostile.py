@@ -72,6 +72,7 @@ def test_no_message_is_shown_for_how_it_begins(status, show):
         report = Report("n", UNIT, "graded", "A", "cpu", 0.0, 1.0, [exercise], cells=[*cells])
         return limited(report, show, {}, due=None, handed_in=None).decode()
 
+    assert "smuggled" not in page(f"{NOT_WRITTEN} smuggled")
     cell = CellReport("softmax", "failed", "NameError.", "")
     assert "smuggled" not in page(forged, cell)
     assert "smuggled" not in page(forged, CellReport("softmax", "ran", f"{NOT_WRITTEN} smuggled", ""))

@@ -46,6 +46,8 @@ class Terms:
     rules: Rules
     roster: Path | None
     id_column: str | None
+    unlisted: bool = False
+    """Whether requests may submit for ids that are not on the roster."""
 
 
 class Served(msgspec.Struct, frozen=True):
@@ -62,6 +64,8 @@ class Served(msgspec.Struct, frozen=True):
     seconds: float = 0.0
     """From when it was noticed until its page was there."""
     waits_until: datetime | None = None
+    not_written: list[str] = []
+    """The exercises in whose cells nothing is written."""
     problem: str = ""
     """Why the mark could not be recorded; empty if it was."""
 

@@ -16,6 +16,7 @@ from ..client.terms import terms as marking_terms
 from ..course import UnknownUnit, UnusableUnit
 from ..course.settings import BadSettings, load
 from ..feedback import page_filters
+from ..gradebook.class_list import class_list
 from ..gradebook.course_directory import CourseProblem, course_directory
 from ..gradebook.roster import BadRoster
 from ..nbgrader_plugin.enrolment import may_be_graded
@@ -94,6 +95,7 @@ def serve(
         office = Office(
             frozenset(units),
             may_be_graded(directory),
+            lambda student: is_listed(terms, student),
             int(directory.max_file_size) * _KILOBYTE,
             private,
             arrivals.put,
@@ -106,6 +108,17 @@ def serve(
         open_things.callback(server.refuse)
         on_start(ready, server.port)
         _Serving(terms, served, exchange, desks, arrivals, watching, submitted, once).run()
+
+
+def is_listed(terms: Terms, student: str) -> bool:
+    """Return whether requests may submit for this id: it is on the roster as it is now, or need not be.
+
+    Raises BadRoster and CourseProblem.
+    """
+    if terms.unlisted:
+        return True
+    listed = class_list(terms.root, terms.roster, terms.id_column).roster
+    return any(its.id == student for its in listed.students)
 
 
 def _marking_terms(terms: Terms) -> str:

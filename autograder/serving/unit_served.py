@@ -23,6 +23,7 @@ from ..gradebook.class_gradebook import ClassGradebook
 from ..gradebook.course_directory import course_directory
 from ..gradebook.database import said_in_a_sentence
 from ..gradebook.entry import Times
+from ..report import NOT_WRITTEN
 from .desks import Desks, Done
 from .exchange import Exchange
 from .looking import STILL_SECONDS, Look, may_be_unfinished, size
@@ -220,7 +221,10 @@ class UnitServed:
         self._seen[student] = self._flying.pop(student)
         self._shown.is_new(student)
         most = float(work.unit.max_score)
-        its = Served(_now(), self.name, student, report.status, report.score, most, problem=problem)
+        unwritten = [exercise.name for exercise in report.exercises if exercise.message.startswith(NOT_WRITTEN)]
+        its = Served(
+            _now(), self.name, student, report.status, report.score, most, not_written=unwritten, problem=problem
+        )
         self._recorded.append(its)
 
     def _admit(self, work: Assignment, gradebook: ClassGradebook, writer: Writer, hand_in: HandIn, its: Look) -> None:
