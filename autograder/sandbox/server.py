@@ -69,14 +69,18 @@ class WarmParent:
         return self._process.pid
 
     def fork(self, device: str, wrong: Mapping[str, PackedFunction] | None = None) -> Worker:
-        """A new worker for one submission. wrong: the functions that the unit's hunts are for, by name."""
+        """A new worker for one submission. wrong: the functions that the unit's hunts are for, by name.
+
+        Raises NotIsolated and NotDenied if the warm parent was lost and another one does not start.
+        """
         self._asked_for += 1
+        if self._is_lost:  # perhaps in starting: that costs the submission before this one, and no later one
+            self._start_again()
         try:
             self._ensure_started()
             return self._fork(device, wrong)
         except _Lost:
-            self.close()
-            self._adopt(self._launched.again())
+            self._start_again()
             self._ensure_started()
             return self._fork(device, wrong)
 
@@ -135,9 +139,17 @@ class WarmParent:
         self._enforced: list[str] | None = None
         self._workers: set[int] = set()
 
+    def _start_again(self) -> None:
+        self.close()
+        self._adopt(self._launched.again())
+
     def _ensure_started(self) -> list[str]:
         if self._enforced is None:
-            self._enforced = self._start()
+            try:
+                self._enforced = self._start()
+            except (NotIsolated, self_test.NotDenied):
+                self._is_lost = True
+                raise
         return self._enforced
 
     def _start(self) -> list[str]:

@@ -82,6 +82,7 @@ def serve(
             settings=terms.settings,
             markers=markers,
             woken=lambda: watching.wake("done"),
+            remark=once,
         )
         served = {name: UnitServed(name, terms, desks, formatter, exchange, tell) for name in units}
         arrivals = Arrivals(submitted, lambda: watching.wake("files"))
@@ -107,7 +108,12 @@ def serve(
         server.start(office, its_token)
         open_things.callback(server.refuse)
         on_start(ready, server.port)
-        _Serving(terms, served, exchange, desks, arrivals, watching, submitted, once).run()
+        try:
+            _Serving(terms, served, exchange, desks, arrivals, watching, submitted, once).run()
+        except (KeyboardInterrupt, KitChanged):
+            for unit in served.values():
+                unit.forget_tries()
+            raise
 
 
 def is_listed(terms: Terms, student: str) -> bool:

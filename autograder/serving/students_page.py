@@ -18,7 +18,7 @@ from .. import course
 from ..feedback.grade_cell import prose
 from ..handout.data_file import read_data
 from ..report import NOT_WRITTEN, USES_WRONG, CellReport, ExerciseReport, Report
-from .rules import Show
+from .rules import MOST_FAILED, Show
 
 _PAGE = "limited.html"
 _BODY = re.compile(r"<body\b[^>]*>")
@@ -50,6 +50,15 @@ def waits(until: datetime, attempts: int) -> str:
     return (
         f"You have handed in again. Each student is marked {times} an hour at most, so this file is marked after "
         f"{utc(until)}. Nothing is lost. What is below is about the file before it."
+    )
+
+
+def waits_after_failures(until: datetime) -> str:
+    """What is said of a file that is not graded yet, because too many before it could not be graded."""
+    return (
+        f"You have submitted again. {MOST_FAILED} times in an hour your submission could not be graded to its end, so "
+        f"this file is graded after {utc(until)}. Nothing is lost; please tell your instructor. What is below is about "
+        "the file before it."
     )
 
 
