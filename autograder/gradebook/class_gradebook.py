@@ -124,9 +124,9 @@ class ClassGradebook:
         """Counts a grading that is about to begin."""
         tries.begin(self._session, student, self._unit, its)
 
-    def forget(self, student: str, its: Try) -> None:
-        """Counts a grading no longer."""
-        tries.forget(self._session, student, self._unit, its)
+    def forget(self, student: str, its: Try, *, earlier: bool = False) -> None:
+        """Counts a grading no longer; earlier: nor any other one of the same file."""
+        tries.forget(self._session, student, self._unit, its, earlier=earlier)
 
     def times(self) -> dict[str, Times]:
         """When everyone who is marked handed in, and when it is due for them."""

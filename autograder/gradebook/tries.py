@@ -54,7 +54,8 @@ def begin(session: Session, student: str, unit: str, its: Try) -> None:
     session.execute(TABLE.insert().values(row))
 
 
-def forget(session: Session, student: str, unit: str, its: Try) -> None:
-    """Counts a try no longer: it gave a mark, or somebody stopped it."""
+def forget(session: Session, student: str, unit: str, its: Try, *, earlier: bool = False) -> None:
+    """Counts a try no longer, which was stopped; earlier: nor any other of this file, which has a mark now."""
     mine = (TABLE.c.student == student, TABLE.c.unit == unit, TABLE.c.submission == its.submission)
-    session.execute(TABLE.delete().where(*mine, TABLE.c.begun_at == its.begun_at))
+    this = () if earlier else (TABLE.c.begun_at == its.begun_at,)
+    session.execute(TABLE.delete().where(*mine, *this))

@@ -45,13 +45,13 @@ class Retries:
         gradebook.begin(student, self._begun[student])
 
     def forget(self, gradebook: ClassGradebook, student: str) -> None:
-        """Do not count the try that goes on: it gave a mark, or was stopped."""
-        gradebook.forget(student, self._begun[student])
+        """Do not count the tries of the file that is being graded: it has a mark."""
+        gradebook.forget(student, self._begun[student], earlier=True)
 
-    def forget_all(self, gradebook: ClassGradebook) -> None:
-        """Do not count any try that goes on: somebody stops serving."""
-        for student in self._begun:
-            self.forget(gradebook, student)
+    def forget_begun(self, gradebook: ClassGradebook) -> None:
+        """Do not count the tries that go on: somebody stops serving."""
+        for student, begun in self._begun.items():
+            gradebook.forget(student, begun)
 
     def outcome(self, gradebook: ClassGradebook, student: str, report: Report) -> tuple[Report, bool]:
         """Return the report, which says what happens next if it has no mark, and whether the file is tried again."""

@@ -330,7 +330,7 @@ class UnitServed:
         with suppress(Exception), one_run(self._terms.root):
             if self._flying and self._work:
                 with self._opened(self._work) as gradebook:
-                    self._retries.forget_all(gradebook)
+                    self._retries.forget_begun(gradebook)
 
     def _stands(self, writer: Writer, hand_in: HandIn) -> bool:
         terms = self._terms
