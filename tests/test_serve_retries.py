@@ -1,8 +1,10 @@
 """Submissions whose grading gives no mark: tried a bounded number of times, across restarts, and in nobody's way."""
 
+import contextlib
 import os
 import signal
 import sqlite3
+import threading
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -13,15 +15,13 @@ import pytest
 from autograder import catalogue
 from autograder.classroom.assignment import assignment
 from autograder.classroom.marking_ahead import MarkingAhead
-from autograder.client.marker import MarkerRefused
+from autograder.client.marker import Marker, MarkerRefused
 from autograder.client.requests import MarkNotebook
 from autograder.cluster import on_worker
 from autograder.cluster.messages import Done as DoneOnWorker
 from autograder.cluster.messages import Task, Terms
 from autograder.course import kit, settings
-from autograder.sandbox import launch
-from autograder.sandbox.isolation import NotIsolated
-from autograder.sandbox.server import WarmParent
+from autograder.sandbox.processes import children
 from autograder.serving import desks as desks_module
 from autograder.serving import rules
 from autograder.serving.desks import Desks, Done
@@ -275,19 +275,24 @@ def _after_one(first, others):
     return called
 
 
-def test_a_warm_parent_that_does_not_start_again_costs_one_submission_alone(monkeypatch):
-    with WarmParent(launch.launch("B", settings.load().limits, cuda=False)) as parent:
-        parent.fork("cpu").end()
-        os.kill(parent.pid, signal.SIGKILL)
-        again = launch.Launched.again
+def test_a_sandbox_that_is_lost_each_time_costs_its_submission_alone():
+    with Marker("cpu") as marker:
+        assert marker.ready
+        over = threading.Event()
 
-        def killed(launched):
-            new = again(launched)
-            new.confined.process.kill()
-            monkeypatch.undo()
-            return new
+        def kill():
+            while not over.wait(0.05):
+                for pid in children(marker.pid):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
 
-        monkeypatch.setattr(launch.Launched, "again", killed)
-        with pytest.raises(NotIsolated, match="did not start"):
-            parent.fork("cpu")
-        parent.fork("cpu").end()
+        killing = threading.Thread(target=kill)
+        killing.start()
+        try:
+            report = marker.mark("a.ipynb", notebook(), UNIT)
+        finally:
+            over.set()
+            killing.join()
+        assert report.status == "grader_error"
+        assert "The sandbox was lost while this notebook was graded" in report.message
+        assert marker.mark("b.ipynb", notebook(), UNIT).status == "graded"
