@@ -36,8 +36,8 @@ class Course:
         (root / "roster.csv").write_text("id\n" + "".join(f"s{number:03}\n" for number in range(STUDENTS)))
         with (root / "nbgrader_config.py").open("a") as settings:
             settings.write("c.ExchangeCollect.check_owner = False\n")
-        self._inbound = root / "exchange" / "attention" / "inbound"
-        self._inbound.mkdir(parents=True)
+        self.inbound = root / "exchange" / "attention" / "inbound"
+        self.inbound.mkdir(parents=True)
         self._count = 0
 
     @property
@@ -55,7 +55,7 @@ class Course:
         text = filled_in(UNIT, {**solutions, **wrong, **answers, "why_softmax": f"Answer {self._count}."})
         moment = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S.%f UTC}"
         secret = f"{self._count:0128}"
-        folder = self._inbound / f"{student}+{UNIT}+{moment}+r"
+        folder = self.inbound / f"{student}+{UNIT}+{moment}+r"
         folder.mkdir()
         (folder / f"{UNIT}.ipynb").write_bytes(text)
         (folder / "timestamp.txt").write_text(moment)

@@ -24,11 +24,11 @@
 # `merge_states` is given may not. Where nothing is seen gradients are 0. A NaN or an infinity that is replaced
 # afterwards, as by `torch.where`, is gone from the result and not from the gradients: keep it from coming up.
 #
-# **Some points are for what your code costs.** Counted are the elements of the largest tensor, of all tensors held at one
-# moment, and the operations, so the counts are the same on every machine. Costs are measured without gradients, because
-# autograd would keep every tile for the backward pass. Real kernels compute the tiles again in the backward pass.
-# Grading also calls your code with thousands of tokens ($T = 8192$) and 48 MB of memory to spare, and compares the
-# result. Stay within PyTorch: what is computed elsewhere, as by NumPy or in another thread, cannot be counted and earns
+# **Some points are for what your code costs.** The elements of the largest tensor, those of all tensors held at one
+# moment, and the operations are counted, so the result is the same on every machine. Costs are measured without
+# gradients, because autograd would keep every tile for the backward pass. Real kernels compute the tiles again in the
+# backward pass. Grading also calls your code with large inputs ($T = 8192$, or 64 blocks of half a million scores) and
+# 48 MB of memory to spare, and compares the result. Stay within PyTorch: what is computed elsewhere, as by NumPy or in another thread, cannot be counted and earns
 # no points for operations.
 
 # %% locked="setup"

@@ -249,11 +249,18 @@ class _Forked:
 
     def wait(self, timeout: float = math.inf) -> None:
         end = time.monotonic() + timeout
-        while not self._has_ended:
-            self._has_ended = bool(os.waitpid(self.pid, os.WNOHANG)[0])
-            if not self._has_ended and time.monotonic() > end:
+        while self.poll() is None:
+            if time.monotonic() > end:
                 raise subprocess.TimeoutExpired("marking", timeout)
             time.sleep(0.005)
+
+    def poll(self) -> int | None:
+        """Something, once it has ended; may be asked in any thread."""
+        try:
+            self._has_ended = self._has_ended or bool(os.waitpid(self.pid, os.WNOHANG)[0])
+        except ChildProcessError:  # another thread has waited for it
+            self._has_ended = True
+        return 0 if self._has_ended else None
 
 
 class _Starting:

@@ -8,11 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from autograder.client.requests import Ready
+from autograder.course import settings
 from autograder.gradebook.course_directory import course_directory
 from autograder.nbgrader_plugin.enrolment import may_be_graded
 from autograder.serving import token
 from autograder.serving.http_answers import Office
 from autograder.serving.http_server import HttpServer
+from autograder.serving.rules import Rules, Terms
+from autograder.serving.serve import is_listed
 
 from .recorded_class import UNIT
 
@@ -22,7 +25,7 @@ MOST_BYTES = 1_000_000
 class Requests:
     """What `serve` answers on a port. serving: has `arrivals`, and is asked to work meanwhile."""
 
-    def __init__(self, root, serving, marker):
+    def __init__(self, root, serving, marker, *, unlisted=False):
         self._serving = serving
         self._folder = token.fresh(root)
         self._server = HttpServer(root, 0)
@@ -30,6 +33,7 @@ class Requests:
         office = Office(
             frozenset({UNIT}),
             may_be_graded(course_directory(root)),
+            partial(is_listed, Terms(root, "auto", settings.load(), Rules(), None, None, unlisted=unlisted)),
             MOST_BYTES,
             private,
             serving.arrivals.put,

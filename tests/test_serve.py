@@ -32,6 +32,7 @@ from autograder.classroom.one_run import AlreadyLocked, one_run
 from autograder.cli import mark as cli_mark
 from autograder.cli import serve as cli_serve
 from autograder.client import serving_socket
+from autograder.client.requests import Ready
 from autograder.client.served import served as served_by
 from autograder.course import released as released_notebook
 from autograder.course import settings
@@ -117,7 +118,7 @@ def new_course(root):
     (root / "submitted").mkdir()
     ours = (REPOSITORY / "nbgrader_config.py").read_text()
     (root / "nbgrader_config.py").write_text(f"{ours}\nc.ExchangeCollect.check_owner = False\n")
-    (root / "roster.csv").write_text("id,first_name\nada,Ada\nbo,Bo\n")
+    (root / "roster.csv").write_text("id,first_name\nada,Ada\nbo,Bo\ncy,Cy\namara,Amara\n")
     return root
 
 
@@ -458,6 +459,32 @@ def test_before_the_due_date_less_is_shown_and_after_it_all(course, recorded, sh
     assert serve(course, recorded, rules) == []
     assert re.search(POINTS, released(course, "ada"))
     assert released(course, "ada") == (course / "feedback" / "ada" / UNIT / f"{UNIT}.html").read_text()
+
+
+@pytest.mark.parametrize("show", ["check", "names", "all"])
+def test_an_untouched_notebook_is_not_written_wherever_it_is_shown(course, recorded, show):
+    answers = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    del answers["softmax"]
+    for student, content in (("ada", released_notebook(UNIT).read_bytes()), ("bo", filled_in(UNIT, answers))):
+        submit(course, student, content, FIRST)
+    rules = Rules(show=show)
+    with Serving(course, recorded, rules) as serving:
+        serving.work_off()
+        pages = {student: released(course, student) for student in ("ada", "bo")}
+        assert [page.count("Nothing is written in the cell") > count for page, count in zip(
+            pages.values(), (len(answers), 0), strict=True
+        )] == [True, True]  # fmt: skip
+        assert "Wrong on the public examples" not in pages["ada"] + pages["bo"]
+        lines = {its.student: cli_serve._line(its, with_unit=False) for its in serving.told}
+        assert "not written: softmax" in lines["bo"]
+        assert lines["ada"].count(",") == len(answers)
+
+
+def test_the_folder_that_is_served_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for folder, named in ((tmp_path, f" {tmp_path}. "), (tmp_path / "class", " class. "), (Path("/"), " /. ")):
+        cli_serve._begin([UNIT], folder, Ready("cpu", "A", []), None)
+        assert f"Serving {UNIT} in{named}" in capsys.readouterr().err
 
 
 def set_due(root, moment):

@@ -11,26 +11,25 @@ from autograder.classroom.hand_in import HandIn, Submissions
 from autograder.course.cells import filled_in
 from autograder.report import NOT_WRITTEN, CellReport, ExerciseReport, Report
 from autograder.report import TestReport as Verdict
+from autograder.serving.round_robin import RoundRobin
 from autograder.serving.searching import Searching
 from autograder.serving.students_page import limited
-from autograder.serving.turns import Turns
 
 from .recorded_class import UNIT
 
 
-def test_it_is_the_turn_of_whom_least_time_was_spent_for():
-    turns = Turns()
-    for what in ("a1", "a2", "a3", "b1", "c1", "c2"):
-        turns.put(what[0], what)
-    assert turns.take() == ("a", "a1")
-    assert turns.take() == ("b", "b1")  # the one before is not done yet, and counts all the same
-    turns.done("b")
-    assert turns.take() == ("c", "c1")
-    turns.done("c")
-    time.sleep(0.05)
-    turns.done("a")
-    assert [turns.take()[1] for _ in range(3)] == ["c2", "a2", "a3"]
-    assert len(turns) == 0
+def test_students_take_turns_and_each_has_one_item_at_a_time():
+    queue = RoundRobin()
+    for item in ("a1", "a2", "a3", "b1", "c1", "c2"):
+        queue.put(item[0], item)
+    assert [queue.take() for _ in range(4)] == ["a1", "b1", "c1", None]  # whoever hangs holds up no second process
+    queue.done("c")
+    assert [queue.take(), queue.take()] == ["c2", None]
+    queue.put("d", "d1")
+    queue.done("a")
+    assert [queue.take(), queue.take()] == ["a2", "d1"]
+    queue.done("a")
+    assert [queue.take(), queue.take()] == ["a3", None]
 
 
 def test_notebooks_under_other_names_are_read_once_and_by_nobody_who_serves(tmp_path, monkeypatch):
@@ -73,6 +72,7 @@ def test_no_message_is_shown_for_how_it_begins(status, show):
         report = Report("n", UNIT, "graded", "A", "cpu", 0.0, 1.0, [exercise], cells=[*cells])
         return limited(report, show, {}, due=None, handed_in=None).decode()
 
+    assert "smuggled" not in page(f"{NOT_WRITTEN} smuggled")
     cell = CellReport("softmax", "failed", "NameError.", "")
     assert "smuggled" not in page(forged, cell)
     assert "smuggled" not in page(forged, CellReport("softmax", "ran", f"{NOT_WRITTEN} smuggled", ""))

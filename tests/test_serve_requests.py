@@ -92,6 +92,8 @@ def test_a_file_that_another_replaces_before_it_is_marked(course, recorded):
 
 def test_what_is_refused_changes_nothing(course, recorded, caplog):
     (course / "submitted" / "linked").symlink_to(course)
+    with (course / "roster.csv").open("a") as roster:
+        roster.write("linked,\n")
     with Serving(course, recorded) as serving, Requests(course, serving, recorded.marker) as requests:
         here = f"/submissions/{UNIT}/ada"
         for path, asked, status, said in [
@@ -111,6 +113,7 @@ def test_what_is_refused_changes_nothing(course, recorded, caplog):
                 (f"/submissions/{UNIT}/{name}", {}, 400, "cannot be a student's id")
                 for name in ("..", ".hidden", "-r", "..%2Fbo", "a%00b", "a%1bb", "x" * 256, "toString")
             ),
+            (f"/submissions/{UNIT}/amra", {}, 404, "'amra' is not on the roster. Put this id on it"),
             (f"/submissions/{UNIT}/%ff", {"Authorization": None}, 401, ".serving/token"),
             (f"/submissions/{UNIT}/%ff", {}, 400, "could be understood"),
             ("/ready?terms=", {"method": "GET"}, 404, "There is nothing here."),
@@ -125,6 +128,24 @@ def test_what_is_refused_changes_nothing(course, recorded, caplog):
         assert [path.name for path in (course / "submitted").rglob("*")] == ["linked"]
         assert [path.name for path in (course / token.FOLDER).iterdir()] == [token.FILE]
     assert caplog.text == ""  # strangers do not write into what is printed
+
+
+def test_who_is_on_the_roster_is_read_at_each_request(course, recorded):
+    roster = course / "roster.csv"
+    submit_by_exchange(course, "eve", notebook(), FIRST)
+    with Serving(course, recorded) as serving, Requests(course, serving, recorded.marker) as requests:
+        serving.work_off()  # by then she is in the gradebook
+        assert requests.hand_in("eve", notebook())[0] == 404
+        roster.write_text(f"{roster.read_text()}eve,Eve\n")
+        assert requests.during(lambda to: to.hand_in("eve", notebook(), "?wait=0"))[0][0] == 202
+        roster.write_text("name,colour\nada,red\n")
+        status, told = requests.hand_in("ada", notebook())
+        assert (status, "roster.csv" in told["error"]) == (503, True)
+        roster.unlink()  # who is in the gradebook is in the class then
+        assert requests.hand_in("stranger", notebook())[0] == 404
+        assert requests.during(lambda to: to.hand_in("eve", notebook(), "?wait=0"))[0][0] == 202
+    with Serving(course, recorded) as serving, Requests(course, serving, recorded.marker, unlisted=True) as requests:
+        assert requests.during(lambda to: to.hand_in("stranger", notebook(), "?wait=0"))[0][0] == 202
 
 
 def test_who_has_to_show_no_token_is_counted_at_once():
@@ -211,7 +232,9 @@ def test_what_is_only_asked_for_waits_and_takes_no_more_than_half_of_the_markers
     assert [todo.take(), todo.take()] == asked[:2]
     todo.put(first)  # its student's last one is not done yet
     todo.put(second)
-    assert [todo.take(), todo.take()] == [second, first]
+    assert todo.take() == second
+    todo.is_done(first)
+    assert todo.take() == first
     todo.is_done(asked[0])
     assert todo.take() == asked[2]
     todo.close()

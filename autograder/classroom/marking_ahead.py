@@ -2,14 +2,14 @@
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import Full, Queue
 from types import TracebackType
 from typing import Protocol, Self
 
-from ..client.marker import Marker, MarkerStopped, stopped_at
+from ..client.marker import Marker, MarkerStopped, running, stopped_at
 from ..client.requests import Device, Ready
 from ..course.settings import Settings
 from ..notebook import Damaged
@@ -55,10 +55,8 @@ class Marking(Protocol):
     ) -> None: ...
 
 
-def mark(
-    marker: Marker, submissions: Submissions, unit: str, hand_in: HandIn, replaced: Callable[[], Marker | None]
-) -> MarkedHandIn:
-    """What a marker says of a submission. replaced: the marker's successor, should it stop; if none, MarkerStopped."""
+def mark(marker: Marker, submissions: Submissions, unit: str, hand_in: HandIn) -> MarkedHandIn:
+    """What a running marker says of a submission; one in which it ends is not tried again here."""
     assert hand_in.notebook is not None
     name = f"{hand_in.student}/{unit}/{hand_in.notebook}"
     read = submissions.read(hand_in)
@@ -66,10 +64,7 @@ def mark(
     try:
         report = marker.mark(name, content, unit, digest=read.file.digest, note=hand_in.note)
     except MarkerStopped as stopped:
-        successor = replaced()
-        if successor is None:
-            raise
-        report = stopped_at(name, stopped, successor.ready, note=hand_in.note)
+        report = stopped_at(name, stopped, marker.ready, unit=unit, digest=read.file.digest, note=hand_in.note)
     return MarkedHandIn(hand_in, content, report, read.stamp)
 
 
@@ -142,12 +137,13 @@ class MarkingAhead:
                 return
 
     def _mark(self, number: int, hand_in: HandIn) -> MarkedHandIn:
-        return mark(self._markers[number], self._submissions, self._unit, hand_in, lambda: self._replaced(number))
+        marker = running(self._markers[number], lambda: self._replaced(number))
+        return mark(marker, self._submissions, self._unit, hand_in)
 
-    def _replaced(self, number: int) -> Marker | None:
-        """A new marker to replace one that has stopped; None if all are being ended."""
+    def _replaced(self, number: int) -> Marker:
+        """A new marker to replace one that has stopped; raises MarkerStopped if all are being ended."""
         if self._closing.is_set():
-            return None
+            raise MarkerStopped
         self._markers[number].close()
         self._markers[number] = self._new_marker(number)
         return self._markers[number]

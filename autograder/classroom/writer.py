@@ -32,7 +32,7 @@ from .marking_ahead import MarkedHandIn
 
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 """Errors of the disk, not of one student's folders."""
-_NO_ATTEMPT = {"damaged", "unreadable", "grader_error"}
+_NO_ATTEMPT = {"damaged", "unreadable"}
 """Of these a student learns nothing that a limit on attempts could be for."""
 
 
@@ -161,7 +161,7 @@ class Writer:
             self._autograded.put(student, node, report, marked.stamp)
             self._pages.put(student, node, shown)
         self._gradebook.keep(entry, provenance.of(report, shown.digest))
-        if report.status not in _NO_ATTEMPT:
+        if report.status not in _NO_ATTEMPT and (report.exercises or report.status != "grader_error"):
             handed_in = str(entry.timestamp or "")
             attempt = Attempt(report.submission, handed_in, time.time())
             self._gradebook.count(student, attempt, each=self._for_students)

@@ -52,8 +52,9 @@ def some(names: Sequence[str]) -> str:
 
 
 def short(path: Path) -> str:
-    """A path, from the working directory if it is in there."""
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+    """Return a path, relative to the working directory if it lies in there; that folder itself has its whole path."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) and path != here else str(path)
 
 
 def refuse(sentence: object) -> NoReturn:

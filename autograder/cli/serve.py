@@ -56,6 +56,9 @@ def serve(
             min=0, max=65535, help="Take hand-ins by HTTP on this port of this machine too; 0 for a free one."
         ),
     ] = None,
+    unlisted: Annotated[
+        bool, typer.Option("--unlisted", help="Take hand-ins by HTTP for ids that are not on the roster, too.")
+    ] = False,
     device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
     require_isolation: Require = None,
     trust_submissions: Trust = False,
@@ -82,7 +85,8 @@ def serve(
     try:
         root = class_folder(course_folder).resolve()
         settings = asked(require_isolation, trust_submissions)
-        terms = Terms(root, device, settings, Rules(attempts, show), roster, id_column or settings.roster.id_column)
+        column = id_column or settings.roster.id_column
+        terms = Terms(root, device, settings, Rules(attempts, show), roster, column, unlisted)
         units = list(dict.fromkeys(units))
         for unit in units:
             try:
@@ -139,6 +143,8 @@ def _line(served: "Served", *, with_unit: bool) -> str:
         parts += [f"{served.score:g} of {served.max_score:g}", f"{served.seconds:.2f} s"]
     if served.time_stamp:
         parts.append(f"LATENESS UNKNOWN: its timestamp.txt says `{served.time_stamp}`")
+    if served.not_written:
+        parts.append(f"not written: {', '.join(served.not_written)}")
     if served.problem:
         parts.append(f"NOT RECORDED: {served.problem}")
     return "  ".join(parts)

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -52,7 +52,10 @@ class MarkerStopped(Exception):
     """The marking process ended in the middle: our fault, never the submission's."""
 
     def __init__(self) -> None:
-        super().__init__("The marking process stopped while it marked this. What it printed says why; grade it again.")
+        super().__init__(
+            "The grading process ended while it graded this notebook. Please tell your instructor, who can read why in "
+            "what it printed."
+        )
 
 
 class Marker:
@@ -73,19 +76,22 @@ class Marker:
         private: folders that no submission may read. core: the processor to keep to. unit: the one that is asked for
         first, where that is known. own_code_alone: no notebook will be marked, so no sandbox is started.
 
-        Raises BadSettings.
+        Raises BadSettings, and MarkerRefused if the system starts no process.
         """
         exposed = [str(place) for place in private if exposed_in(place)]  # usually none, and there may be thousands
         whose = None if class_folder is None else str(class_folder)
         start = Start(device, settings or load(), whose, exposed, core, unit, own_code_alone)
         self._lock = threading.Lock()
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "autograder.marking", msgspec.json.encode(start).decode()],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            # As in the sandbox: what walks a set does so in the same order on both sides.
-            env={**os.environ, VARIABLE: str(folder()), "PYTHONHASHSEED": "0"},
-        )
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "autograder.marking", msgspec.json.encode(start).decode()],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                # As in the sandbox: what walks a set does so in the same order on both sides.
+                env={**os.environ, VARIABLE: str(folder()), "PYTHONHASHSEED": "0"},
+            )
+        except OSError as error:
+            raise MarkerRefused(f"No grading process can be started: {error}.") from None
         self._ready: Ready | None = None
 
     @property
@@ -217,9 +223,25 @@ class Marker:
         return answer
 
 
-def stopped_at(name: str, stopped: MarkerStopped, ready: Ready, *, digest: str = "", note: str = "") -> Report:
-    """The report on a submission in which a marking process ended. ready: what this one, or the next, had said."""
-    return without_marks(in_utf8(name), "grader_error", str(stopped), ready, submission=digest, note=note)
+def running(marker: Marker, replaced: Callable[[], Marker]) -> Marker:
+    """Return this marker once it has started, or its successor if it has ended with nothing to mark.
+
+    So no submission is blamed for what ended an idle process. Raises MarkerRefused and MarkerStopped if none starts.
+    """
+    with contextlib.suppress(MarkerStopped):
+        if marker.is_running and marker.ready:
+            return marker
+    successor = replaced()
+    if not successor.ready:
+        raise MarkerStopped
+    return successor
+
+
+def stopped_at(
+    name: str, stopped: MarkerStopped, ready: Ready, *, unit: str | None = None, digest: str = "", note: str = ""
+) -> Report:
+    """The report on a submission in which a marking process ended. ready: what this one had said."""
+    return without_marks(in_utf8(name), "grader_error", str(stopped), ready, unit=unit, submission=digest, note=note)
 
 
 def in_utf8(name: str) -> str:

@@ -30,9 +30,9 @@ _PATIENCE_SECONDS = 30
 """How long a run waits for a worker where there is none: Dask's nannies start one in the place of one that died."""
 _TASK_BYTES = 4 << 20
 """A task with so much in it gets no further submission."""
-_DIED = (
-    "The worker on the cluster ended each time it marked this, with nothing else to mark. What it printed says why; "
-    "grade it again."
+_LOST = (
+    "Each worker of the cluster that graded this, with nothing else to grade, ended or gave no valid answer. Please "
+    "tell your instructor, who can read why in what the workers printed."
 )
 
 
@@ -148,11 +148,15 @@ class AtWorkers:
                     await asyncio.sleep(_TURN_SECONDS)
         except Gone:
             desk.gone.set()
-            if batch and desk.able and (alone := self._todo.worker_died(batch)):
-                self._tell(desk, alone, self._read(alone), self._of_deadly(alone, desk.able))
+            self._lost_with(desk, batch)
         except (CannotMark, BadAnswer) as reason:
-            self._todo.put_back(batch)
             self._say(f"{desk.address} gets no submissions: {shortened(reason)}")
+            self._lost_with(desk, batch)
+
+    def _lost_with(self, desk: Desk, batch: list[HandIn]) -> None:
+        """A worker gets no more submissions. What was at it may be why, and must not cost the run all its workers."""
+        if batch and desk.able and (alone := self._todo.worker_lost(batch)):
+            self._tell(desk, alone, self._read(alone), self._of_deadly(alone, desk.able))
 
     @property
     def _at_work(self) -> int:
@@ -204,7 +208,7 @@ class AtWorkers:
         return msgspec.structs.replace(report, notebook=self._path(hand_in), message=message)
 
     def _of_deadly(self, hand_in: HandIn, able: Able) -> Report:
-        return without_marks(self._path(hand_in), "grader_error", _DIED, able, note=hand_in.note)
+        return without_marks(self._path(hand_in), "grader_error", _LOST, able, note=hand_in.note)
 
     def _path(self, hand_in: HandIn) -> str:
         return in_utf8(f"{hand_in.student}/{self._unit}/{hand_in.notebook}")

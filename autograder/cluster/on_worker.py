@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from ..client.marker import Marker, MarkerRefused, MarkerStopped, stopped_at
+from ..client.marker import Marker, MarkerRefused, MarkerStopped, running, stopped_at
 from ..course import UnknownUnit, UnusableUnit, kit
 from ..course.folder import NoCourse
 from ..course.settings import BadSettings
@@ -77,14 +77,20 @@ def _done(asked: bytes) -> Done:
     size = 0
     with _kept.lock:
         for submission in task.submissions:
-            marker = _kept.marker(task.terms)
+            try:
+                marker = running(_kept.marker(task.terms), lambda: _kept.marker(task.terms))
+            except (MarkerRefused, MarkerStopped):
+                if not reports:
+                    raise
+                break  # what is done is done; why nothing more can be marked here is said with the next task
             try:
                 report = marker.mark(
                     submission.name, submission.content, task.terms.unit, digest=submission.digest, note=submission.note
                 )
             except MarkerStopped as stopped:
+                its = submission
+                report = stopped_at(its.name, stopped, marker.ready, digest=its.digest, note=its.note)
                 _kept.end()
-                report = stopped_at(submission.name, stopped, _kept.marker(task.terms).ready, note=submission.note)
             reports.append(report)
             size += len(msgspec.json.encode(report))
             if size > ANSWER_BYTES or not _is_wanted():

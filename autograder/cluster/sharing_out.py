@@ -1,4 +1,4 @@
-"""Which submissions go into which task, and who is told that a worker died: nobody who was not alone with one."""
+"""Which submissions go into which task, and who is told that a worker was lost: only who was alone with two."""
 
 from collections import Counter, deque
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from ..classroom.hand_in import HandIn
 
 MOST_OF_A_TASK = 24
 _DEATHS = 2
-"""So many workers have to die of a submission alone: one may die of something else."""
+"""So many workers have to be lost with a submission alone: one may be lost for another reason."""
 
 
 class Todo:
@@ -25,7 +25,7 @@ class Todo:
     def take(self, workers: int) -> list[HandIn]:
         """The next task, fewer the less there is for so many workers; none where nothing is left.
 
-        Those whose worker died come last, each alone.
+        Those whose worker was lost come last, each alone.
         """
         if self._new:
             size = max(1, min(MOST_OF_A_TASK, len(self._new) // (2 * workers)))
@@ -37,8 +37,11 @@ class Todo:
         for hand_in in reversed(hand_ins):
             (self._suspects if hand_in.student in self._suspected else self._new).appendleft(hand_in)
 
-    def worker_died(self, hand_ins: Sequence[HandIn]) -> HandIn | None:
-        """Puts back what was at a worker that died. Returns the one that has now been alone with too many."""
+    def worker_lost(self, hand_ins: Sequence[HandIn]) -> HandIn | None:
+        """Puts back what was at a worker that died, or that gets no more because of its answer.
+
+        Returns the one that has now been alone with too many.
+        """
         if len(hand_ins) == 1:
             (alone,) = hand_ins
             self._deaths[alone.student] += 1

@@ -6,12 +6,12 @@ from .costs import At
 
 _WHY = {
     LEFT: (
-        "elements leave PyTorch or come from outside of it (`.numpy()`, `.tolist()`, many `.item()` or `if`s on tensors). "
-        "Compute with tensors instead."
+        "elements leave PyTorch or come from outside of it (`.numpy()`, `.tolist()`, many `.item()` or `if`s on "
+        "tensors). Compute with tensors instead."
     ),
     OPERATOR: (
-        "the code calls a function whose operations this test cannot count. Use matrix products, sums, exp and the like "
-        "instead."
+        "the code calls a function whose operations this test cannot count. Use matrix products, sums, exp and the "
+        "like instead."
     ),
     THREAD: "another thread computes. Compute in the thread that calls the function instead.",
 }

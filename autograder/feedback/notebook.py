@@ -46,7 +46,7 @@ _TITLES = {
     "timed_out": "Something in this notebook did not come back in time.",
     "crashed": "Something in this notebook ended Python.",
     "damaged": "This file could not be marked.",
-    "grader_error": "One of our graders failed, which is our fault and not yours. Please tell your instructor.",
+    "grader_error": "This could not be graded to its end.",
 }
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import Column, MetaData, String, Table, inspect
 from sqlalchemy.orm import Session
 
 from .. import course
-from . import attempts, database, entry, lateness, provenance, tools
+from . import attempts, database, entry, lateness, provenance, tools, tries
 from .attempts import Attempt
 from .clean_notebook import released
 from .course_directory import CourseProblem, first_error, nbgrader_api
@@ -24,6 +24,7 @@ from .marks import UnitMarks, unit_marks
 from .provenance import Provenance
 from .roster import Enrolled
 from .time_stamp import StampFormat, SubmissionTime
+from .tries import Try
 
 _VERSION = Table("alembic_version", MetaData(), Column("version_num", String(32), nullable=False))
 """Which of its gradebooks' versions this is, as nbgrader notes it."""
@@ -65,6 +66,7 @@ class ClassGradebook:
         provenance.make_table(self._gradebook.engine)
         attempts.make_table(self._gradebook.engine)
         lateness.make_table(self._gradebook.engine)
+        tries.make_table(self._gradebook.engine)
         if not self._holds_the_unit():
             self._put_unit()
         self._cells: Cells = entry.cells(self._session, unit)
@@ -137,6 +139,18 @@ class ClassGradebook:
     def count(self, student: str, attempt: Attempt, *, each: bool = False) -> None:
         """Counts a file that is marked; one that is marked again is not counted again, unless each marking is."""
         attempts.put(self._session, student, self._unit, attempt, each=each)
+
+    def tries(self, student: str) -> list[Try]:
+        """The student's gradings that were begun and gave no mark, the first one first."""
+        return tries.of_student(self._session, student, self._unit)
+
+    def begin(self, student: str, its: Try) -> None:
+        """Counts a grading that is about to begin."""
+        tries.begin(self._session, student, self._unit, its)
+
+    def forget(self, student: str, its: Try, *, earlier: bool = False) -> None:
+        """Counts a grading no longer; earlier: nor any other one of the same file."""
+        tries.forget(self._session, student, self._unit, its, earlier=earlier)
 
     def times(self) -> dict[str, Times]:
         """When everyone who is marked handed in, and when it is due for them."""

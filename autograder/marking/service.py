@@ -33,6 +33,7 @@ from ..report import Report
 from ..sandbox.inside import processor
 from ..sandbox.isolation import NotIsolated
 from ..sandbox.launch import Launched
+from ..sandbox.losses import SandboxLost
 from ..sandbox.self_test import NotDenied
 from ..sandbox.server import WarmParent
 from . import handout, known_answers
@@ -126,6 +127,10 @@ def _marked(desk: Desk, submission: MarkNotebook) -> Report:
         return desk.mark(submission)
     except (course.UnusableUnit, NotCollected, NoSandbox):
         raise
+    except (SandboxLost, NotIsolated, NotDenied):
+        traceback.print_exc()
+        sentence = "The sandbox was lost while this notebook was graded. Please tell your instructor."
+        return desk.without_marks(submission, "grader_error", sentence)
     except Exception:
         traceback.print_exc()
         sentence = "Our grader failed on this notebook, which is our fault and not yours. Please tell your instructor."

@@ -42,10 +42,14 @@ class CollectHandIns(ExchangeCollect):
 
     def init_src(self) -> None:
         """Finds each student's newest folder among those that are hand-ins."""
-        self._is_student = may_be_graded(self.coursedir)
-        self._stamp_format = StampFormat.of_exchange(self)
+        self.read_settings()
         super().init_src()
         self.src_records = [record for record in self.src_records if record["username"]]
+
+    def read_settings(self) -> None:
+        """Find out who may be graded, and how the course writes times."""
+        self._is_student = may_be_graded(self.coursedir)
+        self._stamp_format = StampFormat.of_exchange(self)
 
     def _path_to_record(self, path: str) -> dict[str, Any]:
         """nbgrader's record of a folder; without a student if it is not a hand-in."""
@@ -80,15 +84,9 @@ class CollectHandIns(ExchangeCollect):
     def _refuse_others(self, path: str, student: str) -> None:
         if not self.check_owner:
             return
-        try:
-            owner = pwd.getpwuid(os.lstat(path).st_uid).pw_name
-        except KeyError:
-            owner = "an account without a name"
+        owner = owner_name(os.lstat(path).st_uid)
         if owner != student:
-            raise NotCollected(
-                f"it says it is from {ascii(student)[1:-1]} and belongs to {owner}; where accounts have other names "
-                "than the students, set c.ExchangeCollect.check_owner = False"
-            )
+            raise NotCollected(not_its_owners(student, owner))
 
     def copy_files(self) -> None:
         """Copies what is new; a folder that cannot be copied is named and skipped."""
@@ -179,6 +177,22 @@ class CollectHandIns(ExchangeCollect):
 
     def _is_ignored(self, name: str) -> bool:
         return any(fnmatch.fnmatch(name, pattern) for pattern in self.coursedir.ignore)
+
+
+def owner_name(account: int) -> str:
+    """The name of the account with this number."""
+    try:
+        return pwd.getpwuid(account).pw_name
+    except KeyError:
+        return "an account without a name"
+
+
+def not_its_owners(student: str, owner: str) -> str:
+    """Why a folder with a student's name is not collected from another owner."""
+    return (
+        f"it says it is from {ascii(student)[1:-1]} and belongs to {owner}; where accounts have other names than the "
+        "students, set c.ExchangeCollect.check_owner = False"
+    )
 
 
 def _in_words(reason: BaseException) -> str:

@@ -9,7 +9,7 @@ import nbformat
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Enum
 
-from ..client.marker import Marker, MarkerRefused, MarkerStopped, stopped_at
+from ..client.marker import Marker, MarkerRefused, MarkerStopped, running, stopped_at
 from ..feedback.notebook import write
 from ..gradebook.clean_notebook import damage, without_put_back
 from ..gradebook.time_stamp import StampFormat, stamp_at
@@ -50,18 +50,19 @@ class _Marker:
 
     def report(self, name: str, unit: str, node: Any, digest: str) -> Report:
         content = damage(node) or nbformat.writes(without_put_back(node)).encode()
+        self._marker = running(self._marker, self._start_again)
         try:
             return self._marker.mark(name, content, unit, digest=digest)
         except MarkerStopped as stopped:
-            self._start_again()
-            return stopped_at(name, stopped, self._marker.ready, digest=digest)
+            return stopped_at(name, stopped, self._marker.ready, unit=unit, digest=digest)
         except MarkerRefused:
             self._start_again()  # for the next submission: what was missing may be available by then
             raise
 
-    def _start_again(self) -> None:
+    def _start_again(self) -> Marker:
         self._marker.close()
         self._marker = self._started()
+        return self._marker
 
     def _started(self) -> Marker:
         return Marker(self._device, class_folder=self._folder, private=(self._folder,))

@@ -81,14 +81,17 @@ class WarmParent:
         wrong: the functions that the unit's hunts are for, by name.
         spare_memory: bytes of address space that the notebook may map beyond what `imports` (names of modules) take;
         0 for the submission's usual limit alone.
+
+        Raises NotIsolated and NotDenied if the warm parent was lost and another one does not start.
         """
         self._asked_for += 1
+        if self._is_lost:  # perhaps in starting: that costs the submission before this one, and no later one
+            self._start_again()
         try:
             self._ensure_started()
             return self._fork(device, wrong, spare_memory, imports)
         except _Lost:
-            self.close()
-            self._adopt(self._launched.again())
+            self._start_again()
             self._ensure_started()
             return self._fork(device, wrong, spare_memory, imports)
 
@@ -147,9 +150,17 @@ class WarmParent:
         self._enforced: list[str] | None = None
         self._workers: set[int] = set()
 
+    def _start_again(self) -> None:
+        self.close()
+        self._adopt(self._launched.again())
+
     def _ensure_started(self) -> list[str]:
         if self._enforced is None:
-            self._enforced = self._start()
+            try:
+                self._enforced = self._start()
+            except (NotIsolated, self_test.NotDenied):
+                self._is_lost = True
+                raise
         return self._enforced
 
     def _start(self) -> list[str]:

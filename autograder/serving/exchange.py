@@ -1,46 +1,46 @@
 """nbgrader's exchange, as far as serving needs it: what has arrived is collected, and pages are released."""
 
-import contextlib
 import glob
 import logging
-import os
-import re
-import stat
 import time
-from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
+from collections.abc import Callable, Collection, Iterable
+from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.exchange import ExchangeError
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..gradebook.course_directory import course_directory
-from ..gradebook.time_stamp import TIMESTAMP
-from ..nbgrader_plugin.collect import TIME, CollectHandIns
+from ..gradebook.time_stamp import StampFormat
+from ..nbgrader_plugin.collect import CollectHandIns, not_its_owners, owner_name
+from ..nbgrader_plugin.enrolment import may_be_graded
 from ..nbgrader_plugin.release_feedback import SECRET, ReleaseFeedback
+from .inbound import Inbound, Sender
 
-_QUIET_SECONDS = 5.0
-"""A folder that nbgrader's `submit` did not finish is taken when nothing has changed in it for so long."""
-_AGAIN_SECONDS = 0.1
 _FAILED_SECONDS, _LONGEST_FAILED_SECONDS = 2.0, 60.0
 """A folder that could not be collected, as when the disk was full, is tried again after so long, then twice that."""
-_FOLDERS = 150
-"""To go through so many folders of all students takes as long as to collect from one student."""
-_MOST_LOOKED_AT = 100  # files in a folder that is not finished
+_AT_ONCE = 50
+"""So many students' folders are collected in one round: then what has come is graded before the others' turn."""
+_MOST_NAMED = 20
+"""So many folders of one account that cannot be collected are reported by name."""
 EVERYONE = "*"
 """In the place of a student."""
 
 
-class _CollectArrived(CollectHandIns):
-    """Collects no folders but some."""
+class _CollectFolders(CollectHandIns):
+    """Collects these folders, and looks at no other."""
 
-    arrived: set[str]
+    folders: Collection[str]
     failed: set[str]
 
     def init_src(self) -> None:
-        super().init_src()
-        self.src_records = [record for record in self.src_records if record["filename"] in self.arrived]
+        self.read_settings()
+        self.inbound_path = str(Path(self.root) / self.coursedir.course_id / "inbound")
+        records = [self._path_to_record(f"{self.inbound_path}/{name}") for name in self.folders]
+        self.src_records = [record for record in records if record["username"]]
 
     def _collect(self, record: dict[str, Any]) -> None:
         try:
@@ -60,9 +60,11 @@ class Exchange:
         self._log = logging.Logger("autograder.serving")
         self._log.addHandler(_Telling(remark))
         self._remark = remark
-        self._seen: set[str] = set()
+        self._inbound = Inbound(self._refuse)
         self._later: dict[str, tuple[float, float]] = {}
         """What could not be collected: when it is tried again, and after how many seconds."""
+        self._refused: dict[int, int] = {}
+        """By account, how many of its folders cannot be collected."""
 
     @property
     def inbound(self) -> Path:
@@ -70,46 +72,69 @@ class Exchange:
         return self._course() / "inbound"
 
     def collect(self, units: Iterable[str], is_busy: Callable[[str, str], bool]) -> float | None:
-        """Brings in what has arrived; in how many seconds to look again, if something has arrived in part.
+        """Collect what has arrived: of each student the newest folder that is finished, students in turns.
 
-        is_busy: whether an earlier submission of a student's in a unit is being marked; the later one waits.
+        is_busy: whether an earlier submission of a student's in a unit is being graded; the later one waits.
+        Returns in how many seconds to look again, if something is left or has arrived in part.
         """
-        names = _names(self.inbound)
-        self._seen &= names
-        self._later = {name: its for name, its in self._later.items() if name in names}
-        now = time.monotonic()
-        again = min((moment - now for moment, _ in self._later.values() if moment > now), default=None)
-        arrived: dict[str, dict[str, str]] = {}
-        for name in sorted(names - self._seen):
-            unit, student = _whose(name, units)
-            if student and is_busy(unit, student):
-                continue
-            if student and not _is_whole(self.inbound / name):
-                again = min(again or _AGAIN_SECONDS, _AGAIN_SECONDS)
-                continue
-            if self._later.get(name, (now, 0.0))[0] > now:
-                continue
-            self._seen.add(name)
-            if student:
-                arrived.setdefault(unit, {})[name] = student
-        for unit, folders in arrived.items():
-            students = set(folders.values())
-            for student in students if len(students) * _FOLDERS < len(names) else [EVERYONE]:
-                failed = self._collect(unit, student, folders)
-                self._seen -= failed
-                for name in failed:
+        folder = self.inbound
+        self._inbound.update(folder, units)
+        self._later = {name: its for name, its in self._later.items() if self._inbound.has(name)}
+        try:
+            chosen, again = self._choose(folder, is_busy)
+        except SQLAlchemyError as error:
+            self._remark(f"The exchange {folder} cannot be used: {error}.")
+            return _FAILED_SECONDS
+        for unit, folders in chosen.items():
+            failed = self._collect(unit, folders)
+            for name, sender in folders.items():
+                if name in failed:
                     seconds = min(2 * self._later.get(name, (0.0, _FAILED_SECONDS / 2))[1], _LONGEST_FAILED_SECONDS)
                     self._later[name] = time.monotonic() + seconds, seconds
-                    again = min(again or seconds, seconds)
-        self._later = {name: its for name, its in self._later.items() if name not in self._seen}
-        return again
+                else:
+                    self._inbound.settle(sender, name)
+        now = time.monotonic()
+        moments = [max(0.0, moment - now) for moment, _ in self._later.values()]
+        return again if (again := min([again, *moments])) < float("inf") else None
 
-    def _collect(self, unit: str, student: str, folders: Mapping[str, str]) -> set[str]:
-        """Brings in these of the folders that are the student's; the names of those that it failed for."""
-        doing = self._made(_CollectArrived, unit, student, update=True)
-        doing.arrived, doing.failed = set(folders), set()
-        is_done = self._do(doing)
-        return doing.failed if is_done else {name for name, its in folders.items() if student in (its, EVERYONE)}
+    def _choose(self, folder: Path, is_busy: Callable[[str, str], bool]) -> tuple[dict[str, dict[str, Sender]], float]:
+        """Return by unit the folders to collect now, with their senders, and in how many seconds to look again."""
+        chosen: dict[str, dict[str, Sender]] = {}
+        again: float = float("inf")
+        rules = _Rules(self._root)
+        written = StampFormat.of_course(course_directory(self._root))
+        for sender in self._inbound.in_turns():
+            if sum(map(len, chosen.values())) == _AT_ONCE:
+                again = 0.0
+                break
+            if why := rules.refuse(sender):
+                self._inbound.refuse(sender, why)
+            elif not is_busy(sender.unit, sender.student):
+                name, seconds = self._inbound.next(folder, sender, rules.due(sender.unit), self._waits, written)
+                again = min(again, seconds)
+                if name:
+                    chosen.setdefault(sender.unit, {})[name] = sender
+        return chosen, again
+
+    def _waits(self, name: str) -> bool:
+        """Whether a folder could not be collected, and it is not time yet to try again."""
+        return self._later.get(name, (0.0, 0.0))[0] > time.monotonic()
+
+    def _refuse(self, name: str, account: int, why: str) -> None:
+        """Report a folder that cannot be collected; of one account's many folders only the first ones."""
+        count = self._refused[account] = self._refused.get(account, 0) + 1
+        if count <= _MOST_NAMED:
+            self._log.error("Not collected: %s (%s).", ascii(name), why)
+        elif count == _MOST_NAMED + 1:
+            self._log.error(
+                "Not collected: more folders of %s in the exchange, which are not named.", owner_name(account)
+            )
+
+    def _collect(self, unit: str, folders: Collection[str]) -> set[str]:
+        """Collect these folders; the names of those that it failed for."""
+        doing = self._made(_CollectFolders, unit, EVERYONE, update=True)
+        doing.folders, doing.failed = folders, set()
+        return doing.failed if self._do(doing) else set(folders)
 
     def release(self, unit: str, students: Iterable[str] | None = None) -> set[str]:
         """Releases the pages of these students, or of all, who handed in through the exchange.
@@ -149,6 +174,47 @@ class Exchange:
         return True
 
 
+class _Rules:
+    """Whose folders the course's settings let in, and until when. Read once a round, if anything has arrived."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._due: dict[str, datetime | None] = {}
+
+    @cached_property
+    def _directory(self) -> Any:
+        return course_directory(self._root)
+
+    @cached_property
+    def _settings(self) -> CollectHandIns:
+        return CollectHandIns(coursedir=self._directory, config=self._directory.config)
+
+    @cached_property
+    def _is_student(self) -> Callable[[str], bool]:
+        return may_be_graded(self._directory)
+
+    def refuse(self, sender: Sender) -> str:
+        """Return why none of a sender's folders is collected; empty if they are."""
+        if not self._is_student(sender.student):
+            return "its name is not a student's"
+        owner = owner_name(sender.account)
+        if self._settings.check_owner and owner != sender.student:
+            return not_its_owners(sender.student, owner)
+        return ""
+
+    def due(self, unit: str) -> datetime | None:
+        """The due date, where the settings say that what came later does not count if anything came by then."""
+        if not self._settings.before_duedate:
+            return None
+        if unit not in self._due:
+            with Gradebook(self._directory.db_url, self._directory.course_id) as gradebook:
+                try:
+                    self._due[unit] = gradebook.find_assignment(unit).duedate
+                except MissingEntry:
+                    self._due[unit] = None
+        return self._due[unit]
+
+
 class _Telling(logging.Handler):
     """Hands on what nbgrader's exchange complains of."""
 
@@ -159,40 +225,3 @@ class _Telling(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if "Not released" not in record.getMessage():  # it came some other way
             self._tell(record.getMessage())
-
-
-def _names(folder: Path) -> set[str]:
-    try:
-        return {path.name for path in folder.iterdir()}
-    except OSError:
-        return set()
-
-
-def _whose(name: str, units: Iterable[str]) -> tuple[str, str]:
-    """The unit and the student in a folder's name STUDENT+UNIT+TIME[+SECRET]; none if it is no hand-in of these."""
-    known = "|".join(map(re.escape, units))
-    found = re.fullmatch(rf"(.+?)\+({known})\+{TIME}(?:\+[^+]*)?", name, re.DOTALL)
-    return (found[2], found[1]) if found else ("", "")
-
-
-def _is_whole(folder: Path) -> bool:
-    """Whether `submit` is done with it: the last thing it does is to let everyone write there."""
-    try:
-        status = folder.lstat()
-        if not stat.S_ISDIR(status.st_mode):
-            return True  # `collect` says what is wrong with it
-        beside = [folder / TIMESTAMP, folder / SECRET]
-        if status.st_mode & stat.S_IWOTH and all(path.lstat().st_size for path in beside):
-            return True
-    except OSError:
-        pass
-    return not 0 <= time.time() - _last_change(folder) < _QUIET_SECONDS
-
-
-def _last_change(folder: Path) -> float:
-    changes = [0.0]
-    with contextlib.suppress(OSError):  # gone, or not readable yet
-        changes.append(folder.lstat().st_mtime)
-        with os.scandir(folder) as entries:
-            changes += [entry.stat(follow_symlinks=False).st_mtime for entry in islice(entries, _MOST_LOOKED_AT)]
-    return max(changes)

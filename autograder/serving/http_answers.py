@@ -27,6 +27,8 @@ class Office:
     units: frozenset[str]
     is_student: Callable[[str], bool]
     """Whether the course can have a student of this id."""
+    is_listed: Callable[[str], bool]
+    """Whether this id is on the roster, or need not be. Raises BadRoster and CourseProblem."""
     most_bytes: int
     """Of a file that is handed in."""
     folder: Path

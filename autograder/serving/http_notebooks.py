@@ -12,6 +12,8 @@ from urllib.parse import unquote
 from tornado.web import HTTPError, stream_request_body
 
 from .. import notebook
+from ..gradebook.course_directory import CourseProblem
+from ..gradebook.roster import BadRoster
 from ..handed_in.notebook_file import MAX_FILE_BYTES, NotebookFile, read_at
 from ..handed_in.student_id import RULE
 from ..report import Report
@@ -138,8 +140,20 @@ class Submission(_WithNotebook):
             raise Refused(404, f"There is no unit {notebook.printable(unit)!r} here. Served: {served}.")
         if not self.door.office.is_student(student):
             raise Refused(400, f"{notebook.printable(student)!r} cannot be a student's id: that has {RULE}.")
+        self._refuse_unlisted(student)
         self._unit, self._student = unit, student
         self._wait = self._seconds()
+
+    def _refuse_unlisted(self, student: str) -> None:
+        try:
+            is_listed = self.door.office.is_listed(student)
+        except (BadRoster, CourseProblem) as trouble:
+            raise Refused(503, f"{trouble} Nothing was handed in.") from None
+        if not is_listed:
+            name = notebook.printable(student)
+            raise Refused(
+                404, f"{name!r} is not on the roster. Put this id on it, or start `autograder serve` with --unlisted."
+            )
 
     def most_bytes(self) -> int:
         return self.door.office.most_bytes

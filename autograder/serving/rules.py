@@ -10,10 +10,15 @@ import msgspec
 from ..client.requests import Device
 from ..course.settings import Settings
 from ..gradebook.attempts import Attempt
+from ..gradebook.tries import Try
 from ..report import SubmissionStatus
 
 Show = Literal["check", "names", "all"]
 HOUR = 3600.0
+MOST_TRIES = 2
+"""So often the same file is graded by the same kit if that gives no mark."""
+MOST_FAILED = 4
+"""After so many gradings of a student's in an hour that gave no mark the next file waits."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +35,17 @@ class Rules:
 
         attempts: the student's. One that is more than an hour ahead was dated by a clock that was wrong.
         """
-        made = sorted(its.marked_at for its in attempts if now - HOUR < its.marked_at <= now + HOUR)
-        if self.attempts is None or len(made) < self.attempts:
-            return None
-        return made[-self.attempts] + HOUR
+        return None if self.attempts is None else _until([its.marked_at for its in attempts], self.attempts, now)
+
+
+def failures_wait_until(tries: list[Try], now: float) -> float | None:
+    """When a further file of a student's may be graded, whose tries gave no mark; None if it may be at once."""
+    return _until([its.begun_at for its in tries], MOST_FAILED, now)
+
+
+def _until(moments: list[float], most: int, now: float) -> float | None:
+    last = sorted(moment for moment in moments if now - HOUR < moment <= now + HOUR)
+    return last[-most] + HOUR if len(last) >= most else None
 
 
 @dataclass(frozen=True)
@@ -46,6 +58,8 @@ class Terms:
     rules: Rules
     roster: Path | None
     id_column: str | None
+    unlisted: bool = False
+    """Whether requests may submit for ids that are not on the roster."""
 
 
 class Served(msgspec.Struct, frozen=True):
@@ -55,13 +69,15 @@ class Served(msgspec.Struct, frozen=True):
     unit: str
     student: str
     status: SubmissionStatus | Literal["waits"]
-    """waits: too many of this student's were marked in the last hour."""
+    """waits: too many of this student's were marked in the last hour, or could not be graded."""
     score: float = 0.0
     """Given by the graders."""
     max_score: float = 0.0
     seconds: float = 0.0
     """From when it was noticed until its page was there."""
     waits_until: datetime | None = None
+    not_written: list[str] = []
+    """The exercises in whose cells nothing is written."""
     problem: str = ""
     """Why the mark could not be recorded; empty if it was."""
     time_stamp: str = ""
@@ -78,8 +94,8 @@ class HandedIn(msgspec.Struct, frozen=True):
     handed_in: datetime
     status: Literal["received", "marked", "waits", "replaced", "not_recorded"] = "received"
     """received: it is in the course's folder, and is marked as soon as may be. waits: too many of this student's were
-    marked in the last hour. replaced: the student has handed in another file since, which counts in its place.
-    not_recorded: the mark could not be recorded; the instructor is told why."""
+    marked in the last hour, or could not be graded. replaced: the student has handed in another file since, which
+    counts in its place. not_recorded: the mark could not be recorded; the instructor is told why."""
     waits_until: datetime | None = None
     score: float | None = None
     """Given by the graders; null where the student may not see it yet."""

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from ..classroom.hand_in import NotKnownYet, newest_first, newest_of_unit
 from ..handed_in.opened_folder import OpenedFolder
-from .turns import Turns
 
 _Seen = tuple[tuple[object, ...], ...]
 
@@ -23,8 +22,8 @@ class Searching:
         self._class_folder = class_folder
         self._submitted = submitted
         self._changed = threading.Condition()
-        self._turns: Turns[list[str]] = Turns()
-        self._wanted: set[str] = set()
+        self._wanted: dict[str, list[str]] = {}
+        """By student, the notebooks to search, in the order in which they came."""
         self._found: dict[str, tuple[_Seen, str | None]] = {}
         self._thread: threading.Thread | None = None
 
@@ -41,8 +40,7 @@ class Searching:
             if found and found[0] == seen:
                 return found[1]
             if student not in self._wanted:
-                self._wanted.add(student)
-                self._turns.put(student, notebooks)
+                self._wanted[student] = notebooks
                 self._changed.notify()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, daemon=True)
@@ -52,12 +50,11 @@ class Searching:
     def _work(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: len(self._turns))
-                student, notebooks = self._turns.take()
+                self._changed.wait_for(lambda: self._wanted)
+                student, notebooks = next(iter(self._wanted.items()))
             found = self._search(student, notebooks)
             with self._changed:
-                self._turns.done(student)
-                self._wanted.discard(student)
+                del self._wanted[student]
                 if found:
                     self._found[student] = found
 

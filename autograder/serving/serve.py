@@ -16,6 +16,7 @@ from ..client.terms import terms as marking_terms
 from ..course import UnknownUnit, UnusableUnit
 from ..course.settings import BadSettings, load
 from ..feedback import page_filters
+from ..gradebook.class_list import class_list
 from ..gradebook.course_directory import CourseProblem, course_directory
 from ..gradebook.roster import BadRoster
 from ..nbgrader_plugin.enrolment import may_be_graded
@@ -81,6 +82,7 @@ def serve(
             settings=terms.settings,
             markers=markers,
             woken=lambda: watching.wake("done"),
+            remark=once,
         )
         served = {name: UnitServed(name, terms, desks, formatter, exchange, tell) for name in units}
         arrivals = Arrivals(submitted, lambda: watching.wake("files"))
@@ -94,6 +96,7 @@ def serve(
         office = Office(
             frozenset(units),
             may_be_graded(directory),
+            lambda student: is_listed(terms, student),
             int(directory.max_file_size) * _KILOBYTE,
             private,
             arrivals.put,
@@ -105,7 +108,23 @@ def serve(
         server.start(office, its_token)
         open_things.callback(server.refuse)
         on_start(ready, server.port)
-        _Serving(terms, served, exchange, desks, arrivals, watching, submitted, once).run()
+        try:
+            _Serving(terms, served, exchange, desks, arrivals, watching, submitted, once).run()
+        except (KeyboardInterrupt, KitChanged):
+            for unit in served.values():
+                unit.forget_tries()
+            raise
+
+
+def is_listed(terms: Terms, student: str) -> bool:
+    """Return whether requests may submit for this id: it is on the roster as it is now, or need not be.
+
+    Raises BadRoster and CourseProblem.
+    """
+    if terms.unlisted:
+        return True
+    listed = class_list(terms.root, terms.roster, terms.id_column).roster
+    return any(its.id == student for its in listed.students)
 
 
 def _marking_terms(terms: Terms) -> str:
@@ -194,7 +213,7 @@ class _Serving:
         self._arrivals.place()
         if look:
             collected = self._exchange.collect(self._units, lambda unit, who: self._units[unit].is_busy(who))
-            again = min(again, collected or again)
+            again = again if collected is None else min(again, collected)
         for done in self._desks.taken():
             self._units[done.unit].done(done)
         is_troubled = False

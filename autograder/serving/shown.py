@@ -13,7 +13,7 @@ from ..gradebook.entry import Times
 from .exchange import EVERYONE, Exchange
 from .looking import status
 from .rules import Terms
-from .students_page import limited, public_statements, waits, with_notice
+from .students_page import limited, public_statements, with_notice
 
 SHOWN = "shown"
 """The course's folder with the pages as students see them; `feedback` has them as they are after the due date."""
@@ -52,20 +52,21 @@ class Shown:
         work: Assignment,
         usual: Callable[[str], Path],
         times: Mapping[str, Times],
-        waiting: Mapping[str, float],
+        notices: Mapping[str, str],
     ) -> None:
         """Puts what each student is to see now in its place, and releases it.
 
-        usual: where a student's feedback page is. waiting: until when the next file of a student's has to wait.
+        usual: where a student's feedback page is. notices: what is said on top of the page of a student
+        whose next file waits.
         """
         autograded = Autograded(work.directory, self._unit)
         changed: set[str] = set()
         for student, its_times in times.items():
-            page, until = usual(student), waiting.get(student)
-            its = (status(page), _is_due(its_times), its_times, until)
+            page, notice = usual(student), notices.get(student)
+            its = (status(page), _is_due(its_times), its_times, notice)
             if its[0] is None or its == self._seen.get(student):
                 continue
-            content = self._content(autograded, student, page, its_times, until)
+            content = self._content(autograded, student, page, its_times, notice)
             place = self.page(student)
             if content is not None and (not place.is_file() or place.read_bytes() != content):
                 self._unreleased.add(student)  # should the next one's page raise an error
@@ -86,7 +87,7 @@ class Shown:
             self._again_at = time.monotonic() + _AGAIN_SECONDS
 
     def _content(
-        self, autograded: Autograded, student: str, usual: Path, times: Times, until: float | None
+        self, autograded: Autograded, student: str, usual: Path, times: Times, notice: str | None
     ) -> bytes | None:
         """What the student is to see; None if there is nothing yet."""
         rules = self._terms.rules
@@ -97,9 +98,7 @@ class Shown:
             if report is None:
                 return None
             page = limited(report, rules.show, self._statements, due=times.due, handed_in=times.handed_in)
-        if until is None or rules.attempts is None:
-            return page
-        return with_notice(page, waits(datetime.fromtimestamp(until, UTC), rules.attempts))
+        return page if notice is None else with_notice(page, notice)
 
     @cached_property
     def _statements(self) -> dict[str, list[str]]:

@@ -18,13 +18,14 @@ from .. import course
 from ..feedback.grade_cell import prose
 from ..handout.data_file import read_data
 from ..report import NOT_WRITTEN, USES_WRONG, CellReport, ExerciseReport, Report
-from .rules import Show
+from .rules import MOST_FAILED, Show
 
 _PAGE = "limited.html"
 _BODY = re.compile(r"<body\b[^>]*>")
 _BOX = "margin:1em;padding:.5em .8em;border-left:4px solid #9a6700;background:#fff8c5;color:#24292f"
 _EXAMPLES = "public_examples.json.gz"
 _OF_CELL = "Its cell could not be run."
+_UNWRITTEN = f"{NOT_WRITTEN}."
 _CHECK_SAYS = "Wrong on the public examples. The check in your notebook says more on them."
 _NOT_RIGHT = "Not right yet; it is no mistake that has a name."
 _OUR_FAULT = "One of our graders failed on this, which is our fault and not yours. Please tell your instructor."
@@ -49,6 +50,15 @@ def waits(until: datetime, attempts: int) -> str:
     return (
         f"You have handed in again. Each student is marked {times} an hour at most, so this file is marked after "
         f"{utc(until)}. Nothing is lost. What is below is about the file before it."
+    )
+
+
+def waits_after_failures(until: datetime) -> str:
+    """What is said of a file that is not graded yet, because too many before it could not be graded."""
+    return (
+        f"You have submitted again. {MOST_FAILED} times in an hour your submission could not be graded to its end, so "
+        f"this file is graded after {utc(until)}. Nothing is lost; please tell your instructor. What is below is about "
+        "the file before it."
     )
 
 
@@ -103,6 +113,8 @@ def _by_check(exercise: ExerciseReport, statements: Sequence[str], cells: Sequen
     """What the public examples say: nothing else may decide what stands here."""
     public = [test for test in exercise.tests if test.public]
     failed = [test.message for test in public if test.outcome == "failed"]
+    if failed and len(failed) == len(public) and exercise.message.startswith(NOT_WRITTEN):
+        return Line(exercise.name, "–", [_UNWRITTEN])
     if failed:
         told = [said for said in statements if any(message.startswith(said) for message in failed)]
         return Line(exercise.name, "✗", [_CHECK_SAYS, *told])
@@ -143,7 +155,7 @@ def _in_our_words(exercise: ExerciseReport, others: Sequence[ExerciseReport]) ->
     if said.startswith(USES_WRONG):
         used = [f"`{other.name}`" for other in others if f"`{other.name}`" in said]
         return f"{USES_WRONG} {' and '.join(used)}, which is not right yet: fix that first."
-    return f"{NOT_WRITTEN}." if said.startswith(NOT_WRITTEN) else _NOT_RIGHT
+    return _UNWRITTEN if said.startswith(NOT_WRITTEN) else _NOT_RIGHT
 
 
 @cache

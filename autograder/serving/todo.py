@@ -1,6 +1,6 @@
 """What waits for a marker: files that were handed in go first, and what is only asked for never takes all markers.
 
-Of the files first those of the students for whom least time was spent lately: see `turns`.
+Students take turns, and of each one file at a time is graded: see `round_robin`.
 """
 
 import threading
@@ -12,7 +12,7 @@ from ..classroom.assignment import Assignment
 from ..classroom.hand_in import HandIn
 from ..handed_in.notebook_file import NotebookFile
 from ..report import Report
-from .turns import Turns
+from .round_robin import RoundRobin
 
 HandedIn = tuple[Assignment, HandIn]
 _ENDING = "This `autograder serve` is ending."
@@ -36,7 +36,7 @@ class Todo:
 
     def __init__(self, markers: int) -> None:
         self._changed = threading.Condition()
-        self._handed_in: Turns[HandedIn] = Turns()
+        self._handed_in: RoundRobin[HandedIn] = RoundRobin()
         self._asked: deque[Asked] = deque()
         self._most_asked = max(1, markers // 2)
         """So many markers at the most are busy with what is only asked for."""
@@ -58,8 +58,8 @@ class Todo:
         """Waits for the next; None once it is closed. `is_done` has to be called after it."""
         with self._changed:
             while not self._is_closed:
-                if len(self._handed_in):
-                    return self._handed_in.take()[1]
+                if (handed_in := self._handed_in.take()) is not None:
+                    return handed_in
                 if self._asked and self._being_asked < self._most_asked:
                     self._being_asked += 1
                     return self._asked.popleft()

@@ -6,7 +6,8 @@ a whole class from taking long.
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import msgspec
@@ -15,8 +16,10 @@ from ..classroom.assignment import Assignment, NotGraded, NothingToGrade, assign
 from ..classroom.autograded import Autograded
 from ..classroom.feedback_page import FeedbackPages
 from ..classroom.hand_in import HandIn
+from ..classroom.marking_ahead import MarkedHandIn
 from ..classroom.one_run import one_run
 from ..classroom.writer import Writer
+from ..client.marker import in_utf8
 from ..course import kit
 from ..formatting.client import Formatter
 from ..gradebook.class_gradebook import ClassGradebook
@@ -24,14 +27,18 @@ from ..gradebook.course_directory import course_directory
 from ..gradebook.database import said_in_a_sentence
 from ..gradebook.entry import Times
 from ..gradebook.time_stamp import StampFormat
+from ..report import NOT_WRITTEN, Report
 from .desks import Desks, Done
 from .exchange import Exchange
 from .looking import STILL_SECONDS, Look, may_be_unfinished, size
 from .looking import look as look_at
-from .rules import HOUR, HandedIn, Served, Terms
+from .retries import Retries
+from .rules import HOUR, MOST_TRIES, HandedIn, Served, Terms, failures_wait_until
 from .searching import Searching
 from .shown import Shown
+from .students_page import waits, waits_after_failures
 
+_RETRY_SECONDS = 0.3
 _OPEN_SECONDS = 5.0
 _SEARCHED_SECONDS = 0.5
 _KIT_SECONDS = 2.0
@@ -68,12 +75,15 @@ class UnitServed:
         self._opened_at = 0.0
         self._seen: dict[str, Look] = {}
         self._flying: dict[str, Look] = {}
-        self._held: dict[str, tuple[Look, float]] = {}
+        self._retries = Retries(name, self._kit)
+        self._held: dict[str, _Held] = {}
         self._noticed: dict[str, float] = {}
         self._done: list[Done] = []
         self._recorded: list[Served] = []
         self._unrecorded: set[str] = set()
         self._wakes_at = float("inf")
+        self._is_left = False
+        """Whether a file is to be tried as soon as may be."""
         self._shown = Shown(name, terms, exchange)
         self._times: dict[str, Times] = {}
         submitted = (terms.root / course_directory(terms.root).submitted_directory).resolve()
@@ -85,8 +95,8 @@ class UnitServed:
 
     @property
     def refused(self) -> list[NotGraded]:
-        """Folders and students that cannot be graded."""
-        return self._work.refused if self._work else []
+        """Folders and students that cannot be graded, and submissions that are not tried again."""
+        return [*(self._work.refused if self._work else ()), *self._retries.given_up.values()]
 
     def is_busy(self, student: str) -> bool:
         """Whether a submission of the student's is being marked."""
@@ -100,8 +110,8 @@ class UnitServed:
         """What became of a file in the course's folder, as far as the student may know; the same while nothing did."""
         student = its.student
         held = self._held.get(student)
-        if held and held[0] == its_look:
-            return msgspec.structs.replace(its, status="waits", waits_until=datetime.fromtimestamp(held[1], UTC))
+        if held and held.look == its_look:
+            return msgspec.structs.replace(its, status="waits", waits_until=_moment(held.until))
         if self._seen.get(student) != its_look or self._work is None:
             return its
         if student in self._unrecorded:
@@ -122,6 +132,7 @@ class UnitServed:
         Raises AlreadyLocked, CourseProblem, KitChanged, and what `assignment` raises; then nothing is lost.
         """
         everything = everything or time.time() >= self._wakes_at
+        self._is_left = False
         again = float("inf")
         new: dict[str, tuple[HandIn, Look]] = {}
         if look or self._work is None:
@@ -137,10 +148,10 @@ class UnitServed:
             with one_run(root), said_in_a_sentence(root), self._opened(self._work) as gradebook:
                 self._step(self._work, gradebook, new, everything=everything)
         now = time.time()
-        moments = [until for _, until in self._held.values()]
+        moments = [held.until for held in self._held.values()]
         moments += [its.due.replace(tzinfo=UTC).timestamp() for its in self._times.values() if its.due]
         self._wakes_at = min((moment for moment in moments if moment > now), default=float("inf"))
-        return min(again, self._wakes_at - now)
+        return min(again, self._wakes_at - now, _RETRY_SECONDS if self._is_left else float("inf"))
 
     @contextmanager
     def _opened(self, work: Assignment) -> Iterator[ClassGradebook]:
@@ -182,7 +193,7 @@ class UnitServed:
             folder = work.submitted / student / self.name
             its = look_at(folder, hand_in.notebook)
             held = self._held.get(student)
-            if its == self._seen.get(student) or (held and held[0] == its and held[1] > time.time()):
+            if its == self._seen.get(student) or (held and held.look == its and held.until > time.time()):
                 continue
             if may_be_unfinished(folder, hand_in.notebook):
                 again = min(again, STILL_SECONDS)
@@ -199,66 +210,172 @@ class UnitServed:
         assert self._pages is not None  # since `prepare`
         writer = Writer(work, gradebook, self._pages, for_students=True)
         while self._done:
-            self._record(work, writer, self._done[0])
+            self._record(work, gradebook, writer, self._done[0])
             del self._done[0]
-        # The largest last: what takes long to be looked at is waited for by nobody else.
-        for hand_in, its in sorted(new.values(), key=lambda one: size(one[1])):
-            self._admit(work, gradebook, writer, hand_in, its)
+        self._admit_all(work, gradebook, writer, new)
         if everything:  # a due date, an extension or the penalty's settings may be new
             for student in {**gradebook.late(), **gradebook.penalised()}:
                 writer.update(student)
         self._times = gradebook.times()
-        self._shown.update(work, writer.page, self._times, {who: until for who, (_, until) in self._held.items()})
+        self._shown.update(work, writer.page, self._times, {who: held.notice for who, held in self._held.items()})
         while self._recorded:
             served = self._recorded.pop(0)
             noticed = self._noticed.pop(served.student, time.monotonic())
             self._tell(_timed(served, time.monotonic() - noticed))
 
-    def _record(self, work: Assignment, writer: Writer, done: Done) -> None:
+    def _record(self, work: Assignment, gradebook: ClassGradebook, writer: Writer, done: Done) -> None:
         """Records a mark, unless `autograder grade` has been faster."""
-        hand_in, report = done.marked.hand_in, done.marked.report
+        hand_in = done.marked.hand_in
         student = hand_in.student
         if self._stands(writer, hand_in):
+            self._retries.forget(gradebook, student)
             self._noticed.pop(student, None)
-            self._seen[student] = self._flying.pop(student)
+            self._seen[student] = self._ended(student)
             return
-        problem = writer.record(done.marked)
+        report, is_tried_again = self._retries.outcome(gradebook, student, done.marked.report)
+        problem = writer.record(replace(done.marked, report=report))
+        if problem and report.status != "grader_error":  # then what was forgotten was brought back
+            self._retries.forget(gradebook, student)
         (self._unrecorded.add if problem else self._unrecorded.discard)(student)
-        self._seen[student] = self._flying.pop(student)
+        look = self._ended(student)
+        if is_tried_again:
+            self._is_left = True
+        else:
+            self._seen[student] = look
+        self._say_recorded(work, report, student, problem, done.marked.stamp)
+
+    def _ended(self, student: str) -> Look:
+        self._retries.end(student)
+        return self._flying.pop(student)
+
+    def _say_recorded(self, work: Assignment, report: Report, student: str, problem: str, stamp: bytes | None) -> None:
         self._shown.is_new(student)
         most = float(work.unit.max_score)
-        unresolved = StampFormat.of_course(work.directory).read(done.marked.stamp).unresolved or ""
+        unresolved = StampFormat.of_course(work.directory).read(stamp).unresolved or ""
+        unwritten = [exercise.name for exercise in report.exercises if exercise.message.startswith(NOT_WRITTEN)]
         its = Served(
-            _now(), self.name, student, report.status, report.score, most, problem=problem, time_stamp=unresolved
+            _now(),
+            self.name,
+            student,
+            report.status,
+            report.score,
+            most,
+            not_written=unwritten,
+            problem=problem,
+            time_stamp=unresolved,
         )
         self._recorded.append(its)
 
-    def _admit(self, work: Assignment, gradebook: ClassGradebook, writer: Writer, hand_in: HandIn, its: Look) -> None:
-        """Puts a file before the markers, unless its mark stands, or it has to wait."""
+    def _admit_all(
+        self, work: Assignment, gradebook: ClassGradebook, writer: Writer, new: dict[str, tuple[HandIn, Look]]
+    ) -> None:
+        """Puts files before the markers, once it is committed that they are tried."""
+        admitted: dict[str, tuple[HandIn, Look, str]] = {}
+        # The largest last: what takes long to be looked at is waited for by nobody else.
+        for hand_in, its in sorted(new.values(), key=lambda one: size(one[1])):
+            is_alone = not (self._flying or admitted)
+            digest = self._admit(work, gradebook, writer, hand_in, its, is_alone=is_alone)
+            if digest is not None:
+                admitted[hand_in.student] = hand_in, its, digest
+        for student, (_, _, digest) in admitted.items():
+            self._retries.begin(gradebook, student, digest)
+        if admitted:
+            gradebook.commit()
+        for student, (hand_in, its, _) in admitted.items():
+            self._flying[student] = its
+            self._desks.put(work, hand_in)
+
+    def _admit(
+        self,
+        work: Assignment,
+        gradebook: ClassGradebook,
+        writer: Writer,
+        hand_in: HandIn,
+        its: Look,
+        *,
+        is_alone: bool,
+    ) -> str | None:
+        """The digest of a file to grade; None if its mark stands, it has to wait, or it is not tried again.
+
+        is_alone: whether no other file is being graded. One whose grading gave no mark before is graded alone, so that
+        no other is taken for what ended `serve`.
+        """
         student = hand_in.student
         if self._stands(writer, hand_in):
             self._seen[student] = its
             self._noticed.pop(student, None)
             self._held.pop(student, None)
-            return
-        until = self._waits_until(gradebook, student)
-        if until is None:
+            return None
+        digest, _ = work.submissions.digest(hand_in)
+        before = self._retries.count(gradebook, student, digest)
+        if before >= MOST_TRIES:
+            self._not_again(work, writer, hand_in, its, digest)
+            return None
+        if before and not is_alone:
+            self._is_left = True
+            return None
+        if (held := self._must_wait(gradebook, student, its)) is None:
             self._held.pop(student, None)
-            self._flying[student] = its
-            self._desks.put(work, hand_in)
-            return
-        if self._held.get(student, (None,))[0] != its:
-            self._tell(Served(_now(), self.name, student, "waits", waits_until=datetime.fromtimestamp(until, UTC)))
-        self._held[student] = its, until
+            return digest
+        if student not in self._held or self._held[student].look != its:
+            self._tell(Served(_now(), self.name, student, "waits", waits_until=_moment(held.until)))
+        self._held[student] = held
         self._noticed.pop(student, None)
+        return None
+
+    def _not_again(self, work: Assignment, writer: Writer, hand_in: HandIn, its: Look, digest: str) -> None:
+        """Records that a file could not be graded, unless that is recorded: `serve` may have ended with each try."""
+        student = hand_in.student
+        self._seen[student] = its
+        self._noticed.pop(student, None)
+        self._held.pop(student, None)
+        report = Autograded(work.directory, self.name).report(student)
+        is_recorded = report is not None and (report.status, report.submission) == ("grader_error", digest)
+        if not (is_recorded and report and report.exercises):
+            self._retries.give_up(student)
+        if is_recorded:
+            return
+        read = work.submissions.read(hand_in)
+        name = in_utf8(f"{student}/{self.name}/{hand_in.notebook}")
+        report = self._retries.ended_each_time(name, digest, hand_in.note)
+        problem = writer.record(MarkedHandIn(hand_in, read.file.content, report, read.stamp))
+        self._say_recorded(work, report, student, problem, read.stamp)
+
+    def forget_tries(self) -> None:
+        """What is being graded when somebody stops serving was not tried."""
+        with suppress(Exception), one_run(self._terms.root):
+            if self._flying and self._work:
+                with self._opened(self._work) as gradebook:
+                    self._retries.forget_begun(gradebook)
 
     def _stands(self, writer: Writer, hand_in: HandIn) -> bool:
         terms = self._terms
         return writer.left_alone(hand_in, terms.device, terms.settings) is not None
 
-    def _waits_until(self, gradebook: ClassGradebook, student: str) -> float | None:
-        now = time.time()
-        return self._terms.rules.waits_until(gradebook.attempts(student, now - HOUR), now)
+    def _must_wait(self, gradebook: ClassGradebook, student: str, its: Look) -> "_Held | None":
+        now, rules = time.time(), self._terms.rules
+        until = rules.waits_until(gradebook.attempts(student, now - HOUR), now)
+        after_failures = failures_wait_until(gradebook.tries(student), now)
+        if after_failures and after_failures > (until or 0.0):
+            return _Held(its, after_failures, waits_after_failures(_moment(after_failures)))
+        if until and rules.attempts:
+            return _Held(its, until, waits(_moment(until), rules.attempts))
+        return None
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A file that has to wait."""
+
+    look: Look
+    until: float
+    """In seconds since 1970."""
+    notice: str
+    """What the student's page says of it."""
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def _timed(served: Served, seconds: float) -> Served:

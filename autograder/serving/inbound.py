@@ -1,0 +1,227 @@
+"""The exchange's inbound folder: whose each folder in it is, and which one of each student's is to be collected next.
+
+A name is parsed once. Only a student's newest few folders are opened, and students are taken in turns, those of one
+account after one of every other account. So an account that fills the inbound folder delays nobody else.
+"""
+
+import contextlib
+import os
+import re
+import stat
+import time
+from bisect import bisect_right, insort
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import chain, islice, zip_longest
+from pathlib import Path
+
+from ..gradebook.time_stamp import TIMESTAMP, StampFormat, time_near
+from ..nbgrader_plugin.collect import TIME
+from ..nbgrader_plugin.release_feedback import SECRET
+
+NEWEST = 5
+"""So many of a student's folders are opened in one round."""
+SLOWLY_DATED = 100
+"""So many of a student's times that are not written as nbgrader's default has them are parsed in one round."""
+_AGAIN_SECONDS = 0.1
+_QUIET_SECONDS = 5.0
+"""A folder that nbgrader's `submit` did not finish is taken when nothing has changed in it for so long."""
+_MOST_INSPECTED = 100  # files in a folder that is not finished
+_AS_SUBMIT_WRITES = re.compile(r"((?:19[89]|20\d)\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}) UTC", re.ASCII)
+_TIME_AND_SECRET = re.compile(rf"({TIME})(?:\+[^+]*)?", re.DOTALL)
+_UNDATED = datetime.min
+
+
+@dataclass(eq=False)
+class Sender:
+    """The folders in one student's name that one account has made for a unit."""
+
+    unit: str
+    student: str
+    account: int
+    undated: list[str] = field(default_factory=list)
+    """Names whose time is not parsed yet."""
+    dated: list[tuple[datetime, str]] = field(default_factory=list)
+    """The other names, the newest last."""
+    settled: tuple[datetime, str] = (_UNDATED, "")
+    """The newest one that was collected, or cannot be: those before it no longer matter."""
+
+    def newest(self, due: datetime | None) -> Sequence[tuple[datetime, str]]:
+        """Return the newest few that may be collected, newest first; if any came by the due date, only of those."""
+        last = bisect_right(self.dated, due, key=lambda its: its[0]) if due else 0
+        few = self.dated[max(0, (last or len(self.dated)) - NEWEST) : last or None]
+        return [its for its in reversed(few) if its > self.settled]
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is left to collect."""
+        return not self.undated and (not self.dated or self.dated[-1] <= self.settled)
+
+
+class Inbound:
+    """What is known of the folder."""
+
+    def __init__(self, refuse: Callable[[str, int, str], None]) -> None:
+        """refuse: is called with name, account and reason of each entry that looks like a submission and is none."""
+        self._refuse = refuse
+        self._known: dict[str, Sender | None] = {}
+        """Every name in the folder; None if it is not of a submission."""
+        self._senders: dict[tuple[str, str, int], Sender] = {}
+        self._empty: dict[str, tuple[int, int]] = {}
+        """Folders that had nothing in them, with the inode and the time of their last change."""
+
+    def update(self, folder: Path, units: Iterable[str]) -> None:
+        """Parses the names that are new, and forgets those that are gone."""
+        try:
+            with os.scandir(folder) as entries:
+                names = {entry.name for entry in entries}
+        except OSError:
+            names = set()
+        self._forget(self._known.keys() - names)
+        known = "|".join(map(re.escape, units))
+        pattern = re.compile(rf"(.+?)\+({known})\+({TIME})(?:\+[^+]*)?", re.DOTALL)
+        for name in names - self._known.keys():
+            found = pattern.fullmatch(name)
+            self._known[name] = self._sender(folder, name, found[2], found[1]) if found else None
+            if found and (sender := self._known[name]):
+                moment = _fast_time(found[3])
+                if moment is None:
+                    sender.undated.append(name)
+                else:
+                    insort(sender.dated, (moment, name))
+
+    def in_turns(self) -> Iterator[Sender]:
+        """Senders with something to collect: one of each account, then the next one of each."""
+        of_account: dict[int, list[Sender]] = {}
+        for sender in self._senders.values():
+            if not sender.is_settled:
+                of_account.setdefault(sender.account, []).append(sender)
+        return (sender for sender in chain.from_iterable(zip_longest(*of_account.values())) if sender)
+
+    def next(
+        self,
+        folder: Path,
+        sender: Sender,
+        due: datetime | None,
+        is_held: Callable[[str], bool],
+        written: StampFormat,
+    ) -> tuple[str, float]:
+        """Return the newest of a sender's folders that is finished, or "", and in how many seconds to look again.
+
+        is_held: whether a folder is to be passed over for now. written: how the course writes times.
+        """
+        self._date_some(folder, sender, written)
+        again = 0.0 if sender.undated else float("inf")
+        for _, name in sender.newest(due):
+            if is_held(name):
+                continue
+            state = self._state(folder / name)
+            if state == "whole":
+                return name, again
+            if state == "unfinished":
+                again = min(again, _AGAIN_SECONDS)
+        return "", again
+
+    def _date_some(self, folder: Path, sender: Sender, written: StampFormat) -> None:
+        """Parse the times of some more of a sender's names."""
+        some, sender.undated = sender.undated[:SLOWLY_DATED], sender.undated[SLOWLY_DATED:]
+        for name in some:
+            moment = _slow_time(folder / name, name.removeprefix(f"{sender.student}+{sender.unit}+"), written)
+            if moment is None:
+                self._refuse(name, sender.account, "its name says no time")
+            else:
+                insort(sender.dated, (moment, name))
+
+    def has(self, name: str) -> bool:
+        """Whether there is a folder of this name."""
+        return name in self._known
+
+    def refuse(self, sender: Sender, why: str) -> None:
+        """Report all of a sender's folders, none of which may be collected, and settle them."""
+        for name in chain(sender.undated, (name for its in sender.dated if its > sender.settled for name in its[1:])):
+            self._refuse(name, sender.account, why)
+        sender.undated = []
+        sender.settled = max([sender.settled, *sender.dated[-1:]])
+
+    def settle(self, sender: Sender, name: str) -> None:
+        """Collected, or found to be impossible to collect: neither it nor an older one is inspected again."""
+        sender.settled = max(its for its in sender.dated if its[1] == name)
+        key = sender.unit, sender.student, sender.account
+        self._senders[key] = self._senders.pop(key)  # to the end: the others' turn comes first
+
+    def _sender(self, folder: Path, name: str, unit: str, student: str) -> Sender | None:
+        try:
+            status = (folder / name).lstat()
+        except OSError:
+            return None
+        if not stat.S_ISDIR(status.st_mode):
+            self._refuse(name, status.st_uid, "it is not a folder")
+            return None
+        key = unit, student, status.st_uid
+        if key not in self._senders:
+            self._senders[key] = Sender(*key)
+        return self._senders[key]
+
+    def _forget(self, names: Iterable[str]) -> None:
+        changed = {}
+        for name in names:
+            self._empty.pop(name, None)
+            if sender := self._known.pop(name):
+                changed[id(sender)] = sender
+        for sender in changed.values():
+            sender.undated = [name for name in sender.undated if name in self._known]
+            sender.dated = [its for its in sender.dated if its[1] in self._known]
+            if not sender.dated and not sender.undated:
+                del self._senders[sender.unit, sender.student, sender.account]
+
+    def _state(self, folder: Path) -> str:
+        """`whole` once `submit` is done with it, whose last step is to let everyone write there; or nobody goes on.
+
+        `unfinished` while somebody may go on; else `empty`: a folder without a file is no submission.
+        """
+        try:
+            status = folder.lstat()
+        except OSError:
+            return "empty"
+        is_young = 0 <= time.time() - status.st_mtime < _QUIET_SECONDS
+        its = status.st_ino, status.st_mtime_ns
+        if self._empty.get(folder.name) == its:
+            return "unfinished" if is_young else "empty"
+        with contextlib.suppress(OSError):
+            beside = [folder / TIMESTAMP, folder / SECRET]
+            if status.st_mode & stat.S_IWOTH and all(path.lstat().st_size for path in beside):
+                return "whole"
+        changes = _changes_in(folder)
+        if changes == []:
+            self._empty[folder.name] = its
+            return "unfinished" if is_young else "empty"
+        return "unfinished" if 0 <= time.time() - max([status.st_mtime, *(changes or ())]) < _QUIET_SECONDS else "whole"
+
+
+def _fast_time(text: str) -> datetime | None:
+    """A time as nbgrader's `submit` writes it; None if it is not written so."""
+    found = _AS_SUBMIT_WRITES.fullmatch(text)
+    try:
+        return datetime.fromisoformat(found[1]) if found else None
+    except ValueError:
+        return None
+
+
+def _slow_time(folder: Path, time_and_secret: str, written: StampFormat) -> datetime | None:
+    """The time in the rest of a folder's name, as `collect` reads it; None if there is none."""
+    found = _TIME_AND_SECRET.fullmatch(time_and_secret)
+    try:
+        changed = datetime.fromtimestamp(folder.lstat().st_mtime, UTC).replace(tzinfo=None)
+    except OSError:
+        return None
+    return time_near(os.fsencode(found[1]), changed, written) if found else None
+
+
+def _changes_in(folder: Path) -> list[float] | None:
+    """When the files in a folder were changed, of the first ones; None if it cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.stat(follow_symlinks=False).st_mtime for entry in islice(entries, _MOST_INSPECTED)]
+    except OSError:
+        return None
