@@ -109,7 +109,7 @@ class Desk:
             is_value = partial(self.examiner.is_value, unit.name)
             exercises = [_about_stubs(exercise, cells) for exercise in exercises]
             exercises = with_whereabouts(unit.name, exercises, code, cells, is_value, at_end)
-        said = joined(self._of_another_unit(parsed, unit, exercises), _of_failed(outcomes), notes(parsed, unit, cells))
+        said = joined(self._of_another_unit(parsed, unit, exercises), _of_failed(outcomes), notes(unit, cells))
         report = self._report(submission, unit, exercises, outcomes, said)
         return replace(report, written=written_questions(parsed, unit))
 

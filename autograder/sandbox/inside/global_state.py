@@ -42,6 +42,8 @@ _DISPLAYS = ("tkagg", "qtagg", "qt5agg", "gtk3agg", "gtk4agg", "wxagg", "macosx"
 
 _Overwriting = tuple[Callable[..., Any], tuple[Any, ...]]
 _SWITCHES: list[_Overwriting] = [
+    (warnings.resetwarnings, ()),
+    (warnings.simplefilter, ("ignore",)),
     (_c._set_grad_enabled, (True,)),
     (_c._set_fwd_grad_enabled, (True,)),
     (_c._set_default_tensor_type, (torch.FloatTensor,)),
@@ -54,11 +56,11 @@ _SWITCHES: list[_Overwriting] = [
     (sys.settrace, (None,)),
     (sys.setprofile, (None,)),
     (sys.setrecursionlimit, (sys.getrecursionlimit(),)),
-    (warnings.resetwarnings, ()),
-    (warnings.simplefilter, ("ignore",)),
 ]
 """Overwritten before each call: an answer may turn them, too."""
 _OTHER_SWITCHES: list[_Overwriting] = [
+    (warnings.resetwarnings, ()),
+    (warnings.simplefilter, ("ignore",)),
     (_c._autograd._saved_tensors_hooks_enable, ()),
     (_c._set_multithreading_enabled, (True,)),
     (_c._set_mkldnn_enabled, (True,)),
