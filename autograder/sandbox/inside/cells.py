@@ -225,6 +225,7 @@ class Notebook:
 
     def _as_python(self, source: str) -> str:
         try:
-            return self._shell.transform_cell(source)
+            text: str = self._shell.transform_cell(source)
         except SyntaxError:
             return source
+        return text

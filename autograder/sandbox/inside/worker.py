@@ -48,10 +48,8 @@ def work(connection: socket.socket, job: Job, notebook: Notebook, confinement: C
     notebook.settle(job.wrong)
     confinement.enforce(job.limits, job.scratch)
     pid = os.getpid()
-    bench = Bench(notebook.names, job.device)
-    global_state = GlobalState(bench.device)
-    global_state.reset()
-    service = Service(notebook, bench, global_state)
+    service = Service(notebook, Bench(notebook.names, job.device))
+    service.global_state.reset()
     while True:
         try:
             header, tensors = protocol.receive(connection)
@@ -98,10 +96,10 @@ def _settle_device(job: Job) -> None:
 class Service:
     """Turns requests into operations on the bench, and what they give into answers; and runs the notebook's cells."""
 
-    def __init__(self, notebook: Notebook, bench: Bench, global_state: GlobalState) -> None:
+    def __init__(self, notebook: Notebook, bench: Bench) -> None:
         self._notebook = notebook
         self._bench = bench
-        self._global_state = global_state
+        self.global_state = GlobalState(bench.device)
 
     def answer(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
         """The answer to one request; a fault of the student's code is an answer too."""
@@ -113,9 +111,9 @@ class Service:
                     return {"changes": self._notebook.snapshots.changes(header["exercise"])[:_MOST_CHANGES]}, {}
                 case "attempts":
                     return attempts.make_all(attempts.Bait(**header["bait"])), {}
-            self._global_state.restore()
+            self.global_state.restore()
             if header.get("begins"):
-                self._global_state.reset()
+                self.global_state.reset()
                 self._notebook.snapshots.put_back(header.get("as_checked"))
                 self._bench.begin()
                 library_calls.taken()  # what ran in the cells, or for another exercise, is no matter of this one
