@@ -96,10 +96,8 @@ def test_no_cell_runs_after_a_hidden_test(marker):
 
 def test_the_end_is_judged_where_nothing_of_the_check_is_remembered(judged):
     """Or an answer could keep what it was asked at its check, and be quick or small when it is asked again."""
-    counts = (
-        "seen = []\ndef scaled_softmax(scores, d_k):\n    seen.append(scores)\n    return helper(scores / d_k**0.5)"
-    )
-    is_first = "def helper(x, before=[]):\n    before.append(len(seen))\n    return torch.softmax(x, -1) if before[0] == 1 else x"
+    counts = f"seen = []\n{USES_A_HELPER}".replace("    return", "    seen.append(scores)\n    return")
+    is_first = "def helper(x, n=[]):\n    n.append(len(seen))\n    return x.softmax(-1) if n[0] == 1 else x"
     content = typed.with_cells(typed.edited(RIGHT, scaled_softmax=counts), is_first)
     assert judged(content, "scaled_softmax")[0] == ["passed"]
 

@@ -114,26 +114,27 @@ class Nowhere(io.TextIOBase):
         return len(text)
 
 
-class GlobalState:
-    """The global switches as a fresh notebook has them."""
+def restore() -> None:
+    """Overwrite, before a call, the switches that an answer itself may have turned."""
+    if torch.is_inference_mode_enabled():
+        _left.append(torch.inference_mode(mode=False))
+        _left[-1].__enter__()
+    _end_modes()
+    for overwrite, arguments in _SWITCHES:
+        overwrite(*arguments)
+
+
+class FreshState:
+    """All global switches as a fresh notebook has them."""
 
     def __init__(self, device: torch.device) -> None:
         """device: where the exercises' tensors are. The environment variables are those at this moment."""
         self._device = device
         self._variables = dict(_environment)
 
-    def restore(self) -> None:
-        """Overwrite, before a call, the switches that an answer itself may have turned."""
-        if torch.is_inference_mode_enabled():
-            _left.append(torch.inference_mode(mode=False))
-            _left[-1].__enter__()
-        _end_modes()
-        for overwrite, arguments in _SWITCHES:
-            overwrite(*arguments)
-
     def reset(self) -> None:
         """Overwrite all switches before the first call of an exercise, and seed the generators."""
-        self.restore()
+        restore()
         for overwrite, arguments in _OTHER_SWITCHES:
             overwrite(*arguments)
         # On a GPU results repeat only so; on the CPU they do in any case.
