@@ -28,10 +28,9 @@ from autograder.sandbox.inside import packing, worker
 from autograder.sandbox.inside.bench import Bench
 from autograder.sandbox.inside.operations import Call, NamedParameters, Operation
 from autograder.student.sandboxed import SandboxedNotebook
-from tests import LEFT_ALONE
 
 from .fuzz.frames import frame
-from .fuzz.hostile import HostileParent
+from .fuzz.hostile import HostileParent, NoNotebook
 
 Twist = Callable[[torch.Tensor], Any]
 
@@ -204,7 +203,7 @@ class _TwistedBench(Bench):
 def examined(examiner: Examiner, unit: str, exercise: str, twist: Twist, where: str) -> Finding:
     """What the graders find, over the wire and with all that it refuses."""
     names = vars(__import__(f"solutions.{unit}", fromlist=["*"]))
-    service = worker.Service(None, _TwistedBench(names, twist, where), LEFT_ALONE)  # type: ignore[arg-type]
+    service = worker.Service(NoNotebook(), _TwistedBench(names, twist, where))  # type: ignore[arg-type]
 
     def answer(request: dict[str, Any], tensors: packing.Tensors) -> bytes:
         header, payload = service.answer(request, tensors)

@@ -94,6 +94,14 @@ def test_no_cell_runs_after_a_hidden_test(marker):
     assert report.cells[-1].printed == "0\n"
 
 
+def test_the_end_is_judged_where_nothing_of_the_check_is_remembered(judged):
+    """Or an answer could keep what it was asked at its check, and be quick or small when it is asked again."""
+    counts = f"seen = []\n{USES_A_HELPER}".replace("    return", "    seen.append(scores)\n    return")
+    is_first = "def helper(x, n=[]):\n    n.append(len(seen))\n    return x.softmax(-1) if n[0] == 1 else x"
+    content = typed.with_cells(typed.edited(RIGHT, scaled_softmax=counts), is_first)
+    assert judged(content, "scaled_softmax")[0] == ["passed"]
+
+
 def test_a_cell_that_ends_python_keeps_no_check_from_counting(judged):
     content = typed.with_cells(RIGHT, "import os\nos._exit(1)", after="test_scaled_softmax")
     assert judged(typed.with_cells(content, "%reset -f"), *BOTH)[0] == ["passed", "passed"]

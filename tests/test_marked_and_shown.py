@@ -169,6 +169,7 @@ FOUND = {
     "locked_twice": [("code", "setup", "raise SystemExit"), *SOLVED],
     "check_twice": [("code", "test_softmax", "raise SystemExit"), *SOLVED],
     "wrong_and_right": [("code", "softmax", "def softmax(x):\n    return x"), *SOLVED],
+    "in_the_check": but(softmax=[], test_softmax=[("code", "test_softmax", f"{ANSWERS['softmax']}\n\ncheck()")]),
     "right_and_wrong": [*SOLVED, ("code", "softmax", "def softmax(x):\n    return x")],
 }
 
@@ -204,6 +205,24 @@ def test_grade_and_nbgraders_autograde_give_the_same_scores(tmp_path):
     assert theirs == ours
     full = OF_UNIT.exercise("softmax").points
     assert {row[0] for row in ours if row[1] == "test_softmax" and row[2] == full} == set(FOUND)
+
+
+def test_lines_added_to_locked_cells_have_a_cell_on_the_page_with_what_they_printed(marker, tmp_path):
+    shutil.copy(REPOSITORY / "nbgrader_config.py", tmp_path)
+    edited = [("code", name, f"print('from {name}')\n{NAMED[name]['source']}") for name in ("setup", "test_softmax")]
+    hand_in(tmp_path, "ada", handed_in(*but(setup=edited[:1], test_softmax=edited[1:]), ("code", "", "print('last')")))
+    RecordedClass(marker, {}, []).grade(tmp_path)
+    notebook = nbformat.read(tmp_path / "autograded" / "ada" / UNIT / f"{UNIT}.ipynb", as_version=4)
+    printed = {
+        cell.source: [output.text.strip() for output in cell.outputs if output.output_type == "stream"]
+        for cell in notebook.cells
+        if cell.cell_type == "code" and cell.source.startswith("print(")
+    }
+    assert printed == {
+        "print('from setup')": ["from setup"],
+        "print('from test_softmax')": ["from test_softmax"],
+        "print('last')": ["last"],
+    }
 
 
 def test_the_kits_note_has_a_box_and_a_students_copy_of_it_has_none(marker, tmp_path):

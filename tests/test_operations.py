@@ -31,7 +31,6 @@ from autograder.sandbox.inside.operations import (
 )
 from autograder.sandbox.losses import Crashed
 from autograder.student.answer import Answer, given
-from tests import LEFT_ALONE
 
 from .test_cost_of_answers import answered_with
 
@@ -118,7 +117,7 @@ def plain(value):
 
 def test_each_gives_the_same_far_away_as_here():
     assert {type(operation) for operation in ASKED} == set(OPERATIONS.values())
-    here, service = Bench(NAMES), worker.Service(None, Bench(NAMES), LEFT_ALONE)
+    here, service = Bench(NAMES), worker.Service(None, Bench(NAMES))
     for operation in ASKED:
         assert plain(far_away(service, operation)) == plain(here.ask(operation)), operation
 

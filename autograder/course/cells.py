@@ -71,21 +71,23 @@ def is_training(cell: RawCell, likeness: Likeness, unit: Unit) -> bool:
     return cell.says_training or cell.cell_id in unit.training_cells or cell.text in unit.training_cells.values()
 
 
-def edits(notebook: RawNotebook, unit: Unit) -> dict[int, Edit]:
+def edits(notebook: RawNotebook, unit: Unit, found: Sequence[Likeness]) -> dict[int, Edit]:
     """How the text of locked code cells was edited, by their position from 0: only of those that were.
+
+    found: the likenesses of all cells.
 
     Of more than `_MOST_EDITED` cells the rest counts as changed, and so does what would make the notebook too long.
     """
     room = min(_MOST_EDITED, MAX_CELLS - len(notebook.cells))
-    found: dict[int, Edit] = {}
-    for position, (cell, likeness) in enumerate(zip(notebook.cells, likenesses(notebook, unit), strict=True)):
+    edited: dict[int, Edit] = {}
+    for position, (cell, likeness) in enumerate(zip(notebook.cells, found, strict=True)):
         released = unit.instructor_cells.get(likeness.name, unit.check_cells.get(likeness.name))
         if released is None or cell.text == released:
             continue
-        edit = edit_of(released, cell.text) if len(found) < room else Edit(has_changes=True)
+        edit = edit_of(released, cell.text) if len(edited) < room else Edit(has_changes=True)
         if edit != Edit():
-            found[position] = edit
-    return found
+            edited[position] = edit
+    return edited
 
 
 def is_addition(cell: RawCell, likeness: Likeness, unit: Unit) -> bool:
@@ -106,31 +108,39 @@ def code_cells(notebook: RawNotebook, unit: Unit) -> list[CodeCell]:
     exercises = {exercise.name for exercise in unit.exercises}
     checks = {exercise.check: exercise.name for exercise in unit.exercises}
     checked: list[str] = []
-    ours = frozenset(unit.instructor_cells.values())
-    edited = edits(notebook, unit)
+    of_instructor = frozenset(unit.instructor_cells.values())
+    found = likenesses(notebook, unit)
+    edited = edits(notebook, unit, found)
     cells: list[CodeCell] = []
 
-    def add(name: str, source: str, exercise: str | None = None, added_to: str = "") -> None:
-        only_shows, is_ours = source in unit.showing_cells, source in ours and not added_to
+    def add(
+        name: str, source: str, exercise: str | None = None, added_to: str = "", *, was_changed: bool = False
+    ) -> None:
+        only_shows, is_ours = source in unit.showing_cells, source in of_instructor and not added_to
         untouched = exercise is not None and is_stub(source, unit.frames.get(exercise, ()))
-        cells.append(CodeCell(name, source, exercise, only_shows, is_ours, tuple(checked), added_to, untouched))
+        cells.append(
+            CodeCell(name, source, exercise, only_shows, is_ours, tuple(checked), added_to, untouched, was_changed)
+        )
         checked.clear()
 
     number = 0
-    for position, (cell, likeness) in enumerate(zip(notebook.cells, likenesses(notebook, unit), strict=True)):
+    for position, (cell, likeness) in enumerate(zip(notebook.cells, found, strict=True)):
         if is_addition(cell, likeness, unit):
             add(cell.says_added_to + ADDED, cell.text, added_to=cell.says_added_to)
             continue
         number += 1
         if cell.cell_type != "code" or cell.grade_id == CARRIED or is_training(cell, likeness, unit):
             continue
+        edit = edited.get(position, Edit())
         name = cell_name(number, "" if likeness.is_copy else likeness.name)
         is_check = likeness.name in checks
         if not is_check:
             exercise = name if name in exercises else None
-            add(name, unit.instructor_cells.get(likeness.name, cell.text), exercise)
-        if position in edited and edited[position].added:
-            add(name + ADDED, edited[position].added, added_to=name)
+            ours = unit.instructor_cells.get(likeness.name)
+            was_changed = edit.has_changes or (ours is not None and cell.says_changed)
+            add(name, cell.text if ours is None else ours, exercise, was_changed=was_changed)
+        if edit.added:
+            add(name + ADDED, edit.added, added_to=name)
         if is_check and not likeness.is_copy:
             checked.append(checks[likeness.name])
     present = {cell.name for cell in cells}

@@ -25,6 +25,8 @@ _RAISES = re.compile(
 
 def about_stubs(message: str, cells: Sequence[CodeCell]) -> str:
     """The message, where it says of a cell that nothing is written: true of those with an untouched stub only."""
+    if NOT_WRITTEN not in message:
+        return message
     stubs = {cell.name for cell in cells if cell.is_stub}
 
     def said(found: re.Match[str]) -> str:

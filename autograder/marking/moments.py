@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from ..course import Exercise
 from ..notebook import CodeCell
 from ..sandbox.inside.faults import StudentFault
 from ..sandbox.losses import Crashed, TimedOut
@@ -35,27 +36,34 @@ class Judged(Generic[T]):
 
 
 def judge(
-    exercise: str,
+    exercises: Sequence[Exercise],
     code: SandboxedNotebook,
     cells: Sequence[CodeCell],
-    look: Callable[[], T],
-    score: Callable[[T], float],
-    full: float,
-) -> Judged[T]:
-    """Return what `look` finds in the code as it stood at the exercise's check, or at the end if that earns more.
+    look: Callable[[Exercise], T],
+    score: Callable[[Exercise, T], float],
+) -> dict[str, Judged[T]]:
+    """Return by exercise what `look` finds in the code as it stood at its check, or at the end if that earns more.
 
     The end is judged only if the check's moment does not earn the full points, and the answer reaches names that later
-    cells changed.
+    cells changed. It is judged in another worker: what is asked there was asked before, and no code may remember it.
     """
-    code.begin_exercise(exercise)
-    finding = look()
-    if score(finding) >= full or not (changes := _changes(exercise, code, cells)):
-        return Judged(finding)
-    code.begin_exercise()
-    at_end = look()
-    if score(at_end) > score(finding):
-        return Judged(at_end, at_end=True, changes=changes)
-    return Judged(finding, changes=changes)
+    judged: dict[str, Judged[T]] = {}
+    for exercise in exercises:
+        code.begin_exercise(exercise.name)
+        judged[exercise.name] = Judged(look(exercise))
+    scores = {exercise.name: score(exercise, judged[exercise.name].finding) for exercise in exercises}
+    failed = [exercise for exercise in exercises if scores[exercise.name] < exercise.points]
+    changes = {exercise.name: _changes(exercise.name, code, cells) for exercise in failed}
+    again = [exercise for exercise in failed if changes[exercise.name]]
+    if again and not code.is_in_haste:
+        code.renew()
+        for exercise in again:
+            code.begin_exercise()
+            at_end = look(exercise)
+            is_better = score(exercise, at_end) > scores[exercise.name]
+            finding = at_end if is_better else judged[exercise.name].finding
+            judged[exercise.name] = Judged(finding, is_better, changes[exercise.name])
+    return judged
 
 
 def _changes(exercise: str, code: SandboxedNotebook, cells: Sequence[CodeCell]) -> list[Change]:

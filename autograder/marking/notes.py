@@ -4,8 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from ..course import Unit
-from ..course.cells import edits, likenesses
-from ..notebook import CodeCell, RawNotebook, cell_name
+from ..notebook import CodeCell
 from ..report import joined
 
 _MOST_NAMED = 5
@@ -13,9 +12,9 @@ _CALLS, _MAGICS = ("breakpoint", "set_trace"), ("%debug", "%pdb")
 _MAGIC = re.compile(r"^[ \t]*%%?(?:debug|pdb)\b", re.M)
 
 
-def notes(notebook: RawNotebook, unit: Unit, cells: Sequence[CodeCell]) -> str:
+def notes(unit: Unit, cells: Sequence[CodeCell]) -> str:
     """What was done with the notebook; empty if nothing was. cells: those that were run."""
-    return joined(_of_additions(unit, cells), _of_changes(notebook, unit), _of_breakpoints(cells))
+    return joined(_of_additions(unit, cells), _of_changes(cells), _of_breakpoints(cells))
 
 
 def _of_additions(unit: Unit, cells: Sequence[CodeCell]) -> str:
@@ -33,13 +32,8 @@ def _answers(unit: Unit) -> Collection[str]:
     return [exercise.name for exercise in unit.exercises]
 
 
-def _of_changes(notebook: RawNotebook, unit: Unit) -> str:
-    edited = edits(notebook, unit)
-    changed = [
-        cell_name(position + 1, likeness.name)
-        for position, (cell, likeness) in enumerate(zip(notebook.cells, likenesses(notebook, unit), strict=True))
-        if (edited[position].has_changes if position in edited else bool(likeness.name) and cell.says_changed)
-    ]
+def _of_changes(cells: Sequence[CodeCell]) -> str:
+    changed = [cell.name for cell in cells if cell.was_changed]
     if not changed:
         return ""
     return f"You changed lines of the locked {_locked(changed)}: what was released was run, and not your lines."

@@ -79,37 +79,29 @@ class Desk:
         with contextlib.closing(code):
             outcomes = [replace(outcome, message=about_stubs(outcome.message, cells)) for outcome in code.run_cells()]
             troubled = {exercise.name: _troubled_cell(exercise.name, cells, outcomes) for exercise in unit.exercises}
+            judged = judge(
+                unit.exercises, code, cells, lambda one: self.examiner.examine(unit.name, one.name, code), _score
+            )
             exercises: list[ExerciseReport] = []
-            at_end = set[str]()
             for exercise in unit.exercises:
                 wrong = {other.name for other in exercises if other.status not in ("passed", "grader_error")}
                 usual = sorted(wrong & catalogue.used_by(unit.name, exercise.name))
                 own = [cell for cell in cells if usual and cell.defines(exercise.name)]
-                uses = [name for name in usual if any(name in cell.names for cell in own)]
-                cell = troubled[exercise.name]
-                judged = judge(
-                    exercise.name,
-                    code,
-                    cells,
-                    partial(self.examiner.examine, unit.name, exercise.name, code),
-                    partial(_score, exercise),
-                    exercise.points,
-                )
-                at_end |= {exercise.name} if judged.at_end else set()
                 marked = self._mark_exercise(
                     unit.name,
                     exercise,
-                    judged.finding,
-                    cell,
-                    uses_wrong=uses,
+                    judged[exercise.name].finding,
+                    troubled[exercise.name],
+                    uses_wrong=[name for name in usual if any(name in cell.names for cell in own)],
                     why_missing=partial(why_missing, exercise.name, parsed, unit, cells),
                 )
-                exercises.append(replace(marked, note=judged.note))
+                exercises.append(replace(marked, note=judged[exercise.name].note))
             # Last, so that it costs no exercise anything that is marked.
             is_value = partial(self.examiner.is_value, unit.name)
             exercises = [_about_stubs(exercise, cells) for exercise in exercises]
+            at_end = [name for name, one in judged.items() if one.at_end]
             exercises = with_whereabouts(unit.name, exercises, code, cells, is_value, at_end)
-        said = joined(self._of_another_unit(parsed, unit, exercises), _of_failed(outcomes), notes(parsed, unit, cells))
+        said = joined(self._of_another_unit(parsed, unit, exercises), _of_failed(outcomes), notes(unit, cells))
         report = self._report(submission, unit, exercises, outcomes, said)
         return replace(report, written=written_questions(parsed, unit))
 

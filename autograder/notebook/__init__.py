@@ -151,6 +151,8 @@ class CodeCell:
     """The locked cell that a student added these lines to."""
     is_stub: bool = False
     """Whether nothing is written into the stub."""
+    was_changed: bool = False
+    """Whether a student changed lines of this cell of the instructor's."""
 
     def defines(self, name: str) -> bool:
         """Whether the text of the cell defines this function or class, or is meant to."""

@@ -84,6 +84,7 @@ class SandboxedNotebook:
         self._begins = True
         """Whether the next request is the first one of an exercise, or the first to a worker."""
         self._as_checked: str | None = None
+        self._is_renewed = False
         self._has_changes = False
         """Whether any cell changed a name that an answer above it reaches."""
 
@@ -153,6 +154,19 @@ class SandboxedNotebook:
         answer, _ = self._read(self._exchange(asked, self._patience(self._limits.call_cpu_seconds)))
         return [Change(name[:MAX_NAME], cell[:MAX_NAME]) for name, cell in answer.changes[:MAX_NAMES]]
 
+    @property
+    def is_in_haste(self) -> bool:
+        """Whether so much of the notebook's time is used up that only what is needed is done."""
+        return self._budget.in_haste
+
+    def renew(self) -> None:
+        """End the worker; the next request gets another, in which nothing is known of the requests so far.
+
+        It counts as no restart.
+        """
+        self.close()
+        self._is_renewed = True
+
     def close(self) -> None:
         """Ends the worker, if one is running."""
         self._close_apart()
@@ -186,7 +200,9 @@ class SandboxedNotebook:
 
     def _restart(self) -> None:
         """Forks a worker and runs the cells that are not known to hang or crash; leaves no worker where one does."""
-        self._budget.restart()
+        if not self._is_renewed:
+            self._budget.restart()
+        self._is_renewed = False
         imports = [name for cell in self._cells for name in imported_modules(cell.source)] if self._spare_memory else []
         self._worker = self._parent.fork(self._device, self._wrong, spare_memory=self._spare_memory, imports=imports)
         self._begins = True

@@ -21,10 +21,9 @@ from autograder.marking import redaction, scoring
 from autograder.marking.examiner import Examiner, candidate_bench
 from autograder.sandbox.inside import protocol, worker
 from autograder.student.sandboxed import SandboxedNotebook
-from tests import LEFT_ALONE
 
 from .frames import FAULT, frame
-from .hostile import HostileParent
+from .hostile import HostileParent, NoNotebook
 from .json_text import STRANGE, places, with_strange
 from .safetensors_bytes import WIDTHS, blob, volume
 
@@ -57,7 +56,7 @@ def check(data: bytes) -> None:
     spec = json.loads(data)
     assert _graders is not None
     unit = course.unit(spec["unit"])
-    service = worker.Service(None, candidate_bench(unit.name, None), LEFT_ALONE)  # type: ignore[arg-type]
+    service = worker.Service(NoNotebook(), candidate_bench(unit.name, None))  # type: ignore[arg-type]
     calls = 0
 
     def answer(request: dict[str, Any], tensors: protocol.Tensors) -> bytes:

@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from IPython.core.async_helpers import get_asyncio_loop
 from IPython.core.compilerop import CachingCompiler
 from IPython.core.history import HistoryManager
 from IPython.core.interactiveshell import InteractiveShell
 
 from .faults import Raised
-from .global_state import forget_absent_devices
+from .global_state import FreshState, forget_absent_devices
 from .magics import DEBUGGERS, RUNNING, WRITING
 from .newer_syntax import version_needed
 from .raising import CELL_PREFIX, raised
@@ -175,13 +176,23 @@ class Notebook:
         self._set_aside = SetAside(self._run)
         self._wrong: Mapping[str, PackedFunction] = {}
 
-    def settle(self, wrong: Mapping[str, PackedFunction] | None = None) -> None:
+    def settle(self, device: torch.device, wrong: Mapping[str, PackedFunction] | None = None) -> None:
         """Makes the event loop that `await` in a cell needs, in the process that is to use it.
 
-        wrong: what `buggy` gives, by name.
+        device: where the exercises' tensors are. wrong: what `buggy` gives, by name.
         """
         get_asyncio_loop()
         self._wrong = wrong or {}
+        self._fresh_state = FreshState(device)
+        self._fresh_state.reset()
+
+    def begin_exercise(self, as_checked: str | None) -> None:
+        """Put everything that cells changed back, before the first call of an exercise.
+
+        as_checked: the exercise whose check cell left the namespace as it is to be; without one, as at the end.
+        """
+        self._fresh_state.reset()
+        self.snapshots.put_back(as_checked)
 
     def _buggy(self, name: Any = None, *args: Any, **kwargs: Any) -> Any:
         """A wrong function as the notebook calls it: what a hunt finds by calling it is found here too."""
@@ -225,7 +236,7 @@ class Notebook:
 
     def _as_python(self, source: str) -> str:
         try:
-            python: str = self._shell.transform_cell(source)
-            return python
+            text: str = self._shell.transform_cell(source)
         except SyntaxError:
             return source
+        return text

@@ -43,7 +43,7 @@ _DISPLAYS = ("tkagg", "qtagg", "qt5agg", "gtk3agg", "gtk4agg", "wxagg", "macosx"
 _Overwriting = tuple[Callable[..., Any], tuple[Any, ...]]
 _SWITCHES: list[_Overwriting] = [
     (warnings.resetwarnings, ()),
-    (warnings.simplefilter, ("ignore",)),  # before PyTorch says that a switch is deprecated
+    (warnings.simplefilter, ("ignore",)),
     (_c._set_grad_enabled, (True,)),
     (_c._set_fwd_grad_enabled, (True,)),
     (_c._set_default_tensor_type, (torch.FloatTensor,)),
@@ -60,7 +60,7 @@ _SWITCHES: list[_Overwriting] = [
 """Overwritten before each call: an answer may turn them, too."""
 _OTHER_SWITCHES: list[_Overwriting] = [
     (warnings.resetwarnings, ()),
-    (warnings.simplefilter, ("ignore",)),  # before PyTorch says that a switch is deprecated
+    (warnings.simplefilter, ("ignore",)),
     (_c._autograd._saved_tensors_hooks_enable, ()),
     (_c._set_multithreading_enabled, (True,)),
     (_c._set_mkldnn_enabled, (True,)),
@@ -114,26 +114,27 @@ class Nowhere(io.TextIOBase):
         return len(text)
 
 
-class GlobalState:
-    """The global switches as a fresh notebook has them."""
+def restore() -> None:
+    """Overwrite, before a call, the switches that an answer itself may have turned."""
+    if torch.is_inference_mode_enabled():
+        _left.append(torch.inference_mode(mode=False))
+        _left[-1].__enter__()
+    _end_modes()
+    for overwrite, arguments in _SWITCHES:
+        overwrite(*arguments)
+
+
+class FreshState:
+    """All global switches as a fresh notebook has them."""
 
     def __init__(self, device: torch.device) -> None:
         """device: where the exercises' tensors are. The environment variables are those at this moment."""
         self._device = device
         self._variables = dict(_environment)
 
-    def restore(self) -> None:
-        """Overwrite, before a call, the switches that an answer itself may have turned."""
-        if torch.is_inference_mode_enabled():
-            _left.append(torch.inference_mode(mode=False))
-            _left[-1].__enter__()
-        _end_modes()
-        for overwrite, arguments in _SWITCHES:
-            overwrite(*arguments)
-
     def reset(self) -> None:
         """Overwrite all switches before the first call of an exercise, and seed the generators."""
-        self.restore()
+        restore()
         for overwrite, arguments in _OTHER_SWITCHES:
             overwrite(*arguments)
         # On a GPU results repeat only so; on the CPU they do in any case.

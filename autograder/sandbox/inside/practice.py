@@ -12,7 +12,6 @@ from . import protocol
 from .arguments import Arguments
 from .bench import Bench
 from .cells import Notebook
-from .global_state import GlobalState
 from .later import Later
 from .operations import Call, KindOf, Operation, ProbeDevice
 from .worker import Service
@@ -41,13 +40,12 @@ def for_many(plots: Later, notebook: Notebook) -> None:
     figure.colorbar(axes.imshow([[0.0, 1.0]]), label="weight")
     pyplot.close(figure)
     bench = Bench({"scaled": lambda values, dim=-1: (values - values.amax(dim, keepdim=True)).exp() / 2})
-    global_state = GlobalState(bench.device)
     near, far = socket.socketpair()
     with near, far:
         for _ in range(_TIMES):
             notebook.run("", _CELL)
             for operation in _asked():
-                _answer(Service(notebook, bench, global_state), operation, near, far)
+                _answer(Service(notebook, bench), operation, near, far)
     gc.freeze()
     gc.enable()
 

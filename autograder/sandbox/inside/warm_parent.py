@@ -22,12 +22,11 @@ from typing import Any
 import matplotlib
 import torch
 
-from . import breakpoints, practice, processor, protocol, scratch, worker
+from . import breakpoints, global_state, practice, processor, protocol, scratch, worker
 from .arguments import Arguments
 from .bench import Bench
 from .cells import Notebook
 from .confinement import CannotConfine, Confinement, Terms, prepare
-from .global_state import GlobalState
 from .later import Later
 from .observed_functions import observe_functions
 from .observed_operators import observe_operators
@@ -180,7 +179,7 @@ def _warm_up(notebook: Notebook) -> None:
     """Does what is slow the first time (a gradient imports a thousand modules) once here, not once a worker."""
     breakpoints.ignore()
     notebook.run("", "pass")
-    GlobalState(torch.device("cpu")).restore()  # imports what a worker whose search path is gone could not
+    global_state.restore()  # imports what a worker whose search path is gone could not
     observe_operators()
     bench = Bench({"Linear": torch.nn.Linear})
     layer, inputs = bench.ask(Build("Linear", Arguments((2, 2)))), Arguments((torch.ones(2, 2),))

@@ -14,12 +14,11 @@ from typing import Any
 import msgspec
 import torch
 
-from . import attempts, library_calls, lifetime, protocol, resources
+from . import attempts, global_state, library_calls, lifetime, protocol, resources
 from .bench import Bench
 from .cells import Notebook
 from .confinement import Confinement
 from .faults import Missing, Raised, StudentFault
-from .global_state import GlobalState
 from .observation import Observation
 from .operations import Operation, unpacked
 from .raising import raised
@@ -51,15 +50,12 @@ class Job:
 def work(connection: socket.socket, job: Job, notebook: Notebook, confinement: Confinement) -> None:
     """Serves one submission in an untouched notebook; returns when the trusted side hangs up."""
     _settle(job)
-    notebook.settle(job.wrong)
+    notebook.settle(torch.device(job.device), job.wrong)
     confinement.enforce(job.limits, job.scratch)
     if job.spare_memory:
         _spare_memory(job)
     pid = os.getpid()
-    bench = Bench(notebook.names, job.device)
-    global_state = GlobalState(bench.device)
-    global_state.reset()
-    service = Service(notebook, bench, global_state)
+    service = Service(notebook, Bench(notebook.names, job.device))
     while True:
         try:
             header, tensors = protocol.receive(connection)
@@ -114,10 +110,9 @@ def _settle_device(job: Job) -> None:
 class Service:
     """Turns requests into operations on the bench, and what they give into answers; and runs the notebook's cells."""
 
-    def __init__(self, notebook: Notebook, bench: Bench, global_state: GlobalState) -> None:
+    def __init__(self, notebook: Notebook, bench: Bench) -> None:
         self._notebook = notebook
         self._bench = bench
-        self._global_state = global_state
 
     def answer(self, header: dict[str, Any], tensors: protocol.Tensors) -> Answer:
         """The answer to one request; a fault of the student's code is an answer too."""
@@ -129,10 +124,9 @@ class Service:
                     return {"changes": self._notebook.snapshots.changes(header["exercise"])[:_MOST_CHANGES]}, {}
                 case "attempts":
                     return attempts.make_all(attempts.Bait(**header["bait"])), {}
-            self._global_state.restore()
+            global_state.restore()
             if header.get("begins"):
-                self._global_state.reset()
-                self._notebook.snapshots.put_back(header.get("as_checked"))
+                self._notebook.begin_exercise(header.get("as_checked"))
                 self._bench.begin()
                 library_calls.taken()  # what ran in the cells, or for another exercise, is no matter of this one
             return self._asked(unpacked(header, tensors))
