@@ -1,6 +1,9 @@
 """A notebook file that was handed in: it is read once, and no more of it is kept than marking can need."""
 
+import codecs
 import hashlib
+import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +17,7 @@ _CLEAR = "Clear the outputs (Kernel, Restart and Clear Outputs) and save it agai
 
 @dataclass(frozen=True)
 class NotebookFile:
-    """What was read. For a file of more than MAX_BYTES, `content` is only what marking needs, without outputs."""
+    """What was read: `content` is only what grading needs, in UTF-8 and without outputs."""
 
     content: bytes | Damaged
     """Damaged where there is no file of a sensible size."""
@@ -77,30 +80,42 @@ def _read(file: OpenedFile) -> NotebookFile:
     digest = hashlib.sha256()
     pieces: list[bytes] = []
     length = kept = 0
-    filtered: WithoutOutputs | None = None
+    filtered = WithoutOutputs()
+    in_utf8: Callable[[bytes], bytes] | None = None
     while chunk := file.chunk():
         length += len(chunk)
         digest.update(chunk)
         if length > MAX_FILE_BYTES:  # it has grown meanwhile
             return _too_large(length)
+        in_utf8 = in_utf8 or _to_utf8(chunk)
         try:
-            if filtered is None and length > MAX_BYTES:
-                filtered = WithoutOutputs()
-                pieces = [filtered.feed(piece) for piece in pieces]
-                kept = sum(map(len, pieces))
-            pieces.append(filtered.feed(chunk) if filtered else chunk)
+            pieces.append(filtered.feed(in_utf8(chunk)))
         except TooManyParts:
             size = _megabytes(file.size)
             return _damaged(f"The file ({size}) has too many parts to be looked through. {_CLEAR}")
         kept += len(pieces[-1])
-        if kept > MAX_BYTES:
+        if kept - filtered.pictures > MAX_BYTES:
             return _damaged(
                 f"The file has {_megabytes(file.size)}, more than {MAX_BYTES >> 20} MB of it outside the outputs. "
                 "Take out what is not needed, such as long data in a cell, and save it again."
             )
-    if filtered:
-        pieces.append(filtered.end())
+    pieces.append(filtered.end())
     return NotebookFile(b"".join(pieces), digest.hexdigest())
+
+
+def _to_utf8(beginning: bytes) -> Callable[[bytes], bytes]:
+    """Return a function that turns a file's bytes, piece by piece, into UTF-8 without a byte order mark.
+
+    Notebooks are UTF-8, but some editors save UTF-16.
+    """
+    encoding = json.detect_encoding(beginning)
+    if encoding == "utf-8":
+        return bytes
+    if encoding == "utf-8-sig":
+        left = [len(codecs.BOM_UTF8)]
+        return lambda piece: piece[left.pop() :] if left else piece
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    return lambda piece: decoder.decode(piece).encode("utf-8", "replace")
 
 
 def _megabytes(size: int) -> str:
