@@ -54,6 +54,7 @@ class FeedbackPages:
                 about["score"] = shown.scores[about["grade_id"]]
                 about["points"] = shown.points[about["grade_id"]]
                 about["waiting"] = about["grade_id"] in shown.waiting
+                about["blank"] = about["grade_id"] in shown.blank
         page = self._exporter.page(
             node,
             notebook=self._unit,

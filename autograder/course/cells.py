@@ -8,6 +8,7 @@ import msgspec
 
 from ..notebook import CodeCell, Damaged, RawCell, RawNotebook, cell_name
 from . import Unit, released, unit, unit_names
+from .words_in_code import is_prose
 
 CARRIED = "carried_check"
 """The grade_id of the cell with which a notebook in a single file carries the check. No unit has a cell of this name,
@@ -62,6 +63,11 @@ def is_training(cell: RawCell, likeness: Likeness, unit: Unit) -> bool:
     return cell.says_training or cell.cell_id in unit.training_cells or cell.text in unit.training_cells.values()
 
 
+def is_words(cell: RawCell, unit: Unit) -> bool:
+    """Return whether a code cell is a text cell of the unit, turned into code, with words in it that are no Python."""
+    return cell.cell_type == "code" and unit.cell_types.get(cell.grade_id) == "markdown" and is_prose(cell.text)
+
+
 def code_cells(notebook: RawNotebook, unit: Unit) -> list[CodeCell]:
     """The cells to run, in the student's order.
 
@@ -76,7 +82,7 @@ def code_cells(notebook: RawNotebook, unit: Unit) -> list[CodeCell]:
     for number, (cell, likeness) in enumerate(zip(notebook.cells, likenesses(notebook, unit), strict=True), start=1):
         if cell.cell_type != "code" or likeness.name in checks or cell.grade_id == CARRIED:
             continue
-        if is_training(cell, likeness, unit):
+        if is_training(cell, likeness, unit) or is_words(cell, unit):
             continue
         source = unit.instructor_cells.get(likeness.name, cell.text)
         name = "" if likeness.is_copy else likeness.name

@@ -14,6 +14,7 @@ from typing import Any
 
 import nbgrader
 from nbconvert.preprocessors import Preprocessor
+from nbgrader.utils import compute_checksum
 
 from ..course.settings import Settings, load
 from ..formatting.client import Formatter
@@ -47,6 +48,11 @@ def printed(text: str) -> str:
     return escape(_ESCAPE_SEQUENCE.sub("", text))
 
 
+def is_untouched(cell: Any) -> bool:
+    """Return whether a cell is as it was released."""
+    return bool(cell.metadata["nbgrader"].get("checksum") == compute_checksum(cell))
+
+
 def filters(page: Callable[[], PageFormatter]) -> dict[str, Any]:
     """Those of nbconvert's filters, by name, that handle what a student wrote, and our templates' own.
 
@@ -74,6 +80,7 @@ def filters(page: Callable[[], PageFormatter]) -> dict[str, Any]:
         "strip_files_prefix": strip_files_prefix,
         "contents": contents,
         "is_remark": is_remark,
+        "is_untouched": is_untouched,
         "sentence": prose,
         "model_answer": model_answer,
     }

@@ -14,11 +14,15 @@ from nbformat import NotebookNode
 
 from .. import course
 from ..course.cells import CARRIED, is_training, likenesses
+from ..course.written_answers import WrittenAnswer, written_answers
 from ..feedback.shortened import bound
 from ..notebook import Damaged, RawCell, RawNotebook, parse
 from ..notebook.nodes import copied, new_cell
 
 PUT_BACK = "# This cell was missing from the notebook that was handed in, and has been put back.\n"
+
+MOVED = "*[What was written here stands in the answer to `{name}`.]*"
+FOUND = "*[The answer was not written into this cell. It was found in {where}:]*\n\n{text}"
 
 LEFT_OUT = "[The check that this notebook carried stood here. It takes no part in marking.]"
 
@@ -60,31 +64,52 @@ def clean(submission: RawNotebook, unit: str, class_folder: Path | None = None) 
 
     Marking finds in it what it finds in the submission. If a cell is there twice, the last copy has the name; both run,
     unless it is a check. Deleted cells that nbgrader needs for a score are put back at the end, where they change no
-    other cell's number. Whatever is too long to be run or read is cut.
+    other cell's number. A written answer stands in its question's cell, wherever it was written: nbgrader asks a
+    person to grade that cell alone. Whatever is too long to be run or read is cut.
     """
     notebook = released(unit, class_folder)
     named = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in notebook.cells if "nbgrader" in cell.metadata}
     its = course.unit(unit, class_folder)
     found = likenesses(submission, its)
-    cells = []
+    answers = written_answers(submission, its, class_folder)
+    moved = {place: name for name, answer in answers.items() for place in answer.moved}
+    present = {likeness.name for likeness in found}
+    cells: list[Any] = []
     for number, (raw, likeness) in enumerate(zip(submission.cells, found, strict=True), start=1):
         original = named.get(likeness.name)
-        if original is None or likeness.is_copy:
+        question = moved.get(number - 1)
+        if question and question in present:
+            cells.append(new_cell("markdown", f"cell-{number}", MOVED.format(name=question)))
+        elif question:  # its own cell was deleted, and this one takes its place
+            present.add(question)
+            cells.append(_with_text(named[question], _answer(answers[question], named[question])))
+        elif original is None or likeness.is_copy:
             cells.append(_unnamed(raw, number, named.get(raw.grade_id)))
             if is_training(raw, likeness, its):
                 cells[-1].metadata["autograder"] = {"training": True}
         else:
-            cells.append(_named(raw, original))
-    present = {likeness.name for likeness in found}
+            is_answer = likeness.name in answers
+            text = _answer(answers[likeness.name], original) if is_answer else _text(raw, original)
+            cells.append(_with_text(original, text))
     for grade_id, original in named.items():
         if grade_id not in present and original.metadata["nbgrader"]["grade"]:
             if original.cell_type == "code":
                 original.source = PUT_BACK + original.source
+            elif grade_id in answers:
+                original.source = _answer(answers[grade_id], original)
             original.metadata["autograder"] = {_PUT_BACK: True}
             cells.append(original)
     bound(cells)
     notebook.cells = cells
     return notebook
+
+
+def _answer(answer: WrittenAnswer, original: Any) -> str:
+    """The text of a question's cell: the student's answer, or the released text, by which nbgrader knows a blank."""
+    if answer.found_in:
+        return FOUND.format(where=answer.found_in, text=answer.text)
+    text: str = answer.text or original.source
+    return text
 
 
 def without_put_back(notebook: Any) -> Any:
@@ -93,8 +118,8 @@ def without_put_back(notebook: Any) -> Any:
     return NotebookNode({**notebook, "cells": cells})
 
 
-def _named(raw: RawCell, original: Any) -> Any:
-    cell = new_cell(original.cell_type, original.id, _text(raw, original))
+def _with_text(original: Any, text: str) -> Any:
+    cell = new_cell(original.cell_type, original.id, text)
     cell.metadata = original.metadata
     return cell
 

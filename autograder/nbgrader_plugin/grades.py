@@ -1,8 +1,10 @@
-"""What nbgrader's generate_feedback takes from the gradebook: also which answers a person has still to mark."""
+"""What nbgrader's generate_feedback takes from the gradebook: also which answers a person has still to mark, and which are blank."""
 
 from typing import Any
 
 from nbgrader.preprocessors import GetGrades
+
+from ..gradebook.entry import is_blank
 
 
 class ReadGrades(GetGrades):
@@ -13,3 +15,4 @@ class ReadGrades(GetGrades):
         about = cell.metadata.nbgrader
         grade = self.gradebook.find_grade(about["grade_id"], self.notebook_id, self.assignment_id, self.student_id)
         about["waiting"] = grade.auto_score is None and grade.manual_score is None
+        about["blank"] = is_blank(about["grade_id"], grade)
