@@ -90,6 +90,7 @@ FOUND = {
     "a text that has a name": insert(1, code(f'answer = "{ANSWER}"')),
     "a text that is printed": insert(1, code(f'print("{ANSWER}")')),
     "words in a cell of code": insert(1, code(ANSWER)),
+    "a question in a cell of code": insert(1, code(f"Why?\n\n{ANSWER[:-1]}, is that so?\n# {ANSWER}")),
     "a cell of code with a magic": insert(1, code(f"%%markdown\n{ANSWER}")),
     "its cell turned into code": turn("code", ANSWER, outputs=[]),
     "its cell turned into code, as a comment": turn("code", f"# {ANSWER}"),

@@ -3,18 +3,16 @@
 import ast
 import re
 import warnings
-from functools import lru_cache
 
 _LONGEST = 20_000
 """Characters of a cell of code that is read for words."""
-_MARKDOWN_MAGIC = re.compile(r"\s*%%(?:markdown|html|latex)\b[^\n]*\n")
-_OF_IPYTHON = re.compile(r"^\s*[!%?].*$|^.*\?\s*$", re.M)
-_UNFINISHED = re.compile(
-    r"^\s*(?:(?:async )?def \w+\s*\(|class \w+\s*[(:]|import \w|from \S+ import |for \w.* in .*:|@\w)", re.M
-)
+# No \s: it matches line ends too, and searching a cell of empty lines would take hours.
+_MARKDOWN_MAGIC = re.compile(r"[ \t]*%%(?:markdown|html|latex)\b[^\n]*\n")
+_OF_IPYTHON = re.compile(r"^[ \t]*(?:[!%?].*|[\w.]+\?+[ \t]*)$", re.M)
+_UNFINISHED = re.compile(r"^[ \t]*(?:(?:def|class) \w+[ \t]*[(:]|import \w|from \w+ import |for \w+ in |@\w)", re.M)
+"""Lines of code, in a cell that is no Python all the same."""
 
 
-@lru_cache(maxsize=1024)
 def is_prose(code: str) -> bool:
     """Return whether the text of a code cell is words, which are no Python."""
     return _body(code) is None and not _UNFINISHED.search(code)
@@ -44,9 +42,9 @@ def fenced(code: str) -> str:
 
 def _body(code: str) -> list[ast.stmt] | None:
     """The statements of a cell; None if it is no Python. A cell that is too long to be read counts as code."""
-    code = _OF_IPYTHON.sub("", code)
     if len(code) > _LONGEST:
         return [ast.Pass()]
+    code = _OF_IPYTHON.sub("", code)
     try:
         with warnings.catch_warnings(action="ignore"):  # about escapes in strings
             return ast.parse(code).body

@@ -309,7 +309,7 @@ def _comment(found: Any) -> str | None:
 
 
 def is_blank(name: str, grade: Any) -> bool:
-    """Return whether a grade is that of a written answer which is blank: nbgrader gave the 0, and no person changed it."""
+    """Return whether a grade is that of a written answer which is blank, so that nbgrader gave 0 itself."""
     return not name.startswith(course.CHECK_PREFIX) and grade.auto_score is not None and grade.manual_score is None
 
 

@@ -1,4 +1,4 @@
-"""What nbgrader's generate_feedback takes from the gradebook: also which answers a person has still to mark, and which are blank."""
+"""What nbgrader's generate_feedback takes from the gradebook: also which answers are blank or wait for a person."""
 
 from typing import Any
 
