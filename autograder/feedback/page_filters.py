@@ -19,6 +19,7 @@ from nbgrader.utils import compute_checksum
 from ..course.settings import Settings, load
 from ..formatting.client import Formatter
 from ..formatting.page import PageFormatter
+from ..formatting.pictures import embedded
 from .contents import contents, is_remark
 from .grade_cell import prose
 from .model_answer import model_answer
@@ -53,6 +54,11 @@ def is_untouched(cell: Any) -> bool:
     return bool(cell.metadata["nbgrader"].get("checksum") == compute_checksum(cell))
 
 
+def with_pictures(html: str, resources: Any) -> str:
+    """Return the HTML of a feedback page's notebook with the pictures in it: the page is sent without other files."""
+    return embedded(html, Path(resources["metadata"]["path"]))
+
+
 def filters(page: Callable[[], PageFormatter]) -> dict[str, Any]:
     """Those of nbconvert's filters, by name, that handle what a student wrote, and our templates' own.
 
@@ -81,6 +87,7 @@ def filters(page: Callable[[], PageFormatter]) -> dict[str, Any]:
         "contents": contents,
         "is_remark": is_remark,
         "is_untouched": is_untouched,
+        "with_pictures": with_pictures,
         "sentence": prose,
         "model_answer": model_answer,
     }

@@ -18,6 +18,7 @@ from ..course.written_answers import WrittenAnswer, written_answers
 from ..feedback.shortened import bound
 from ..notebook import Damaged, RawCell, RawNotebook, parse
 from ..notebook.nodes import copied, new_cell
+from . import pictures
 
 PUT_BACK = "# This cell was missing from the notebook that was handed in, and has been put back.\n"
 
@@ -65,9 +66,11 @@ def clean(submission: RawNotebook, unit: str, class_folder: Path | None = None) 
     Marking finds in it what it finds in the submission. If a cell is there twice, the last copy has the name; both run,
     unless it is a check. Deleted cells that nbgrader needs for a score are put back at the end, where they change no
     other cell's number. A written answer stands in its question's cell, wherever it was written: nbgrader asks a
-    person to grade that cell alone. Whatever is too long to be run or read is cut.
+    person to grade that cell alone. Pictures in text cells are taken out of the submission's texts: see `pictures`.
+    Whatever is too long to be run or read is cut.
     """
     notebook = released(unit, class_folder)
+    pictures.put(notebook, pictures.take_out(submission))
     named = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in notebook.cells if "nbgrader" in cell.metadata}
     its = course.unit(unit, class_folder)
     found = likenesses(submission, its)

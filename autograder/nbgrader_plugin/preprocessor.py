@@ -11,6 +11,7 @@ from traitlets import Enum
 
 from ..client.marker import Marker, MarkerRefused, MarkerStopped, stopped_at
 from ..feedback.notebook import write
+from ..gradebook import pictures
 from ..gradebook.clean_notebook import damage, without_put_back
 from ..report import REPORT_FILE, Report
 
@@ -28,9 +29,11 @@ class MarkExercises(NbGraderPreprocessor):
         directory = self.parent.parent.coursedir
         name = f"{about['student']}/{about['assignment']}/{about['notebook']}.ipynb"
         digest = nb.metadata.pop(SUBMISSION, "")
+        files = pictures.pop(nb)
         report = _marker(self.device, directory.root).report(name, about["assignment"], nb, digest)
         write(nb, report)
         resources.setdefault("outputs", {})[REPORT_FILE] = msgspec.json.format(msgspec.json.encode(report))
+        resources["outputs"].update(files)
         return nb, resources
 
 
