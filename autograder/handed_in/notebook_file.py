@@ -4,12 +4,14 @@ import codecs
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..notebook import MAX_BYTES, Damaged
 from .opened_folder import NotAFile, OpenedFile, OpenedFolder, file_at
 from .without_outputs import TooManyParts, WithoutOutputs
+from .wrappings import Allowance, File, is_zip, notebooks_in, opened, unpacked
+from .zip_file import BadZip, NotTaken, ZipFile
 
 MAX_FILE_BYTES = 256 << 20
 _CLEAR = "Clear the outputs (Kernel, Restart and Clear Outputs) and save it again."
@@ -28,11 +30,11 @@ class NotebookFile:
 
 
 def read_in(folder: OpenedFolder, name: str) -> NotebookFile:
-    """The notebook of this name in a folder."""
+    """The notebook at this path in a student's folder, which may lead through folders and zip files."""
     try:
-        with folder.file(name) as file:
+        with opened(folder, name) as file:
             return _read(file)
-    except (NotAFile, OSError) as error:
+    except (NotAFile, OSError, ValueError, BadZip, NotTaken) as error:
         return unreadable(error)
 
 
@@ -43,12 +45,12 @@ def digest_in(folder: OpenedFolder, name: str) -> str:
     """
     digest, length = hashlib.sha256(), 0
     try:
-        with folder.file(name) as file:
+        with opened(folder, name) as file:
             while length <= MAX_FILE_BYTES and file.size <= MAX_FILE_BYTES and (chunk := file.chunk()):
                 length += len(chunk)
                 digest.update(chunk)
             return digest.hexdigest() if max(length, file.size) <= MAX_FILE_BYTES else ""
-    except (NotAFile, OSError):
+    except (NotAFile, OSError, ValueError, BadZip, NotTaken):
         return ""
 
 
@@ -57,7 +59,7 @@ def read_at(path: Path) -> NotebookFile:
     try:
         with file_at(path) as file:
             return _read(file)
-    except (NotAFile, OSError, ValueError) as error:
+    except (NotAFile, OSError, ValueError, BadZip, NotTaken) as error:
         return unreadable(error)
 
 
@@ -74,9 +76,11 @@ def _damaged(sentence: str) -> NotebookFile:
     return NotebookFile(Damaged(sentence))
 
 
-def _read(file: OpenedFile) -> NotebookFile:
+def _read(file: File) -> NotebookFile:
     if file.size > MAX_FILE_BYTES:
         return _too_large(file.size)
+    if isinstance(file, OpenedFile) and is_zip(file):
+        return _unpacked(file)
     digest = hashlib.sha256()
     pieces: list[bytes] = []
     length = kept = 0
@@ -101,6 +105,20 @@ def _read(file: OpenedFile) -> NotebookFile:
             )
     pieces.append(filtered.end())
     return NotebookFile(b"".join(pieces), digest.hexdigest())
+
+
+def _unpacked(file: OpenedFile) -> NotebookFile:
+    """The only notebook in a zip file that has a notebook's name; its digest is the zip file's."""
+    digest = hashlib.sha256()
+    while chunk := file.chunk():
+        digest.update(chunk)
+    with ZipFile(Path("submission"), file.stream()) as packed:
+        paths = [path for path, _ in notebooks_in(packed, "", Allowance())]
+    if len(paths) != 1:
+        number = f"{len(paths)} notebooks" if paths else "no notebook"
+        return _damaged(f"This is a zip file with {number} in it. Hand in the notebook itself.")
+    with unpacked(file, paths[0]) as notebook:
+        return replace(_read(notebook), digest=digest.hexdigest())
 
 
 def _to_utf8(beginning: bytes) -> Callable[[bytes], bytes]:
