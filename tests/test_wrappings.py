@@ -67,6 +67,9 @@ FOUND = {
     "capitals": {f"{UNIT}.IPYNB": SOLVED},
     "without an ending": {UNIT: SOLVED},
     "ending in .json alone": {f"{UNIT}.json": SOLVED},
+    "JSON with a name of its own": {"data.json": b"{}", "homework.json": SOLVED},
+    "a zip with two endings": {f"{NAME}.zip": packed_as({f"{NAME}.zip": packed_as({f"{NAME}.txt": SOLVED})})},
+    "a zip with an odd path": {"a.zip": packed_as({f"\u2764\ufe0f \u202e/caf\xe9/{NAME}": SOLVED})},
     "unfinished download": {f"{NAME}.download": SOLVED},
     "Colab's copy": {f"Copy of {NAME}": SOLVED},
     "a browser's copy": {f"{UNIT} (1).ipynb": SOLVED},
@@ -107,7 +110,8 @@ def test_a_submission_is_found_in_its_wrapping(tmp_path, files):
     assert read.file.digest
     assert submissions.digest(hand_in) == (read.file.digest, None)
     if hand_in.notebook != NAME:
-        assert hand_in.note.startswith(f"Marked from `{hand_in.notebook}`; the notebook is called `{NAME}`.")
+        shown = notebook.printable(hand_in.notebook)
+        assert hand_in.note.startswith(f"Marked from `{shown}`; the notebook is called `{NAME}`.")
     seen = look(tmp_path / "ada" / UNIT, hand_in.notebook)
     assert None not in seen[:3]
 
@@ -125,6 +129,7 @@ def test_a_stub_counts_where_nothing_else_does(tmp_path):
 NOTHING = {
     "a program's folder": ({f".ipynb_checkpoints/{NAME}": SOLVED}, "Nothing was handed in."),
     "another archive": ({"work.rar": b"Rar!"}, "only `work.rar`."),
+    "data": ({"data.json": b"{}", f"{UNIT}.txt": b"notes"}, f"only `data.json`, `{UNIT}.txt`."),
     "a program": ({f"{UNIT}.py": b"x = 1"}, f"only `{UNIT}.py`."),
     "a folder": ({"work/a.pdf": b"%PDF", "b.pdf": b"%PDF"}, "only `b.pdf`, `work` (with `a.pdf`)."),
     "an empty zip": ({"work.zip": packed_as({})}, "only `work.zip`."),
@@ -149,9 +154,7 @@ def test_what_is_in_the_students_folder_is_said(tmp_path):
     assert Submissions(tmp_path, UNIT).hand_in("bob").note == "Nothing was handed in."
 
 
-@pytest.mark.parametrize(
-    "name", ["../b.ipynb", "/etc/b.ipynb", "a/../../b.ipynb", "./b.ipynb", "a\nb.ipynb", "\u202eb.ipynb"]
-)
+@pytest.mark.parametrize("name", ["../b.ipynb", "/etc/b.ipynb", "a/../../b.ipynb", "./b.ipynb", "a/./b.ipynb"])
 def test_no_path_in_a_zip_leads_anywhere(tmp_path, name):
     (tmp_path / "b.ipynb").write_bytes(SOLVED)
     _, hand_in = submitted(tmp_path, {"work.zip": packed_as({name: SOLVED})})

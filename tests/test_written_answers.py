@@ -101,6 +101,9 @@ FOUND = {
     ),
     "below the question's text": below_the_question,
     "below the question's text, without ids": both(without_ids, below_the_question),
+    "above the text below its cell": lambda cells: cells[place_of(cells) + 1].update(
+        source=f"{ANSWER}\n\n{cells[place_of(cells) + 1]['source']}"
+    ),
     "a cell in place of its own": both(insert(1, words(ANSWER)), delete),
     "a cell of code in place of its own": both(insert(1, code(ANSWER)), delete),
     "a cell below, and its own cleared": both(insert(1, words(ANSWER)), turn("markdown", "")),
@@ -150,7 +153,7 @@ def test_what_is_kept_has_the_same_answer(change):
 BLANK = {
     "as released": lambda _: None,
     "cleared": turn("markdown", ""),
-    "of blanks": turn("markdown", " \n\t\u200b\n&nbsp;<!-- why? -->"),
+    "of blanks": turn("markdown", " \n\t\u200b\n&nbsp;<br>"),
     "the placeholder written again": unfinished,
     "turned into code": turn("code", "YOUR ANSWER HERE"),
     "turned into code, as a comment": turn("code", "# YOUR ANSWER HERE"),

@@ -15,7 +15,7 @@ from ..course.worked_on import is_worked_on
 from ..gradebook.time_stamp import TIMESTAMP, stamp_in
 from ..handed_in.notebook_file import NotebookFile, digest_in, read_in, unreadable
 from ..handed_in.opened_folder import OpenedFolder
-from ..handed_in.wrappings import Allowance, contents, is_of_a_program, may_be_notebook, notebooks_at, possible, status
+from ..handed_in.wrappings import Allowance, contents, is_of_a_program, notebooks_at, possible, status
 
 _NOTHING = "Nothing was handed in."
 _LOOKED_THROUGH = "Its files are being looked through."
@@ -136,7 +136,7 @@ class Submissions:
             return HandIn(student, best, f"{called} {_beside(best, found)}".strip())
         if best or expected in submitted:
             return HandIn(student, expected, _beside(expected, found))
-        notebooks = [path for path in found if may_be_notebook(path.rpartition("/")[2], self._unit)]
+        notebooks = [path for path in found if ".ipynb" in path.rpartition("/")[2].lower()]
         if notebooks:
             return HandIn(student, notebooks[0], f"There is no `{expected}`; {_named(notebooks[:1])} was looked at.")
         if submitted:

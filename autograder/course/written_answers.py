@@ -7,7 +7,7 @@ into code, or type it below the question's text; some programs drop the cell's n
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +16,7 @@ from . import CHECK_PREFIX, Unit, points, released
 from .cells import CARRIED, Likeness, is_training, is_words, likenesses
 from .words_in_code import fenced, words_of
 
-_NOTHING_TYPED = re.compile(r"<!--.*?-->|<br\s*/?>|&nbsp;|[\s*_`~>#\u200b-\u200f\u2060\ufeff]", re.S | re.I)
+_NOTHING_TYPED = re.compile(r"<br\s*/?>|&nbsp;|[\s*_`~>#\u200b-\u200f\u2060\ufeff]", re.I)
 _LONGEST_BLANK = 500
 """Characters of a cell in which nothing is typed but marks of markdown."""
 _MOST_NEIGHBOURS = 20
@@ -75,9 +75,13 @@ class _Search:
         self._cells = notebook.cells
         self._release = release
         self._names = [likeness.name * (not likeness.is_copy) for likeness in likenesses(notebook, unit)]
-        self._places = [release.place(cell) for cell in notebook.cells]
         self._unit = unit
         self._taken: set[int] = set()
+
+    @cached_property
+    def _places(self) -> list[int | None]:
+        """For each cell the place of the released cell that it once was."""
+        return [self._release.place(cell) for cell in self._cells]
 
     def answer(self, name: str) -> WrittenAnswer:
         """The answer to one question."""
@@ -114,8 +118,9 @@ class _Search:
                     f"its cell, turned into {cell.cell_type}" if cell.cell_type != "markdown" else "a copy of its cell"
                 )
                 yield at, kind, _as_markdown(cell) or fenced(cell.text)
-            elif place == question - 1 and cell.cell_type == "markdown" and not cell.grade_id:
-                yield at, "the cell of the question's text", self._added(cell.text)
+            elif place in (question - 1, question + 1) and cell.cell_type == "markdown" and not cell.grade_id:
+                where = "the cell of the question's text" if place < question else "the text below its cell"
+                yield at, where, self._added(cell.text)
             elif at in near and (text := _as_markdown(cell)):
                 yield at, near[at], self._added(text)
 

@@ -16,7 +16,7 @@ from zipfile import ZipInfo
 from .opened_folder import NotAFile, OpenedFile, OpenedFolder
 from .zip_file import BadZip, NotTaken, ZipFile, name_of, path_within
 
-_ENDINGS = ("", ".json", ".txt")
+_ENDINGS = ("", ".txt")
 """What a notebook's name may end in, where it begins as it should."""
 _OF_PROGRAMS = {".ipynb_checkpoints", ".DS_Store", ".git", ".gitignore", ".gitkeep", ".keep", "__MACOSX", "__pycache__"}
 """What programs leave behind and nobody submits. Files beginning with `._`, which macOS adds, count as such too."""
@@ -68,14 +68,14 @@ def is_of_a_program(name: str) -> bool:
 
 
 def may_be_notebook(name: str, unit: str = "") -> bool:
-    """Return whether a file of this name may be a notebook: it says so, or is called as the unit's is.
+    """Return whether a file of this name may be a notebook: it says so, is JSON, or is called as the unit's is.
 
     >>> may_be_notebook("Copy of unit.ipynb.txt")
     True
     """
     plain = name.lower()
     named = unit and plain.startswith(unit.lower()) and os.path.splitext(plain)[1] in _ENDINGS  # noqa: PTH122
-    return not name.startswith(".") and (".ipynb" in plain or bool(named))
+    return not name.startswith(".") and (".ipynb" in plain or plain.endswith(".json") or bool(named))
 
 
 def may_be_submission(name: str, unit: str = "") -> bool:
@@ -154,9 +154,10 @@ def notebooks_in(file: ZipFile, unit: str, allowance: Allowance, depth: int = 1)
         name = name_of(info)
         if not _is_plain(name):
             continue
-        if may_be_notebook(name.rpartition("/")[2], unit):
-            found.append((info.date_time, name, info.file_size))
-        elif name.lower().endswith(".zip") and depth < _DEEPEST_ZIP:
+        if not name.lower().endswith(".zip"):
+            if may_be_notebook(name.rpartition("/")[2], unit):
+                found.append((info.date_time, name, info.file_size))
+        elif depth < _DEEPEST_ZIP:
             try:
                 with ZipFile(Path(name), allowance.copy(file, info)) as inner:
                     within = notebooks_in(inner, unit, allowance, depth + 1)
@@ -210,8 +211,8 @@ def _named(file: ZipFile, path: str) -> ZipInfo | None:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether a path in a zip file leads nowhere else and shows what it is."""
+    """Whether a path in a zip file leads nowhere else."""
     try:
-        return str(path_within(name)) == name
+        return bool(path_within(name))
     except NotTaken:
         return False
