@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import random
 import resource
 import struct
 import warnings
@@ -211,6 +212,30 @@ def test_no_wrapping_takes_long(tmp_path, files):
     if hand_in.notebook is not None:
         assert isinstance(submissions.read(hand_in).file.content, notebook.Damaged | bytes)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - before.ru_utime < 20
+
+
+def test_no_damage_to_a_zip_raises_anything(tmp_path):
+    rng = random.Random(0)
+    folder = tmp_path / "ada" / UNIT
+    folder.mkdir(parents=True)
+    whole = packed_as({NAME: STUB[:3_000], "b.zip": packed_as({NAME: b"{}"})})
+    for number in range(300):
+        content = bytearray(whole)
+        for _ in range(rng.randint(1, 8)):
+            content[-rng.randint(1, rng.choice([250, len(content)]))] = rng.choice([0, 1, 80, 255, rng.randrange(256)])
+        (folder / (NAME if number % 2 else "a.zip")).write_bytes(content)
+        submissions = Submissions(tmp_path, UNIT)
+        submission = submissions.hand_in("ada")
+        if submission.notebook:
+            submissions.read(submission)
+
+
+def test_a_file_without_a_name_in_a_zip_is_passed_over(tmp_path):
+    content = packed_as({"x": b"", NAME: SOLVED})
+    at = content.index(b"PK\x01\x02")
+    content = content[: at + 28] + b"\0\0\1\0" + content[at + 32 :]  # its name becomes a note
+    _, hand_in = submitted(tmp_path, {"a.zip": content})
+    assert hand_in.notebook == f"a.zip/{NAME}"
 
 
 def test_a_zip_is_marked_as_a_file_of_its_own(tmp_path):

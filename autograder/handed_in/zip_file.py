@@ -1,6 +1,7 @@
 """A zip file that strangers' files are in: what may be taken out of it, and no more of it than was allowed."""
 
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -24,7 +25,10 @@ _READ_AT_ONCE = 1 << 18
 _OF_PROGRAMS = ("__MACOSX", ".DS_Store", ".ipynb_checkpoints")
 
 
-_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, LookupError)
+_DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
+    *(ValueError, RuntimeError, LookupError, ArithmeticError),
+)
 """What opening and unpacking a damaged file may raise."""
 
 
@@ -82,7 +86,8 @@ class ZipFile:
     @property
     def files(self) -> list[zipfile.ZipInfo]:
         """What is in it, but for folders and what programs leave behind."""
-        return [one for one in self._file.filelist if not one.is_dir() and not _is_of_a_program(name_of(one))]
+        named = [one for one in self._file.filelist if one.filename and not one.is_dir()]
+        return [one for one in named if not _is_of_a_program(name_of(one))]
 
     def content(self, one: zipfile.ZipInfo, most: int) -> Iterator[bytes]:
         """A file's content in pieces; raises NotTaken if it has more than so many bytes, whatever its header says."""
