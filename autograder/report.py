@@ -114,8 +114,10 @@ class WrittenQuestion(msgspec.Struct, frozen=True):
 
     name: str
     status: Literal["answered", "unanswered", "missing"]
-    """unanswered: the cell is as it was released. missing: it is not in the notebook."""
+    """unanswered: nothing is written. missing: the cell is not in the notebook, and no answer was found elsewhere."""
     max_score: float
+    found_in: str = ""
+    """Where the answer was found; empty if it is in the question's own cell."""
 
 
 class CellReport(msgspec.Struct, frozen=True):

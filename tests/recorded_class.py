@@ -26,7 +26,6 @@ from autograder.course import settings
 from autograder.feedback import page_filters
 from autograder.formatting.client import Formatter
 from autograder.gradebook.database import reading
-from autograder.notebook import Damaged
 
 UNIT = "dot_product_attention"
 
@@ -56,7 +55,8 @@ class RecordedClass:
     """Hands out reports made before, in the place of the marking processes of a batch."""
 
     marker: Marker
-    known: dict[tuple[HandIn, bytes | Damaged], MarkedHandIn]
+    known: dict[tuple[HandIn, str], MarkedHandIn]
+    """By the submission and the digest of its file, for a damaged one by what is wrong with it."""
     asked: list[str]
     """Who was to be marked in the last run."""
     is_warm: bool = True
@@ -65,7 +65,7 @@ class RecordedClass:
     def marked(self, hand_in: HandIn, submissions: Submissions) -> MarkedHandIn:
         """The real report on these bytes, made once."""
         read = submissions.read(hand_in)
-        key = hand_in, read.file.content
+        key = hand_in, read.file.digest or str(read.file.content)
         if key not in self.known:
             name = f"{hand_in.student}/{UNIT}/{hand_in.notebook}"
             report = self.marker.mark(name, read.file.content, UNIT, digest=read.file.digest, note=hand_in.note)

@@ -90,7 +90,7 @@ def graded(tmp_path_factory):
     (link / f"{UNIT}.ipynb").symlink_to(REPOSITORY / "source" / UNIT / f"{UNIT}.ipynb")
     (root / "submitted" / "linked-folder").mkdir()
     (root / "submitted" / "linked-folder" / UNIT).symlink_to(REPOSITORY / "source" / UNIT)
-    for place in (f"zip/{UNIT}/homework.zip", "loose/homework.ipynb", f"typo/{UNIT}s/{UNIT}.ipynb", "on top.ipynb"):
+    for place in (f"rar/{UNIT}/homework.rar", "loose/homework.ipynb", f"typo/{UNIT}s/{UNIT}.ipynb", "on top.ipynb"):
         (root / "submitted" / place).parent.mkdir(parents=True, exist_ok=True)
         (root / "submitted" / place).write_bytes(notebook())
     for name in (f"{UNIT}.ipynb", f"{UNIT} (1).ipynb"):
@@ -126,7 +126,7 @@ def rows_of(graded):
 
 def test_what_is_not_looked_at_is_said(graded):
     rows, said = rows_of(graded), " ".join(graded[2].split())
-    assert f"There is no notebook, only `homework.zip`. Hand in `{UNIT}.ipynb` itself." in rows["zip"]
+    assert f"There is no notebook, only `homework.rar`. Hand in `{UNIT}.ipynb` itself." in rows["rar"]
     assert f"Also there, and not marked: `{UNIT} (1).ipynb`." in rows["two"]
     assert f"NOT LOOKED AT in {graded[0]}/submitted: on top.ipynb, loose/homework.ipynb, typo/{UNIT}s." in said
     assert "loose" not in rows

@@ -26,7 +26,10 @@ RELEASED = f"release/{UNIT}/{UNIT}.ipynb"
 DAMAGED = {
     "empty": (b"", "not JSON"),
     "binary": (b"\x89PNG\r\n\xff\xfe", "not JSON"),
-    "nested": (b'{"nbformat": 4, "cells": [{"cell_type": "code", "metadata": {"a":' + b"[" * 100_000, "too deeply"),
+    "nested": (
+        b'{"nbformat": 4, "cells": [{"cell_type": "code", "metadata": {"nbgrader":' + b"[" * 100_000,
+        "too deeply",
+    ),
     "a list": (b"[]", "not a Jupyter notebook"),
     "cells are text": (b'{"nbformat": 4, "cells": "none"}', "not a Jupyter notebook"),
     "no cells": (b'{"nbformat": 4, "cells": []}', "no cells"),

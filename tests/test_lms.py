@@ -24,13 +24,13 @@ from autograder.gradebook.course_directory import course_directory
 from autograder.gradebook.roster import BadRoster
 from autograder.gradebook.rounding import rounded
 from autograder.gradebook.spreadsheet import as_csv, number, text, value
+from autograder.handed_in.zip_file import BadZip, NotTaken, ZipFile, path_within
 from autograder.lms import imported, tables
 from autograder.lms.feedback_zip import pack
 from autograder.lms.file_names import readings
 from autograder.lms.marked_class import marked_class
 from autograder.lms.submissions import import_zip
 from autograder.lms.tables import NoTable
-from autograder.lms.zip_file import BadZip, NotTaken, ZipFile, path_within
 
 from .recorded_class import UNIT, RecordedClass, hand_in
 

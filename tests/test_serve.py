@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -404,6 +405,18 @@ def test_no_file_is_marked_anew_for_its_name_and_none_without_being_counted(cour
         report.write_text("{}")
         serve(course, recorded, rules)
     assert [who for who, *_ in attempts(course)] == ["ada", "ada"]
+
+
+def test_work_in_a_zip_file_next_to_a_stub_is_served(course, recorded):
+    hand_in(course, "ada", (REPOSITORY / "release" / UNIT / f"{UNIT}.ipynb").read_bytes(), FIRST)
+    packed = course / "submitted" / "ada" / UNIT / "work.zip"
+    with Serving(course, recorded) as serving:
+        for content, scores in ((wrong(), [17.11]), (notebook(), [17.11, 18.0])):
+            with zipfile.ZipFile(packed, "w") as file:
+                file.writestr("a/b.ipynb", content)
+            serving.work_off()
+            assert [served.score for served in serving.told] == scores
+    assert "Marked from" in (course / "feedback" / "ada" / UNIT / f"{UNIT}.html").read_text()
 
 
 def test_the_limit_is_for_any_hour():

@@ -11,6 +11,7 @@ from nbgrader.preprocessors import LimitOutput
 
 from .. import course
 from ..feedback.notebook import write
+from ..gradebook import pictures
 from ..gradebook.clean_notebook import clean_or_stand_in
 from ..gradebook.time_stamp import TIMESTAMP
 from ..notebook import Damaged
@@ -47,10 +48,11 @@ class Autograded:
         return self._limit_output.preprocess(node, {})[0]
 
     def put(self, student: str, node: Any, report: Report, timestamp: bytes | None) -> None:
-        """Writes the student's folder; raises OSError."""
+        """Writes the student's folder, with the files of the notebook's pictures; raises OSError."""
         files: Mapping[str, bytes | whole_files.Common] = {
             **self._beside,
             **({} if timestamp is None else {TIMESTAMP: timestamp}),
+            **pictures.pop(node),
             f"{self._unit}.ipynb": as_file(node),
             REPORT_FILE: msgspec.json.format(msgspec.json.encode(report)),
         }

@@ -54,8 +54,10 @@ class FeedbackPages:
                 about["score"] = shown.scores[about["grade_id"]]
                 about["points"] = shown.points[about["grade_id"]]
                 about["waiting"] = about["grade_id"] in shown.waiting
+                about["blank"] = about["grade_id"] in shown.blank
         page = self._exporter.page(
             node,
+            self._directory.format_path(self._directory.autograded_directory, student, self._unit),
             notebook=self._unit,
             assignment=self._unit,
             student=student,
@@ -82,11 +84,17 @@ class _Exporter(HTMLExporter):
         self.environment.context_class = _SameBlocks
         self._texts = texts
 
-    def page(self, node: Any, **about: Any) -> str:
-        """The page of a notebook that has its scores and comments; `about` is what nbgrader's template needs."""
+    def page(self, node: Any, folder: str, **about: Any) -> str:
+        """The page of a notebook that has its scores and comments; `about` is what nbgrader's template needs.
+
+        folder: where the files of its pictures are.
+        """
         shorten(node)
         self._texts.begin()
-        filled: str = self.template.render(nb=node, resources={**self._resources, "nbgrader": about})
+        metadata = {**self._resources["metadata"], "path": folder}
+        filled: str = self.template.render(
+            nb=node, resources={**self._resources, "nbgrader": about, "metadata": metadata}
+        )
         page = filled.lstrip("\r\n")
         return _with_alternative_texts(page) if _BARE_IMAGE.search(page) else page
 

@@ -11,9 +11,11 @@ from pathlib import Path
 
 from .. import course, notebook
 from ..course.cells import unit_of
+from ..course.worked_on import is_worked_on
 from ..gradebook.time_stamp import TIMESTAMP, stamp_in
 from ..handed_in.notebook_file import NotebookFile, digest_in, read_in, unreadable
 from ..handed_in.opened_folder import OpenedFolder
+from ..handed_in.wrappings import Allowance, contents, is_of_a_program, notebooks_at, possible, status
 
 _NOTHING = "Nothing was handed in."
 _LOOKED_THROUGH = "Its files are being looked through."
@@ -22,8 +24,6 @@ _MOST_LOOKED_AT = 20
 """How many notebooks under other names are searched for the unit, newest first."""
 _MOST_BYTES_LOOKED_AT = 32 << 20
 """Of these together, not counting the newest, which may be as large as any notebook."""
-_OF_PROGRAMS = {".ipynb_checkpoints", ".DS_Store", ".git", ".gitignore", ".gitkeep", ".keep"}
-"""What programs leave behind and nobody hands in. Files beginning with `._`, which macOS adds, count as such too."""
 
 
 class NotKnownYet(Exception):
@@ -65,6 +65,7 @@ class Submissions:
         """
         self._newest = newest or (lambda _, folder, notebooks: newest_of_unit(folder, notebooks, unit, class_folder))
         self._unit = unit
+        self._class_folder = class_folder
         self._folder: OpenedFolder | None = None
         if submitted.exists():
             self._folder = OpenedFolder.at(submitted)
@@ -79,7 +80,7 @@ class Submissions:
             with self._opened(student) as folder:
                 return self._looked_at(student, folder)
         except (FileNotFoundError, ValueError):
-            return HandIn(student, None, _NOTHING)
+            return self._nothing(student)
         except NotADirectoryError:
             return self._no_folder(student)
         except OSError as error:
@@ -109,36 +110,48 @@ class Submissions:
 
         A name that begins with a dot is neither a student nor a unit.
         """
-        there = [name for name in self._names() if not _is_of_a_program(name)]
+        there = [name for name in self._names() if not is_of_a_program(name)]
         students = [name for name in there if not name.startswith(".") and self._leads_to_folder(name)]
         within = [
             f"{student}/{name}"
             for student in students
             for name in self._names_in(student)
-            if not _is_of_a_program(name) and not (name in units and self._leads_to_folder(f"{student}/{name}"))
+            if not is_of_a_program(name) and not (name in units and self._leads_to_folder(f"{student}/{name}"))
         ]
         loose = sorted(set(there) - set(students))
         return [notebook.printable(path) for path in loose + within]
 
     def _looked_at(self, student: str, folder: OpenedFolder) -> HandIn:
         expected = f"{self._unit}.ipynb"
-        handed_in = [name for name in folder.names() if name != TIMESTAMP and not _is_of_a_program(name)]
-        notebooks = [name for name in handed_in if name.lower().endswith(".ipynb") and not name.startswith(".")]
-        if expected in handed_in:
-            return HandIn(student, expected, _beside(expected, notebooks))
+        submitted = [name for name in folder.names() if name != TIMESTAMP and not is_of_a_program(name)]
+        found = possible(folder, self._unit)
+        if expected in submitted and found in ([], [expected]):
+            return HandIn(student, expected)
         try:
-            newest = self._newest(student, folder, notebooks) if notebooks else None
+            best = self._newest(student, folder, found) if found else None
         except NotKnownYet:
             return HandIn(student, None, _LOOKED_THROUGH)
-        if newest:
-            called = f"Marked from {_named([newest])}; the notebook is called `{expected}`."
-            return HandIn(student, newest, f"{called} {_beside(newest, notebooks)}".strip())
+        if best and best != expected:
+            called = f"Marked from {_named([best])}; the notebook is called `{expected}`."
+            return HandIn(student, best, f"{called} {_beside(best, found)}".strip())
+        if best or expected in submitted:
+            return HandIn(student, expected, _beside(expected, found))
+        notebooks = [path for path in found if ".ipynb" in path.rpartition("/")[2].lower()]
         if notebooks:
             return HandIn(student, notebooks[0], f"There is no `{expected}`; {_named(notebooks[:1])} was looked at.")
-        if handed_in:
-            only = _named(handed_in)
+        if submitted:
+            only = ", ".join(_with_contents(folder, name) for name in submitted[:_MOST_NAMED]) + _more(submitted)
             return HandIn(student, None, f"There is no notebook, only {only}. Hand in `{expected}` itself.")
         return HandIn(student, None, _NOTHING)
+
+    def _nothing(self, student: str) -> HandIn:
+        """A student who has no folder for the unit; what else is in the student's folder is named."""
+        units = course.unit_names(self._class_folder)
+        others = [name for name in self._names_in(student) if not (is_of_a_program(name) or name in units)]
+        if not others:
+            return HandIn(student, None, _NOTHING)
+        wanted = f"`{self._unit}/{self._unit}.ipynb`"
+        return HandIn(student, None, f"{_NOTHING} Looked for {wanted}; there is only {_named(others)}.")
 
     def _no_folder(self, student: str) -> HandIn:
         """A hand-in for a link, which is not followed: it could lead to the solutions or a classmate's folder."""
@@ -178,47 +191,53 @@ class Submissions:
 
 def newest_first(folder: OpenedFolder, notebooks: list[str]) -> list[tuple[str, os.stat_result]]:
     """Those of the notebooks that are searched for a unit."""
-    files = [(name, status) for name in notebooks if (status := _status(folder, name))]
+    files = [(name, found) for name in notebooks if (found := status(folder, name))]
     return sorted(files, key=lambda file: (file[1].st_mtime, file[0]), reverse=True)[:_MOST_LOOKED_AT]
 
 
 def newest_of_unit(folder: OpenedFolder, notebooks: list[str], unit: str, class_folder: Path | None) -> str | None:
-    """The newest notebook that belongs to the unit, among no more than can be searched in a few seconds."""
-    files = [(name, status.st_size) for name, status in newest_first(folder, notebooks)]
-    left = _MOST_BYTES_LOOKED_AT + sum(size for _, size in files[:1])
-    for name, size in files:
-        if size <= left:
+    """Return the path of the submission among files that may be notebooks or zip files; None if none is of the unit.
+
+    That is the notebook with the unit's own name, if something is done in it, else the newest one in which something
+    is done, else the newest. No more is read than a few seconds take.
+    """
+    files = newest_first(folder, notebooks)
+    left = _MOST_BYTES_LOOKED_AT + sum(found.st_size for _, found in files[:1])
+    allowance = Allowance()
+    untouched = None
+    for name, _ in sorted(files, key=lambda file: file[0] != f"{unit}.ipynb"):
+        for path, size in notebooks_at(folder, name, unit, allowance):
+            if size > left:
+                continue
             left -= size
-            if _belongs(folder, name, unit, class_folder):
-                return name
-    return None
+            parsed = notebook.parse(read_in(folder, path).content)
+            if isinstance(parsed, notebook.RawNotebook) and _belongs(parsed, unit, class_folder):
+                if is_worked_on(parsed, course.unit(unit, class_folder), class_folder):
+                    return path
+                untouched = untouched or path
+    return untouched
 
 
-def _belongs(folder: OpenedFolder, name: str, unit: str, class_folder: Path | None) -> bool:
-    parsed = notebook.parse(read_in(folder, name).content)
-    if not isinstance(parsed, notebook.RawNotebook):
-        return False
+def _belongs(parsed: notebook.RawNotebook, unit: str, class_folder: Path | None) -> bool:
     found = unit_of(parsed, class_folder)
     return isinstance(found, course.Unit) and found.name == unit
 
 
-def _is_of_a_program(name: str) -> bool:
-    return name in _OF_PROGRAMS or name.startswith("._")
-
-
-def _status(folder: OpenedFolder, name: str) -> os.stat_result | None:
-    try:
-        return folder.status(name)
-    except OSError:
-        return None
-
-
 def _beside(marked: str, notebooks: list[str]) -> str:
     """What to say about notebooks other than the marked one."""
-    others = [name for name in notebooks if name != marked]
+    others = [name for name in notebooks if name != marked and not marked.startswith(f"{name}/")]
     return f"Also there, and not marked: {_named(others)}." if others else ""
 
 
+def _with_contents(folder: OpenedFolder, name: str) -> str:
+    """A name for a message; for a folder or a zip file, with what is in it."""
+    within = contents(folder, name, _MOST_NAMED)
+    return f"{_named([name])} (with {_named(within)})" if within else _named([name])
+
+
 def _named(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(f"`{notebook.printable(name)}`" for name in names[:_MOST_NAMED]) + more
+    return ", ".join(f"`{notebook.printable(name)}`" for name in names[:_MOST_NAMED]) + _more(names)
+
+
+def _more(names: list[str]) -> str:
+    return f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""

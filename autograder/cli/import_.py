@@ -28,9 +28,9 @@ def import_(
     from ..gradebook.class_list import class_list
     from ..gradebook.course_directory import CourseProblem, course_directory
     from ..gradebook.roster import BadRoster
+    from ..handed_in.zip_file import BadZip, ZipFile
     from ..lms.imported import BadRecord
     from ..lms.submissions import import_zip
-    from ..lms.zip_file import BadZip, ZipFile
 
     try:
         course.unit(unit)

@@ -12,6 +12,7 @@ from ..notebook import MAX_CELLS, CodeCell, Damaged, RawCell, RawNotebook, cell_
 from . import Unit, released, unit, unit_names
 from .additions import Edit, edit_of
 from .stubs import is_stub
+from .words_in_code import is_prose
 
 CARRIED = "carried_check"
 """The grade_id of the cell with which a notebook in a single file carries the check. No unit has a cell of this name,
@@ -98,6 +99,11 @@ def is_addition(cell: RawCell, likeness: Likeness, unit: Unit) -> bool:
     return of in unit.instructor_cells or of in unit.check_cells or bool(_NUMBERED.fullmatch(of))
 
 
+def is_words(cell: RawCell, unit: Unit) -> bool:
+    """Return whether a code cell is a text cell of the unit, turned into code, with words in it that are no Python."""
+    return cell.cell_type == "code" and unit.cell_types.get(cell.grade_id) == "markdown" and is_prose(cell.text)
+
+
 def code_cells(notebook: RawNotebook, unit: Unit) -> list[CodeCell]:
     """The cells to run, in the student's order.
 
@@ -130,6 +136,8 @@ def code_cells(notebook: RawNotebook, unit: Unit) -> list[CodeCell]:
             continue
         number += 1
         if cell.cell_type != "code" or cell.grade_id == CARRIED or is_training(cell, likeness, unit):
+            continue
+        if is_words(cell, unit):
             continue
         edit = edited.get(position, Edit())
         name = cell_name(number, "" if likeness.is_copy else likeness.name)

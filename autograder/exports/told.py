@@ -20,4 +20,5 @@ def of_exercise(exercise: ExerciseReport) -> str:
 
 def of_written(question: WrittenQuestion) -> str:
     """What became of a written question."""
-    return f"A written question for {question.max_score:g} points. {_WRITTEN[question.status]}"
+    where = f" It was found in {question.found_in}." if question.found_in else ""
+    return f"A written question for {question.max_score:g} points. {_WRITTEN[question.status]}{where}"

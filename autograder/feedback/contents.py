@@ -25,11 +25,13 @@ class Row:
     by_hand: bool
     waiting: bool
     """A person has still to mark it."""
+    blank: bool
+    """Nothing is written in it, so no person marks it."""
 
     @property
     def sign(self) -> str:
         """A tick or a cross; a pen for what a person marks."""
-        if self.by_hand:
+        if self.by_hand and not self.blank:
             return "✎"
         return "✓" if self.score >= self.points else "✗"
 
@@ -88,5 +90,12 @@ def _row(cell: Any, about: Any) -> Row:
     says = next((one.metadata["says"] for one in cell.get("outputs", []) if "says" in one.get("metadata", {})), "")
     name, score, points = about["grade_id"], about.get("score") or 0.0, about["points"]
     return Row(
-        name.removeprefix(CHECK_PREFIX), name, score, points, says, bool(about["solution"]), about.get("waiting", False)
+        name.removeprefix(CHECK_PREFIX),
+        name,
+        score,
+        points,
+        says,
+        by_hand=bool(about["solution"]),
+        waiting=about.get("waiting", False),
+        blank=about.get("blank", False),
     )

@@ -14,10 +14,12 @@ from typing import Any
 
 import nbgrader
 from nbconvert.preprocessors import Preprocessor
+from nbgrader.utils import compute_checksum
 
 from ..course.settings import Settings, load
 from ..formatting.client import Formatter
 from ..formatting.page import PageFormatter
+from ..formatting.pictures import embedded
 from .contents import contents, is_remark
 from .grade_cell import prose
 from .model_answer import model_answer
@@ -47,6 +49,16 @@ def printed(text: str) -> str:
     return escape(_ESCAPE_SEQUENCE.sub("", text))
 
 
+def is_untouched(cell: Any) -> bool:
+    """Return whether a cell is as it was released."""
+    return bool(cell.metadata["nbgrader"].get("checksum") == compute_checksum(cell))
+
+
+def with_pictures(html: str, resources: Any) -> str:
+    """Return the HTML of a feedback page's notebook with the pictures in it: the page is sent without other files."""
+    return embedded(html, Path(resources["metadata"]["path"]))
+
+
 def filters(page: Callable[[], PageFormatter]) -> dict[str, Any]:
     """Those of nbconvert's filters, by name, that handle what a student wrote, and our templates' own.
 
@@ -74,6 +86,8 @@ def filters(page: Callable[[], PageFormatter]) -> dict[str, Any]:
         "strip_files_prefix": strip_files_prefix,
         "contents": contents,
         "is_remark": is_remark,
+        "is_untouched": is_untouched,
+        "with_pictures": with_pictures,
         "sentence": prose,
         "model_answer": model_answer,
     }

@@ -14,8 +14,8 @@ LONGEST_PAGE = 300_000
 LONGEST_NOTEBOOK = 2_000_000
 """Characters in the cells of a notebook as nbgrader keeps it."""
 _NAMED, _CODE, _REST = range(3)
-_CUT = "[The rest of this cell is left out here: there is more of it than anyone reads.]"
-_PRINTED = "[The rest of what was printed is left out here: there is more of it than anyone reads.]"
+_CUT = "[The rest of this cell is left out here: {} characters.]"
+_PRINTED = "[The rest of what was printed is left out here: {} characters.]"
 
 
 def bound(cells: list[Any]) -> None:
@@ -60,10 +60,11 @@ def _cut(cell: Any, longest: int) -> int:
     """Cuts a cell's text to a length; returns how much of it is kept."""
     kept = min(len(cell.source), longest)
     if kept < len(cell.source):
-        cell.source = f"{cell.source[:kept]}\n\n{_CUT}"  # code that is cut stays too long to be run
+        cut = _CUT.format(len(cell.source) - kept)
+        cell.source = f"{cell.source[:kept]}\n\n{cut}"  # code that is cut stays too long to be run
     return kept
 
 
 def _short(text: str, most: int) -> tuple[str, int]:
     kept = min(len(text), LONGEST_CELL, most)
-    return (text if kept == len(text) else f"{text[:kept]}\n{_PRINTED}"), most - kept
+    return (text if kept == len(text) else f"{text[:kept]}\n{_PRINTED.format(len(text) - kept)}"), most - kept

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 
 from .client import Formatter, Kind, Outcome
+from .pictures import elements_of
 from .plain_text import LONGEST_CELL, as_it_is, is_short, said
 
 FORMATTED_ON_A_PAGE = 200_000
@@ -45,19 +46,17 @@ class PageFormatter:
 
     def markdown(self, source: str) -> str:
         """A markdown cell, or an instructor's comment."""
-        return self._formatted("markdown", source) if len(source) <= LONGEST_CELL else said(_LONG, source)
+        html, sentence = self._asked("markdown", source) if len(source) <= LONGEST_CELL else ("", _LONG)
+        return html if sentence is None else said(sentence, source) + elements_of(source)
 
     def code(self, source: str) -> str:
         """A code cell, as Python whatever language it claims."""
-        return self._formatted("code", source) if is_short(source) else said(_LONG, source)
+        html, sentence = self._asked("code", source) if is_short(source) else ("", _LONG)
+        return html if sentence is None else said(sentence, source)
 
     def raw(self, source: str) -> str:
         """A raw cell: just its text."""
         return as_it_is(source)
-
-    def _formatted(self, kind: Kind, source: str) -> str:
-        html, sentence = self._asked(kind, source)
-        return html if sentence is None else said(sentence, source)
 
     def _asked(self, kind: Kind, source: str) -> tuple[str, str | None]:
         """The text as HTML; or nothing, and a sentence that says why."""

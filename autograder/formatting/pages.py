@@ -13,6 +13,7 @@ from typing import Any
 from nbconvert.filters.highlight import Highlight2HTML
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
+from . import pictures
 from .allowed_html import highlighted_code, prose
 from .formulas import mathml
 from .plain_text import LONGEST_CELL, as_it_is, is_short
@@ -38,10 +39,10 @@ def highlight_code(source: str) -> str:
 
 
 class _TextOnly(IPythonRenderer):
-    """No HTML, no script, no picture, no link; formulas as MathML.
+    """No HTML, no script, no link, no picture but the notebook's own files; formulas as MathML.
 
-    Formulas and highlighted code, which the kit makes itself, have classes and attributes that a student's text may not
-    have. So an unguessable placeholder stands in for them until the text around them is cleaned.
+    Formulas, pictures and highlighted code, which the kit makes itself, have classes and attributes that a student's
+    text may not have. So an unguessable placeholder stands in for them until the text around them is cleaned.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -84,7 +85,9 @@ class _TextOnly(IPythonRenderer):
         return text if text in (escape(url), escape(url.removeprefix("mailto:"))) else f"{text} ({escape(url)})"
 
     def image(self, text: str, url: str, title: str | None = None) -> str:
-        # Pasted pictures are not marked, and one from elsewhere would tell its owner who reads it.
+        # A picture from elsewhere would tell its owner who reads it.
+        if own := pictures.element(url, re.sub(rf"{self._stand_in}-\d+;", "", text)):
+            return self._keep(own)
         return f"<i>[a picture, which is not shown here: {text or escape(url)}]</i>"
 
     def task_list_item(self, text: str, checked: bool = False) -> str:

@@ -15,12 +15,17 @@ from nbformat import NotebookNode
 from .. import course
 from ..course.additions import Edit
 from ..course.cells import CARRIED, edits, is_addition, is_training, likenesses
+from ..course.written_answers import WrittenAnswer, written_answers
 from ..feedback.notebook import ADDED_TO
 from ..feedback.shortened import bound
 from ..notebook import Damaged, RawCell, RawNotebook, cell_name, parse
 from ..notebook.nodes import copied, new_cell
+from . import pictures
 
 PUT_BACK = "# This cell was missing from the notebook that was handed in, and has been put back.\n"
+
+MOVED = "*[What was written here stands in the answer to `{name}`.]*"
+FOUND = "*[The answer was not written into this cell. It was found in {where}:]*\n\n{text}"
 
 LEFT_OUT = "[The check that this notebook carried stood here. It takes no part in marking.]"
 
@@ -62,26 +67,40 @@ def clean(submission: RawNotebook, unit: str, class_folder: Path | None = None) 
 
     Marking finds in it what it finds in the submission. If a cell is there twice, the last copy has the name; both run,
     unless it is a check. Lines that were added to a locked cell get a cell of their own. Deleted cells that
-    nbgrader needs for a score are put back at the end, where they change no other cell's number. Whatever is too long
-    to be run or read is cut.
+    nbgrader needs for a score are put back at the end, where they change no other cell's number. A written answer
+    stands in its question's cell, wherever it was written: nbgrader asks a person to grade that cell alone. Pictures
+    in text cells are taken out of the submission's texts: see `pictures`. Whatever is too long to be run or read is
+    cut.
     """
     notebook = released(unit, class_folder)
+    pictures.put(notebook, pictures.take_out(submission))
     named = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in notebook.cells if "nbgrader" in cell.metadata}
     its = course.unit(unit, class_folder)
     found = likenesses(submission, its)
     edited = edits(submission, its, found)
+    answers = written_answers(submission, its, class_folder)
+    moved = {place: name for name, answer in answers.items() for place in answer.moved}
+    present = {likeness.name for likeness in found}
     cells: list[Any] = []
     number = 0
     for position, (raw, likeness) in enumerate(zip(submission.cells, found, strict=True)):
         original = named.get(likeness.name)
-        if original is None or likeness.is_copy:
+        question = moved.get(position)
+        if question and question in present:
+            cells.append(new_cell("markdown", f"cell-{position + 1}", MOVED.format(name=question)))
+        elif question:  # its own cell was deleted, and this one takes its place
+            present.add(question)
+            cells.append(_with_text(named[question], _answer(answers[question], named[question])))
+        elif original is None or likeness.is_copy:
             cells.append(_unnamed(raw, position + 1, named.get(raw.grade_id)))
             if is_training(raw, likeness, its):
                 cells[-1].metadata["autograder"] = {"training": True}
             if is_addition(raw, likeness, its):
                 cells[-1].metadata["autograder"] = {ADDED_TO: raw.says_added_to}
         else:
-            cells.append(_named(raw, original))
+            is_answer = likeness.name in answers
+            text = _answer(answers[likeness.name], original) if is_answer else _text(raw, original)
+            cells.append(_with_text(original, text))
         number += not is_addition(raw, likeness, its)
         edit = edited.get(position, Edit())
         if edit.has_changes:
@@ -90,16 +109,25 @@ def clean(submission: RawNotebook, unit: str, class_folder: Path | None = None) 
             addition = new_cell("code", f"added-{position + 1}", edit.added)
             addition.metadata["autograder"] = {ADDED_TO: cell_name(number, "" if likeness.is_copy else likeness.name)}
             cells.insert(len(cells) - (likeness.name in its.check_cells), addition)
-    present = {likeness.name for likeness in found}
     for grade_id, original in named.items():
         if grade_id not in present and original.metadata["nbgrader"]["grade"]:
             if original.cell_type == "code":
                 original.source = PUT_BACK + original.source
+            elif grade_id in answers:
+                original.source = _answer(answers[grade_id], original)
             original.metadata["autograder"] = {_PUT_BACK: True}
             cells.append(original)
     bound(cells)
     notebook.cells = cells
     return notebook
+
+
+def _answer(answer: WrittenAnswer, original: Any) -> str:
+    """The text of a question's cell: the student's answer, or the released text, by which nbgrader knows a blank."""
+    if answer.found_in:
+        return FOUND.format(where=answer.found_in, text=answer.text)
+    text: str = answer.text or original.source
+    return text
 
 
 def without_put_back(notebook: Any) -> Any:
@@ -108,8 +136,8 @@ def without_put_back(notebook: Any) -> Any:
     return NotebookNode({**notebook, "cells": cells})
 
 
-def _named(raw: RawCell, original: Any) -> Any:
-    cell = new_cell(original.cell_type, original.id, _text(raw, original))
+def _with_text(original: Any, text: str) -> Any:
+    cell = new_cell(original.cell_type, original.id, text)
     cell.metadata = original.metadata
     return cell
 

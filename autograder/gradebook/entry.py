@@ -57,6 +57,8 @@ class Shown(msgspec.Struct):
     """The cells that a person has still to mark."""
     is_time_unresolved: bool = False
     """Whether there is a time stamp that does not determine when the submission came."""
+    blank: list[str] = []
+    """The written answers that no person graded, because nothing is written in them."""
 
     @property
     def score(self) -> float:
@@ -164,6 +166,7 @@ class Entry:
             self._notebook.late_submission_penalty or 0.0,
             [name for name, grade in self._grades.items() if grade.auto_score is None and grade.manual_score is None],
             self.unresolved is not None,
+            [name for name, grade in self._grades.items() if is_blank(name, grade)],
         )
 
 
@@ -313,6 +316,11 @@ def _score(grade: Any) -> float:
 def _comment(found: Any) -> str | None:
     given: str | None = found.auto_comment if found.manual_comment is None else found.manual_comment
     return given
+
+
+def is_blank(name: str, grade: Any) -> bool:
+    """Return whether a grade is that of a written answer which is blank, so that nbgrader gave 0 itself."""
+    return not name.startswith(course.CHECK_PREFIX) and grade.auto_score is not None and grade.manual_score is None
 
 
 def unmarked(report: Report) -> Callable[[str], bool]:

@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
+from typing import BinaryIO
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # Without O_NONBLOCK, opening a pipe waits for a writer who never comes.
@@ -41,6 +42,14 @@ class OpenedFile:
     def chunk(self) -> bytes:
         """The next bytes; none at the end. Raises OSError."""
         return os.read(self._descriptor, _CHUNK)
+
+    def beginning(self, length: int) -> bytes:
+        """The first bytes, whatever has been read; raises OSError."""
+        return os.pread(self._descriptor, length, 0)
+
+    def stream(self) -> BinaryIO:
+        """The file for reading in any order, which closes by itself; nothing is read with `chunk` meanwhile."""
+        return os.fdopen(os.dup(self._descriptor), "rb")
 
     def __enter__(self) -> "OpenedFile":
         return self

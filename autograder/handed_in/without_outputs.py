@@ -1,17 +1,23 @@
-"""Drops from a notebook's JSON, while it is read, what marking does not need: outputs may be of any size.
+"""Drop from a notebook's JSON, while it is read, what grading does not need: outputs may be of any size.
 
-The values that `notebook.parse` looks at are kept; each dropped value becomes `null`. What is kept is passed on
-unchanged, so that invalid JSON stays invalid. What is dropped is only searched for its end.
+Every file is read so, whatever its size. The values that `notebook.parse` uses are kept; each dropped value becomes
+`null`. What is kept is passed on unchanged, so that invalid JSON stays invalid, except that pictures beyond
+MOST_PICTURES are cut. What is dropped is only searched for its end, so nothing in it can damage a notebook.
 """
 
 import re
 
-_KEPT = {
-    1: {b"nbformat", b"cells"},
-    3: {b"cell_type", b"source", b"metadata", b"id"},
-    4: {b"nbgrader", b"autograder"},
-}
-"""The names whose values are kept, by the number of brackets around them; at other depths everything is kept."""
+_OF_NOTEBOOK = {b"nbformat", b"cells", b"worksheets"}
+_OF_WORKSHEET = {b"cells"}
+_OF_CELL = {b"cell_type", b"source", b"metadata", b"id", b"attachments"}
+_OF_OLD_CELL = {b"cell_type", b"source", b"metadata", b"input", b"level"}
+_OF_METADATA = {b"nbgrader", b"autograder"}
+_SHEETS = 2
+"""Brackets more around a cell in notebook format 3, which has worksheets."""
+MOST_PICTURES = 12 << 20
+"""Bytes in base64 of a notebook's inline pictures and attachments, together."""
+CUT = b"!"
+"""Ends a picture that was cut; no base64 has it."""
 _MOST_PARTS = 8_000_000
 """Brackets that are met one by one: some 4 seconds' worth. A notebook with 60 MB of outputs has thousands."""
 _LONGEST_NAME = 100
@@ -24,6 +30,14 @@ _PLAIN = rb'[^"\[\]{}]*+'
 _LEAF = rb'(?:"' + _TEXT + rb'"|\[' + _PLAIN + rb"\]|\{" + _PLAIN + rb"\})"
 _TO_BRACKET = re.compile(_PLAIN + rb"(?:(?>" + _LEAF + _PLAIN + rb"))*+", re.S)
 _TO_PART = re.compile(rb'[^"\[\]{}:,]*+')
+_FLAT = rb'[^"\[\]{}]*+(?:(?>"' + _TEXT + rb'"[^"\[\]{}]*+))*+'
+_LINES = re.compile(rb"\[" + _FLAT + rb"\]", re.S)
+"""A list of strings: a cell's text."""
+_ABOUT = re.compile(rb"\{" + _FLAT + rb"\}", re.S)
+"""An object without brackets in it: what nbgrader says of a cell."""
+_NAME = re.compile(rb'[\s,]*+"(\w++)"\s*+:')
+_PICTURE = b";base64,"
+_BASE64 = re.compile(rb"[A-Za-z0-9+/=]*+")
 
 
 class TooManyParts(Exception):
@@ -45,6 +59,12 @@ class WithoutOutputs:
         """The last string, if it may be a name at this depth."""
         self._unwanted = False
         """Whether the next value is to be dropped."""
+        self._keys = {1: b"", 3: b"", 5: b""}
+        """The name whose value is being read, by the number of brackets around it."""
+        self.pictures = 0
+        """Bytes of pictures that are kept."""
+        self._in_picture = False
+        self._is_cut = False
 
     def feed(self, piece: bytes) -> bytes:
         """What is kept of the next piece; raises TooManyParts."""
@@ -76,6 +96,7 @@ class WithoutOutputs:
         assert match
         end = match.end()
         if end == len(data) or data[end : end + 1] == b"\\":  # the piece ends in the middle of an escape
+            end -= _begun(data, start, end) if self._dropping is None else 0
             self._left = data[end:]
             position = len(data)
         else:
@@ -83,7 +104,7 @@ class WithoutOutputs:
             self._in_string = False
             position = end
         if self._dropping is None:
-            kept.append(data[start:end])
+            self._keep(data[start:end], kept)
         elif not self._in_string and self._dropping == self._depth:
             self._dropping = None  # the value was this string
         return position
@@ -112,7 +133,13 @@ class WithoutOutputs:
         return position
 
     def _through_kept(self, data: bytes, start: int, kept: list[bytes]) -> int:
-        """Past the next bracket, string, colon or comma in what is kept."""
+        """Past the next bracket, string, name, colon or comma in what is kept."""
+        if match := _NAME.match(data, start):
+            self._count()
+            self._name = match[1]
+            kept.append(match[0])
+            self._begin_value()
+            return match.end()
         match = _TO_PART.match(data, start)
         assert match
         position = match.end()
@@ -130,16 +157,77 @@ class WithoutOutputs:
                 self._dropping = self._depth - 1
                 kept.append(b"null")
                 return position + 1
+            if whole := self._whole(what, data, position):
+                self._depth -= 1
+                self._keep(whole[0], kept)
+                return whole.end()
         elif what in b"]}":
             self._depth -= 1
-        self._unwanted = what == ord(":") and self._is_unwanted()
-        self._name = b""
         kept.append(data[position : position + 1])
+        if what == ord(":"):
+            self._begin_value()
+        else:
+            self._unwanted = False
+            self._name = b""
         return position + 1
 
+    def _begin_value(self) -> None:
+        self._unwanted = self._is_unwanted()
+        if self._depth in self._keys:
+            self._keys[self._depth] = self._name
+        self._name = b""
+
+    def _whole(self, bracket: int, data: bytes, position: int) -> re.Match[bytes] | None:
+        """Match a value that is kept as it is, if it begins here and ends in this piece."""
+        if bracket == ord("["):
+            return _LINES.match(data, position)
+        is_about = self._depth - _SHEETS * self._is_old > 4 and not self._is_attached
+        return _ABOUT.match(data, position) if is_about else None
+
     def _is_unwanted(self) -> bool:
-        """Whether nothing looks at the value of this name; a name with an escape in it could be any name."""
-        return self._name not in _KEPT.get(self._depth, {self._name}) and b"\\" not in self._name
+        """Whether nothing uses the value of this name; a name with an escape in it could be any name."""
+        old = self._is_old
+        level = self._depth - _SHEETS * old
+        if self._depth == 1:
+            wanted = self._name in _OF_NOTEBOOK
+        elif old and self._depth == 3:
+            wanted = self._name in _OF_WORKSHEET
+        elif level == 3:
+            wanted = self._name in (_OF_OLD_CELL if old else _OF_CELL)
+        else:
+            wanted = level != 4 or self._name in _OF_METADATA or self._is_attached
+        return not wanted and b"\\" not in self._name
+
+    @property
+    def _is_old(self) -> bool:
+        return self._keys[1] == b"worksheets"
+
+    @property
+    def _is_attached(self) -> bool:
+        """Whether this is within a cell's attachments."""
+        return self._keys[1] == b"cells" and self._keys[3] == b"attachments" and self._depth > 3
+
+    def _keep(self, text: bytes, kept: list[bytes]) -> None:
+        """Keep the next bytes of strings, except what a picture has beyond MOST_PICTURES."""
+        position = 0
+        while self._in_picture or (found := text.find(_PICTURE, position)) >= 0:
+            if not self._in_picture:
+                kept.append(text[position : found + len(_PICTURE)])
+                position = found + len(_PICTURE)
+                self._in_picture, self._is_cut = True, False
+            match = _BASE64.match(text, position)
+            assert match
+            left = MOST_PICTURES - self.pictures
+            kept.append(match[0][:left])
+            self.pictures += len(kept[-1])
+            if len(match[0]) > left and not self._is_cut:
+                kept.append(CUT)
+                self._is_cut = True
+            position = match.end()
+            if position == len(text):
+                return
+            self._in_picture = False
+        kept.append(text[position:])
 
     def _string(self, data: bytes, position: int, kept: list[bytes]) -> int:
         """Past a string: a name, a value to keep or one to drop."""
@@ -152,15 +240,25 @@ class WithoutOutputs:
         match = _REST_OF_STRING.match(data, position + 1)
         assert match
         end = match.end()
+        is_picture = self._is_attached and self._depth > 4
         if end < len(data) and data[end : end + 1] == b'"':
             self._name = data[position + 1 : end]
-            kept.append(data[position : end + 1])
+            kept.append(b'"')
+            self._in_picture, self._is_cut = is_picture and end - position > _LONGEST_NAME, False
+            self._keep(data[position + 1 : end + 1], kept)
             return end + 1
         if len(data) - position <= _LONGEST_NAME:  # perhaps a name that ends in the next piece
             self._left = data[position:]
         else:
             self._name = b""
             self._in_string = True
+            self._in_picture, self._is_cut = is_picture, False
             kept.append(b'"')
             return position + 1
         return len(data)
+
+
+def _begun(data: bytes, start: int, end: int) -> int:
+    """Return how many bytes at the end of a piece may begin what stands before a picture."""
+    tail = data[max(start, end - len(_PICTURE) + 1) : end]
+    return next((length for length in range(len(tail), 0, -1) if _PICTURE.startswith(tail[-length:])), 0)

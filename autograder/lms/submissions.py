@@ -19,12 +19,12 @@ from typing import Any
 
 from ..gradebook.roster import Roster
 from ..gradebook.time_stamp import TIMESTAMP
+from ..handed_in.zip_file import BadZip, NotTaken, ZipFile, name_of, path_within
 from ..notebook import printable
 from . import imported
 from .file_names import Reading, platform_of, readings
 from .imported import Origin
 from .whose import NotMatched, Whose
-from .zip_file import BadZip, NotTaken, ZipFile, name_of, path_within
 
 _NOT_STUDENTS = {TIMESTAMP, "submission_secret.txt"}
 """What nbgrader writes beside a notebook, and believes."""

@@ -103,7 +103,7 @@ class Desk:
             exercises = with_whereabouts(unit.name, exercises, code, cells, is_value, at_end)
         said = joined(self._of_another_unit(parsed, unit, exercises), _of_failed(outcomes), notes(unit, cells))
         report = self._report(submission, unit, exercises, outcomes, said)
-        return replace(report, written=written_questions(parsed, unit))
+        return replace(report, written=written_questions(parsed, unit, self.class_folder))
 
     def _of_another_unit(
         self, parsed: notebook.RawNotebook, unit: course.Unit, exercises: Sequence[ExerciseReport]

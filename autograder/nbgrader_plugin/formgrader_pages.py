@@ -111,8 +111,9 @@ class _WithNonce(BaseLoader):
 def _allow_own_scripts(handler: Any) -> None:
     nonce = secrets.token_urlsafe(16)
     _nonce.set(nonce)
-    policy = f"script-src 'nonce-{nonce}' 'unsafe-hashes' {handler.scripts_allowed}; object-src 'none'; base-uri 'none'"
-    handler.set_header("Content-Security-Policy", f"{handler.content_security_policy}; {policy}; form-action 'none'")
+    scripts = f"script-src 'nonce-{nonce}' 'unsafe-hashes' {handler.scripts_allowed}"
+    policy = f"{scripts}; object-src 'none'; img-src 'self' data:; base-uri 'none'; form-action 'none'"
+    handler.set_header("Content-Security-Policy", f"{handler.content_security_policy}; {policy}")
 
 
 def _handlers_of(templates: Path) -> str:

@@ -1,10 +1,11 @@
-"""Takes from the gradebook what a page shows besides nbgrader's own: ungraded answers, and unclear time stamps."""
+"""Take from the gradebook what a page shows besides nbgrader's own: blank and ungraded answers, unclear times."""
 
 from typing import Any
 
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import GetGrades
 
+from ..gradebook.entry import is_blank
 from ..gradebook.lateness import unresolved_stamps
 
 
@@ -24,3 +25,4 @@ class ReadGrades(GetGrades):
         about = cell.metadata.nbgrader
         grade = self.gradebook.find_grade(about["grade_id"], self.notebook_id, self.assignment_id, self.student_id)
         about["waiting"] = grade.auto_score is None and grade.manual_score is None
+        about["blank"] = is_blank(about["grade_id"], grade)

@@ -11,6 +11,7 @@ from traitlets import Enum
 
 from ..client.marker import Marker, MarkerRefused, MarkerStopped, running, stopped_at
 from ..feedback.notebook import write
+from ..gradebook import pictures
 from ..gradebook.clean_notebook import damage, without_put_back
 from ..gradebook.time_stamp import StampFormat, stamp_at
 from ..report import REPORT_FILE, Report
@@ -33,9 +34,11 @@ class MarkExercises(NbGraderPreprocessor):
         digest = nb.metadata.pop(SUBMISSION, "")
         place = directory.format_path(directory.submitted_directory, about["student"], about["assignment"])
         about[SUBMISSION_TIME] = StampFormat.of_course(directory).read(stamp_at(Path(place)))
+        files = pictures.pop(nb)
         report = _marker(self.device, directory.root).report(name, about["assignment"], nb, digest)
         write(nb, report)
         resources.setdefault("outputs", {})[REPORT_FILE] = msgspec.json.format(msgspec.json.encode(report))
+        resources["outputs"].update(files)
         return nb, resources
 
 

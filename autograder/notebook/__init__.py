@@ -8,6 +8,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from .format_3 import OldCell, old_cells
+from .repair import repaired
+
 MAX_BYTES = 16 << 20
 """For a notebook without its outputs."""
 MAX_CHARACTERS = 200_000
@@ -16,6 +19,7 @@ MAX_CELLS = 2_000
 MAX_LINES = 1_000_000
 """For all cells: a notebook is written line by line, and each line takes sixty bytes of memory or more."""
 _MAX_NAME = 100
+_OLD_FORMATS = (2, 3)
 
 # Looks at each character once, whatever it is: Python's tokenizer takes hours on a string that never ends.
 # What is repeated stands in `(?>...)`: see `handed_in.without_outputs`.
@@ -77,6 +81,7 @@ class RawCell(msgspec.Struct):
     source: str | list[str] | None = ""
     metadata: RawMetadata | None = None
     id: msgspec.Raw = msgspec.Raw(b'""')
+    attachments: msgspec.Raw = msgspec.Raw(b"null")
 
     @property
     def text(self) -> str:
@@ -127,10 +132,31 @@ class RawCell(msgspec.Struct):
 
 
 class RawNotebook(msgspec.Struct):
-    """A notebook as nbformat 4 writes it, as far as marking needs it."""
+    """A notebook as nbformat 4 writes it, as far as marking needs it; one of format 3 is converted."""
 
     nbformat: int
     cells: list[RawCell]
+
+
+class _NotebookFile(msgspec.Struct):
+    """A notebook as formats 3 and 4 write it."""
+
+    nbformat: int
+    cells: list[RawCell] | msgspec.UnsetType = msgspec.UNSET
+    worksheets: msgspec.Raw = msgspec.Raw(b"null")
+
+    @property
+    def notebook(self) -> RawNotebook:
+        """The notebook in format 4; raises msgspec.ValidationError."""
+        if self.nbformat in _OLD_FORMATS and self.cells is msgspec.UNSET:
+            return RawNotebook(4, [_converted(cell) for cell in old_cells(self.worksheets)])
+        if self.cells is msgspec.UNSET:
+            raise msgspec.ValidationError("Object missing required field `cells`")
+        return RawNotebook(self.nbformat, self.cells)
+
+
+def _converted(cell: OldCell) -> RawCell:
+    return RawCell(cell.kind, cell.text, msgspec.json.decode(cell.metadata, type=RawMetadata | None))
 
 
 @dataclass(frozen=True)
@@ -178,7 +204,7 @@ def parse(content: bytes | Damaged) -> RawNotebook | Damaged:
     if isinstance(content, Damaged):
         return content
     try:
-        notebook = msgspec.json.decode(content.removeprefix(codecs.BOM_UTF8), type=RawNotebook)
+        notebook = _decoded(content.removeprefix(codecs.BOM_UTF8)).notebook
     except msgspec.ValidationError as error:
         return Damaged(f"The file is JSON but not a Jupyter notebook: {error}. Save it from Jupyter again.")
     except RecursionError:
@@ -199,6 +225,15 @@ def parse(content: bytes | Damaged) -> RawNotebook | Damaged:
     if lines > MAX_LINES:
         return Damaged(f"The notebook has {lines} lines, more than {MAX_LINES}. Delete those that you do not need.")
     return notebook
+
+
+def _decoded(content: bytes) -> _NotebookFile:
+    try:
+        return msgspec.json.decode(content, type=_NotebookFile)
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return msgspec.json.decode(repaired(content), type=_NotebookFile)
 
 
 def cell_name(number: int, grade_id: str) -> str:

@@ -18,9 +18,11 @@ def size(its: Look) -> int:
 
 
 def status(path: Path) -> tuple[int, int, int] | None:
-    """Inode, time and size of a file; None if it is not there."""
+    """Inode, time and size of a file, or of the zip file that the path leads into; None if it is not there."""
     try:
         its = path.lstat()
+    except NotADirectoryError:
+        return status(path.parent)
     except OSError:
         return None
     return its.st_ino, its.st_mtime_ns, its.st_size
@@ -29,6 +31,8 @@ def status(path: Path) -> tuple[int, int, int] | None:
 def _changed(path: Path) -> float:
     try:
         return path.lstat().st_mtime
+    except NotADirectoryError:
+        return _changed(path.parent)
     except OSError:
         return 0.0
 

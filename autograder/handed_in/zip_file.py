@@ -1,21 +1,35 @@
 """A zip file that strangers' files are in: what may be taken out of it, and no more of it than was allowed."""
 
-import lzma
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
-from ..handed_in.opened_folder import is_one_name
 from ..notebook import printable
+from .opened_folder import is_one_name
 
 _MOST_ENTRIES = 100_000
+_MOST_OF_STUDENT = 2_000
+"""Files in a zip file that a student packed."""
+_BYTES_OF_ENTRY = 400
+"""In a zip file's list of files: each entry has 46 and its name."""
+_PACKED = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+"""Others take the time or the memory that a stranger chooses."""
 _LONGEST_NAME = 240  # bytes; a folder's names have 255 on most disks
 _DEEPEST = 20
 _ENCRYPTED, _IN_UTF8 = 0x1, 0x800
 _READ_AT_ONCE = 1 << 18
 _OF_PROGRAMS = ("__MACOSX", ".DS_Store", ".ipynb_checkpoints")
+
+
+_DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
+    *(ValueError, RuntimeError, LookupError, ArithmeticError),
+)
+"""What opening and unpacking a damaged file may raise."""
 
 
 class BadZip(Exception):
@@ -26,36 +40,61 @@ class NotTaken(Exception):
     """A file in it cannot be taken out; `str()` says why."""
 
 
-_DAMAGED = (
-    zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, RuntimeError, LookupError,
-)  # fmt: skip
-"""What unpacking a file that is none may raise."""
+class _WithShortList:
+    """A file of which no more is read at once than a zip file's list of files may have."""
+
+    def __init__(self, file: BinaryIO, most: int) -> None:
+        self._file = file
+        self._most = most
+        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
+
+    def read(self, size: int = -1) -> bytes:
+        if size < 0:
+            here = self._file.tell()
+            size = self._file.seek(0, 2) - here
+            self._file.seek(here)
+        if size > self._most:
+            raise zipfile.BadZipFile("its list of files is too long")
+        return self._file.read(size)
 
 
 class ZipFile:
     """An open zip file, which is closed along with this object."""
 
-    def __init__(self, path: Path) -> None:
-        """Opens it and reads its list of files; raises BadZip."""
+    def __init__(self, path: Path, opened: BinaryIO | None = None) -> None:
+        """Opens it and reads its list of files; raises BadZip.
+
+        opened: a student's file that is open already, and is closed along with this; `path` is then what it is called.
+        """
+        most = _MOST_OF_STUDENT if opened else _MOST_ENTRIES
         try:
-            self._file = zipfile.ZipFile(path)
+            self._stream = opened or path.open("rb")
         except OSError as error:
             raise BadZip(f"The file {path} cannot be read: {error.strerror}.") from None
-        except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        try:
+            self._file = zipfile.ZipFile(_WithShortList(self._stream, most * _BYTES_OF_ENTRY))
+        except OSError as error:
+            self._stream.close()
+            raise BadZip(f"The file {path} cannot be read: {error.strerror}.") from None
+        except _DAMAGED as error:
+            self._stream.close()
             raise BadZip(f"The file {path} is not a zip file, or is damaged: {error}.") from None
-        if len(self._file.filelist) > _MOST_ENTRIES:
-            self._file.close()
-            raise BadZip(f"The file {path} has more than {_MOST_ENTRIES} files in it.")
+        if len(self._file.filelist) > most:
+            self._stream.close()
+            raise BadZip(f"The file {path} has more than {most} files in it.")
 
     @property
     def files(self) -> list[zipfile.ZipInfo]:
         """What is in it, but for folders and what programs leave behind."""
-        return [one for one in self._file.filelist if not one.is_dir() and not _is_of_a_program(name_of(one))]
+        named = [one for one in self._file.filelist if one.filename and not one.is_dir()]
+        return [one for one in named if not _is_of_a_program(name_of(one))]
 
     def content(self, one: zipfile.ZipInfo, most: int) -> Iterator[bytes]:
         """A file's content in pieces; raises NotTaken if it has more than so many bytes, whatever its header says."""
         if one.flag_bits & _ENCRYPTED:
             raise NotTaken("it is encrypted")
+        if one.compress_type not in _PACKED:
+            raise NotTaken("it is packed in an unusual way")
         if stat.S_IFMT(one.external_attr >> 16) not in (0, stat.S_IFREG):
             raise NotTaken("it is not a regular file but a link or the like")
         size = 0
@@ -66,16 +105,7 @@ class ZipFile:
                     if size > most:
                         raise NotTaken(f"it is larger than {most // 1_000_000} MB")
                     yield piece
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            lzma.LZMAError,
-            EOFError,
-            OSError,
-            ValueError,
-            RuntimeError,
-            LookupError,
-        ) as error:
+        except _DAMAGED as error:
             reason = getattr(error, "strerror", None) or error
             raise NotTaken(f"it cannot be unpacked: {printable(str(reason))[:200]}") from None
 
@@ -84,6 +114,7 @@ class ZipFile:
 
     def __exit__(self, *error: object) -> None:
         self._file.close()
+        self._stream.close()
 
 
 def name_of(one: zipfile.ZipInfo) -> str:
