@@ -17,6 +17,7 @@ from ..course.settings import BadSettings
 from ..exports.json_line import json_line
 from .cluster import PlainTcp, Scheduler, marking_at
 from .isolation import Require, Trust, asked
+from .paths import named
 from .roster import Course, IdColumn, RosterFile, class_folder
 from .saying import aside, console, refuse, remark, results, short, shown, some
 
@@ -38,7 +39,12 @@ def _print_schema(asked: bool) -> None:
 def grade(
     unit: Annotated[str, typer.Argument(help="The unit, e.g. self_attention.")],
     submitted: Annotated[
-        Path | None, typer.Option(help="Submissions, as STUDENT/UNIT/UNIT.ipynb; COURSE/submitted if not given.")
+        Path | None,
+        typer.Option(
+            parser=named,
+            metavar="DIR",
+            help="Submissions, as STUDENT/UNIT/UNIT.ipynb; COURSE/submitted if not given.",
+        ),
     ] = None,
     roster: RosterFile = None,
     id_column: IdColumn = None,

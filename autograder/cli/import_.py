@@ -8,6 +8,7 @@ import typer
 
 from .. import course
 from ..course import settings
+from .paths import named
 from .roster import Course, IdColumn, RosterFile, class_folder
 from .saying import console, refuse, remark, results, short, shown, some
 
@@ -18,7 +19,10 @@ if TYPE_CHECKING:  # nbgrader takes seconds to import
 
 def import_(
     unit: Annotated[str, typer.Argument(help="The unit, e.g. self_attention.")],
-    zip_file: Annotated[Path, typer.Argument(metavar="ZIP", help="The submissions, as Canvas or Moodle packs them.")],
+    zip_file: Annotated[
+        Path,
+        typer.Argument(parser=named, metavar="ZIP", help="The submissions, as Canvas or Moodle packs them."),
+    ],
     roster: RosterFile = None,
     id_column: IdColumn = None,
     course_folder: Course = None,

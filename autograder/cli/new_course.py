@@ -6,11 +6,14 @@ from typing import Annotated
 import typer
 
 from .. import course
+from .paths import named
 from .saying import console, refuse, results, shown
 
 
 def new_course(
-    place: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make: not there yet, or empty.")],
+    place: Annotated[
+        Path, typer.Argument(parser=named, metavar="DIR", help="The folder to make: not there yet, or empty.")
+    ],
     units: Annotated[list[str] | None, typer.Argument(metavar="[UNIT]...", help="The units; all if not given.")] = None,
 ) -> None:
     """Make a folder for a class: its units, its settings for nbgrader, a roster to fill in, an exchange."""

@@ -6,11 +6,14 @@ from typing import Annotated
 import typer
 
 from ..course.folder import FILE, folder, use
+from .paths import named
 
 Course = Annotated[
     Path | None,
     typer.Option(
         "--course",
+        parser=named,
+        metavar="DIR",
         help="The class's folder, with submissions and gradebook; the default: this folder, if it is one.",
     ),
 ]
@@ -18,6 +21,8 @@ RosterFile = Annotated[
     Path | None,
     typer.Option(
         "--roster",
+        parser=named,
+        metavar="FILE",
         help="A CSV file with a column id, or what Canvas or Moodle exports; COURSE/roster.csv where there is one.",
     ),
 ]
