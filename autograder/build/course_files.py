@@ -115,6 +115,7 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
         (made / REQUIREMENTS).write_text(requirements(notebook, released_check()))
     with Marker("cpu", settings, own_code_alone=True) as marker:
         from ..gradebook.course_directory import nbgrader_api  # takes seconds, in which the marker starts
+        from ..gradebook.database import FILE, address_of
 
         for text in texts:
             made = stage / "source" / text.stem
@@ -126,11 +127,11 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
             for name, held in ((EXAMPLES, examples), (MISTAKES, handout.mistakes), (STEPS, handout.steps)):
                 (made / name).write_bytes(data_of(held))
             api = nbgrader_api(stage)
-            api.coursedir.db_url = f"sqlite:///{stage / 'gradebook.db'}"  # never the class's, wherever that is
+            api.coursedir.db_url = address_of(stage / FILE)  # never the class's, wherever that is
             result = api.generate_assignment(text.stem, force=True, create=True)
             if not result["success"]:
                 raise BuildError(f"nbgrader could not make the release of {text.stem}:\n{result['log']}")
-    (stage / "gradebook.db").unlink(missing_ok=True)  # without units there is none
+    (stage / FILE).unlink(missing_ok=True)  # without units there is none
 
 
 def _examples(unit: str, points: dict[str, float], examples: dict[str, Any]) -> dict[str, Any]:

@@ -176,6 +176,7 @@ def _print_changes(unit: str, changes: "list[Change]", *, as_json: bool) -> None
 def _remarks(work: "Assignment", *, graded: str = "graded") -> Iterator[str]:
     """What an instructor has to know about who is in the class and what was handed in."""
     yield from work.listed.remarks
+    upgrade = shlex.join(["autograder", "upgrade-course", short(work.root), work.unit.name])
     if work.passed_over:
         yield (
             f"NOT LOOKED AT in {short(work.submitted)}: {some(work.passed_over)}. "
@@ -186,12 +187,11 @@ def _remarks(work: "Assignment", *, graded: str = "graded") -> Iterator[str]:
     if not version.is_the_courses(work.unit.name, work.root):
         yield (
             f"{short(work.root / 'source')} keeps {work.unit.name} as it was given out, and this version of the kit "
-            "has another: marked are the exercises that the folder has, at its points. `autograder upgrade-course "
-            f"{short(work.root)} {work.unit.name}` brings the new one, as long as nothing of it is graded."
+            f"has another: marked are the exercises that the folder has, at its points. `{upgrade}` brings the new "
+            "one, as long as nothing of it is graded."
         )
     if not (work.root / "nbgrader_config.py").is_file():
         yield (
             f"There is no {short(work.root / 'nbgrader_config.py')}: nbgrader's own commands, and formgrader, would "
-            f"run submissions there without isolation. `autograder upgrade-course {short(work.root)} {work.unit.name}` "
-            "gives it one."
+            f"run submissions there without isolation. `{upgrade}` gives it one."
         )

@@ -1,5 +1,6 @@
 """`autograder new-course`."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +30,6 @@ def new_course(
         for said in (
             f"{place}: {', '.join(names)}",
             f"Write who is in the class into {roster}, and where students' accounts can write into {settings} "
-            f"(Exchange.root). `make lab COURSE={place}` opens the course.",
+            f"(Exchange.root). `make lab COURSE={shlex.quote(str(place))}` opens the course.",
         ):
             console.print(shown(said), highlight=False, soft_wrap=True)

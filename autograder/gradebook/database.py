@@ -24,6 +24,11 @@ _ASKS = "Is the server running"
 """What PostgreSQL's library adds to the reason, and we say too."""
 
 
+def address_of(file: Path) -> str:
+    """Return the address by which SQLAlchemy knows SQLite's database in a file."""
+    return "sqlite:///" + str(file).replace("%", "%25").replace("?", "%3F")
+
+
 @dataclass(frozen=True)
 class Database:
     """Where a course's gradebook is. `str()` is for people, and has no password."""
@@ -94,9 +99,7 @@ def of_directory(directory: Any) -> Database:
     SQLite's file can only be where the next run, `--dry-run` and formgrader look for it.
     """
     root = Path(directory.root)
-    if directory.db_url == f"sqlite:///{root / FILE}":
-        if "?" in str(root):
-            raise CourseProblem(f"nbgrader can have no gradebook in a folder whose name has a question mark: {root}.")
+    if directory.db_url == address_of(root / FILE):
         return Database(root, make_url("sqlite:///"))
     try:
         url = make_url(directory.db_url)
