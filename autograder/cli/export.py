@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .. import course
-from ..course import settings
 from ..output_files import NotWritable
 from . import paths
 from .roster import Course, IdColumn, RosterFile, class_folder
@@ -52,13 +51,12 @@ def export(
     place = output or paths.STANDARD_OUTPUT
     try:
         root = class_folder(course_folder).resolve()
-        ids = id_column or settings.load().roster.id_column
         names = _assignments(assignment or [], units)
         paths.check(place)
-        marks = marked_class(root, list(dict.fromkeys(units)), roster, ids)
+        marks = marked_class(root, list(dict.fromkeys(units)), roster, id_column)
         table = _table(form, marks, names)
         paths.write(place, as_csv(table.rows).encode("utf-8", "replace"))
-    except (course.UnknownUnit, settings.BadSettings, NoMarks, BadRoster, CourseProblem, NoTable) as reason:
+    except (course.UnknownUnit, NoMarks, BadRoster, CourseProblem, NoTable) as reason:
         refuse(reason)
     except NotWritable as reason:
         refuse(reason)

@@ -82,9 +82,8 @@ def grade(
     try:
         root = class_folder(course_folder)
         settings = asked(require_isolation, trust_submissions)
-        ids = id_column or settings.roster.id_column
         marking = marking_at(scheduler, plain_tcp=plain_tcp)
-        work = assignment(unit, root, submitted, roster, ids)
+        work = assignment(unit, root, submitted, roster, id_column)
         if dry_run:
             changes = preview(work, device=device, settings=settings, markers=markers, marking=marking)
             _print_changes(unit, changes, as_json=as_json)

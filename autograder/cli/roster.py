@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ..course.folder import FILE, folder, use
+from ..course.folder import folder, is_class, use
 from .paths import named
 
 Course = Annotated[
@@ -41,8 +41,7 @@ def class_folder(given: Path | None) -> Path:
     From here on this process serves the course that it belongs to, so it is asked for before any settings are.
     """
     here = Path.cwd()
-    is_class = (here / "nbgrader_config.py").is_file() and (here / "source").is_dir() and not (here / FILE).exists()
-    root = given or (here if is_class else None)
+    root = given or (here if is_class(here) else None)
     if root is None:
         return folder()
     use(root)

@@ -50,7 +50,9 @@ class ZipFile:
     @property
     def files(self) -> list[zipfile.ZipInfo]:
         """What is in it, but for folders and what programs leave behind."""
-        return [one for one in self._file.filelist if not one.is_dir() and not _is_of_a_program(name_of(one))]
+        return [
+            one for one in self._file.filelist if not (one.filename.endswith("/") or _is_of_a_program(name_of(one)))
+        ]
 
     def content(self, one: zipfile.ZipInfo, most: int) -> Iterator[bytes]:
         """A file's content in pieces; raises NotTaken if it has more than so many bytes, whatever its header says."""
