@@ -17,6 +17,8 @@ from .course_directory import CourseProblem, course_directory
 
 FILE = "gradebook.db"
 """SQLite's, in the course's folder."""
+LONGEST_ID = 128
+"""Characters of a student's id in nbgrader's tables."""
 _POSTGRESQL = "postgresql"
 _CONNECT_SECONDS = 10
 _REPLACED = "***"
@@ -45,6 +47,10 @@ class Database:
     def __str__(self) -> str:
         url = self.url
         return str(self.file or URL.create(_POSTGRESQL, url.username, None, url.host, url.port, url.database))
+
+    def holds_id(self, student: str) -> bool:
+        """Return whether the database takes this id: a server keeps to the width of a column, SQLite does not."""
+        return self.file is not None or len(student) <= LONGEST_ID
 
     def engine(self, **more: Any) -> Engine:
         """For connections to a server's database. Raises CourseProblem where there is no driver for it.

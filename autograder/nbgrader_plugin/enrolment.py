@@ -21,7 +21,8 @@ def may_be_graded(course_directory: Any) -> Callable[[str], bool]:
     url = str(course_directory.db_url)
     is_file = url.startswith(_SQLITE)
     enrolled = _in_file(Path(make_url(url).database or "")) if is_file else _on_server(course_directory)
-    return lambda name: is_one_name(name) and (name in enrolled or can_be_id(name))
+    longest = float("inf") if is_file else database.LONGEST_ID
+    return lambda name: is_one_name(name) and (name in enrolled or (can_be_id(name) and len(name) <= longest))
 
 
 def _in_file(file: Path) -> set[str]:
