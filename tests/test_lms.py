@@ -458,6 +458,24 @@ def test_a_strangers_zip_file_does_nothing_outside_and_fills_no_disk(root, tmp_p
 
 
 OWN_ROSTER = 'id,first_name,last_name\nada,Ada,"O\'Neil, Jr."\nbo,Bo,Quist\n'
+_within = st.text(st.sampled_from("aA1_/. "), max_size=20) | st.sampled_from(
+    ["ada_1001_7_x.ipynb", "Ada_501_assignsubmission_file_/x", "Bo_502_assignsubmission_onlinetext/x", "../x", ""]
+)
+
+
+@given(st.lists(_within, min_size=1, max_size=9), st.sampled_from(["", "Moodle", "Canvas"]), st.sampled_from("/_ "))
+def test_whatever_a_student_calls_files_tells_neither_platform_nor_level(chosen, expected, after):
+    """There are more of them than honest submissions."""
+    moodles = [f"M_503_assignsubmission_file{after.strip()}{name}" for name in chosen]
+    its = layout(["Ada_501_assignsubmission_file_/x.ipynb", *moodles], expected)
+    assert (its.platform, its.level) == ("Moodle", 0)
+    assert {one.number for name in moodles for one in readings(name, its)} <= {"503"}
+    canvas = [f"mallory_1099_70099_{name.replace('/', '')}" for name in chosen]
+    its = layout(["oneilada_1001_70001_x.ipynb", *canvas], expected)
+    assert (its.platform, its.level) == ("Canvas", 0)
+    assert all("1099" in {one.number for one in readings(name, its)} for name in canvas if readings(name, its))
+
+
 MALLORYS = {
     # On Moodle below a folder that the platform made, on Canvas behind numbers that it made.
     "Moodle": [
@@ -616,6 +634,8 @@ def test_the_commands_say_what_they_did(root, tmp_path, autograder, capsys):
         (export, (["no_unit"],), "There is no unit"),
         (export, (["causal_attention"],), f"Run `autograder grade causal_attention --course {root}`"),
         (export, ([UNIT], Format.CSV, tmp_path / "no" / "marks.csv"), "cannot be written"),
+        (export, ([UNIT], Format.CSV, root / "roster.csv"), "is a file that this command reads"),
+        (export, ([UNIT], Format.CSV, root / "gradebook.db"), "is a file that this command reads"),
         (export, ([UNIT], Format.CANVAS, None, ["x=y"]), "is not UNIT=COLUMN"),
         (export, ([UNIT], Format.CSV, None, [f"{UNIT}=y"]), "goes with `--format canvas`"),
         (import_, (UNIT, tmp_path / "no.zip"), "cannot be read"),

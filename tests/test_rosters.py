@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from autograder.cli.roster import class_folder
 from autograder.course import settings
-from autograder.course.folder import VARIABLE, folder
+from autograder.course.folder import VARIABLE, folder, is_class
 from autograder.gradebook import roster, roster_words
 from autograder.gradebook.class_list import class_list
 from autograder.gradebook.roster import BadRoster
@@ -158,6 +158,17 @@ def test_a_class_with_settings_is_no_course(of_class, monkeypatch, way):
     assert settings.load().limits
     assert [one.last_name for one in class_list(chosen).roster.students] == ["Visser"]
     assert os.environ.get(VARIABLE) in (None, str(REPOSITORY))
+
+
+def test_a_course_that_is_begun_is_no_class(tmp_path):
+    (tmp_path / "autograder.toml").write_text("")
+    assert not is_class(tmp_path)
+    (tmp_path / "nbgrader_config.py").write_text("")
+    assert not is_class(tmp_path)
+    (tmp_path / "roster.csv").write_text("")
+    assert is_class(tmp_path)
+    (tmp_path / "exercises").mkdir()
+    assert not is_class(tmp_path)
 
 
 @pytest.mark.parametrize(

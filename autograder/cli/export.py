@@ -41,7 +41,9 @@ def export(
     course_folder: Course = None,
 ) -> None:
     """Write the marks in the gradebook as a table: of each exercise and written question, or for Canvas or Moodle."""
+    from ..gradebook.class_list import ROSTER
     from ..gradebook.course_directory import CourseProblem
+    from ..gradebook.database import FILE
     from ..gradebook.marks import NoMarks
     from ..gradebook.roster import BadRoster
     from ..gradebook.spreadsheet import as_csv
@@ -52,7 +54,7 @@ def export(
     try:
         root = class_folder(course_folder).resolve()
         names = _assignments(assignment or [], units)
-        paths.check(place)
+        paths.check(place, [roster or root / ROSTER, root / FILE])
         marks = marked_class(root, list(dict.fromkeys(units)), roster, id_column)
         table = _table(form, marks, names)
         paths.write(place, as_csv(table.rows).encode("utf-8", "replace"))

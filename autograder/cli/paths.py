@@ -1,6 +1,7 @@
 """The paths that options and arguments name, and results that go to a file or to standard output."""
 
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import typer
@@ -26,10 +27,10 @@ def refuse_standard_output(path: Path | None, instead: str) -> None:
         raise output_files.NotWritable(f"This result cannot be printed to standard output. {instead}")
 
 
-def check(path: Path, *, makes_folder: bool = False) -> None:
-    """Raise NotWritable if a result cannot be written there; standard output always takes it."""
+def check(path: Path, inputs: Collection[Path] = (), *, makes_folder: bool = False) -> None:
+    """Raise NotWritable if a result cannot be written there, as `output_files`; standard output always takes it."""
     if path != STANDARD_OUTPUT:
-        output_files.check(path, makes_folder=makes_folder)
+        output_files.check(path, inputs, makes_folder=makes_folder)
 
 
 def write(path: Path, content: bytes, *, makes_folder: bool = False) -> None:

@@ -41,7 +41,8 @@ def class_folder(given: Path | None) -> Path:
     From here on this process serves the course that it belongs to, so it is asked for before any settings are.
     """
     here = Path.cwd()
-    root = given or (here if is_class(here) else None)
+    has_units = (here / "nbgrader_config.py").is_file() and (here / "source").is_dir()
+    root = given or (here if has_units and is_class(here) else None)
     if root is None:
         return folder()
     use(root)

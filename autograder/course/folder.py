@@ -12,7 +12,8 @@ from pathlib import Path
 FILE = "autograder.toml"
 VARIABLE = "AUTOGRADER_COURSE"
 """In the environment: the course's folder."""
-_NBGRADERS, _GIVEN_OUT, _ANSWERS = "nbgrader_config.py", "source", "solutions"
+_OF_CLASS = ("source", "submitted", "gradebook.db", "roster.csv")
+_OF_COURSE = ("exercises", "solutions")
 _CHECKOUT = Path(__file__).resolve().parents[2]
 
 
@@ -55,8 +56,8 @@ def _outermost(start: Path) -> Path | None:
 
 
 def is_class(place: Path) -> bool:
-    """Return whether it is a class's folder, which has settings and units of its own, but no answers."""
-    return (place / _NBGRADERS).is_file() and (place / _GIVEN_OUT).is_dir() and not (place / _ANSWERS).is_dir()
+    """Return whether it is a class's folder: there are students or units in it, but no answers."""
+    return any((place / name).exists() for name in _OF_CLASS) and not any((place / n).is_dir() for n in _OF_COURSE)
 
 
 def _is_course(place: Path) -> bool:

@@ -17,6 +17,7 @@ _LONGEST = 500
 """In characters: platforms shorten names, and a long one could be read in very many ways."""
 _PLATFORMS: tuple[Platform, ...] = ("Moodle", "Canvas")
 _MOODLES = re.compile(r"_([0-9]{1,20})_assignsubmission_([a-z0-9]+)(?=_|\Z)", re.S)
+_MOODLES_WORD = "_assignsubmission_"
 _DEEPEST = 50
 """Parts of a path that are looked at."""
 _TYPED = {"text.html": "text typed into Canvas", "link.html": "a link"}
@@ -87,7 +88,9 @@ def readings(path: str, its: Layout) -> list[Reading]:
     if its.platform == "Canvas":
         return [] if below else _canvas(part)
     found = _MOODLES.findall(part) if its.platform == "Moodle" else []
-    if len(found) != 1:  # with two of them, the name or the file's name was made to look so
+    if (
+        len(found) != 1 or part.count(_MOODLES_WORD) != 1
+    ):  # with two of them, the name or the file's name was made to look so
         return []
     return [_moodles(found[0], part, below)]
 
