@@ -458,6 +458,32 @@ def test_a_strangers_zip_file_does_nothing_outside_and_fills_no_disk(root, tmp_p
 
 
 OWN_ROSTER = 'id,first_name,last_name\nada,Ada,"O\'Neil, Jr."\nbo,Bo,Quist\n'
+
+
+@given(
+    st.lists(
+        st.text(st.sampled_from("aA1_/.\\ "), max_size=30)
+        | st.sampled_from(
+            [
+                "A_1_assignsubmission_file/x",
+                "s/A_1_assignsubmission_file/x",
+                "s/t/A_1_assignsubmission_file/x",
+                "a_1_2_x",
+                "s/a_1_2_x",
+            ]
+        ),
+        max_size=6,
+    ),
+    st.sampled_from(["", "Moodle", "Canvas"]),
+)
+@example(["A_1_assignsubmission_file/x", "s/A_1_assignsubmission_file/x", "s/t/A_1_assignsubmission_file/x"], "")
+def test_any_zip_file_has_a_layout(names, expected):
+    its = layout(names, expected)
+    found = [one for name in names for one in readings(name, its)]
+    assert {one.platform for one in found} <= {its.platform}
+    assert bool(found) or "assignsubmission" not in "".join(names) or its.platform
+
+
 _within = st.text(st.sampled_from("aA1_/. "), max_size=20) | st.sampled_from(
     ["ada_1001_7_x.ipynb", "Ada_501_assignsubmission_file_/x", "Bo_502_assignsubmission_onlinetext/x", "../x", ""]
 )

@@ -73,7 +73,9 @@ def layout(paths: Iterable[str], expected: str = "") -> Layout:
     best = max(_PLATFORMS, key=lambda name: (bool(votes[name]) and name == expected, votes[name], name == expected))
     levels = [each[best] for each in able if best in each]
     count = Counter(level for each in levels for level in each)
-    return Layout(best, min(level for level in count if 2 * count[level] >= len(levels)) if count else 0)
+    of_half = [level for level in count if 2 * count[level] >= len(levels)]
+    of_most = [level for level in count if count[level] == max(count.values())]
+    return Layout(best, min(of_half or of_most, default=0))
 
 
 def readings(path: str, its: Layout) -> list[Reading]:
@@ -88,11 +90,8 @@ def readings(path: str, its: Layout) -> list[Reading]:
     if its.platform == "Canvas":
         return [] if below else _canvas(part)
     found = _MOODLES.findall(part) if its.platform == "Moodle" else []
-    if (
-        len(found) != 1 or part.count(_MOODLES_WORD) != 1
-    ):  # with two of them, the name or the file's name was made to look so
-        return []
-    return [_moodles(found[0], part, below)]
+    # With the word twice in it, the student's name or the file's was made to look so.
+    return [_moodles(found[0], part, below)] if len(found) == part.count(_MOODLES_WORD) == 1 else []
 
 
 def _parts(path: str) -> list[str]:
