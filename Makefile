@@ -64,11 +64,15 @@ check: lint
 
 # Without its settings, formgrader would run submissions unconfined. nbgrader calls `alembic` by its bare name, and needs
 # an exchange that everyone can write to.
+# In the environment, because a path may have spaces, brackets and dollars in it.
+lab: export OPENED = $(value COURSE)
+lab: export CHECKOUT = $(CURDIR)
 lab: .venv/ready-$(TORCH)
-	@test -f $(COURSE)/nbgrader_config.py \
-		|| { echo "$(COURSE) is no course folder: make demo with make, another with autograder new-course."; exit 1; }
-	@mkdir -p -m 777 $(COURSE)/exchange
-	@cd $(COURSE) && export PATH="$(abspath $(BIN)):$$PATH" JUPYTER_CONFIG_PATH="$(CURDIR)/lab" && exec jupyter lab $(LAB)
+	@test -f "$$OPENED/nbgrader_config.py" \
+		|| { echo "$$OPENED is no course folder: make demo with make, another with autograder new-course."; exit 1; }
+	@mkdir -p -m 777 "$$OPENED/exchange"
+	@cd "$$OPENED" && export PATH="$$CHECKOUT/$(BIN):$$PATH" JUPYTER_CONFIG_PATH="$$CHECKOUT/lab" \
+		&& exec jupyter lab $(LAB)
 
 lint: .venv/ready-test-$(TORCH)
 	$(BIN)/ruff check .

@@ -59,7 +59,11 @@ HAND_INS = {
     "deleted-check": (changed(delete("test_softmax")), "graded", FULL),
     "deleted-both": (changed(delete("softmax", "test_softmax")), "graded", FULL - 4),
     "deleted-setup": (changed(delete("setup", "six_words")), "graded", FULL),
-    "edited-setup": (changed(lambda c, d: cell(c, "setup").update(source="import nothing_at_all")), "graded", FULL),
+    "edited-setup": (
+        changed(lambda c, d: cell(c, "setup").update(source="import nothing_at_all")),
+        "cells_failed",
+        FULL,
+    ),
     "edited-check": (changed(forged_grade_cell), "graded", FULL),
     "more-points": (changed(more_points), "graded", FULL),
     "other-kernel": (changed(lambda c, d: d["metadata"].update(kernelspec={"name": "julia"})), "graded", FULL),

@@ -265,7 +265,13 @@ def test_what_cannot_be_reported_is_said_in_a_sentence(graded, tmp_path):
         (UNIT, "--course", tmp_path): "Nothing is graded yet: there is no",
         (UNIT, "--course", tmp_path / "nowhere"): "nowhere is not there.",
         (other, "--course", root): f"Nothing of {other} is graded in",
-        (UNIT, "--course", root, "--output", root / "roster.csv"): "The report cannot be written:",
+        (
+            UNIT,
+            "--course",
+            root,
+            "--output",
+            root / "roster.csv",
+        ): "report.html cannot be written: Not a directory.",
     }.items():
         result = CliRunner().invoke(app(), ["report", *map(str, arguments)])
         assert (result.exit_code, said in " ".join(result.output.split())) == (2, True), (arguments, result.output)

@@ -18,7 +18,7 @@ FLOORS = [
     {"client", "catalogue", "diagnosis", "feedback"},
     {"course", "student", "handout"},
     {"formatting", "compare", "handed_in", "tracing"},
-    {"sandbox", "report", "notebook"},
+    {"sandbox", "report", "notebook", "output_files"},
 ]
 HEIGHT = {room: -floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 OF_COURSE = {"hidden", "misconceptions", "right_answers"}

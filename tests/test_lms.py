@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 import shutil
 import stat
 import zipfile
@@ -27,7 +28,7 @@ from autograder.gradebook.spreadsheet import as_csv, number, text, value
 from autograder.handed_in.zip_file import BadZip, NotTaken, ZipFile, path_within
 from autograder.lms import imported, tables
 from autograder.lms.feedback_zip import pack
-from autograder.lms.file_names import readings
+from autograder.lms.file_names import layout, readings
 from autograder.lms.marked_class import marked_class
 from autograder.lms.submissions import import_zip
 from autograder.lms.tables import NoTable
@@ -248,9 +249,14 @@ def test_no_name_is_a_formula_wherever_a_spreadsheet_separates(separator, names)
             assert not cell.lstrip(" \n").startswith(("=", "+", "-", "@")), written
 
 
+def readings_of(name, platform=""):
+    """The ways to read a name that is alone in a zip file."""
+    return readings(name, layout([name], platform))
+
+
 @given(st.text(st.sampled_from("a1_./\\\0é \u202e"), max_size=40) | st.text(max_size=40))
 def test_whatever_a_file_is_called_it_stays_in_its_folder(name):
-    for reading in readings(name):
+    for reading in readings_of(name):
         assert reading.number.isdecimal()
         assert name.replace("\\", "/").endswith(reading.file)
         with suppress(NotTaken):
@@ -324,7 +330,7 @@ def test_what_canvas_packed_comes_in_and_feedback_goes_back(root, tmp_path):
         names = file.namelist()
         assert b"<html" in file.read(names[0])
     assert names == [f"oneiljrada_1001_70009_{UNIT}.html", f"hyperlinkx_LATE_1002_70002_{UNIT}.html"]
-    assert [reading.number for reading in readings(names[1])] == ["1002"]
+    assert [reading.number for reading in readings_of(names[1])] == ["1002"]
 
 
 @pytest.mark.parametrize("after", ["/", "_/", "_"], ids=["today", "before 4.1", "without folders"])
@@ -383,7 +389,8 @@ def test_a_zip_file_is_one_platforms_and_its_roster_too(root, tmp_path):
         (root / "roster.csv").write_text(table)
         done = taken_in(root, path)
         assert (done.platform, [*done.new, *done.replaced, *done.unchanged]) == ("Moodle", ["bo"])
-        assert list(done.left_out.values()) == ["its name is not as in a zip file of submissions from Moodle"]
+        (why,) = done.left_out.values()
+        assert why in ("number 503 is not on the roster", "nobody on the roster has this name")
         assert submitted(root)[f"ada/{UNIT}/{UNIT}.ipynb"] == before
     (root / "roster.csv").write_text(CANVAS)
     with pytest.raises(BadZip, match=r"is Moodle's and the roster Canvas's.*Take Moodle's own table"):
@@ -450,6 +457,179 @@ def test_a_strangers_zip_file_does_nothing_outside_and_fills_no_disk(root, tmp_p
         ZipFile(tmp_path / "no.zip")
 
 
+OWN_ROSTER = 'id,first_name,last_name\nada,Ada,"O\'Neil, Jr."\nbo,Bo,Quist\n'
+
+
+@given(
+    st.lists(
+        st.text(st.sampled_from("aA1_/.\\ "), max_size=30)
+        | st.sampled_from(
+            [
+                "A_1_assignsubmission_file/x",
+                "s/A_1_assignsubmission_file/x",
+                "s/t/A_1_assignsubmission_file/x",
+                "a_1_2_x",
+                "s/a_1_2_x",
+            ]
+        ),
+        max_size=6,
+    ),
+    st.sampled_from(["", "Moodle", "Canvas"]),
+)
+@example(["A_1_assignsubmission_file/x", "s/A_1_assignsubmission_file/x", "s/t/A_1_assignsubmission_file/x"], "")
+def test_any_zip_file_has_a_layout(names, expected):
+    its = layout(names, expected)
+    found = [one for name in names for one in readings(name, its)]
+    assert {one.platform for one in found} <= {its.platform}
+
+
+_within = st.text(st.sampled_from("aA1_/. "), max_size=20) | st.sampled_from(
+    ["ada_1001_7_x.ipynb", "Ada_501_assignsubmission_file_/x", "Bo_502_assignsubmission_onlinetext/x", "../x", ""]
+)
+
+
+@given(st.lists(_within, min_size=1, max_size=9), st.sampled_from(["", "Moodle", "Canvas"]), st.sampled_from("/_ "))
+def test_whatever_a_student_calls_files_tells_neither_platform_nor_level(chosen, expected, after):
+    """There are more of them than honest submissions."""
+    moodles = [f"M_503_assignsubmission_file{after.strip()}{name}" for name in chosen]
+    its = layout(["Ada_501_assignsubmission_file_/x.ipynb", *moodles], expected)
+    assert (its.platform, its.level) == ("Moodle", 0)
+    assert {one.number for name in moodles for one in readings(name, its)} <= {"503"}
+    canvas = [f"mallory_1099_70099_{name.replace('/', '')}" for name in chosen]
+    its = layout(["oneilada_1001_70001_x.ipynb", *canvas], expected)
+    assert (its.platform, its.level) == ("Canvas", 0)
+    assert all("1099" in {one.number for one in readings(name, its)} for name in canvas if readings(name, its))
+
+
+MALLORYS = {
+    # On Moodle below a folder that the platform made, on Canvas behind numbers that it made.
+    "Moodle": [
+        "M allory_503_assignsubmission_file_/oneiljrada_1001_70001_{}",
+        "M_allory_503_assignsubmission_file/Ada ONeil Jr._501_assignsubmission_file_/{}",
+        "_503_assignsubmission_file/Ada ONeil Jr._501_assignsubmission_file/{}",
+        "Mallory_503_assignsubmission_file_502_assignsubmission_file/{}",
+        "Mallory_503_assignsubmission_file_/x/y/Bo Quist_502_assignsubmission_file_/oneiljrada_1001_70001_{}",
+        "Mallory_503_assignsubmission_file_Bo Quist_502_assignsubmission_file_{}",
+        "\u202eyrollaM_503_assignsubmission_file/Bo Quist_502_assignsubmission_file/{}",
+    ],
+    "Canvas": [
+        "mallory_1099_70099_x_501_assignsubmission_file_{}",
+        "mallory_LATE_1099_70099_Ada ONeil Jr._501_assignsubmission_file",
+        "mallory_1099_70099_{}/Ada ONeil Jr._501_assignsubmission_file_/{}",
+        "Ada ONeil Jr._501_assignsubmission_file_/mallory_1099_70099_{}",
+        "mallory_1001_70099_{}",
+    ],
+}
+HONEST = {
+    "Moodle": [
+        ("ada", "Ada ONeil Jr._501_assignsubmission_file_/{}"),
+        ("bo", "Bo Quist_502_assignsubmission_file_/{}"),
+    ],
+    "Canvas": [("ada", "oneiljrada_1001_70001_{}"), ("cy", "mosscy_1004_70004_{}")],
+}
+
+
+@pytest.mark.parametrize("wrapper", ["", "all of them/", "Section A/1_2_3/"])
+@pytest.mark.parametrize("table", ["its own", "a table of one's own"])
+@pytest.mark.parametrize("platform", HONEST)
+def test_an_odd_name_concerns_only_itself(tmp_path, platform, table, wrapper):
+    """Each is alone with what honest students handed in, and as many as they are."""
+    rosters = {"Moodle": WORKSHEET, "Canvas": CANVAS}
+    (tmp_path / "roster.csv").write_text(rosters[platform] if table == "its own" else OWN_ROSTER)
+    known = {student.id for student in class_list(tmp_path).roster.students}
+    honest = [(student, wrapper + name.format(f"{UNIT}.ipynb")) for student, name in HONEST[platform]]
+    mallorys = [wrapper + name.format(f"{UNIT}.ipynb", f"{UNIT}.ipynb") for name in MALLORYS[platform]]
+    if table == "its own":  # a name alone would be two students' then, and neither's
+        mallorys += [
+            wrapper + {"Moodle": "Bo Quist_503_assignsubmission_file/x", "Canvas": "mosscy_1099_1_x"}[platform]
+        ]
+    strays = ["README.txt", "grades_2026_01_old.csv", "x_7_assignsubmission_file", "\x1b[2J", "..", "a//b", "\\"]
+    for place, odd in enumerate([[one] for one in mallorys + strays] + [mallorys]):
+        shutil.rmtree(tmp_path / "submitted", ignore_errors=True)
+        path = zipped(tmp_path / f"{place}.zip", *((name, b"not theirs") for name in odd), *(
+            (name, student.encode()) for student, name in honest
+        ))  # fmt: skip
+        done = taken_in(tmp_path, path)
+        assert done.platform == platform
+        expected = {f"{student}/{UNIT}/{UNIT}.ipynb": student.encode() for student, _ in honest if student in known}
+        assert submitted(tmp_path) == expected, odd
+        assert len(done.left_out) >= len(odd), odd
+
+
+def test_moodles_number_decides_also_behind_a_groups_name(tmp_path):
+    """Two students of one name have two numbers, and a name may have dashes in it, as a group's may."""
+    (tmp_path / "roster.csv").write_text(
+        "Identifier,Full name,Email address\nParticipant 501,Bo Quist,bo1@b.org\nParticipant 502,Bo Quist,bo2@b.org\n"
+        "Participant 503,Anne-Marie O'Neil,am@b.org\nParticipant 504,Marie O'Neil,m@b.org\n,Cy Moss,cy@b.org\n"
+        "Participant 507,Di Day,di@b.org\nParticipant 507,Ed Ede,ed@b.org\n"
+    )
+    names = {
+        "bo1@b.org": "Group A-Bo Quist_501_assignsubmission_file_",
+        "bo2@b.org": "Bo Quist_502_assignsubmission_file_",
+        "am@b.org": "Group-A - 1-Anne-Marie ONeil_503_assignsubmission_file_",
+        "m@b.org": "A-Marie O'Neil_504_assignsubmission_file_",
+        "cy@b.org": "Cy Moss_505_assignsubmission_file_",  # without a number on the roster the name tells
+    }
+    odd = [
+        "Bo Quist_506_assignsubmission_file_",  # a third of the name, who is not on the roster
+        "Group A-Cy Quist_502_assignsubmission_file_",
+        "Group A_508_assignsubmission_file_",
+        "Group A-Cy Moss_509_assignsubmission_file_",  # whose name may be chosen so
+    ]
+    done = taken_in(tmp_path, zipped(tmp_path / "m.zip", *(
+        (f"{name}/{UNIT}.ipynb", name.encode()) for name in [*names.values(), *odd]
+    )))  # fmt: skip
+    assert submitted(tmp_path) == {f"{student}/{UNIT}/{UNIT}.ipynb": name.encode() for student, name in names.items()}
+    assert len(done.left_out) == len(odd)
+
+
+def test_numbers_in_a_table_of_ones_own_tell_two_of_one_name_apart(tmp_path):
+    (tmp_path / "roster.csv").write_text("id,first_name,last_name,lms_user_id\nb1,Bo,Quist,2001\nb2,Bo,Quist,2002\n")
+    done = taken_in(tmp_path, zipped(
+        tmp_path / "canvas.zip", (f"quistbo_2001_1_{UNIT}.ipynb", b"b1"), (f"quistbo_2002_2_{UNIT}.ipynb", b"b2")
+    ))  # fmt: skip
+    assert (done.new, done.left_out) == (["b1", "b2"], {})
+    assert set(submitted(tmp_path).values()) == {b"b1", b"b2"}
+
+
+def test_what_lies_in_one_students_place_stops_nobody_else(tmp_path):
+    (tmp_path / "roster.csv").write_text("id,first_name,last_name\n" + "".join(f"s{n},S,{n}\n" for n in "abcdef"))
+    folder = tmp_path / "submitted"
+    for student in "abcdef":
+        (folder / f"s{student}").mkdir(parents=True)
+    (folder / "sa").rmdir()
+    (folder / "sa").write_text("a file")
+    (folder / "sb" / UNIT).mkdir()
+    (folder / "sb" / UNIT / f"{UNIT}.ipynb").symlink_to("nothing")
+    (folder / "sc" / UNIT).mkdir()
+    os.mkfifo(folder / "sc" / UNIT / f"{UNIT}.ipynb")
+    (folder / "sd" / UNIT).mkdir()
+    (folder / "sd" / UNIT / f"{UNIT}.ipynb").mkdir()
+    (tmp_path / "imported" / "replaced").mkdir(parents=True)
+    (tmp_path / "imported" / "replaced" / "se").write_text("a file")
+    (folder / "se" / UNIT).write_text("a file")
+    names = [f"S {n}_{ord(n)}_assignsubmission_file_/{UNIT}.ipynb" for n in "abcdef"]
+    path = zipped(tmp_path / "m.zip", *((name, b"new") for name in names))
+    done = taken_in(tmp_path, path)
+    assert (done.new, sorted(done.replaced), sorted(done.left_out)) == (["sf"], ["sb", "sc", "sd"], ["sa", "se"])
+    for student in ("sb", "sc", "sd", "sf"):
+        assert (folder / student / UNIT / f"{UNIT}.ipynb").read_bytes() == b"new"
+    assert "is in the way: " in done.left_out["sa"]
+
+
+def test_an_entry_without_a_name_is_left_out(root, tmp_path):
+    path = zipped(tmp_path / "canvas.zip", ("x", b"nobody's"), (f"mosscy_1004_70004_{UNIT}.ipynb", b"cy's"))
+    content = path.read_bytes()
+    central = content.rindex(b"PK\x01\x02", 0, content.rindex(b"PK\x01\x02"))
+    entry = bytearray(content[central : central + 47])
+    entry[28:30] = b"\0\0"
+    end = bytearray(content[-22:])
+    end[12:16] = (int.from_bytes(end[12:16], "little") - 1).to_bytes(4, "little")
+    path.write_bytes(content[:central] + entry[:46] + content[central + 47 : -22] + end)
+    done = taken_in(root, path)
+    assert (done.new, len(done.left_out)) == (["cy"], 1)
+
+
 def said(capsys, command, *arguments, **options):
     """The exit code of a command, and what it printed."""
     code = 0
@@ -479,6 +659,8 @@ def test_the_commands_say_what_they_did(root, tmp_path, autograder, capsys):
         (export, (["no_unit"],), "There is no unit"),
         (export, (["causal_attention"],), f"Run `autograder grade causal_attention --course {root}`"),
         (export, ([UNIT], Format.CSV, tmp_path / "no" / "marks.csv"), "cannot be written"),
+        (export, ([UNIT], Format.CSV, root / "roster.csv"), "is a file that this command reads"),
+        (export, ([UNIT], Format.CSV, root / "gradebook.db"), "is a file that this command reads"),
         (export, ([UNIT], Format.CANVAS, None, ["x=y"]), "is not UNIT=COLUMN"),
         (export, ([UNIT], Format.CSV, None, [f"{UNIT}=y"]), "goes with `--format canvas`"),
         (import_, (UNIT, tmp_path / "no.zip"), "cannot be read"),

@@ -213,6 +213,26 @@ def test_students_are_in_one_order_whatever_the_server_sorts_by(begun, recorded,
     assert [student.id for student in units.students] == ["Zoe", "ada", "cy", "nobody"]
 
 
+def test_an_id_that_no_column_holds_is_that_students_problem(postgresql, recorded, tmp_path):
+    """On the roster, among the submissions, or both; a server counts characters, not bytes."""
+    root, longest = tmp_path / "course", "é" * 64 + "x" * 64
+    keeps_at(root, postgresql.url(postgresql.new_database()))
+    listed, handed_in_too, new = longest + "l", longest + "h", longest + "n"
+    (root / "roster.csv").write_text(f"id,first_name\nada,{'A' * 300}\n{listed},L\n{handed_in_too},H\n{longest},E\n")
+    for student in ("ada", longest, handed_in_too, new):
+        hand_in(root, student, notebook(), "2026-01-02 03:04:05 UTC")
+    result = recorded.grade(root)
+    assert {row.student: row.problem for row in result.rows} == {"ada": "", longest: ""}
+    assert sorted(one.name for one in result.refused) == sorted([listed, handed_in_too, new])
+    assert all("an id has 128 characters at most" in one.reason for one in result.refused)
+    allowed = may_be_graded(course_directory(root))
+    assert [allowed(name) for name in ("ada", longest, new, "newcomer")] == [True, True, False, True]
+    (units,) = of_units(root, [UNIT])
+    assert sorted(units.marks) == ["ada", longest]
+    shutil.rmtree(root / "submitted")
+    assert recorded.grade(root).refused
+
+
 def test_nothing_there_yet(postgresql, tmp_path):
     name = postgresql.new_database()
     keeps_at(tmp_path, postgresql.url(name))

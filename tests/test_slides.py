@@ -237,7 +237,7 @@ def test_what_cannot_be_written_is_said_in_a_sentence(own_class):
     (root / "slides").write_text("a file")
     result = make("x = 1")
     assert result.exit_code == 2
-    assert "Give another place with --output." in result.output
+    assert "cannot be written: Not a directory. Give another name." in result.output
 
 
 def test_bad_input_is_said_in_a_sentence(tmp_path):

@@ -9,7 +9,7 @@ from typing import Any
 
 import nbformat
 
-from .. import course
+from .. import course, output_files
 from ..client.marker import Marker
 from ..course import content, version
 from ..course.folder import folder
@@ -42,7 +42,8 @@ def differences(units: Sequence[str] = ()) -> list[Difference]:
 
 
 def build(units: Sequence[str] = (), *, in_single_files: bool = False) -> list[Difference]:
-    """Writes source/ and release/; returns what has changed. If it raises BuildError, nothing was written.
+    """Writes source/ and release/; returns what has changed. If it raises BuildError or NotWritable, nothing
+    was written, unless the disk is full.
 
     units: those alone; all, and what is left of dropped ones, if none are given. in_single_files: writes single_file/
     too, which from then on each build does.
@@ -55,13 +56,15 @@ def build(units: Sequence[str] = (), *, in_single_files: bool = False) -> list[D
         _build(stage, texts, is_new=False)
         wanted = in_single_files or (folder() / single_file.FOLDER).is_dir()
         if wanted:
-            single_file.single_files(stage, load().check)  # raises BuildError while nothing is written
+            for path in single_file.single_files(stage, load().check):  # raises BuildError while nothing is written
+                output_files.check(folder() / path, makes_folder=True)
         changes = list(_compare(stage, units))
+        for change in changes:
+            output_files.check(folder() / change.path, makes_folder=True)
         for change in changes:
             built, target = stage / change.path, folder() / change.path
             if built.exists():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(built, target)
+                output_files.write({target: built.read_bytes()}, makes_folder=True)
             else:
                 target.unlink()
     _remove_folders_without_files()
@@ -112,6 +115,7 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
         (made / REQUIREMENTS).write_text(requirements(notebook, released_check()))
     with Marker("cpu", settings, own_code_alone=True) as marker:
         from ..gradebook.course_directory import nbgrader_api  # takes seconds, in which the marker starts
+        from ..gradebook.database import FILE, address_of
 
         for text in texts:
             made = stage / "source" / text.stem
@@ -123,11 +127,11 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
             for name, held in ((EXAMPLES, examples), (MISTAKES, handout.mistakes), (STEPS, handout.steps)):
                 (made / name).write_bytes(data_of(held))
             api = nbgrader_api(stage)
-            api.coursedir.db_url = f"sqlite:///{stage / 'gradebook.db'}"  # never the class's, wherever that is
+            api.coursedir.db_url = address_of(stage / FILE)  # never the class's, wherever that is
             result = api.generate_assignment(text.stem, force=True, create=True)
             if not result["success"]:
                 raise BuildError(f"nbgrader could not make the release of {text.stem}:\n{result['log']}")
-    (stage / "gradebook.db").unlink(missing_ok=True)  # without units there is none
+    (stage / FILE).unlink(missing_ok=True)  # without units there is none
 
 
 def _examples(unit: str, points: dict[str, float], examples: dict[str, Any]) -> dict[str, Any]:

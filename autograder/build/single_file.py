@@ -11,6 +11,7 @@ from typing import Any
 import nbformat
 from nbformat.v4 import new_code_cell
 
+from .. import output_files
 from ..course.cells import CARRIED
 from ..course.folder import folder
 from ..handout.names import EXAMPLES, LESSON, MISTAKES, STEPS
@@ -50,13 +51,12 @@ def single_files(root: Path, check: str) -> dict[Path, str]:
 
 
 def write(texts: dict[Path, str]) -> list[Path]:
-    """Writes those that are not there yet, or are there with another text; returns which."""
+    """Write those that are not there yet, or are there with another text; return which. Raise NotWritable."""
     changed = []
     for path, text in texts.items():
-        target = folder() / path
-        if not target.is_file() or target.read_text() != text:
-            target.parent.mkdir(exist_ok=True)
-            target.write_text(text)
+        target, content = folder() / path, text.encode()
+        if target.is_symlink() or not target.is_file() or target.read_bytes() != content:
+            output_files.write({target: content}, makes_folder=True)
             changed.append(path)
     return changed
 

@@ -1,5 +1,6 @@
 """Composes the class report from the gradebook and the reports kept beside the marked notebooks."""
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from math import ceil
@@ -40,7 +41,8 @@ def compose(root: Path, unit_name: str, *, is_anonymous: bool = False) -> ClassR
     (of_unit,) = of_units(root, [unit_name])
     marks, points = of_unit.marks, of_unit.points
     if not marks:
-        raise NoMarks(f"Nothing of {unit_name} is graded yet. Run `autograder grade {unit_name} --course {root}`.")
+        of_class = shlex.quote(str(root))
+        raise NoMarks(f"Nothing of {unit_name} is graded yet. Run `autograder grade {unit_name} --course {of_class}`.")
     autograded = Autograded(course_directory(root), unit_name)
     reports: dict[str, Report] = {}
     asked: dict[tuple[str, str], str] = {}

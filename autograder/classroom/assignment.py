@@ -7,13 +7,17 @@ from typing import Any
 
 from .. import course, notebook
 from ..course.folder import folder
-from ..gradebook import roster
+from ..gradebook import database, roster
 from ..gradebook.class_list import ROSTER, class_list
 from ..gradebook.course_directory import course_directory
 from ..handed_in.opened_folder import is_one_name
 from ..handed_in.student_id import RULE, can_be_id
 from .hand_in import HandIn, Newest, Submissions
 
+_TOO_LONG = (
+    f"the gradebook is on a server, where an id has {database.LONGEST_ID} characters at most. Give the student another "
+    "one."
+)
 _NO_FOLDER = "the gradebook has this id, which cannot be a folder's name. Give the student another one."
 
 
@@ -88,9 +92,12 @@ def assignment(
     known = {student.id for student in students}
     of_old = known | listed.enrolled
     new = [name for name in handed_in if name not in known]
+    gradebook = database.of_directory(directory)
+    too_long = [name for name in (*(student.id for student in students), *new) if not gradebook.holds_id(name)]
     refused = [
         *(NotGraded(student.id, _NO_FOLDER) for student in students if not is_one_name(student.id)),
-        *(NotGraded(name, reason) for name in new if (reason := _why_not(name, of_old, handed_in))),
+        *(NotGraded(name, _TOO_LONG) for name in too_long),
+        *(NotGraded(n, reason) for n in new if n not in too_long and (reason := _why_not(n, of_old, handed_in))),
     ]
     without = {one.name for one in refused}
     new = [name for name in new if name not in without]

@@ -62,7 +62,9 @@ def new_course(place: Path, units: Sequence[str] = ()) -> list[str]:
     """
     names = known(units)
     place = place.absolute()
+    _refuse_unusable(place)
     part = place.with_name(f".{place.name}.part")
+    made = [parent for parent in part.parents if not parent.exists()]
     try:
         if place.is_symlink() or (place.exists() and (not place.is_dir() or any(place.iterdir()))):
             raise NotMade(f"{place} is there already, and not empty. Name a folder that is not there yet.")
@@ -77,12 +79,22 @@ def new_course(place: Path, units: Sequence[str] = ()) -> list[str]:
             part.rename(place)
         except BaseException:
             shutil.rmtree(part)
+            for parent in made:
+                parent.rmdir()
             raise
     except OSError as error:
         raise NotMade(
             f"{place} cannot be made: {error.strerror or error}. Name a folder that you can write to."
         ) from None
     return names
+
+
+def _refuse_unusable(place: Path) -> None:
+    """Raise NotMade if nbgrader would look for its settings elsewhere, and run submissions without isolation."""
+    if not str(place).isprintable():
+        raise NotMade(f"{place} has a character that does not show. Name another folder.")
+    if os.path.expandvars(place) != str(place):
+        raise NotMade(f"{place} has the name of an environment variable in it, which nbgrader replaces. Name another.")
 
 
 def furnish(place: Path, units: Sequence[str]) -> None:

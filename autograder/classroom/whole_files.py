@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from ..output_files import replacing
+
 
 class Common:
     """The content of a file that lies in many folders: the first is written, the others are hard links to it."""
@@ -43,17 +45,8 @@ def fill(folder: Path, files: Mapping[str, bytes | Common], mode: int) -> None:
 
 def write(path: Path, content: bytes, mode: int) -> None:
     """Replaces a file in one step; raises OSError."""
-    part = _part(path)
-    try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        part.chmod(mode)  # whatever the umask
-        part.replace(path)
-    except OSError:
-        with suppress(OSError):
-            part.unlink()
-        raise
+    with replacing(path, mode, _part(path)) as file:
+        file.write(content)
 
 
 def _part(path: Path) -> Path:

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
 from ..client.marker import in_utf8
 from ..client.requests import Device
@@ -132,7 +132,7 @@ class Writer:
             self._record(marked)
         except Exception as error:
             self._gradebook.rollback()
-            if isinstance(error, IntegrityError):
+            if isinstance(error, (DataError, IntegrityError)):
                 why = f"the gradebook does not take this entry: {error.orig}"
                 return f"{why}. Was the old one damaged, or just put there?"
             if _is_everyones(error):

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from ..output_files import NotWritable
 from .saying import console, refuse, results, shown
 
 
@@ -25,7 +26,7 @@ def build(
     try:
         its = list(units or ())
         changes = course_files.differences(its) if check else course_files.build(its, in_single_files=single_file)
-    except (BuildError, BadSettings, MarkerRefused, MarkerStopped) as error:
+    except (BuildError, BadSettings, MarkerRefused, MarkerStopped, NotWritable) as error:
         refuse(error)
     with results():
         for change in changes:

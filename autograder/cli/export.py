@@ -1,6 +1,5 @@
 """`autograder export`."""
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .. import course
-from ..course import settings
+from ..output_files import NotWritable
+from . import paths
 from .roster import Course, IdColumn, RosterFile, class_folder
-from .saying import refuse, remark, results, short, some
+from .saying import refuse, remark, short, some
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import
     from ..lms.tables import MarkedClass, Table
-
-_MODE = 0o644
 
 
 class Format(StrEnum):
@@ -31,7 +29,10 @@ def export(
     form: Annotated[
         Format, typer.Option("--format", help="For a spreadsheet, Canvas's gradebook, or Moodle's grades.")
     ] = Format.CSV,
-    output: Annotated[Path | None, typer.Option(help="The file to write; stdout if not given.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(parser=paths.named, metavar="FILE", help="The file to write; `-`, or none, is standard output."),
+    ] = None,
     assignment: Annotated[
         list[str] | None, typer.Option(help="UNIT=COLUMN: the unit's assignment among Canvas's columns.")
     ] = None,
@@ -40,34 +41,31 @@ def export(
     course_folder: Course = None,
 ) -> None:
     """Write the marks in the gradebook as a table: of each exercise and written question, or for Canvas or Moodle."""
-    from ..classroom import whole_files
+    from ..gradebook.class_list import ROSTER
     from ..gradebook.course_directory import CourseProblem
+    from ..gradebook.database import FILE
     from ..gradebook.marks import NoMarks
     from ..gradebook.roster import BadRoster
     from ..gradebook.spreadsheet import as_csv
     from ..lms.marked_class import marked_class
     from ..lms.tables import NoTable
 
+    place = output or paths.STANDARD_OUTPUT
     try:
         root = class_folder(course_folder).resolve()
-        ids = id_column or settings.load().roster.id_column
         names = _assignments(assignment or [], units)
-        marks = marked_class(root, list(dict.fromkeys(units)), roster, ids)
+        paths.check(place, [roster or root / ROSTER, root / FILE])
+        marks = marked_class(root, list(dict.fromkeys(units)), roster, id_column)
         table = _table(form, marks, names)
-        written = as_csv(table.rows).encode("utf-8", "replace")
-        if output:
-            whole_files.write(output, written, _MODE)
-    except (course.UnknownUnit, settings.BadSettings, NoMarks, BadRoster, CourseProblem, NoTable) as reason:
+        paths.write(place, as_csv(table.rows).encode("utf-8", "replace"))
+    except (course.UnknownUnit, NoMarks, BadRoster, CourseProblem, NoTable) as reason:
         refuse(reason)
-    except OSError as error:
-        refuse(f"The file {output} cannot be written: {error.strerror}.")
-    if not output:
-        with results():
-            sys.stdout.buffer.write(written)
+    except NotWritable as reason:
+        refuse(reason)
     for sentence in (*marks.roster.remarks, *table.remarks):
         remark(sentence)
-    if output:
-        remark(f"Written: {short(output.resolve())}, {len(marks.roster.students)} students.")
+    if place != paths.STANDARD_OUTPUT:
+        remark(f"Written: {short(place.absolute())}, {len(marks.roster.students)} students.")
     if table.without:
         remark(f"NOT ON THE ROSTER, and left out: {some(table.without)}.")
     if table.without or marks.roster.left_out:

@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from .. import course
+from ..output_files import NotWritable
+from . import paths
 from .roster import Course, class_folder
 from .saying import console, refuse, remark, results, short, shown, some
 
@@ -13,7 +15,10 @@ from .saying import console, refuse, remark, results, short, shown, some
 def feedback_zip(
     unit: Annotated[str, typer.Argument(help="The unit, e.g. self_attention.")],
     output: Annotated[
-        Path | None, typer.Option(help="The file to write; COURSE/feedback/UNIT.zip if not given.")
+        Path | None,
+        typer.Option(
+            parser=paths.named, metavar="FILE", help="The file to write; COURSE/feedback/UNIT.zip if not given."
+        ),
     ] = None,
     course_folder: Course = None,
 ) -> None:
@@ -25,6 +30,9 @@ def feedback_zip(
 
     try:
         root = class_folder(course_folder).resolve()
+        paths.refuse_standard_output(output, "Name a file.")
+        if output:
+            paths.check(output)
         (of_unit,) = marks.of_units(root, [unit])
         origins = imported.origins(root, unit)
         if not origins:
@@ -34,14 +42,12 @@ def feedback_zip(
             )
         output = output or root / "feedback" / f"{unit}.zip"
         done = pack(output, course_directory(root), of_unit, origins)
-    except (course.UnknownUnit, marks.NoMarks, CourseProblem, imported.BadRecord) as reason:
+    except (course.UnknownUnit, marks.NoMarks, CourseProblem, imported.BadRecord, NotWritable) as reason:
         refuse(reason)
-    except OSError as error:
-        refuse(f"The zip file {output} cannot be written: {error.strerror or error}.")
     if done.packed:
         with results():
             platforms = " and ".join(sorted({origins[student].platform for student in done.packed}))
-            line = f"{len(done.packed)} feedback pages for {platforms}: {short(output.resolve())}"
+            line = f"{len(done.packed)} feedback pages for {platforms}: {short(output.absolute())}"
             console.print(shown(line), highlight=False, soft_wrap=True)
     if done.outdated:
         remark(

@@ -17,6 +17,7 @@ from ..course.settings import BadSettings
 from ..exports.json_line import json_line
 from .cluster import PlainTcp, Scheduler, marking_at
 from .isolation import Require, Trust, asked
+from .paths import named
 from .roster import Course, IdColumn, RosterFile, class_folder
 from .saying import aside, console, refuse, remark, results, short, shown, some
 
@@ -38,7 +39,12 @@ def _print_schema(asked: bool) -> None:
 def grade(
     unit: Annotated[str, typer.Argument(help="The unit, e.g. self_attention.")],
     submitted: Annotated[
-        Path | None, typer.Option(help="Submissions, as STUDENT/UNIT/UNIT.ipynb; COURSE/submitted if not given.")
+        Path | None,
+        typer.Option(
+            parser=named,
+            metavar="DIR",
+            help="Submissions, as STUDENT/UNIT/UNIT.ipynb; COURSE/submitted if not given.",
+        ),
     ] = None,
     roster: RosterFile = None,
     id_column: IdColumn = None,
@@ -76,9 +82,8 @@ def grade(
     try:
         root = class_folder(course_folder)
         settings = asked(require_isolation, trust_submissions)
-        ids = id_column or settings.roster.id_column
         marking = marking_at(scheduler, plain_tcp=plain_tcp)
-        work = assignment(unit, root, submitted, roster, ids)
+        work = assignment(unit, root, submitted, roster, id_column)
         if dry_run:
             expected = preview(
                 work, device=device, settings=settings, markers=markers, regrade=regrade, marking=marking
@@ -180,6 +185,7 @@ def _print_changes(unit: str, expected: "Preview", *, as_json: bool) -> None:
 def _remarks(work: "Assignment", *, graded: str = "graded") -> Iterator[str]:
     """What an instructor has to know about who is in the class and what was handed in."""
     yield from work.listed.remarks
+    upgrade = shlex.join(["autograder", "upgrade-course", short(work.root), work.unit.name])
     if work.passed_over:
         yield (
             f"NOT LOOKED AT in {short(work.submitted)}: {some(work.passed_over)}. "
@@ -190,12 +196,11 @@ def _remarks(work: "Assignment", *, graded: str = "graded") -> Iterator[str]:
     if not version.is_the_courses(work.unit.name, work.root):
         yield (
             f"{short(work.root / 'source')} keeps {work.unit.name} as it was given out, and this version of the kit "
-            "has another: marked are the exercises that the folder has, at its points. `autograder upgrade-course "
-            f"{short(work.root)} {work.unit.name}` brings the new one, as long as nothing of it is graded."
+            f"has another: marked are the exercises that the folder has, at its points. `{upgrade}` brings the new "
+            "one, as long as nothing of it is graded."
         )
     if not (work.root / "nbgrader_config.py").is_file():
         yield (
             f"There is no {short(work.root / 'nbgrader_config.py')}: nbgrader's own commands, and formgrader, would "
-            f"run submissions there without isolation. `autograder upgrade-course {short(work.root)} {work.unit.name}` "
-            "gives it one."
+            f"run submissions there without isolation. `{upgrade}` gives it one."
         )

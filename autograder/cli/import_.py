@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .. import course
-from ..course import settings
+from .paths import named
 from .roster import Course, IdColumn, RosterFile, class_folder
 from .saying import console, refuse, remark, results, short, shown, some
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:  # nbgrader takes seconds to import
 
 def import_(
     unit: Annotated[str, typer.Argument(help="The unit, e.g. self_attention.")],
-    zip_file: Annotated[Path, typer.Argument(metavar="ZIP", help="The submissions, as Canvas or Moodle packs them.")],
+    zip_file: Annotated[
+        Path,
+        typer.Argument(parser=named, metavar="ZIP", help="The submissions, as Canvas or Moodle packs them."),
+    ],
     roster: RosterFile = None,
     id_column: IdColumn = None,
     course_folder: Course = None,
@@ -37,12 +40,12 @@ def import_(
         root = class_folder(course_folder).resolve()
         if not root.is_dir():
             raise CourseProblem(f"The course folder {root} is not there.")
-        people = class_list(root, roster, id_column or settings.load().roster.id_column).roster
+        people = class_list(root, roster, id_column).roster
         if not people.students:
             refuse(f"There is no roster to join the files to: save what Canvas or Moodle exports as {root}/roster.csv.")
         with ZipFile(zip_file) as file, one_run(root):
             done = import_zip(file, course_directory(root), root, unit, people)
-    except (course.UnknownUnit, settings.BadSettings, BadRoster, CourseProblem, BadZip, BadRecord) as reason:
+    except (course.UnknownUnit, BadRoster, CourseProblem, BadZip, BadRecord) as reason:
         refuse(reason)
     except OSError as error:
         refuse(f"The submissions could not be written: {error}. What was there is kept; run the same command again.")

@@ -18,9 +18,11 @@ from ..client.served import NotServed, served
 from ..course.settings import BadSettings, Settings
 from ..exports.gradescope import Visibility
 from ..exports.json_line import json_line
+from ..output_files import NotWritable
 from ..report import Report
 from .isolation import Require, Trust, asked
-from .result_files import NoSuchOutput, ResultFiles
+from .paths import named
+from .result_files import ResultFiles
 from .saying import OUR_FAULT, TOO_LOW, aside, refuse, remark, results
 
 _TRIES = 2
@@ -36,10 +38,15 @@ def _print_schema(asked: bool) -> None:
 
 
 def mark(
-    notebooks: Annotated[list[Path], typer.Argument(help="Notebook files, under any name.")],
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML, for CI systems.")] = None,
+    notebooks: Annotated[
+        list[Path], typer.Argument(parser=named, metavar="NOTEBOOK", help="Notebook files, under any name.")
+    ],
+    junit: Annotated[
+        Path | None, typer.Option(parser=named, metavar="FILE", help="Write JUnit XML, for CI systems.")
+    ] = None,
     gradescope: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write Gradescope's results.json, for one notebook.")
+        Path | None,
+        typer.Option(parser=named, metavar="FILE", help="Write Gradescope's results.json, for one notebook."),
     ] = None,
     hidden_visibility: Annotated[
         Visibility, typer.Option(help="Who sees on Gradescope what comes of hidden graders.")
@@ -64,7 +71,7 @@ def mark(
     """
     if not course.unit_names():
         refuse("Nothing is built yet: run `autograder build` first.")
-    files = ResultFiles(junit, gradescope, hidden_visibility)
+    files = ResultFiles(junit, gradescope, hidden_visibility, quiet)
     done: list[Report] = []
     try:
         files.check(notebooks)
@@ -77,7 +84,7 @@ def mark(
                 if aside.is_terminal and len(notebooks) > 1:
                     remark(f"{len(done)} of {len(notebooks)}: {notebooks[len(done) - 1]}")
         files.write(done)
-    except (NoSuchOutput, BadSettings, MarkerRefused, MarkerStopped) as reason:
+    except (NotWritable, BadSettings, MarkerRefused, MarkerStopped) as reason:
         refuse(reason)
     if code := _exit_code(done, fail_under):
         raise typer.Exit(code)

@@ -8,6 +8,7 @@ import typer
 from rich.progress import track
 from rich.table import Table
 
+from .. import output_files
 from .saying import aside, console, refuse, results
 
 PAGE = "docs/matrix.md"
@@ -80,7 +81,10 @@ def matrix(
         from ..proof.first_word import words
         from ..proof.page import page
 
-        (folder() / PAGE).write_text(page(outcomes, list(words())))
+        try:
+            output_files.write({folder() / PAGE: page(outcomes, list(words())).encode()})
+        except output_files.NotWritable as reason:
+            refuse(reason)
     with results():
         console.print(table)
         for one in outcomes:

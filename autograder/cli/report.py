@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from ..course import UnknownUnit
+from ..output_files import NotWritable
+from . import paths
 from .roster import Course, class_folder
 from .saying import console, refuse, results, shown
 
@@ -15,7 +17,11 @@ def report(
     anonymous: Annotated[bool, typer.Option("--anonymous", help="Leave out whatever could tell who is who.")] = False,
     output: Annotated[
         Path | None,
-        typer.Option(help="A folder, or a file that ends in .html; COURSE/reports/UNIT/ if not given."),
+        typer.Option(
+            parser=paths.named,
+            metavar="PATH",
+            help="A folder, or a file that ends in .html; COURSE/reports/UNIT/ if not given.",
+        ),
     ] = None,
     course_folder: Course = None,
 ) -> None:
@@ -27,15 +33,15 @@ def report(
 
     root = class_folder(course_folder).resolve()
     try:
-        made = compose(root, unit, is_anonymous=anonymous)
-        place = files.default_place(root, made)
-        if output is not None:
-            place = output if output.suffix == files.PAGE else output / place.name
-        written = files.write(made, place)
-    except (UnknownUnit, NoMarks, CourseProblem) as reason:
+        paths.refuse_standard_output(output, "Name a folder, or a file that ends in .html.")
+        if output and output.is_symlink():
+            raise NotWritable(f"{output} is a link. Give the name of the folder, or file, itself.")
+        folder = output or root / files.FOLDER / unit
+        place = folder if folder.suffix == files.PAGE else files.place(folder, is_anonymous=anonymous)
+        files.check(place)
+        written = files.write(compose(root, unit, is_anonymous=anonymous), place)
+    except (UnknownUnit, NoMarks, CourseProblem, NotWritable) as reason:
         refuse(reason)
-    except OSError as error:
-        refuse(f"The report cannot be written: {error}. Give another place with --output.")
     with results():
         for path in written:
             console.print(shown(path), highlight=False, soft_wrap=True)

@@ -5,12 +5,15 @@ from typing import Annotated
 
 import typer
 
-from ..course.folder import FILE, folder, use
+from ..course.folder import folder, is_class, use
+from .paths import named
 
 Course = Annotated[
     Path | None,
     typer.Option(
         "--course",
+        parser=named,
+        metavar="DIR",
         help="The class's folder, with submissions and gradebook; the default: this folder, if it is one.",
     ),
 ]
@@ -18,6 +21,8 @@ RosterFile = Annotated[
     Path | None,
     typer.Option(
         "--roster",
+        parser=named,
+        metavar="FILE",
         help="A CSV file with a column id, or what Canvas or Moodle exports; COURSE/roster.csv where there is one.",
     ),
 ]
@@ -36,8 +41,8 @@ def class_folder(given: Path | None) -> Path:
     From here on this process serves the course that it belongs to, so it is asked for before any settings are.
     """
     here = Path.cwd()
-    is_class = (here / "nbgrader_config.py").is_file() and (here / "source").is_dir() and not (here / FILE).exists()
-    root = given or (here if is_class else None)
+    has_units = (here / "nbgrader_config.py").is_file() and (here / "source").is_dir()
+    root = given or (here if has_units and is_class(here) else None)
     if root is None:
         return folder()
     use(root)

@@ -10,13 +10,14 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 from .. import notebook
@@ -24,6 +25,13 @@ from ..course.folder import NoCourse
 
 
 class _Console(Console):
+    """Prints nothing that a terminal obeys, but for rich's own styles, wherever in a text or a table it is."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Replace control characters in all text that is printed."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=notebook.printable_lines(segment.text))
+
     def on_broken_pipe(self) -> None:
         """Leaves it to `results`: rich would end the program without a word."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))

@@ -85,8 +85,7 @@ def serve(
     try:
         root = class_folder(course_folder).resolve()
         settings = asked(require_isolation, trust_submissions)
-        column = id_column or settings.roster.id_column
-        terms = Terms(root, device, settings, Rules(attempts, show), roster, column, unlisted)
+        terms = Terms(root, device, settings, Rules(attempts, show), roster, id_column, unlisted)
         units = list(dict.fromkeys(units))
         for unit in units:
             try:

@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from .. import course
+from .paths import named
 from .saying import console, refuse, results, shown
 
 
 def upgrade_course(
-    place: Annotated[Path, typer.Argument(metavar="DIR", help="The class's folder.")],
+    place: Annotated[Path, typer.Argument(parser=named, metavar="DIR", help="The class's folder.")],
     units: Annotated[
         list[str] | None, typer.Argument(metavar="[UNIT]...", help="The units; all that the folder keeps if not given.")
     ] = None,

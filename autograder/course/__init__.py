@@ -5,6 +5,7 @@ because that is what the gradebook holds. A class's folder that has a `source/` 
 they are as they were released, whatever the course has by now.
 """
 
+import shlex
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -28,7 +29,8 @@ class UnknownUnit(Exception):
         kept = holder(class_folder)
         where = "" if kept == folder() else f" in {kept}"
         known = ", ".join(unit_names(class_folder)) or "none is built yet"
-        brings = f" `autograder upgrade-course {kept} {name}` brings it." if where and name in unit_names() else ""
+        upgrade = shlex.join(["autograder", "upgrade-course", str(kept), name])
+        brings = f" `{upgrade}` brings it." if where and name in unit_names() else ""
         super().__init__(f"There is no unit `{name}`{where}. The units are: {known}.{brings}")
 
 

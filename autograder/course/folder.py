@@ -2,7 +2,7 @@
 
 A process serves one course. It is the one named in the environment, else the outermost folder with that file at or
 above the working directory, else the checkout that this engine runs from. Outermost, because a file that a student
-handed in must not make its folder a course.
+handed in must not make its folder a course. In a class's folder the file says how its roster is read.
 """
 
 import os
@@ -12,6 +12,8 @@ from pathlib import Path
 FILE = "autograder.toml"
 VARIABLE = "AUTOGRADER_COURSE"
 """In the environment: the course's folder."""
+_OF_CLASS = ("source", "submitted", "gradebook.db", "roster.csv")
+_OF_COURSE = ("exercises", "solutions")
 _CHECKOUT = Path(__file__).resolve().parents[2]
 
 
@@ -53,8 +55,13 @@ def _outermost(start: Path) -> Path | None:
     return next((place for place in reversed([start, *start.parents]) if _is_course(place)), None)
 
 
+def is_class(place: Path) -> bool:
+    """Return whether it is a class's folder: there are students or units in it, but no answers."""
+    return any((place / name).exists() for name in _OF_CLASS) and not any((place / n).is_dir() for n in _OF_COURSE)
+
+
 def _is_course(place: Path) -> bool:
     try:
-        return (place / FILE).is_file()
+        return (place / FILE).is_file() and not is_class(place)
     except PermissionError:  # to pass through the folder
         return False

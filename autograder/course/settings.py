@@ -48,6 +48,11 @@ class RosterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     id_column: str | None = None
     """The column with the students' ids; None for the first that can name a folder."""
+    header: dict[str, str] = {}
+    """Words of the roster's header in another language, each with the English one."""
+
+    def __hash__(self) -> int:
+        return hash((self.id_column, *self.header.items()))
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,6 +73,33 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def trusting(self) -> "Settings":
         """The same, but run without isolation where no level is available."""
         return msgspec.structs.replace(self, isolation=msgspec.structs.replace(self.isolation, trust_submissions=True))
+
+
+class ClassSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything in the file of a class's folder."""
+
+    roster: RosterSettings = RosterSettings()
+
+
+def of_roster(root: Path) -> RosterSettings:
+    """Return how the roster of a class's folder is read: as its own autograder.toml says, then as the course's does.
+
+    Raise BadSettings and NoCourse.
+    """
+    its = load().roster
+    own = root / FILE
+    if own.resolve() == (folder() / FILE).resolve() or not own.is_file():
+        return its
+    try:
+        of_class = msgspec.convert(tomllib.loads(own.read_text()), ClassSettings).roster
+    except OSError as error:
+        raise BadSettings(f"The settings {own} cannot be read: {error.strerror}.") from None
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:
+        raise BadSettings(
+            f"The settings {own} cannot be used: {error}. In a class's folder they have [roster] only; all else is in "
+            f"{folder() / FILE}."
+        ) from None
+    return RosterSettings(of_class.id_column or its.id_column, {**its.header, **of_class.header})
 
 
 def load(path: Path | None = None) -> Settings:

@@ -238,5 +238,5 @@ def _make_if_missing(its: Database, course_id: str) -> None:
         engine.dispose()
     elif not its.file.exists():
         with tempfile.TemporaryDirectory(dir=its.root, prefix=_MAKING) as folder:
-            Gradebook(f"sqlite:///{folder}/{its.file.name}", course_id).close()
+            Gradebook(database.address_of(Path(folder) / its.file.name), course_id).close()
             (Path(folder) / its.file.name).rename(its.file)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..course import settings
 from ..notebook import printable
 from . import class_gradebook, roster
 
@@ -44,12 +45,20 @@ class ClassList:
 def class_list(root: Path, file: Path | None = None, id_column: str | None = None) -> ClassList:
     """The roster is the given file, else ROOT/roster.csv if somebody is on it, else the gradebook's students.
 
-    Raises BadRoster and CourseProblem.
+    id_column, and what else is to know about the roster, are as the class's settings have them if not given.
+    Raises BadRoster, NoCourse and CourseProblem.
     """
     students, assignments = class_gradebook.students_and_assignments(root)
     enrolled = frozenset(student.id for student in students)
     file = file or (root / ROSTER if roster.is_filled_in(root / ROSTER) else None)
-    found = roster.read(file, enrolled, id_column) if file else roster.own(students)
+    if file:
+        try:
+            its = settings.of_roster(root)
+        except settings.BadSettings as reason:
+            raise roster.BadRoster(str(reason)) from None
+        found = roster.read(file, enrolled, id_column or its.id_column, its.header)
+    else:
+        found = roster.own(students)
     return ClassList(found, file, enrolled, tuple(assignments))
 
 

@@ -62,15 +62,21 @@ def nbgrader_settings(root: Path) -> Config:
 
     Raises CourseProblem if the course's own settings cannot be read.
     """
-    config: Config = PyFileConfigLoader(SETTINGS, path=str(folder())).load_config()
+    config = _settings_in(folder() / SETTINGS)
     own = root / SETTINGS
     if own.is_file() and own != folder() / SETTINGS:
         try:
-            config.merge(PyFileConfigLoader(own.name, path=str(root)).load_config())
+            config.merge(_settings_in(own))
         except SystemExit as reason:
             raise CourseProblem(str(reason)) from None
         except Exception as error:  # it is a program, and may raise anything
             raise CourseProblem(
                 f"The course's settings {own} cannot be used: {type(error).__name__}: {error}."
             ) from None
+    return config
+
+
+def _settings_in(file: Path) -> Config:
+    """Read a file by its whole path: where traitlets looks for a name in a folder, it expands `$` in the folder's."""
+    config: Config = PyFileConfigLoader(str(file.absolute()), path=str(file.parent)).load_config()
     return config

@@ -17,11 +17,18 @@ from .course_directory import CourseProblem, course_directory
 
 FILE = "gradebook.db"
 """SQLite's, in the course's folder."""
+LONGEST_ID = 128
+"""Characters of a student's id in nbgrader's tables."""
 _POSTGRESQL = "postgresql"
 _CONNECT_SECONDS = 10
 _REPLACED = "***"
 _ASKS = "Is the server running"
 """What PostgreSQL's library adds to the reason, and we say too."""
+
+
+def address_of(file: Path) -> str:
+    """Return the address by which SQLAlchemy knows SQLite's database in a file."""
+    return "sqlite:///" + str(file).replace("%", "%25").replace("?", "%3F")
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,10 @@ class Database:
     def __str__(self) -> str:
         url = self.url
         return str(self.file or URL.create(_POSTGRESQL, url.username, None, url.host, url.port, url.database))
+
+    def holds_id(self, student: str) -> bool:
+        """Return whether the database takes this id: a server keeps to the width of a column, SQLite does not."""
+        return self.file is not None or len(student) <= LONGEST_ID
 
     def engine(self, **more: Any) -> Engine:
         """For connections to a server's database. Raises CourseProblem where there is no driver for it.
@@ -99,9 +110,7 @@ def of_directory(directory: Any) -> Database:
     SQLite's file can only be where the next run, `--dry-run` and formgrader look for it.
     """
     root = Path(directory.root)
-    if directory.db_url == f"sqlite:///{root / FILE}":
-        if "?" in str(root):
-            raise CourseProblem(f"nbgrader can have no gradebook in a folder whose name has a question mark: {root}.")
+    if directory.db_url == address_of(root / FILE):
         return Database(root, make_url("sqlite:///"))
     try:
         url = make_url(directory.db_url)

@@ -1,5 +1,6 @@
 """A class's marks as the gradebook holds them: a person's marks and penalties for lateness count as nbgrader counts."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -67,17 +68,15 @@ def of_units(root: Path, units: list[str]) -> list[UnitMarks]:
         course.unit(unit)
     with reading(root) as session:
         if session is None:
-            raise NoMarks(
-                f"Nothing is graded yet: there is no {database.of(root)}. Run `autograder grade {units[0]} --course "
-                f"{root}`."
-            )
+            raise NoMarks(f"Nothing is graded yet: there is no {database.of(root)}. Run `{_grade(units[0], root)}`.")
         for unit in units:
             if not entry.holds(session, unit):
-                raise NoMarks(
-                    f"Nothing of {unit} is graded in {database.of(root)} yet. Run `autograder grade {unit} --course "
-                    f"{root}`."
-                )
+                raise NoMarks(f"Nothing of {unit} is graded in {database.of(root)} yet. Run `{_grade(unit, root)}`.")
         return [unit_marks(session, unit) for unit in units]
+
+
+def _grade(unit: str, root: Path) -> str:
+    return shlex.join(["autograder", "grade", unit, "--course", str(root)])
 
 
 def unit_marks(session: Session, unit: str) -> UnitMarks:

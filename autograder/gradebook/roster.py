@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..handed_in.student_id import RULE, can_be_id
 from ..notebook import printable
-from . import roster_file
+from . import roster_file, roster_words
 from .roster_file import BadRoster, Line, RosterFile
 
 __all__ = ["BadRoster", "Enrolled", "Roster", "is_filled_in", "own", "read"]
@@ -61,9 +61,16 @@ class Roster:
     left_out: tuple[str, ...] = ()
     """What is in the column of the ids in lines that are left out of a platform's table, because it can be no id."""
 
+    words: Mapping[str, str] = field(default_factory=dict)
+    """What each column is called in English, in small letters."""
+
     def value(self, student: str, column: str) -> str:
-        """What the table says about a student in the column of this name, in small or capital letters; else empty."""
-        return _value(self.lines.get(student, {}), column)
+        """What the table says about a student in the column of this name, in any letters, or in English; else empty."""
+        return _value(self.lines.get(student, {}), self.words, column)
+
+    def word(self, column: str) -> str:
+        """What a column of the header is called in English, in small letters."""
+        return self.words.get(column, column.lower())
 
 
 @dataclass(frozen=True)
@@ -85,11 +92,14 @@ class _Kind:
 _OWN = _Kind(
     "",
     ("id",),
-    frozenset({"id", "first_name", "last_name", "email", "lms_user_id"}),
-    ("first_name",),
-    ("last_name",),
-    (),
-    ("email",),
+    frozenset(
+        {"id", "first_name", "last_name", "email", "lms_user_id"}
+        | {"first name", "last name", "surname", "full name", "email address"}
+    ),
+    ("first_name", "first name"),
+    ("last_name", "last name", "surname"),
+    ("full name",),
+    ("email", "email address"),
     re.compile("lms_user_id"),
 )
 _CANVAS = _Kind(
@@ -123,43 +133,56 @@ _MOODLE = _Kind(
         r"|department|last downloaded from this course|.*\((real|percentage|letter|feedback)\)|online text"
     ),
 )
+_NAMES = _OWN.person | _CANVAS.person | _MOODLE.person
 _NO_STUDENT = re.compile(r"\s*(points possible|muted|manual posting.*)?\s*", re.IGNORECASE)
 """What Canvas's lines without a student hold in the columns of a person."""
 
 
-def read(path: Path, enrolled: Collection[str] = (), id_column: str | None = None) -> Roster:
+def read(
+    path: Path,
+    enrolled: Collection[str] = (),
+    id_column: str | None = None,
+    header: Mapping[str, str] | None = None,
+) -> Roster:
     """The students of a table, in its order; raises BadRoster.
 
     enrolled: the ids that are already in the gradebook, to which the rule for new ids does not apply.
     id_column: the column with the ids; with ` before @` behind its name, the part of an address before the @. If it
     is not given, a table of our own has them in `id` (its other columns are those of `nbgrader db student import`),
     one of Canvas's or Moodle's in the first column of those that can name a folder.
+    header: words of headers beyond those in `roster_words`, each with the English one.
     """
-    table = roster_file.read(path, _OWN.person | _CANVAS.person | _MOODLE.person)
-    kind = _kind(table.header)
-    people, left_out, points = _people(table, kind)
-    column = _id_column(path, table, kind, people, id_column)
+    own = header or {}
+    table = roster_file.read(
+        path, _NAMES | roster_words.known() | set(map(roster_words.plain, own)), roster_words.plain
+    )
+    words = roster_words.in_english(table.header, own, _NAMES)
+    kind = _kind(words)
+    people, left_out, points = _people(table, words, kind)
+    column = _id_column(path, table, words, kind, people, id_column)
     if crowded := next((line.number for line in table.lines if line.is_crowded), None):
         raise BadRoster(
             f"The roster {path} has more values than columns in line {crowded}. Is there a "
             f"`{printable(table.separator)}` in a name? Put the name in quotation marks."
         )
-    ids = [_id(line, column) for line in people]
+    ids = [_id(line, words, column) for line in people]
     _check(path, people, ids, column)
     unsafe = tuple(name for name in ids if name not in enrolled and not can_be_id(name))
     if unsafe and (not kind.platform or len(unsafe) == len(ids)):
         raise BadRoster(f"The roster {path} has ids that no new student can have: {_shown(unsafe)}. An id has {RULE}.")
-    people, ids = [line for line in people if _id(line, column) not in unsafe], [n for n in ids if n not in unsafe]
-    students = [_enrolled(kind, line, name) for line, name in zip(people, ids, strict=True)]
+    people = [line for line, name in zip(people, ids, strict=True) if name not in unsafe]
+    ids = [name for name in ids if name not in unsafe]
+    students = [_enrolled(kind, line, words, name) for line, name in zip(people, ids, strict=True)]
     return Roster(
         students,
         kind.platform,
-        tuple(name for name in table.header if name.lower() in kind.person),
+        tuple(name for name in table.header if words[name] in kind.person),
         table.header,
         {name: line.values for line, name in zip(people, ids, strict=True)},
         points,
-        tuple(_remarks(path, table, kind, column, left_out, unsafe)),
+        tuple(_remarks(path, table, words, kind, column, left_out, unsafe)),
         unsafe,
+        words,
     )
 
 
@@ -170,14 +193,16 @@ def own(students: list[Enrolled]) -> Roster:
     return Roster(students, "", columns, columns, lines)
 
 
-def _kind(header: tuple[str, ...]) -> _Kind:
-    columns = {name.lower() for name in header}
+def _kind(words: Mapping[str, str]) -> _Kind:
+    columns = set(words.values())
     if columns & {"sis login id", "sis user id"} or columns >= {"student", "id", "section"}:
         return _CANVAS
     return _MOODLE if columns & _MOODLE.person and "id" not in columns else _OWN
 
 
-def _people(table: RosterFile, kind: _Kind) -> tuple[list[Line], list[str], Mapping[str, str]]:
+def _people(
+    table: RosterFile, words: Mapping[str, str], kind: _Kind
+) -> tuple[list[Line], list[str], Mapping[str, str]]:
     """The lines of students, the names in lines that are left out, and Canvas's line with the points."""
     if kind is not _CANVAS:
         return list(table.lines), [], {}
@@ -185,8 +210,8 @@ def _people(table: RosterFile, kind: _Kind) -> tuple[list[Line], list[str], Mapp
     left_out: list[str] = []
     points: Mapping[str, str] = {}
     for line in table.lines:
-        who = [line.values[name] for name in table.header if name.lower() in kind.person]
-        name = _value(line.values, "student")
+        who = [line.values[name] for name in table.header if words[name] in kind.person]
+        name = _value(line.values, words, "student")
         if all(map(_NO_STUDENT.fullmatch, who)):
             points = line.values if "points possible" in " ".join(who).lower() else points
         elif name == _TEST_STUDENT:
@@ -196,9 +221,11 @@ def _people(table: RosterFile, kind: _Kind) -> tuple[list[Line], list[str], Mapp
     return people, left_out, points
 
 
-def _id_column(path: Path, table: RosterFile, kind: _Kind, people: list[Line], asked: str | None) -> str:
+def _id_column(
+    path: Path, table: RosterFile, words: Mapping[str, str], kind: _Kind, people: list[Line], asked: str | None
+) -> str:
     """The column with the ids; the one that was asked for, or else the best that is not empty. Raises BadRoster."""
-    there = {name.lower() for name in table.header}
+    there = {*map(str.lower, table.header), *words.values()}
     if asked:
         column = asked.strip().lower()
         if column.removesuffix(_BEFORE_AT) not in there:
@@ -207,7 +234,7 @@ def _id_column(path: Path, table: RosterFile, kind: _Kind, people: list[Line], a
             )
         return column
     for column in kind.ids:
-        if column in there and any(_value(line.values, column) for line in people):
+        if column in there and any(_value(line.values, words, column) for line in people):
             return column
     raise BadRoster(
         f"The roster {path} names nobody: it needs a header with a column `id`, and a line a student, or to be the "
@@ -230,14 +257,14 @@ def _check(path: Path, people: list[Line], ids: list[str], column: str) -> None:
         raise BadRoster(f"The roster {path} has {_some(sorted(repeated))} more than once.")
 
 
-def _id(line: Line, column: str) -> str:
-    value = _value(line.values, column.removesuffix(_BEFORE_AT))
+def _id(line: Line, words: Mapping[str, str], column: str) -> str:
+    value = _value(line.values, words, column.removesuffix(_BEFORE_AT))
     return value.partition("@")[0].strip() if column.endswith(_BEFORE_AT) else value
 
 
-def _enrolled(kind: _Kind, line: Line, name: str) -> Enrolled:
+def _enrolled(kind: _Kind, line: Line, words: Mapping[str, str], name: str) -> Enrolled:
     def first_of(columns: tuple[str, ...]) -> str | None:
-        return next((value for column in columns if (value := _value(line.values, column))), None)
+        return next((value for column in columns if (value := _value(line.values, words, column))), None)
 
     first, last, whole = map(first_of, (kind.first_name, kind.last_name, kind.whole_name))
     if whole and not (first or last):
@@ -248,11 +275,17 @@ def _enrolled(kind: _Kind, line: Line, name: str) -> Enrolled:
 
 
 def _remarks(
-    path: Path, table: RosterFile, kind: _Kind, column: str, left_out: list[str], unsafe: Collection[str]
+    path: Path,
+    table: RosterFile,
+    words: Mapping[str, str],
+    kind: _Kind,
+    column: str,
+    left_out: list[str],
+    unsafe: Collection[str],
 ) -> Iterable[str]:
-    if kind.platform or column != "id":
+    called = _named(table.header, words, column.removesuffix(_BEFORE_AT))
+    if kind.platform or called.lower() != "id":
         whose = f"{kind.platform}'s table" if kind.platform else "a table"
-        called = next(name for name in table.header if name.lower() == column.removesuffix(_BEFORE_AT))
         part = _BEFORE_AT if column.endswith(_BEFORE_AT) else ""
         yield f"The roster {path} is {whose}; the students' ids are its column `{printable(called)}`{part}."
     if table.encoding != "UTF-8":
@@ -264,7 +297,7 @@ def _remarks(
             f"NOT TAKEN FROM THE ROSTER: {_shown(unsafe)}, which can be no new student's id, in the column "
             f"`{printable(column)}`. An id has {RULE}. Correct these lines, or name another column with `--id-column`."
         )
-    unknown = [name for name in table.header if name and not _is_known(kind, name.lower())]
+    unknown = [name for name in table.header if name and not _is_known(kind, words[name])]
     if unknown:
         yield f"Not understood in the roster, and not used: {_some(unknown)}."
 
@@ -273,9 +306,17 @@ def _is_known(kind: _Kind, column: str) -> bool:
     return column in kind.person or kind.others.fullmatch(column) is not None
 
 
-def _value(values: Mapping[str, str], column: str) -> str:
-    """A line's value in a column, whose name is compared without regard to case; empty if there is none."""
-    return next((value for name, value in values.items() if name.lower() == column.lower()), "")
+def _value(values: Mapping[str, str], words: Mapping[str, str], column: str) -> str:
+    """A line's value in a column, of which the name or the English word is given; empty if there is none."""
+    return values.get(_named(values, words, column), "")
+
+
+def _named(header: Iterable[str], words: Mapping[str, str], column: str) -> str:
+    """The column of this name, in small or capital letters; else the one with this English word; else empty."""
+    names = list(header)
+    called = (name for name in names if name.lower() == column.lower())
+    meant = (name for name in names if words.get(name) == column.lower())
+    return next(called, "") or next(meant, "")
 
 
 def _shown(ids: Collection[str]) -> str:

@@ -3,7 +3,7 @@
 import codecs
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,10 +40,10 @@ class RosterFile:
     separator: str
 
 
-def read(path: Path, known: Iterable[str]) -> RosterFile:
+def read(path: Path, known: Iterable[str], plain: Callable[[str], str] = str.lower) -> RosterFile:
     """The table at a path, with commas, semicolons or tabs between its values.
 
-    known: columns that such tables have, in small letters: what separates most of these is the separator.
+    known: columns that such tables have, as `plain` makes them: what separates most of these is the separator.
     Raises BadRoster.
     """
     try:
@@ -53,7 +53,7 @@ def read(path: Path, known: Iterable[str]) -> RosterFile:
     text, encoding = _decoded(path, content)
     wanted = set(known)
     try:
-        separator = max(_SEPARATORS, key=lambda one: _likeness(_header(text, one), wanted))
+        separator = max(_SEPARATORS, key=lambda one: _likeness(map(plain, _header(text, one)), wanted))
         header = _header(text, separator)
         lines = tuple(_lines(text, separator, header))
     except csv.Error as error:
@@ -82,8 +82,9 @@ def _header(text: str, separator: str) -> tuple[str, ...]:
     return tuple(map(str.strip, first))
 
 
-def _likeness(header: tuple[str, ...], known: set[str]) -> tuple[int, int]:
-    return len(known.intersection(map(str.lower, header))), len(header)
+def _likeness(header: Iterable[str], known: set[str]) -> tuple[int, int]:
+    words = list(header)
+    return len(known.intersection(words)), len(words)
 
 
 def _lines(text: str, separator: str, header: tuple[str, ...]) -> Iterable[Line]:

@@ -3,6 +3,7 @@
 pytest's own way from a test to its report costs as much as what the test asks; so they are called without it.
 """
 
+import contextlib
 import inspect
 import os
 import sys
@@ -143,10 +144,10 @@ def _of_unit(unit: str) -> OfUnit:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):  # the user's own pytest is no business of a marking process
         os.environ.pop(name, None)
-    hidden = str(content.place(content.HIDDEN))
-    options = ["--collect-only", f"--rootdir={hidden}", "-c", os.devnull, "-p", fixtures.__name__, f"{hidden}/{unit}"]
+    options = ["--collect-only", "--rootdir=.", "-c", os.devnull, "-p", fixtures.__name__, unit]
     usual, found = load().forbids, _Found()
-    code = pytest.main([*options, *(f"-pno:{name}" for name in _WITHOUT)], plugins=[found])
+    with contextlib.chdir(content.place(content.HIDDEN)):  # whose path may have `[`, `::` or `$` in it
+        code = pytest.main([*options, *(f"-pno:{name}" for name in _WITHOUT)], plugins=[found])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and not found.problems:
         found.problems.append(f"pytest ended with {code!r}.")
     graders: dict[str, list[Grader]] = {}

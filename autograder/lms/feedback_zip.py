@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..gradebook.marks import UnitMarks
+from ..output_files import opened
 from .imported import Origin
 
 
@@ -23,30 +24,30 @@ class Packed:
 
 
 def pack(output: Path, directory: Any, marks: UnitMarks, origins: Mapping[str, Origin]) -> Packed:
-    """Writes the zip file, whole or not at all; raises OSError.
+    """Writes the zip file, whole or not at all, and none without a page in it; raises NotWritable.
 
     directory: the course as nbgrader has it. origins: where the submissions came from, by student.
     """
     unit = marks.unit
     done = Packed()
-    part = output.with_name(f".{output.name}.part")
-    try:
-        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as file:
-            for student in sorted({*origins, *marks.marks}):
-                folder = directory.format_path(directory.feedback_directory, student, unit)
-                page = Path(folder) / f"{unit}.html"
-                if not page.is_file():
-                    done.without_page.append(student)
-                elif student not in origins:
-                    done.without_origin.append(student)
-                else:
-                    file.write(page, f"{origins[student].returned}{unit}.html")
-                    done.packed.append(student)
-                    mark = marks.marks.get(student)
-                    if mark and mark.page and mark.page != mark.shown.digest:
-                        done.outdated.append(student)
-        if done.packed:
-            part.replace(output)
-    finally:
-        part.unlink(missing_ok=True)
+    pages: dict[Path, str] = {}
+    for student in sorted({*origins, *marks.marks}):
+        page = Path(directory.format_path(directory.feedback_directory, student, unit)) / f"{unit}.html"
+        if not page.is_file():
+            done.without_page.append(student)
+        elif student not in origins:
+            done.without_origin.append(student)
+        else:
+            pages[page] = f"{origins[student].returned}{unit}.html"
+            done.packed.append(student)
+            mark = marks.marks.get(student)
+            if mark and mark.page and mark.page != mark.shown.digest:
+                done.outdated.append(student)
+    if pages:
+        with (
+            opened(output) as file,
+            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as packed,
+        ):
+            for page, name in pages.items():
+                packed.write(page, name)
     return done

@@ -6,6 +6,7 @@ in older versions with `_` before the `/`, or in its place: the name and the num
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -14,7 +15,11 @@ Platform = Literal["Canvas", "Moodle"]
 
 _LONGEST = 500
 """In characters: platforms shorten names, and a long one could be read in very many ways."""
-_MOODLES = re.compile(r"(?P<name>[^_]*)_(?P<number>\d+)_assignsubmission_(?P<kind>[a-z]+)(?:_(?P<file>.*))?", re.S)
+_PLATFORMS: tuple[Platform, ...] = ("Moodle", "Canvas")
+_MOODLES = re.compile(r"_([0-9]{1,20})_assignsubmission_([a-z0-9]+)(?=_|\Z)", re.S)
+_MOODLES_WORD = "_assignsubmission_"
+_DEEPEST = 50
+"""Parts of a path that are looked at."""
 _TYPED = {"text.html": "text typed into Canvas", "link.html": "a link"}
 _LATE = "_LATE"
 
@@ -39,35 +44,77 @@ class Reading:
     """What was handed in in place of a file."""
 
 
-def platform_of(paths: Iterable[str]) -> Platform | Literal[""]:
-    """Whose zip file has these paths in it; empty if nobody's.
+@dataclass(frozen=True)
+class Layout:
+    """How the names in a zip file are to be read."""
 
-    One path as Moodle makes them tells: Canvas puts two numbers behind a name. The other way round nothing is told,
-    because in Moodle's a student chooses what a file is called, and may choose what Canvas would make of it.
+    platform: Platform | Literal[""]
+    """Empty if no name is as Canvas or Moodle make them."""
+    level: int = 0
+    """The place in a path of the part that the platform made: what is below it the student chose."""
+
+
+def layout(paths: Iterable[str], expected: str = "") -> Layout:
+    """Decide whose zip file has these paths in it, and which part of a path the platform made.
+
+    A name that can be either platform's tells nothing: on Canvas a student may call a file as Moodle would, on Moodle
+    as Canvas would, but never so that it can be the other's only. The platform's part is the outermost that half of the
+    names or more can have: one further within is a student's, and one further out is a stray file's.
+
+    expected: the roster's platform. It decides if any name can be its own only; else the majority does.
     """
-    found: set[Platform] = {one.platform for path in paths for one in readings(path)}
-    return "Moodle" if "Moodle" in found else "Canvas" if found else ""
+    able = [_able(path) for path in paths]
+    votes: dict[Platform, int] = dict.fromkeys(_PLATFORMS, 0)
+    for each in able:
+        if len(each) == 1:
+            votes[next(iter(each))] += 1
+    if not any(able):
+        return Layout("")
+    best = max(_PLATFORMS, key=lambda name: (bool(votes[name]) and name == expected, votes[name], name == expected))
+    levels = [each[best] for each in able if best in each]
+    count = Counter(level for each in levels for level in each)
+    of_half = [level for level in count if 2 * count[level] >= len(levels)]
+    of_most = [level for level in count if count[level] == max(count.values())]
+    return Layout(best, min(of_half or of_most, default=0))
 
 
-def readings(path: str) -> list[Reading]:
+def readings(path: str, its: Layout) -> list[Reading]:
     """The ways to read the path of a file in the zip; none if it is not a submission's.
 
     A name of Canvas's has several where the student's name or the file's, which the student chose, has numbers in it.
     """
-    parts = path.replace("\\", "/").split("/")
-    for place, part in enumerate(parts):
-        found = _MOODLES.fullmatch(part)
-        if found:
-            return [_moodles(found, part, parts[place + 1 :])]
-    return _canvas(parts[-1])
+    parts = _parts(path)
+    if its.level >= len(parts):
+        return []
+    part, below = parts[its.level], parts[its.level + 1 :]
+    if its.platform == "Canvas":
+        return [] if below else _canvas(part)
+    found = _MOODLES.findall(part) if its.platform == "Moodle" else []
+    # With the word twice in it, the student's name or the file's was made to look so.
+    return [_moodles(found[0], part, below)] if len(found) == part.count(_MOODLES_WORD) == 1 else []
 
 
-def _moodles(found: re.Match[str], part: str, below: list[str]) -> Reading:
-    own = found["file"] or ""
+def _parts(path: str) -> list[str]:
+    return path.replace("\\", "/").split("/")
+
+
+def _able(path: str) -> dict[Platform, set[int]]:
+    """The places of the parts of a path that can be a platform's, by platform."""
+    parts = _parts(path)
+    moodles = {level for level, part in enumerate(parts[:_DEEPEST]) if _MOODLES.search(part)}
+    canvas = {len(parts) - 1} if _canvas(parts[-1]) else set()
+    found: dict[Platform, set[int]] = {"Moodle": moodles, "Canvas": canvas}
+    return {platform: levels for platform, levels in found.items() if levels}
+
+
+def _moodles(found: tuple[str, str], part: str, below: list[str]) -> Reading:
+    number, kind = found
+    name, _, rest = part.partition(f"_{number}_assignsubmission_{kind}")
+    own = rest.removeprefix("_")
     file = "/".join([own, *below] if own else below)
     returned = f"{part}/" if not own else part.removesuffix(own)
-    instead = "" if found["kind"] == "file" else f"{found['kind']} in Moodle"
-    return Reading("Moodle", found["name"], found["number"], file, returned, instead=instead)
+    instead = "" if kind == "file" else f"{kind} in Moodle"
+    return Reading("Moodle", name, number, file, returned, instead=instead)
 
 
 def _canvas(name: str) -> list[Reading]:

@@ -10,6 +10,7 @@ import filecmp
 import os
 import re
 import shutil
+import stat
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -22,12 +23,14 @@ from ..gradebook.time_stamp import TIMESTAMP
 from ..handed_in.zip_file import BadZip, NotTaken, ZipFile, name_of, path_within
 from ..notebook import printable
 from . import imported
-from .file_names import Reading, platform_of, readings
+from .file_names import Layout, Reading, layout, readings
 from .imported import Origin
 from .whose import NotMatched, Whose
 
 _NOT_STUDENTS = {TIMESTAMP, "submission_secret.txt"}
 """What nbgrader writes beside a notebook, and believes."""
+_OF_ONE_STUDENT = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY, errno.ELOOP, errno.ENAMETOOLONG}
+"""Errors that say that something else is where one student's folder should be; others are everyone's."""
 _MOST_FILES = 1_000
 _KILOBYTE = 1000  # as nbgrader counts
 _MOST_BYTES = 20_000_000_000
@@ -69,14 +72,15 @@ def import_zip(file: ZipFile, directory: Any, root: Path, unit: str, roster: Ros
     directory: the course as nbgrader has it. Raises BadRecord, BadZip where the roster is another platform's, and
     OSError if the disk is full or cannot be written.
     """
-    done = Imported(platform=platform_of(map(name_of, file.files)))
+    its = layout(map(name_of, file.files), roster.platform)
+    done = Imported(platform=its.platform)
     if done.platform and roster.platform not in ("", done.platform):
         raise BadZip(
             f"The zip file is {done.platform}'s and the roster {roster.platform}'s, so names alone would tell whose a "
             f"file is. Take {done.platform}'s own table for the roster."
         )
     imported.origins(root, unit)  # if it cannot be read, nothing is done
-    by_student = _by_student(file, unit, Whose(roster), done)
+    by_student = _by_student(file, unit, its, Whose(roster), done)
     left = _MOST_BYTES
     origins: dict[str, Origin] = {}
     try:
@@ -89,6 +93,11 @@ def import_zip(file: ZipFile, directory: Any, root: Path, unit: str, roster: Ros
             except NotTaken as reason:
                 done.left_out[student] = str(reason)
                 continue
+            except OSError as error:
+                if error.errno not in _OF_ONE_STUDENT and not (error.errno == errno.EACCES and there.parent.is_dir()):
+                    raise
+                done.left_out[student] = f"what is at {there} is in the way: {error.strerror}"
+                continue
             latest = max(files, key=lambda one: one.newness).reading
             origins[student] = Origin(latest.platform, latest.returned)
             done.late += [student] if latest.is_late else []
@@ -98,14 +107,14 @@ def import_zip(file: ZipFile, directory: Any, root: Path, unit: str, roster: Ros
     return done
 
 
-def _by_student(file: ZipFile, unit: str, whose: Whose, done: Imported) -> Mapping[str, list[_File]]:
+def _by_student(file: ZipFile, unit: str, its: Layout, whose: Whose, done: Imported) -> Mapping[str, list[_File]]:
     """The newest of each student's files; students whom two numbers claim to be are left out."""
     found: dict[str, dict[Path, _File]] = defaultdict(dict)
     numbers: dict[str, set[str]] = defaultdict(set)
     for info in file.files:
         name = name_of(info)
         try:
-            ways = [one for one in readings(name) if one.platform == done.platform]
+            ways = readings(name, its)
             if not ways:
                 raise NotMatched(
                     f"its name is not as in a zip file of submissions from {done.platform or 'Canvas or Moodle'}"
@@ -200,13 +209,18 @@ def _write(file: ZipFile, one: _File, path: Path, most: int) -> int:
 def _place(part: Path, there: Path, root: Path, student: str, done: Imported) -> None:
     """Puts the folder in its place, and what was there before where it is kept."""
     if os.path.lexists(there):
-        if _files(part) == _files(there) and all(filecmp.cmp(part / n, there / n, shallow=False) for n in _files(part)):
+        if _files(part) == _files(there) and all(_is_same(part / name, there / name) for name in _files(part)):
             done.unchanged.append(student)
             return
         done.replaced[student] = imported.keep_replaced(root, there)
     else:
         done.new.append(student)
     part.rename(there)
+
+
+def _is_same(new: Path, old: Path) -> bool:
+    """Whether a file is there already; a link, a pipe or the like never is."""
+    return stat.S_ISREG(old.lstat().st_mode) and filecmp.cmp(new, old, shallow=False)
 
 
 def _files(folder: Path) -> set[Path]:

@@ -126,7 +126,7 @@ def for_moodle(marks: MarkedClass) -> Table:
     Raises NoTable.
     """
     roster = marks.roster
-    if {name.lower() for name in roster.header} >= _WORKSHEET:
+    if set(map(roster.word, roster.header)) >= _WORKSHEET:
         return _worksheet(marks)
     is_moodle = roster.platform == "Moodle"
     person = list(roster.person) if is_moodle else ["Username", "First name", "Last name", "Email address"]
@@ -196,13 +196,13 @@ def _worksheet(marks: MarkedClass) -> Table:
     roster, (unit, *more) = marks.roster, marks.units
     if more:
         raise NoTable("A grading worksheet of Moodle's is for one assignment: name one unit.")
-    header = [name for name in roster.header if name in roster.person or _TAKEN_BACK.fullmatch(name.lower())]
+    header = [name for name in roster.header if name in roster.person or _TAKEN_BACK.fullmatch(roster.word(name))]
     rows = [header]
     too_much = []
     for student in marks.listed:
         score = marks.score(student, unit)
         old = {name: value(roster.value(student, name)) for name in header}
-        rows.append([score if name.lower() == "grade" else old[name] for name in header])
+        rows.append([score if roster.word(name) == "grade" else old[name] for name in header])
         if _as_number(roster.value(student, "maximum grade")) < _as_number(score):
             too_much.append(student)
     said = [

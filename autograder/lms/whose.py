@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 
 from ..gradebook.roster import Enrolled, Roster
@@ -17,45 +18,53 @@ class NotMatched(Exception):
 class Whose:
     """Finds students on a roster.
 
-    Where the roster has the platform's numbers, the number decides, and the name must not contradict it: students may
-    change what Canvas calls them, and a number in a name can be read for another's. Where it has none, the name must
-    be that of one student alone.
+    Where the roster has a student's number of the platform's, the number decides, and the name must not contradict it:
+    students may change what Canvas calls them, a number in a name can be read for another's, and Moodle has other
+    numbers in each assignment. Where it has none, the name must be that of one student alone.
     """
 
     def __init__(self, roster: Roster) -> None:
         self._names = {student.id: _names(roster, student) for student in roster.students}
-        column = {"Canvas": "ID", "Moodle": "Identifier"}.get(roster.platform, "")
+        column = {"Canvas": "ID", "Moodle": "Identifier"}.get(roster.platform, "lms_user_id")
         numbers = {student.id: _last_number(roster.value(student.id, column)) for student in roster.students}
-        self._by_number = {number: student for student, number in numbers.items() if number}
+        count = Counter(numbers.values())
+        self._by_number = {number: student for student, number in numbers.items() if number and count[number] == 1}
+        known = set(self._by_number.values())
+        self._without_number = [student for student in self._names if student not in known]
 
     def student(self, readings: Sequence[Reading]) -> tuple[str, Reading]:
-        """The student, and the reading that is right; readings are of the roster's platform. Raises NotMatched."""
-        if self._by_number:
-            return self._numbered(readings)
-        return self._named(readings)
-
-    def _numbered(self, readings: Sequence[Reading]) -> tuple[str, Reading]:
+        """The student, and the reading that is right; readings are of one platform's. Raises NotMatched."""
         claimed = [one for one in readings if one.number in self._by_number]
         if not claimed:
-            raise NotMatched(f"number {readings[0].number} is not on the roster")
+            return self._named(readings)
         if len({one.number for one in readings}) > 1:
             raise NotMatched("it can be read as the name of more than one student's file")
         reading, student = claimed[0], self._by_number[claimed[0].number]
-        if self._names[student] and _plain(reading.name) not in self._names[student]:
+        if self._names[student] and not self._names[student] & _called(reading):
             raise NotMatched(f"number {reading.number} is {student}'s, who has another name on the roster")
         return student, reading
 
     def _named(self, readings: Sequence[Reading]) -> tuple[str, Reading]:
+        if not self._without_number:
+            raise NotMatched(f"number {readings[0].number} is not on the roster")
         if len(readings) > 1:
             raise NotMatched(f"it can be read in more than one way; {_TAKE_THEIRS}")
         (reading,) = readings
         name = _plain(reading.name)
-        found = [student for student, names in self._names.items() if name and name in {*names, _plain(student)}]
+        found = [
+            student for student in self._without_number if name and name in {*self._names[student], _plain(student)}
+        ]
         if not found:
             raise NotMatched("nobody on the roster has this name")
         if len(found) > 1:
             raise NotMatched(f"several students have this name; {_TAKE_THEIRS}")
         return found[0], reading
+
+
+def _called(reading: Reading) -> set[str]:
+    """The names that a student with a number may have in a path: Moodle puts `Group A-` before the name."""
+    parts = reading.name.split("-") if reading.platform == "Moodle" else [reading.name]
+    return {_plain("-".join(parts[place:])) for place in range(len(parts))}
 
 
 def _names(roster: Roster, student: Enrolled) -> set[str]:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from sqlalchemy.engine import make_url
+
 from ..gradebook import database, entry
 from ..handed_in.opened_folder import is_one_name
 from ..handed_in.student_id import can_be_id
@@ -17,8 +19,10 @@ _SQLITE = "sqlite:///"
 def may_be_graded(course_directory: Any) -> Callable[[str], bool]:
     """Tells whether a folder name in the course is a student's, enrolled or new. Raises CourseProblem."""
     url = str(course_directory.db_url)
-    enrolled = _in_file(Path(url.removeprefix(_SQLITE))) if url.startswith(_SQLITE) else _on_server(course_directory)
-    return lambda name: is_one_name(name) and (name in enrolled or can_be_id(name))
+    is_file = url.startswith(_SQLITE)
+    enrolled = _in_file(Path(make_url(url).database or "")) if is_file else _on_server(course_directory)
+    longest = float("inf") if is_file else database.LONGEST_ID
+    return lambda name: is_one_name(name) and (name in enrolled or (can_be_id(name) and len(name) <= longest))
 
 
 def _in_file(file: Path) -> set[str]:

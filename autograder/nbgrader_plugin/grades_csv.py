@@ -1,12 +1,14 @@
 """nbgrader's table of grades for a spreadsheet, in which nobody's name is a formula."""
 
 import csv
+import io
 from pathlib import Path
 from typing import Any
 
 from nbgrader.api import MissingEntry
 from nbgrader.plugins import CsvExportPlugin
 
+from .. import output_files
 from ..gradebook.spreadsheet import number, text
 
 _COLUMNS = ("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email")
@@ -21,15 +23,20 @@ class GradesCsv(CsvExportPlugin):
         destination = Path(self.to or "grades.csv")
         self.log.info("Exporting grades to %s", destination)
         assignments, students = set(map(str, self.assignment)), set(map(str, self.student))
-        with destination.open("w", newline="", encoding="utf-8") as file:
-            file.write(",".join((*_COLUMNS, *_FIGURES)) + "\n")
-            table = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-            for assignment in gradebook.assignments:
-                if assignments and assignment.name not in assignments:
-                    continue
-                for student in gradebook.students:
-                    if not students or student.id in students:
-                        table.writerow(_row(gradebook, assignment, student))
+        written = io.StringIO(newline="")
+        written.write(",".join((*_COLUMNS, *_FIGURES)) + "\n")
+        table = csv.writer(written, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+        for assignment in gradebook.assignments:
+            if assignments and assignment.name not in assignments:
+                continue
+            for student in gradebook.students:
+                if not students or student.id in students:
+                    table.writerow(_row(gradebook, assignment, student))
+        try:
+            output_files.write({destination: written.getvalue().encode()})
+        except output_files.NotWritable as reason:
+            self.log.error("%s", reason)
+            raise SystemExit(1) from None
 
 
 def _row(gradebook: Any, assignment: Any, student: Any) -> list[object]:

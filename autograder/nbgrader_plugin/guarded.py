@@ -27,6 +27,7 @@ from ..gradebook.time_stamp import TIMESTAMP, StampFormat, stamp_at, time_in
 from ..handed_in.opened_folder import NotAFile, OpenedFolder, bytes_of
 from ..handed_in.student_id import RULE
 from ..notebook import printable
+from . import literal_paths
 from .enrolment import may_be_graded
 
 _BESIDE = {TIMESTAMP: 100, "submission_secret.txt": 1000}
@@ -42,6 +43,7 @@ _everyone_who_submitted = NbGraderAPI.get_submitted_students
 def guard() -> None:
     """Guards this process; called from the course's settings, which all of nbgrader's programs read."""
     utils.parse_utc = _parse_utc
+    literal_paths.take_literally()
     CourseDirectory.get_existing_timestamp = _existing_timestamp
     NbGraderAPI.get_submitted_timestamp = _submitted_timestamp
     NbGraderAPI.get_submitted_students = _submitted_students

@@ -4,7 +4,6 @@ nbgrader's own ends for the whole class if one student's time or secret is missi
 next to the page, where `autograder grade` does not put them.
 """
 
-import glob
 import re
 import shutil
 from pathlib import Path
@@ -13,6 +12,7 @@ from nbgrader.exchange.default import ExchangeReleaseFeedback
 from nbgrader.utils import notebook_hash
 
 from ..handed_in.opened_folder import NotAFile, OpenedFolder, bytes_of
+from .literal_paths import paths_like
 
 SECRET = "submission_secret.txt"
 _LONGEST_SECRET = 1000  # bytes; nbgrader writes 128
@@ -23,7 +23,7 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
 
     def copy_files(self) -> None:
         left_out = set((self.coursedir.student_id_exclude or "").split(","))
-        for page in sorted(Path(path) for path in glob.glob(f"{self.src_path}/*.html")):  # noqa: PTH207  for everyone
+        for page in sorted(map(Path, paths_like(f"{self.src_path}/*.html"))):  # for everyone
             student = self._student(page)
             if student in left_out:
                 continue

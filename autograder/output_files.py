@@ -1,0 +1,120 @@
+"""Write the files that commands are asked for: whole or not at all, and in the place of nothing but a regular file."""
+
+import os
+import secrets
+import stat
+import tempfile
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+_MODE = 0o644
+_MOST_BYTES = 200
+"""Of a file's name within the name of the part: a folder takes 255 bytes."""
+
+
+class NotWritable(Exception):
+    """A file cannot be written, or must not be; `str()` says why and what to do."""
+
+
+def check(path: Path, inputs: Collection[Path] = (), *, makes_folder: bool = False) -> None:
+    """Raise NotWritable if a file cannot be written at this path, or should not be; change nothing.
+
+    inputs: the files that the command reads, none of which is replaced by its result. makes_folder: whether the
+    folder, if there is none, is made.
+    """
+    if os.path.realpath(path) in map(os.path.realpath, inputs):
+        raise NotWritable(f"{path} is a file that this command reads. Give the result a file of its own.")
+    try:
+        kind = stat.S_IFMT(path.lstat().st_mode)
+    except FileNotFoundError:
+        kind = 0
+    except (OSError, ValueError) as error:
+        raise NotWritable(f"{path} cannot be written: {_reason(error)}. Give another name.") from None
+    if kind == stat.S_IFLNK:
+        raise NotWritable(f"{path} is a link, through which another file would be written. Give a file's own name.")
+    if kind == stat.S_IFDIR:
+        raise NotWritable(f"{path} is a folder. Give the name of a file.")
+    if kind not in (0, stat.S_IFREG):
+        raise NotWritable(f"{path} is not a regular file, and is not replaced by one. Give another name.")
+    folder = path.parent
+    while makes_folder and not os.path.lexists(folder):
+        folder = folder.parent
+    if not folder.is_dir():
+        raise NotWritable(f"{path} cannot be written: there is no folder {folder}.")
+    if not _is_changeable(path if kind else None, folder):
+        raise NotWritable(f"{path} cannot be written: it, or its folder, is not yours to change.")
+
+
+def write(contents: Mapping[Path, bytes], mode: int | None = None, *, makes_folder: bool = False) -> None:
+    """Write these files, all of them or none. Raise NotWritable as `check` does, or if the disk is full.
+
+    mode: their permissions; if not given, those of the file that is replaced, or 0644.
+    """
+    for path in contents if makes_folder else ():
+        check(path, makes_folder=True)
+        with _saying(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as files:
+        for path, content in contents.items():
+            files.enter_context(opened(path, mode)).write(content)
+
+
+@contextmanager
+def opened(path: Path, mode: int | None = None) -> Iterator[IO[bytes]]:
+    """Open a file to write. It takes its place when the block ends; if the block raises, what was there stays.
+
+    Raise NotWritable as `write` does.
+    """
+    check(path)
+    name = os.fsencode(path.name)[:_MOST_BYTES].decode(errors="ignore")
+    with _saying(path):
+        kept = stat.S_IMODE(path.lstat().st_mode) if path.exists() else _MODE
+        part = path.with_name(f".{name}.{secrets.token_hex(4)}.part")  # another run may write the same file
+        with replacing(path, kept if mode is None else mode, part) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())  # some file systems do not say before that they are full
+
+
+@contextmanager
+def _saying(path: Path) -> Iterator[None]:
+    """Turn an error of the disk into NotWritable."""
+    try:
+        yield
+    except OSError as error:
+        raise NotWritable(f"{path} could not be written to the end: {_reason(error)}.") from None
+
+
+@contextmanager
+def replacing(path: Path, mode: int, part: Path) -> Iterator[IO[bytes]]:
+    """Open a new file, `part`, which takes another's place when the block ends, and is deleted if the block raises.
+
+    Raise OSError.
+    """
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+        part.chmod(mode)  # regardless of the umask
+        part.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
+
+
+def _is_changeable(path: Path | None, folder: Path) -> bool:
+    """Return whether this process may write to a file, if there is one, and make files in its folder."""
+    try:
+        if path:
+            os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK))
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
