@@ -1,7 +1,7 @@
 """Points for memory, operations and projected rows are earned by saving them, and by nothing else.
 
-`resources/unsaved` holds answers that spend all of it and hide that; `resources/saved` holds right answers in many
-styles. Each file says in its head what it is.
+`resources/unsaved` holds answers that spend all of it and hide that: each file says in its head what it is.
+`resources/saved` holds right answers, a folder an exercise, which people wrote who had seen the exercise texts alone.
 """
 
 import re
@@ -48,7 +48,24 @@ def test_no_message_names_an_operator_of_pytorch(marker):
             assert not re.search(r"aten|own::|\b_\w+", tests[cost].message)
 
 
-@pytest.mark.parametrize("file", in_folder("saved"))
-def test_what_saves_keeps_all_points(marker, file):
-    tests, _ = marked(marker, file)
-    assert {name: test.message for name, test in tests.items() if test.points < test.max_points} == {}
+SAVED = {
+    "efficient_attention": ("tiled_attention", "linear_attention", "online_softmax"),
+    "inference": ("CachedMultiHeadAttention", "KVCache"),
+}
+
+
+def in_notebooks():
+    """By unit, notebooks that have together every file: each has one of each exercise, in turn."""
+    for unit, exercises in SAVED.items():
+        files = [sorted((FOLDER / "saved" / name).glob("*.py")) for name in exercises]
+        for number in range(max(map(len, files))):
+            answers = dict(zip(exercises, (its[number % len(its)] for its in files), strict=True))
+            yield pytest.param(unit, answers, id="-".join(file.stem for file in answers.values()))
+
+
+@pytest.mark.parametrize(("unit", "answers"), in_notebooks())
+def test_what_saves_keeps_all_points(marker, unit, answers):
+    notebook = alone(unit, **{name: file.read_text() for name, file in answers.items()})
+    report = marker.mark("saved.ipynb", notebook, unit)
+    tests = [test for name in answers for test in report.exercise(name).tests]
+    assert {test.name: test.message for test in tests if test.points < test.max_points} == {}
