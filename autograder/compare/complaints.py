@@ -56,7 +56,7 @@ RESULT_NOT_FINITE = "The result has NaN or infinite values."
 
 def not_finite(where: str) -> str:
     """A gradient with NaN or infinity, of a result that has neither."""
-    return f"The gradient of {where} has NaN or infinite values, though the result has none."
+    return f"The gradient of {where} has NaN or infinite values; the result has none."
 
 
 def writes_into(arguments: Sequence[int]) -> str:

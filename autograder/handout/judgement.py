@@ -187,7 +187,7 @@ def _gradients(call: Call) -> None:
             raise Wrong(problem)
 
 
-def _fits_the_cotangents(call: Call) -> None:
+def _fits(call: Call) -> None:
     """Raise Wrong if the results have other shapes than the gradients that flow back from them."""
     values = call.value if isinstance(call.value, tuple | list) else [call.value]
     if len(values) != len(call.step["cotangents"]):
@@ -200,7 +200,7 @@ def _fits_the_cotangents(call: Call) -> None:
 
 
 def _arrives(call: Call) -> None:
-    _fits_the_cotangents(call)
+    _fits(call)
     arrived = {argument(n): call.gradients[n] for n in call.step["arrives_at"]}
     arrived |= {f"`{name}`": gradient for name, gradient in call.parameter_gradients.items()}
     for where, gradient in arrived.items():
@@ -209,7 +209,7 @@ def _arrives(call: Call) -> None:
 
 
 def _finite(call: Call) -> None:
-    _fits_the_cotangents(call)
+    _fits(call)
     if not all(bool(value.isfinite().all()) for value in tensors_in(call.value)):
         raise Wrong(RESULT_NOT_FINITE)
     found = {argument(number): gradient for number, gradient in enumerate(call.gradients)}

@@ -11,7 +11,7 @@ import torch
 
 from ..compare import GOLDEN, LARGE_LOGITS, TOLERANCE, Mismatch, Unproven
 from ..sandbox.inside.cost import Cost, Most
-from ..sandbox.inside.device_probe import MIXED, Probed
+from ..sandbox.inside.device_probe import MIXED
 from ..sandbox.inside.faults import Raised, StudentFault
 from ..sandbox.inside.nesting import tensors_in
 from ..sandbox.inside.observation import Observation
@@ -81,7 +81,7 @@ def looks_at(run: Runs, calls: int) -> dict[str, Any]:
         found["parameters"] = True
     if complains(run, _parameters(lambda found: {name: torch.zeros_like(one) for name, one in found.items()})):
         found["other parameters"] = True
-    if complains(run, lambda operation, given: Probed(MIXED) if isinstance(operation, ProbeDevice) else given):
+    if complains(run, lambda operation, given: (MIXED, None) if isinstance(operation, ProbeDevice) else given):
         found["device"] = True
     if complains(run, _dearest):
         found["cost"] = True

@@ -114,7 +114,7 @@ def _shown(operation: Operation[Any], given: Any) -> Any:
         case NamedParameters():
             return {name: tuple(parameter.shape) for name, parameter in given.items()}
         case ProbeDevice():
-            return given.verdict
+            return given[0]
         case MeasureCost(limits=limits):
             # Two right answers cost not the same.
             return replace(given, cost=exceeded(counted.read(given.cost), limits))

@@ -544,8 +544,10 @@ class Counting(OperatorMode):
   self.cost = Cost()
   self.memory = _Memory()
   self._own = own
-  self._rows: dict[str, int] = {}
+  self._rows: dict[str, float] = {}
   self._parameters: dict[int, frozenset[str]] = {}
+  self._derived: list[StorageWeakRef] = []
+  self._sizes = {name: parameter.numel() for name, parameter in parameters.items()}
   for tensor in given:
    self.memory.give(tensor)
   for name, parameter in parameters.items():
@@ -600,10 +602,13 @@ class Counting(OperatorMode):
  def _project(self, one, other):
   for weight, rows in ((one, other), (other, one)):
    within = weight.shape[-1] if weight is one else weight.shape[-2] if weight.dim() > 1 else weight.shape[0]
-   for name in sorted(self._parameters.get(memory_of(weight), ())):
-    self._rows[name] = self._rows.get(name, 0) + rows.numel() // max(within, 1)
-    if self._rows[name] > self.cost.rows.count:
-     self.cost.rows = Most(self._rows[name], name, *self.place())
+   names = sorted(self._parameters.get(memory_of(weight), ()))
+   whole = sum(self._sizes[name] for name in names)
+   for name in names:
+    counted = rows.numel() / max(within, 1) * weight.numel() / max(whole, 1)
+    self._rows[name] = self._rows.get(name, 0.0) + counted
+    if math.ceil(self._rows[name] - 1e-6) > self.cost.rows.count:
+     self.cost.rows = Most(math.ceil(self._rows[name] - 1e-6), name, *self.place())
  def _derive(self, operands, made):
   if not operands or not self._parameters:
    return
@@ -611,7 +616,8 @@ class Counting(OperatorMode):
   if all(each):
    names = frozenset().union(*(names for names in each if names))
    for tensor in made:
-    self._parameters.setdefault(memory_of(tensor), names)
+    if self._parameters.setdefault(memory_of(tensor), names) is names:
+     self._derived.append(StorageWeakRef(tensor.untyped_storage()))
  def place(self):
   frame = sys._getframe(1)
   while frame is not None:
@@ -1915,9 +1921,10 @@ def no_parameter(name):
 
 def of_another_shape(found, shape):
  return f"The result is {found}; a tensor of shape {tuple(shape)} is expected."
+RESULT_NOT_FINITE = "The result has NaN or infinite values."
 
 def not_finite(where):
- return f"The result is right, but the gradient of {where} has NaN or infinite values."
+ return f"The gradient of {where} has NaN or infinite values, though the result has none."
 
 def writes_into(arguments):
  which = " and ".join(f"the {ORDINALS[number]}" for number in arguments)
@@ -3779,7 +3786,7 @@ def _gradients(call):
   if problem := difference_of(gradient, expected, close, f"The gradient of {where}"):
    raise Wrong(problem)
 
-def _arrives_in_judgement(call):
+def _fits_the_cotangents(call):
  values = call.value if isinstance(call.value, tuple | list) else [call.value]
  if len(values) != len(call.step["cotangents"]):
   raise Wrong(of_another_shape(_called_in_judgement(call.value), call.step["cotangents"][0]["shape"]))
@@ -3788,6 +3795,9 @@ def _arrives_in_judgement(call):
   if not is_tensor or list(value.shape) != list(cotangent["shape"]):
    found = f"a tensor of shape {tuple(value.shape)}" if is_tensor else _called_in_judgement(value)
    raise Wrong(of_another_shape(found, cotangent["shape"]))
+
+def _arrives_in_judgement(call):
+ _fits_the_cotangents(call)
  arrived = {argument(n): call.gradients[n] for n in call.step["arrives_at"]}
  arrived |= {f"`{name}`": gradient for name, gradient in call.parameter_gradients.items()}
  for where, gradient in arrived.items():
@@ -3795,6 +3805,9 @@ def _arrives_in_judgement(call):
    raise Wrong(detached(where))
 
 def _finite(call):
+ _fits_the_cotangents(call)
+ if not all(bool(value.isfinite().all()) for value in tensors_in(call.value)):
+  raise Wrong(RESULT_NOT_FINITE)
  found = {argument(number): gradient for number, gradient in enumerate(call.gradients)}
  found |= {f"`{name}`": gradient for name, gradient in call.parameter_gradients.items()}
  for where, gradient in found.items():

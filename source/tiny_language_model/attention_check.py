@@ -646,6 +646,10 @@ def as_elsewhere(devices):
  with _standing_in(), _AsOnAnotherDevice(), devices:
   yield devices
 
+class Probed(NamedTuple):
+ verdict: any
+ value: any = None
+
 def probe(call, arguments, on_cpu):
  moved_inputs = moved_there(arguments)
  with as_elsewhere(Devices()) as devices:
@@ -653,21 +657,21 @@ def probe(call, arguments, on_cpu):
    value = moved_inputs.apply(call)
   except Exception:
    if devices.mixed:
-    return MIXED
+    return Probed(MIXED)
    raise
  if devices.mixed:
-  return MIXED
+  return Probed(MIXED)
  how = BY_NUMBERS if devices.by_numbers else ""
- outputs = list(tensors_in(value))
+ outputs, found = list(tensors_in(value)), _each(value, _brought_here)
  if not all(isinstance(output, _Away) for output in outputs):
-  return ELSEWHERE + how
+  return Probed(ELSEWHERE + how, found)
  here = [_brought_here(output) for output in outputs]
  right = list(tensors_in(on_cpu()))
  if any(output.device != _CPU for output in right):
-  return ELSEWHERE + how
+  return Probed(ELSEWHERE + how, found)
  if _alike(here, right) or not _alike(right, list(tensors_in(on_cpu()))):
-  return FOLLOWS + how
- return DIFFERS + how
+  return Probed(FOLLOWS + how, found)
+ return Probed(DIFFERS + how, found)
 
 def _alike(some, others):
  return len(some) == len(others) and all(
@@ -851,7 +855,7 @@ class Trial:
    if step["operation"] == "cost":
     ready = with_held(own, step.get("with", ()), self.instances)
     arguments = Arguments(tuple(copied(call.args)), call.named)
-    call.cost = of_call(ready, arguments, own, is_cell, once="once" in step)
+    call.cost, call.value = of_call(ready, arguments, own, is_cell, once="once" in step)
     return call
    if step["operation"] == "probe":
     call.verdict = self._followed(call)
@@ -886,7 +890,7 @@ class Trial:
    seed_in_use(0)
    return here(*copied(call.args), **call.named)
   seed_in_use(0)
-  return probe(away, Arguments(tuple(call.args), call.named), on_cpu)
+  return probe(away, Arguments(tuple(call.args), call.named), on_cpu).verdict
  def _another(self, number):
   instance = self.built[number]()
   instance.train(self.instances[number].training)
@@ -1728,9 +1732,10 @@ def no_parameter(name):
 
 def of_another_shape(found, shape):
  return f"The result is {found}; a tensor of shape {tuple(shape)} is expected."
+RESULT_NOT_FINITE = "The result has NaN or infinite values."
 
 def not_finite(where):
- return f"The result is right, but the gradient of {where} has NaN or infinite values."
+ return f"The gradient of {where} has NaN or infinite values, though the result has none."
 
 def writes_into(arguments):
  which = " and ".join(f"the {ORDINALS[number]}" for number in arguments)
@@ -3288,7 +3293,7 @@ def _once(function, args, named):
  return [_checksum(repr((exact, changed))), *sums]
 
 def _cost(own, ready, once, *args, **named):
- return of_call(ready, Arguments(args, named), own, is_cell, once=once)
+ return of_call(ready, Arguments(args, named), own, is_cell, once=once).cost
 
 def _spent(function, args, step):
  passed = exceeded(function(*args, **step.get("named", {})), step["limits"])
@@ -3565,7 +3570,7 @@ def _gradients(call):
   if problem := difference_of(gradient, expected, close, f"The gradient of {where}"):
    raise Wrong(problem)
 
-def _arrives_in_judgement(call):
+def _fits_the_cotangents(call):
  values = call.value if isinstance(call.value, tuple | list) else [call.value]
  if len(values) != len(call.step["cotangents"]):
   raise Wrong(of_another_shape(_called_in_judgement(call.value), call.step["cotangents"][0]["shape"]))
@@ -3574,6 +3579,9 @@ def _arrives_in_judgement(call):
   if not is_tensor or list(value.shape) != list(cotangent["shape"]):
    found = f"a tensor of shape {tuple(value.shape)}" if is_tensor else _called_in_judgement(value)
    raise Wrong(of_another_shape(found, cotangent["shape"]))
+
+def _arrives_in_judgement(call):
+ _fits_the_cotangents(call)
  arrived = {argument(n): call.gradients[n] for n in call.step["arrives_at"]}
  arrived |= {f"`{name}`": gradient for name, gradient in call.parameter_gradients.items()}
  for where, gradient in arrived.items():
@@ -3581,6 +3589,9 @@ def _arrives_in_judgement(call):
    raise Wrong(detached(where))
 
 def _finite(call):
+ _fits_the_cotangents(call)
+ if not all(bool(value.isfinite().all()) for value in tensors_in(call.value)):
+  raise Wrong(RESULT_NOT_FINITE)
  found = {argument(number): gradient for number, gradient in enumerate(call.gradients)}
  found |= {f"`{name}`": gradient for name, gradient in call.parameter_gradients.items()}
  for where, gradient in found.items():

@@ -8,7 +8,7 @@ whatever it decides by the numbers, and what it gives there can be compared with
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -241,13 +241,12 @@ def as_elsewhere(devices: OnDevices) -> Iterator[OnDevices]:
         yield devices
 
 
-class Probed(NamedTuple):
-    """Whether code followed its inputs to another device, and what it returned there."""
+Probed = tuple[str, Any]
+"""Whether code followed its inputs to another device, and what it returned there.
 
-    verdict: str
-    """One of `follows`, `mixed`, `elsewhere` (the output), `differs` (from what it gives on the CPU)."""
-    value: Any = None
-    """With its elements on the CPU; None if the code mixed devices."""
+The first is one of `follows`, `mixed`, `elsewhere` (the output), `differs` (from what it gives on the CPU). The value
+has its elements on the CPU, and is None if the code mixed devices.
+"""
 
 
 def probe(call: Callable[..., Any], arguments: Arguments, on_cpu: Callable[[], Any]) -> Probed:
@@ -262,21 +261,22 @@ def probe(call: Callable[..., Any], arguments: Arguments, on_cpu: Callable[[], A
             value = moved_inputs.apply(call)
         except Exception:
             if devices.mixed:
-                return Probed(MIXED)
+                return MIXED, None
             raise
     if devices.mixed:
-        return Probed(MIXED)
+        return MIXED, None
     how = BY_NUMBERS if devices.by_numbers else ""
-    outputs, found = list(tensors_in(value)), _each(value, _brought_here)
-    if not all(isinstance(output, _Away) for output in outputs):
-        return Probed(ELSEWHERE + how, found)
-    here = [_brought_here(output) for output in outputs]
-    right = list(tensors_in(on_cpu()))
-    if any(output.device != _CPU for output in right):
-        return Probed(ELSEWHERE + how, found)
-    if _alike(here, right) or not _alike(right, list(tensors_in(on_cpu()))):
-        return Probed(FOLLOWS + how, found)
-    return Probed(DIFFERS + how, found)
+    return _verdict(value, on_cpu) + how, _each(value, _brought_here)
+
+
+def _verdict(value: Any, on_cpu: Callable[[], Any]) -> str:
+    away = list(tensors_in(value))
+    if not all(isinstance(one, _Away) for one in away):
+        return ELSEWHERE
+    here, right = list(map(_brought_here, away)), list(tensors_in(on_cpu()))
+    if any(one.device != _CPU for one in right):
+        return ELSEWHERE
+    return FOLLOWS if _alike(here, right) or not _alike(right, list(tensors_in(on_cpu()))) else DIFFERS
 
 
 def _alike(some: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
