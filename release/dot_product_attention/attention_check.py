@@ -646,10 +646,6 @@ def as_elsewhere(devices):
  with _standing_in(), _AsOnAnotherDevice(), devices:
   yield devices
 
-class Probed(NamedTuple):
- verdict: any
- value: any = None
-
 def probe(call, arguments, on_cpu):
  moved_inputs = moved_there(arguments)
  with as_elsewhere(Devices()) as devices:
@@ -657,21 +653,21 @@ def probe(call, arguments, on_cpu):
    value = moved_inputs.apply(call)
   except Exception:
    if devices.mixed:
-    return Probed(MIXED)
+    return MIXED, None
    raise
  if devices.mixed:
-  return Probed(MIXED)
+  return MIXED, None
  how = BY_NUMBERS if devices.by_numbers else ""
- outputs, found = list(tensors_in(value)), _each(value, _brought_here)
- if not all(isinstance(output, _Away) for output in outputs):
-  return Probed(ELSEWHERE + how, found)
- here = [_brought_here(output) for output in outputs]
- right = list(tensors_in(on_cpu()))
- if any(output.device != _CPU for output in right):
-  return Probed(ELSEWHERE + how, found)
- if _alike(here, right) or not _alike(right, list(tensors_in(on_cpu()))):
-  return Probed(FOLLOWS + how, found)
- return Probed(DIFFERS + how, found)
+ return _verdict(value, on_cpu) + how, _each(value, _brought_here)
+
+def _verdict(value, on_cpu):
+ away = list(tensors_in(value))
+ if not all(isinstance(one, _Away) for one in away):
+  return ELSEWHERE
+ here, right = list(map(_brought_here, away)), list(tensors_in(on_cpu()))
+ if any(one.device != _CPU for one in right):
+  return ELSEWHERE
+ return FOLLOWS if _alike(here, right) or not _alike(right, list(tensors_in(on_cpu()))) else DIFFERS
 
 def _alike(some, others):
  return len(some) == len(others) and all(
@@ -890,7 +886,7 @@ class Trial:
    seed_in_use(0)
    return here(*copied(call.args), **call.named)
   seed_in_use(0)
-  return probe(away, Arguments(tuple(call.args), call.named), on_cpu).verdict
+  return probe(away, Arguments(tuple(call.args), call.named), on_cpu)[0]
  def _another(self, number):
   instance = self.built[number]()
   instance.train(self.instances[number].training)
@@ -1735,7 +1731,7 @@ def of_another_shape(found, shape):
 RESULT_NOT_FINITE = "The result has NaN or infinite values."
 
 def not_finite(where):
- return f"The gradient of {where} has NaN or infinite values, though the result has none."
+ return f"The gradient of {where} has NaN or infinite values; the result has none."
 
 def writes_into(arguments):
  which = " and ".join(f"the {ORDINALS[number]}" for number in arguments)
@@ -3570,7 +3566,7 @@ def _gradients(call):
   if problem := difference_of(gradient, expected, close, f"The gradient of {where}"):
    raise Wrong(problem)
 
-def _fits_the_cotangents(call):
+def _fits(call):
  values = call.value if isinstance(call.value, tuple | list) else [call.value]
  if len(values) != len(call.step["cotangents"]):
   raise Wrong(of_another_shape(_called_in_judgement(call.value), call.step["cotangents"][0]["shape"]))
@@ -3581,7 +3577,7 @@ def _fits_the_cotangents(call):
    raise Wrong(of_another_shape(found, cotangent["shape"]))
 
 def _arrives_in_judgement(call):
- _fits_the_cotangents(call)
+ _fits(call)
  arrived = {argument(n): call.gradients[n] for n in call.step["arrives_at"]}
  arrived |= {f"`{name}`": gradient for name, gradient in call.parameter_gradients.items()}
  for where, gradient in arrived.items():
@@ -3589,7 +3585,7 @@ def _arrives_in_judgement(call):
    raise Wrong(detached(where))
 
 def _finite(call):
- _fits_the_cotangents(call)
+ _fits(call)
  if not all(bool(value.isfinite().all()) for value in tensors_in(call.value)):
   raise Wrong(RESULT_NOT_FINITE)
  found = {argument(number): gradient for number, gradient in enumerate(call.gradients)}

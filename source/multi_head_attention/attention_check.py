@@ -1731,7 +1731,7 @@ def of_another_shape(found, shape):
 RESULT_NOT_FINITE = "The result has NaN or infinite values."
 
 def not_finite(where):
- return f"The gradient of {where} has NaN or infinite values, though the result has none."
+ return f"The gradient of {where} has NaN or infinite values; the result has none."
 
 def writes_into(arguments):
  which = " and ".join(f"the {ORDINALS[number]}" for number in arguments)
