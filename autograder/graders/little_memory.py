@@ -30,7 +30,7 @@ def assert_fits(
 
     call: runs the student's code in the worker. reference: computes the right result. case: what both depend on.
     """
-    key = _key(case)
+    key = case_key(case)
     if key not in _right:
         _right[key] = reference()
     try:
@@ -47,19 +47,20 @@ def assert_fits(
     except Crashed:
         raise Mismatch(_too_much()) from None
     except TimedOut as late:
-        raise Mismatch(f"{late} With thousands of tokens it takes too long.".strip()) from None
+        raise Mismatch(f"{late} With large inputs it takes too long.".strip()) from None
     check(found, _right[key], tolerance=_CLOSE)
 
 
 def _too_much() -> str:
-    return f"With thousands of tokens it needs more than {SPARE_BYTES >> 20} MB of memory beside its inputs."
+    return f"With large inputs it needs more than {SPARE_BYTES >> 20} MB of memory next to them."
 
 
 def _is_no_memory(raised: Raised) -> bool:
     return "MemoryError" in raised.kinds or any(words in str(raised) for words in _NO_MEMORY)
 
 
-def _key(case: Any) -> Hashable:
+def case_key(case: Any) -> Hashable:
+    """The same for equal inputs."""
     if isinstance(case, torch.Tensor):
         return case.shape, str(case.dtype), case.contiguous().numpy().tobytes()
-    return tuple(map(_key, case)) if isinstance(case, tuple | list) else case
+    return tuple(map(case_key, case)) if isinstance(case, tuple | list) else case

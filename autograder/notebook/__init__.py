@@ -194,6 +194,11 @@ class CodeCell:
         words = _WORD.finditer(self.source[:MAX_CHARACTERS])
         return frozenset(word["name"] for word in words if word["name"])
 
+    @property
+    def defines_anything(self) -> bool:
+        """Whether there is a function or a class in the cell."""
+        return bool(self._defined)
+
     @cached_property
     def _defined(self) -> frozenset[str]:
         return frozenset(_DEFINITION.findall(self.source[:MAX_CHARACTERS]))

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 _NANOSECOND = 1e-9
+_MEMORY = re.compile(r"^Rss(?:Anon|Shmem):\s+(\d+) kB", re.MULTILINE)
 
 
 def children(pid: int) -> list[int]:
@@ -33,6 +34,15 @@ def cpu_seconds(pid: int) -> float:
     except OSError:
         return 0.0
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def memory(pid: int) -> int:
+    """The bytes of memory that a process holds and that are no file's: its own, and what it shares."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    return sum(int(kilobytes) for kilobytes in _MEMORY.findall(status)) * 1024
 
 
 def cpu_clock(pid: int) -> float:

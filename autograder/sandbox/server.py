@@ -203,6 +203,7 @@ class WarmParent:
             "imports": list(imports),
             "is_one_of_many": self._asked_for > 1,
         }
+        before = set(self.processes()) if spare_memory else set()
         with far_end:
             try:
                 self._say({"fork": job}, far_end)
@@ -211,7 +212,11 @@ class WarmParent:
                 near_end.close()
                 raise
             self._workers.add(pid)
-            return Worker(self, pid, near_end, self.limits)
+            worker = Worker(self, pid, near_end, self.limits)
+            if spare_memory:
+                for process in set(self.processes()) - before:
+                    worker.limit_memory(process, spare_memory)
+            return worker
 
     def _say(self, message: dict[str, Any], connection: socket.socket | None = None) -> None:
         try:

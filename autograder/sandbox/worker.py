@@ -14,12 +14,16 @@ from .inside import protocol
 from .limits import Limits
 from .losses import Crashed, Ending, TimedOut, loss
 from .pace import Pace
-from .processes import cpu_clock
+from .processes import cpu_clock, memory
 
 if TYPE_CHECKING:
     from .server import WarmParent
 
 _WATCH_SECONDS = 0.5
+_MEMORY_SECONDS = 0.01
+_MEMORY_LEEWAY_BYTES = 24 << 20
+"""For pages that a fork shares with its parent until it writes to them, and for large pages."""
+TOO_MUCH_MEMORY = "It held more memory than this worker may have."
 _SENDING_SECONDS = 10  # for an answer that has begun
 _IDLE_SECONDS = 10
 _CPU_LEEWAY_SECONDS = 1.0  # the worker's own limit comes first, and counts whole ones
@@ -70,6 +74,15 @@ class Worker:
         self._pace = Pace(parent.processes)
         self._makes_way = False
         self._ended = False
+        self._limited: tuple[int, int] | None = None
+        """The process whose memory is watched, and the most bytes that it may hold."""
+
+    def limit_memory(self, pid: int, spare_bytes: int) -> None:
+        """Watch the memory that a process holds from now on.
+
+        Its limit on address space does not show memory that replaces a mapping. pid: its id, as this process sees it.
+        """
+        self._limited = pid, memory(pid) + spare_bytes + _MEMORY_LEEWAY_BYTES
 
     def request(
         self,
@@ -121,6 +134,7 @@ class Worker:
             self._wait(deadline, cpu_seconds + _CPU_LEEWAY_SECONDS, idle_seconds)
             frame = protocol.receive_frame(self._connection, time.monotonic() + _SENDING_SECONDS)
             computed = self._cpu_seconds() - began if is_timed else 0.0
+            self._look_at_memory()
             self._look_at_threads(at_once=header["operation"] == "cell" and not header.get("only_shows"))
         return Answered(self._number, frame, computed)
 
@@ -145,7 +159,12 @@ class Worker:
 
     def _wait(self, deadline: float, cpu_seconds: float, idle_seconds: float) -> None:
         """Until an answer begins to come."""
-        while not select.select([self._connection], [], [], _WATCH_SECONDS)[0]:
+        looked = time.monotonic()
+        while not select.select([self._connection], [], [], _MEMORY_SECONDS if self._limited else _WATCH_SECONDS)[0]:
+            self._look_at_memory()
+            if self._limited and time.monotonic() - looked < _WATCH_SECONDS:
+                continue
+            looked = time.monotonic()
             self._look_at_threads(at_once=True)
             if not self._makes_way:
                 self._makes_way = True
@@ -162,6 +181,10 @@ class Worker:
             self._looked = now
             if self._parent.has_too_many_threads():
                 raise Crashed(self._limits.said("threads"))
+
+    def _look_at_memory(self) -> None:
+        if self._limited and memory(self._limited[0]) > self._limited[1]:
+            raise Crashed(TOO_MUCH_MEMORY)
 
     def end(self) -> None:
         """Ends the worker; once, however often it is called."""

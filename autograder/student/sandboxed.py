@@ -118,7 +118,7 @@ class SandboxedNotebook:
 
         Cells that only show, take long or did not come back are not run there.
         """
-        if spare_memory not in self._apart:
+        if spare_memory not in self._apart or self._apart[spare_memory].is_lost:
             code = self._apart[spare_memory] = SandboxedNotebook(
                 self._parent,
                 self._cells,
@@ -132,9 +132,18 @@ class SandboxedNotebook:
             code._as_checked = self._as_checked
         return self._apart[spare_memory]
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether there was a worker, and it is gone."""
+        return self._worker is None and bool(self._outcomes)
+
     def _is_quick(self, number: int, cell: CodeCell) -> bool:
+        """Whether a cell came back, and took no time or may define what answers use."""
         ran = self._outcomes[number].status in ("ran", "failed")
-        return ran and (cell.exercise is not None or self._took.get(number, 0.0) < _QUICK_SECONDS)
+        return ran and (self._took.get(number, 0.0) < _QUICK_SECONDS or cell.defines_anything or self._names(cell))
+
+    def _names(self, cell: CodeCell) -> bool:
+        return any(other.exercise in cell.names for other in self._cells if other.exercise)
 
     def _close_apart(self) -> None:
         for code in self._apart.values():
@@ -204,6 +213,8 @@ class SandboxedNotebook:
             self._budget.restart()
         self._is_renewed = False
         imports = [name for cell in self._cells for name in imported_modules(cell.source)] if self._spare_memory else []
+        if any("compile" in cell.names for cell in self._cells if imports):
+            imports.append("torch._dynamo")  # which `torch.compile` imports
         self._worker = self._parent.fork(self._device, self._wrong, spare_memory=self._spare_memory, imports=imports)
         self._begins = True
         checked: list[str] = []

@@ -3,8 +3,8 @@
 What it does not see makes a call uncountable: operators that are not on the list, elements that leave PyTorch, other
 threads, code that switches dispatch modes off, kernels that call others. Watching takes about a millisecond.
 """
+# ruff: noqa: SIM905 (a list of a hundred names is read more easily without its quotes)
 
-import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -35,18 +35,28 @@ _THREADS_SECONDS = 50e-6
 """CPU time that other threads may take."""
 _CLOCKS_SECONDS, _MAX_READINGS = 5e-6, 100
 """How far apart the readings of two clocks may be, and how often they are read for it."""
-_STEP_BY_STEP = re.compile(
-    r"(?!_trilinear)_?(unsafe_|new_|masked_|native_|linalg_)*"
-    r"(arange|linspace|logspace|full|zero|ones|eye|rand|uniform|normal|bernoulli|exponential|"
-    r"multinomial|fill|copy|to_copy|clone|cat|stack|repeat|roll|flip|view|index|select|scatter|gather|take|"
-    r"put|nonzero|tri[lu]|diag|trace|constant_pad|embedding|slice|(log_?|safe_)?softmax|logsumexp|(log)?cum|sort|topk|argsort|"
-    r"kthvalue|searchsorted|bucketize|one_hot|unique|unfold_copy|layer_norm|dropout|vector_norm|addr|ger|outer|equal|"
-    r"allclose|isclose|is_nonzero|local_scalar_dense|scalar_tensor|expand_copy|permute_copy|transpose_copy|"
-    r"floor_divide|count_nonzero|median|mode|bincount|complex|range|_?aminmax|_is_a|is_same_size|log_sigmoid|(nan)?quantile|"
-    r"(narrow|unbind|split|squeeze|unsqueeze|t)_copy|unsafe_split|as_strided_|dist|histogram|xlogy|"
-    r"block_diag|rot90|isin|histc|renorm|polar|glu|promote_types|result_type|"
-    r"empty|resize_|set_|alias|lift|reshape_alias|detach|resolve_|rms_norm|"
-    r"b?(add)?(mm|mv)|addbmm|baddbmm|v?dot|scaled_dot_product_\w*attention)\w*"
+_STEP_BY_STEP = frozenset(
+    """
+    _aminmax _index_put_impl _is_all_true _is_any_true _local_scalar_dense _log_softmax _logcumsumexp
+    _masked_softmax _reshape_alias _safe_softmax _scaled_dot_product_attention_math
+    _scaled_dot_product_cudnn_attention _scaled_dot_product_efficient_attention _scaled_dot_product_flash_attention
+    _scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_fused_attention_overrideable _softmax _stack
+    _to_copy _unique2 _unsafe_index _unsafe_index_put _unsafe_masked_index _unsafe_view addbmm addmm addmv addr
+    alias allclose arange argsort as_strided_copy as_strided_scatter baddbmm bernoulli bincount block_diag bmm
+    bucketize cat constant_pad_nd copy count_nonzero cummax cummin cumprod cumsum diag diag_embed diagonal_copy
+    diagonal_scatter dist dot dropout embedding empty empty_like empty_permuted empty_strided expand_copy
+    exponential eye fill fill_diagonal flip floor_divide full full_like gather ger glu histc index index_add
+    index_copy index_fill index_put index_reduce index_select is_nonzero is_same_size isclose kthvalue layer_norm
+    lift lift_fresh lift_fresh_copy linalg_vector_norm linspace log_sigmoid_forward log_softmax logcumsumexp
+    logspace masked_scatter masked_select median mm mode multinomial mv nanquantile narrow_copy native_dropout
+    native_layer_norm new_empty new_empty_strided new_full new_ones new_zeros nonzero normal normal_functional
+    one_hot ones ones_like outer permute_copy promote_types put quantile rand rand_like randint randint_like randn
+    randn_like random randperm range renorm repeat repeat_interleave resize resolve_conj resolve_neg result_type
+    rms_norm roll rot90 scalar_tensor scatter scatter_add scatter_reduce searchsorted select_copy select_scatter set
+    slice_copy slice_scatter softmax sort split_copy squeeze_copy stack t_copy take take_along_dim topk trace
+    transpose_copy tril tril_indices triu triu_indices unbind_copy unfold_copy uniform unsafe_split
+    unsafe_split_with_sizes unsqueeze_copy vdot view_copy zero zeros zeros_like
+    """.split()
 )
 """Operators whose steps `cost` knows, and that PyTorch marks neither as pointwise, nor as reductions, nor as views."""
 _WAYS_OUT = {
@@ -59,8 +69,9 @@ _WAYS_OUT = {
 _PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "addmv", "dot")
 _WITNESSED = (
     *(f"{name}{overload}" for name in _PRODUCTS for overload in ("", ".out", "_")),
-    *(f"{name}{overload}" for name in ("exp", "maximum", "amax", "cumsum", "elu") for overload in ("", ".out", "_")),
-    *("sum.dim_IntList", "sum.IntList_out", "cat", "cat.out"),
+    *(f"{name}{overload}" for name in ("exp", "exp2", "expm1", "elu", "cumsum") for overload in ("", ".out", "_")),
+    *("sigmoid", "tanh", "log", "sqrt", "amax", "maximum", "sum.dim_IntList", "sum.IntList_out", "cat", "cat.out"),
+    *("pow.Tensor_Scalar", "_softmax", "_addmm_activation", "_embedding_bag", "_embedding_bag_forward_only"),
 )
 """Operators that no attention does without: their kernels say when they run, whoever calls them. None takes a Python
 number for a tensor, which a kernel in Python could not pass on."""
@@ -87,29 +98,31 @@ class Countable(Counting):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         name = name_of(func)
-        if not _is_counted(func):
+        operands = list(tensors_in((args, dict(kwargs or {}))))
+        if not _is_counted(func) or any(tensor.is_complex() for tensor in operands):
             self.uncount(OPERATOR)
         if torch._C._is_torch_function_all_disabled():
             self.uncount(UNSEEN)
         with torch._C.DisableTorchFunction():
-            if any(self._is_foreign(tensor) for tensor in tensors_in((args, dict(kwargs or {})))):
+            if any(self._is_foreign(tensor) for tensor in operands):
                 self.uncount(LEFT)
-        self._items += name == "_local_scalar_dense"
+        self._items += name == "_local_scalar_dense" and operands[0].is_floating_point()
         self._products += name.rstrip("_") in (*_PRODUCTS, "mv", "vdot")
         was, self._is_in_operator = self._is_in_operator, True
         try:
             made = super().__torch_dispatch__(func, types, args, kwargs)
         finally:
             self._is_in_operator = was
-        if self._items > self._max_items or (name.startswith("lift") and made.numel() > _FEW):
+        is_of_numbers = name.startswith("lift") and made.numel() > _FEW and made.is_floating_point()
+        if self._items > self._max_items or is_of_numbers:
             self.uncount(LEFT)
         return made
 
     def _is_foreign(self, tensor: torch.Tensor) -> bool:
-        """Whether no operator of this call made a tensor, and it was not given either."""
+        """Whether no operator of this call made a tensor, and it was not given either. Masks and places may be."""
         if tensor.layout != torch.strided:
             return True
-        return tensor.numel() > _FEW and not self.memory.knows(tensor)
+        return tensor.numel() > _FEW and tensor.is_floating_point() and not self.memory.knows(tensor)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -141,8 +154,8 @@ def _is_counted(func: Any) -> bool:
     """Whether `cost` knows how many steps an operator takes; of PyTorch's own alone."""
     if getattr(func, "namespace", "") not in ("aten", "prims"):
         return False
-    name = name_of(func)
-    return func.is_view or _is_marked(name.removesuffix("_")) or _STEP_BY_STEP.fullmatch(name) is not None
+    name = name_of(func).removesuffix("_")
+    return func.is_view or name in _STEP_BY_STEP or _is_marked(name)
 
 
 @cache
@@ -164,7 +177,7 @@ class _WaysOut(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        if func in _WAYS_OUT and args[0].numel() > 1:
+        if func in _WAYS_OUT and args[0].numel() > 1 and (args[0].is_floating_point() or args[0].is_complex()):
             self._counting.uncount(LEFT)
         return func(*args, **(kwargs or {}))
 

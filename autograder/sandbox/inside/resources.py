@@ -1,10 +1,13 @@
 """How much a worker may use: CPU time, memory, files. See setrlimit(2)."""
 
+import ctypes
 import mmap
 import resource
 import sys
 from dataclasses import dataclass
 
+_SMALL_FILE_BYTES = 64 << 10
+_M_MMAP_THRESHOLD, _LARGE_PIECE_BYTES = -3, 1 << 20  # see mallopt(3)
 _LEEWAY = 4  # more than the limit are seen, and end the worker; these are as many as there can be until then
 _LAST_SECONDS = 5  # after SIGXCPU, which code can catch, the kernel kills
 
@@ -43,8 +46,14 @@ def limit(limits: WorkerLimits, *, cuda: bool, counts_threads: bool) -> None:
 
 
 def limit_memory(spare_bytes: int) -> None:
-    """Lets this process map this much more address space than it has mapped now, and never more."""
+    """Lets this process map this much more address space than it has mapped now, and never more.
+
+    Nor can it keep in files what does not fit: its files are small. Large pieces of memory are given back at once, so
+    that what was freed leaves no holes.
+    """
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_SMALL_FILE_BYTES, _SMALL_FILE_BYTES))
     if sys.platform == "linux":
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_PIECE_BYTES)
         most = _at_most(resource.RLIMIT_AS, _address_space() + spare_bytes)
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
