@@ -12,9 +12,15 @@ import torch
 from ..compare import Mismatch
 from ..sandbox.inside.faults import Missing, Raised
 from ..sandbox.losses import Crashed, TimedOut
+from ..student.budget import OutOfBudget
 
 SPARE_BYTES = 48 << 20
 """Beyond what Python, PyTorch and the notebook's own imports take."""
+_TOO_MUCH = f"With large inputs it needs more than {SPARE_BYTES >> 20} MB of memory next to them."
+_CELL_DID_NOT_RUN = (
+    f"This test runs the notebook with {SPARE_BYTES >> 20} MB of memory to spare, in which the cell that defines it did "
+    "not run."
+)
 _CLOSE = 1e-3
 """For sums over thousands of elements, of which float32 keeps the fewer digits the longer they are."""
 _NO_MEMORY = ("allocate memory", "bad_alloc", "out of memory", "Cannot allocate", "Unable to allocate")
@@ -37,22 +43,17 @@ def assert_fits(
         found = call()
     except Raised as raised:
         if _is_no_memory(raised):
-            raise Mismatch(_too_much()) from None
+            raise Mismatch(_TOO_MUCH) from None
+        if "NameError" in raised.kinds:
+            raise Mismatch(f"{raised}. {_CELL_DID_NOT_RUN}") from None
         raise
     except Missing as missing:
-        raise Mismatch(
-            f"{missing} This test runs the notebook with {SPARE_BYTES >> 20} MB of memory to spare, in which the cell "
-            "that defines it did not run."
-        ) from None
-    except Crashed:
-        raise Mismatch(_too_much()) from None
+        raise Mismatch(f"{missing} {_CELL_DID_NOT_RUN}") from None
+    except (Crashed, OutOfBudget):
+        raise Mismatch(_TOO_MUCH) from None
     except TimedOut as late:
         raise Mismatch(f"{late} With large inputs it takes too long.".strip()) from None
     check(found, _right[key], tolerance=_CLOSE)
-
-
-def _too_much() -> str:
-    return f"With large inputs it needs more than {SPARE_BYTES >> 20} MB of memory next to them."
 
 
 def _is_no_memory(raised: Raised) -> bool:

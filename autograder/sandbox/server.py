@@ -29,6 +29,7 @@ _SELF_TEST_SECONDS = 5
 _LEAVING_SECONDS = 10
 _DEVICE_SECONDS = 30
 _SLOW_NICENESS = 10
+_IMPORT_SECONDS = 10
 
 
 class _Lost(Exception):
@@ -214,6 +215,7 @@ class WarmParent:
             self._workers.add(pid)
             worker = Worker(self, pid, near_end, self.limits)
             if spare_memory:
+                worker.request({"operation": "ready"}, cpu_seconds=_IMPORT_SECONDS)
                 for process in set(self.processes()) - before:
                     worker.limit_memory(process, spare_memory)
             return worker

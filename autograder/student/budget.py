@@ -90,9 +90,9 @@ class Budget:
         self._clock.exercise_ends += seconds
 
     def apart(self) -> "Budget":
-        """The budget of the same code in another worker: the same time, and no restart but its start."""
+        """The budget of the same code in another worker: the same time, and one restart after its start."""
         budget = copy.copy(self)
-        budget._restarts, budget._restarts_in_haste = 0, -1
+        budget._restarts, budget._restarts_in_haste = 1, -1
         return budget
 
     def is_worth(self, cell: CodeCell, took: float | None) -> bool:

@@ -16,6 +16,7 @@ from ..notebook.imports import imported_modules
 from ..report import CellReport
 from ..sandbox.inside import protocol
 from ..sandbox.inside.operations import Operation, TimedCall
+from ..sandbox.inside.worker import COMPILER
 from ..sandbox.inside.wrong_function import PackedFunction
 from ..sandbox.losses import Crashed, SandboxLost, TimedOut
 from ..sandbox.server import WarmParent
@@ -76,6 +77,8 @@ class SandboxedNotebook:
         self._budget = budget or Budget(self._limits, exercises)
         self._spare_memory = spare_memory
         self._skipped = skipped
+        self._is_late = False
+        """Whether a call with large inputs took too long, so that no other is tried."""
         self._apart: dict[int, SandboxedNotebook] = {}
         """The same code in other workers, by their spare memory."""
         self._allowance = Allowance()
@@ -134,8 +137,8 @@ class SandboxedNotebook:
 
     @property
     def is_lost(self) -> bool:
-        """Whether there was a worker, and it is gone."""
-        return self._worker is None and bool(self._outcomes)
+        """Whether there was a worker, and it is gone; but for one that took too long, which others would, too."""
+        return self._worker is None and bool(self._outcomes) and not self._is_late
 
     def _is_quick(self, number: int, cell: CodeCell) -> bool:
         """Whether a cell came back, and took no time or may define what answers use."""
@@ -190,6 +193,8 @@ class SandboxedNotebook:
     def exchange(self, asked: Asked) -> Answered:
         """Sends what is asked of the student's code; what came, not yet read."""
         self._allowance.check()
+        if self._is_late:
+            raise TimedOut
         while self._worker is None:
             self._restart()
         if self._begins:
@@ -214,7 +219,7 @@ class SandboxedNotebook:
         self._is_renewed = False
         imports = [name for cell in self._cells for name in imported_modules(cell.source)] if self._spare_memory else []
         if any("compile" in cell.names for cell in self._cells if imports):
-            imports.append("torch._dynamo")  # which `torch.compile` imports
+            imports.append(COMPILER)
         self._worker = self._parent.fork(self._device, self._wrong, spare_memory=self._spare_memory, imports=imports)
         self._begins = True
         checked: list[str] = []
@@ -288,6 +293,7 @@ class SandboxedNotebook:
             )
         except TimedOut as loss:
             self._worker = None
+            self._is_late = bool(self._spare_memory) and asked.header["operation"] != "cell"
             raise (TimedOut(_IN_HASTE) if self._budget.in_haste and not str(loss) else loss) from None
         except (Crashed, SandboxLost):
             self._worker = None

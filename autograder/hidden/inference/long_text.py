@@ -17,8 +17,8 @@ D_IN, D_OUT, HEADS = 8192, 32, 2
 TOKENS, STEPS = 768, 8
 NARROW = 32
 """The width of what is drawn: all D_IN elements of a token are made of it, each in another way."""
-MOST = 10.0
-"""Times what the reference takes: 18 right answers took 1.4 to 4.3, those that project all tokens again 42 to 53."""
+MOST = 9.0
+"""Times what the reference takes: 18 right answers took 2.1 to 4.6, those that project all tokens again 37 to 44."""
 WIDE = f"torch.sin(x.repeat(1, 1, {D_IN // NARROW}) * torch.linspace(0.5, 1.5, {D_IN}, dtype=x.dtype))"
 FILL = f"attention({WIDE}, cache)[:, -3:]"
 STEP = f"attention({WIDE}, cache)"
@@ -51,7 +51,6 @@ class LongText:
             assert_close(seen.value, right)
             took.append(seen.cpu_seconds)
         times = mean(took) / self._reference_seconds()
-        print("TIMES", times, mean(took), max(took), self._reference_seconds(), file=__import__("sys").stderr)
         if times > MOST:
             raise Mismatch(
                 f"With {TOKENS:,} tokens in the cache, a step takes {times:.0f} times as much CPU time as one that "

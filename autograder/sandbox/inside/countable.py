@@ -27,8 +27,8 @@ THREAD = "thread"
 UNSEEN = "unseen"
 """Why a call is not countable; `compare.costs` has a message for each."""
 
-_FEW = 64
-"""Elements of a constant that an answer may bring with it."""
+_FEW = 16
+"""Elements of constants that an answer may bring with it, of all together."""
 _MAX_ITEMS, _ELEMENTS_FOR_AN_ITEM = 100, 8
 """How many elements may leave tensors one by one, as by `.item()`: 100, and one for every 8 that the call is given."""
 _THREADS_SECONDS = 50e-6
@@ -88,6 +88,7 @@ class Countable(Counting):
         """Of matrices that the mode has seen, less those whose kernels ran."""
         self._is_in_operator = False
         self._items = 0
+        self._foreign = 0
 
     def uncount(self, why: str) -> None:
         """Note the first reason for which the call is not countable, with the line."""
@@ -104,7 +105,8 @@ class Countable(Counting):
         if torch._C._is_torch_function_all_disabled():
             self.uncount(UNSEEN)
         with torch._C.DisableTorchFunction():
-            if any(self._is_foreign(tensor) for tensor in operands):
+            self._foreign += sum(map(self._foreign_elements, operands))
+            if self._foreign > _FEW:
                 self.uncount(LEFT)
         self._items += name == "_local_scalar_dense" and operands[0].is_floating_point()
         self._products += name.rstrip("_") in (*_PRODUCTS, "mv", "vdot")
@@ -118,11 +120,12 @@ class Countable(Counting):
             self.uncount(LEFT)
         return made
 
-    def _is_foreign(self, tensor: torch.Tensor) -> bool:
-        """Whether no operator of this call made a tensor, and it was not given either. Masks and places may be."""
+    def _foreign_elements(self, tensor: torch.Tensor) -> int:
+        """Elements that no operator of this call made and that were not given either. Masks and places may be."""
         if tensor.layout != torch.strided:
-            return True
-        return tensor.numel() > _FEW and tensor.is_floating_point() and not self.memory.knows(tensor)
+            return _FEW + 1
+        is_foreign = tensor.is_floating_point() and not self.memory.knows(tensor)
+        return tensor.numel() if is_foreign else 0
 
     @contextmanager
     def watching(self) -> Iterator[None]:

@@ -24,6 +24,8 @@ from .operations import Operation, unpacked
 from .raising import raised
 from .wrong_function import PackedFunction
 
+COMPILER = "torch._dynamo"
+
 Answer = tuple[dict[str, Any], protocol.Tensors]
 
 _MOST_CHANGES = 5
@@ -98,6 +100,8 @@ def _spare_memory(job: Job) -> None:
     for module in job.imports:
         with contextlib.suppress(Exception):  # the cell that imports the module fails as well, and says so
             importlib.import_module(module)
+            if module == COMPILER:
+                torch.compile(lambda: None)()  # which imports the rest of it
     resources.limit_memory(job.spare_memory)
 
 
@@ -120,6 +124,8 @@ class Service:
             match header["operation"]:
                 case "cell":
                     return self._cell(header), {}
+                case "ready":
+                    return {}, {}
                 case "changes":
                     return {"changes": self._notebook.snapshots.changes(header["exercise"])[:_MOST_CHANGES]}, {}
                 case "attempts":
