@@ -18,8 +18,8 @@ SPARE_BYTES = 48 << 20
 """Beyond what Python, PyTorch and the notebook's own imports take."""
 _TOO_MUCH = f"With large inputs it needs more than {SPARE_BYTES >> 20} MB of memory next to them."
 _CELL_DID_NOT_RUN = (
-    f"This test runs the notebook with {SPARE_BYTES >> 20} MB of memory to spare, in which the cell that defines it did "
-    "not run."
+    f"This test runs the notebook with {SPARE_BYTES >> 20} MB of memory to spare, in which the cell that defines it "
+    "did not run."
 )
 _CLOSE = 1e-3
 """For sums over thousands of elements, of which float32 keeps the fewer digits the longer they are."""
