@@ -1,4 +1,4 @@
-"""Which submissions go into which task, and who is told that a worker was lost: only who was alone with two."""
+"""Distribute submissions to tasks. Report a lost worker only for a submission that was alone with two lost workers."""
 
 from collections import Counter, deque
 from collections.abc import Sequence

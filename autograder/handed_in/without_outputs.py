@@ -185,7 +185,7 @@ class WithoutOutputs:
         return _ABOUT.match(data, position) if is_about else None
 
     def _is_unwanted(self) -> bool:
-        """Whether nothing uses the value of this name; a name with an escape in it could be any name."""
+        """Return whether grading ignores the value of the current key. A key with an escape could be any key."""
         old = self._is_old
         level = self._depth - _SHEETS * old
         if self._depth == 1:
@@ -204,7 +204,7 @@ class WithoutOutputs:
 
     @property
     def _is_attached(self) -> bool:
-        """Whether this is within a cell's attachments."""
+        """Return whether the parser is inside a cell's attachments."""
         return self._keys[1] == b"cells" and self._keys[3] == b"attachments" and self._depth > 3
 
     def _keep(self, text: bytes, kept: list[bytes]) -> None:

@@ -117,7 +117,7 @@ class Exchange:
         return chosen, again
 
     def _waits(self, name: str) -> bool:
-        """Whether a folder could not be collected, and it is not time yet to try again."""
+        """Return whether a folder could not be collected and its next attempt is not due yet."""
         return self._later.get(name, (0.0, 0.0))[0] > time.monotonic()
 
     def _refuse(self, name: str, account: int, why: str) -> None:
@@ -175,7 +175,10 @@ class Exchange:
 
 
 class _Rules:
-    """Whose folders the course's settings let in, and until when. Read once a round, if anything has arrived."""
+    """Rules of the course's settings for collecting folders: permitted students and due dates.
+
+    They are read once a round, if anything has arrived.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root
