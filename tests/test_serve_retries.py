@@ -187,7 +187,7 @@ def test_what_is_being_graded_when_somebody_stops_serving_was_not_tried(course, 
 
 
 def test_a_grader_that_fails_in_one_exercise_is_an_attempt_all_the_same(course, recorded):
-    """The others' results are on the page: a student who has it fail at will must not learn them uncounted."""
+    """A student who makes a grader fail sees the results of the other exercises, so this counts as an attempt."""
     submit(course, "ada", notebook(), FIRST)
     with Serving(course, recorded, Rules(attempts=1)) as serving:
         serving.work_off(mark=False)
