@@ -250,7 +250,7 @@ def test_no_name_is_a_formula_wherever_a_spreadsheet_separates(separator, names)
 
 
 def readings_of(name, platform=""):
-    """The ways to read a name that is alone in a zip file."""
+    """Return the possible readings of the only name in a zip file."""
     return readings(name, layout([name], platform))
 
 

@@ -220,7 +220,7 @@ def _started(marking):
 
 
 def test_a_process_that_does_not_start_is_started_again_and_ends_nothing(course, recorded, monkeypatch):
-    """The others go on meanwhile; here there is one alone, and its first successors cannot start."""
+    """The only grading process ends, and its first two successors cannot start. Grading goes on with the third."""
     monkeypatch.setattr(desks_module, "_PAUSE_SECONDS", 0.01)
     submit(course, "ada", notebook(), FIRST)
     with Graded(course, recorded) as serving:

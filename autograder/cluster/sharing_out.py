@@ -7,7 +7,7 @@ from ..classroom.hand_in import HandIn
 
 MOST_OF_A_TASK = 24
 _DEATHS = 2
-"""So many workers have to be lost with a submission alone: one may be lost for another reason."""
+"""Number of lost workers after which a submission is blamed. One worker may be lost for another reason."""
 
 
 class Todo:

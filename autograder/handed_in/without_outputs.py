@@ -62,7 +62,7 @@ class WithoutOutputs:
         self._keys = {1: b"", 3: b"", 5: b""}
         """The name whose value is being read, by the number of brackets around it."""
         self.pictures = 0
-        """Bytes of pictures that are kept."""
+        """Number of bytes of the pictures kept so far."""
         self._in_picture = False
         self._is_cut = False
 
@@ -133,7 +133,7 @@ class WithoutOutputs:
         return position
 
     def _through_kept(self, data: bytes, start: int, kept: list[bytes]) -> int:
-        """Past the next bracket, string, name, colon or comma in what is kept."""
+        """Copy the next bracket, string, key, colon or comma into `kept`; return the position after it."""
         if match := _NAME.match(data, start):
             self._count()
             self._name = match[1]
@@ -178,7 +178,7 @@ class WithoutOutputs:
         self._name = b""
 
     def _whole(self, bracket: int, data: bytes, position: int) -> re.Match[bytes] | None:
-        """Match a value that is kept as it is, if it begins here and ends in this piece."""
+        """Match a value that is copied unchanged, if it begins here and ends in this piece."""
         if bracket == ord("["):
             return _LINES.match(data, position)
         is_about = self._depth - _SHEETS * self._is_old > 4 and not self._is_attached

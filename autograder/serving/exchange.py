@@ -23,9 +23,9 @@ from .inbound import Inbound, Sender
 _FAILED_SECONDS, _LONGEST_FAILED_SECONDS = 2.0, 60.0
 """A folder that could not be collected, as when the disk was full, is tried again after so long, then twice that."""
 _AT_ONCE = 50
-"""So many students' folders are collected in one round: then what has come is graded before the others' turn."""
+"""Number of students' folders collected in one round. The collected submissions are graded before the next round."""
 _MOST_NAMED = 20
-"""So many folders of one account that cannot be collected are reported by name."""
+"""Number of one account's uncollectable folders that are reported by name."""
 EVERYONE = "*"
 """In the place of a student."""
 

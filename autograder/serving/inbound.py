@@ -21,12 +21,12 @@ from ..nbgrader_plugin.collect import TIME
 from ..nbgrader_plugin.release_feedback import SECRET
 
 NEWEST = 5
-"""So many of a student's folders are opened in one round."""
+"""Number of a student's folders that are opened in one round."""
 SLOWLY_DATED = 100
-"""So many of a student's times that are not written as nbgrader's default has them are parsed in one round."""
+"""Number of a student's times in other formats than nbgrader's default that are parsed in one round."""
 _AGAIN_SECONDS = 0.1
 _QUIET_SECONDS = 5.0
-"""A folder that nbgrader's `submit` did not finish is taken when nothing has changed in it for so long."""
+"""Seconds without a change after which a folder that nbgrader's `submit` did not finish is collected."""
 _MOST_INSPECTED = 100  # files in a folder that is not finished
 _AS_SUBMIT_WRITES = re.compile(r"((?:19[89]|20\d)\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}) UTC", re.ASCII)
 _TIME_AND_SECRET = re.compile(rf"({TIME})(?:\+[^+]*)?", re.DOTALL)

@@ -33,7 +33,7 @@ class Retries:
         self._kit = kit
         self._begun: dict[str, Try] = {}
         self.given_up: dict[str, NotGraded] = {}
-        """By student, what is not tried again."""
+        """Files that are not tried again, by student."""
 
     def count(self, gradebook: ClassGradebook, student: str, digest: str) -> int:
         """Return how often this version of the autograder tried the file without reaching a grade."""

@@ -218,7 +218,7 @@ def _witnesses(witness: Callable[[bool], None]) -> Iterator[None]:
 
 @cache
 def _with_kernels() -> list[str]:
-    """Those of the operators above that this PyTorch has a kernel of its own for on the CPU."""
+    """Return the names in `_WITNESSED` for which this version of PyTorch has a CPU kernel."""
     existing = set(torch._C._dispatch_get_all_op_names())
     names = [name for name in _WITNESSED if f"aten::{name}" in existing]
     return [name for name in names if torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CPU")]
