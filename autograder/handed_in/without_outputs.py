@@ -133,7 +133,7 @@ class WithoutOutputs:
         return position
 
     def _through_kept(self, data: bytes, start: int, kept: list[bytes]) -> int:
-        """Copy the next bracket, string, key, colon or comma into `kept`; return the position after it."""
+        """Process the next bracket, string, key, colon or comma of the kept parts; return the position after it."""
         if match := _NAME.match(data, start):
             self._count()
             self._name = match[1]

@@ -19,7 +19,7 @@ class RoundRobin(Generic[T]):
         self._waiting.setdefault(student, deque()).append(item)
 
     def take(self) -> T | None:
-        """Return the next item of a student who has no other item in progress, else None. Call `done` after it."""
+        """Return the next item of a student without another item in progress, or None. Call `done` after it."""
         student = next((student for student in self._waiting if student not in self._busy), None)
         if student is None:
             return None
