@@ -1,4 +1,4 @@
-"""Write the files that commands are asked for: whole or not at all, and in the place of nothing but a regular file."""
+"""Write the result files of commands, whole or not at all. They replace only regular files."""
 
 import os
 import secrets
@@ -11,7 +11,7 @@ from typing import IO
 
 _MODE = 0o644
 _MOST_BYTES = 200
-"""Of a file's name within the name of the part: a folder takes 255 bytes."""
+"""Bytes of the file's name that the partial file's name repeats. A folder allows names of 255 bytes."""
 
 
 class NotWritable(Exception):
@@ -21,8 +21,8 @@ class NotWritable(Exception):
 def check(path: Path, inputs: Collection[Path] = (), *, makes_folder: bool = False) -> None:
     """Raise NotWritable if a file cannot be written at this path, or should not be; change nothing.
 
-    inputs: the files that the command reads, none of which is replaced by its result. makes_folder: whether the
-    folder, if there is none, is made.
+    inputs: the files that the command reads, none of which is replaced by its result. makes_folder: whether a
+    missing folder is created.
     """
     if os.path.realpath(path) in map(os.path.realpath, inputs):
         raise NotWritable(f"{path} is a file that this command reads. Give the result a file of its own.")

@@ -1,8 +1,8 @@
-"""How long a submission waits next to another student's empty folders: `python -m benchmarks.serve_flood [FOLDERS...]`.
+"""Measure a submission's delay by another student's empty folders: `python -m benchmarks.serve_flood [FOLDERS...]`.
 
-Submits through a real exchange, alone and then beside so many empty folders that one account has just made (2,500 and
-14,500 unless others are named). Prints the seconds from the submission to the released page, and how many more they are
-than alone: in one run, because the machine may be busy.
+Submits through a real exchange, first alone and then next to FOLDERS empty folders that one account has just made. The
+default is 2,500 and 14,500 folders. Prints the seconds from the submission to the released page, and the difference
+from the submission without empty folders. Both are measured in one run, because the machine may be busy.
 """
 
 import shutil

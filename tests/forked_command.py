@@ -255,7 +255,7 @@ class _Forked:
             time.sleep(0.005)
 
     def poll(self) -> int | None:
-        """Something, once it has ended; may be asked in any thread."""
+        """Return 0 once the process has ended, else None; may be called in any thread."""
         try:
             self._has_ended = self._has_ended or bool(os.waitpid(self.pid, os.WNOHANG)[0])
         except ChildProcessError:  # another thread has waited for it

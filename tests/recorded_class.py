@@ -88,7 +88,7 @@ class RecordedClass:
             )
 
     def preview(self, root: Path, *, regrade: bool = False) -> Preview:
-        """What `autograder grade --dry-run` says of a course folder."""
+        """Return the preview that `autograder grade --dry-run` prints for a course folder."""
         self.asked = []
         return preview(
             assignment(UNIT, root, None, None),

@@ -85,7 +85,7 @@ def test_a_mistake_at_its_check_is_named_although_a_later_cell_ends_everything(m
 
 
 def test_no_cell_runs_after_a_hidden_test(marker):
-    """Or it could print the hidden inputs."""
+    """A cell that runs after a hidden test could print the hidden inputs."""
     records = ANSWER.replace("\n    return", "\n    seen.append(scores)\n    return", 1)
     assert records != ANSWER
     content = typed.with_cells(typed.edited(RIGHT, scaled_softmax=f"seen = []\n{records}"), "print(len(seen))")
@@ -95,7 +95,7 @@ def test_no_cell_runs_after_a_hidden_test(marker):
 
 
 def test_the_end_is_judged_where_nothing_of_the_check_is_remembered(judged):
-    """Or an answer could keep what it was asked at its check, and be quick or small when it is asked again."""
+    """An answer must not store the requests at its check and then be quick or small when they are repeated."""
     counts = f"seen = []\n{USES_A_HELPER}".replace("    return", "    seen.append(scores)\n    return")
     is_first = "def helper(x, n=[]):\n    n.append(len(seen))\n    return x.softmax(-1) if n[0] == 1 else x"
     content = typed.with_cells(typed.edited(RIGHT, scaled_softmax=counts), is_first)

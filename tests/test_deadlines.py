@@ -85,7 +85,7 @@ def extend(root, student, **by):
 
 
 def give_points(root, student):
-    """As a person does in formgrader."""
+    """Give points for a written answer, as a person does in formgrader."""
     with gradebook(root) as opened:
         grade = opened.find_grade("why_softmax", UNIT, UNIT, student)
         grade.manual_score, grade.needs_manual_grade = 2.0, False
@@ -105,7 +105,7 @@ def is_taken_away(root, student):
 
 
 def marked_by_another_kit(root, student):
-    """Which gave other points."""
+    """Record a grade with other points, as another version of the autograder would."""
     whose = """submitted_notebook_id = (select n.id from submitted_notebook n join submitted_assignment s
         on s.id = n.assignment_id where s.student_id = ?)"""
     with gradebook(root) as opened:
@@ -123,7 +123,7 @@ def notebook_is_damaged(root, student):
 
 
 def points_are(root, points):
-    """As an earlier build of the unit had them."""
+    """Change the points of a hidden test in the gradebook, as in an earlier build of the unit."""
     with gradebook(root) as opened:
         opened.find_grade_cell("test_softmax", UNIT, UNIT).max_score = points
         opened.db.commit()
@@ -199,7 +199,7 @@ def applied(marks, changes):
 
 
 def predicted_and_done(root, recorded):
-    """What a dry run predicts and the run then does, who is graded, who is updated, and everyone's points."""
+    """Compare a dry run with the real run; return the students graded, those updated, and all points."""
     before, untouched = standings(root), everything(root)
     predicted, graded = recorded.preview(root), recorded.asked
     assert everything(root) == untouched

@@ -1,4 +1,4 @@
-"""One line outside of the answers, whatever switch of Python's or a library's it turns, takes no points."""
+"""A line outside of the answers that changes a global switch of Python or of a library costs no points."""
 
 import pytest
 

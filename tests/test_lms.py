@@ -250,7 +250,7 @@ def test_no_name_is_a_formula_wherever_a_spreadsheet_separates(separator, names)
 
 
 def readings_of(name, platform=""):
-    """The ways to read a name that is alone in a zip file."""
+    """Return the possible readings of the only name in a zip file."""
     return readings(name, layout([name], platform))
 
 
@@ -533,7 +533,7 @@ HONEST = {
 @pytest.mark.parametrize("table", ["its own", "a table of one's own"])
 @pytest.mark.parametrize("platform", HONEST)
 def test_an_odd_name_concerns_only_itself(tmp_path, platform, table, wrapper):
-    """Each is alone with what honest students handed in, and as many as they are."""
+    """Add each odd name alone to the honest students' submissions, then as many odd names as honest ones."""
     rosters = {"Moodle": WORKSHEET, "Canvas": CANVAS}
     (tmp_path / "roster.csv").write_text(rosters[platform] if table == "its own" else OWN_ROSTER)
     known = {student.id for student in class_list(tmp_path).roster.students}

@@ -1,4 +1,4 @@
-"""Code that needs a newer Python than the one that grades is told from code that is no Python."""
+"""Grading distinguishes code that needs a newer Python from code that is not valid Python."""
 
 import sys
 

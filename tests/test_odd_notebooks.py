@@ -109,7 +109,7 @@ def test_a_notebook_may_be_in_any_unicode(tmp_path, encoding, mark):
 
 
 def in_format_3(data, sheets):
-    """The notebook as IPython 2 would have written it, with its cells in so many worksheets."""
+    """Return the notebook as IPython 2 would have written it. sheets: the number of worksheets for its cells."""
     cells = [
         {
             "cell_type": "code",

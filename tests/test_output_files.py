@@ -1,4 +1,4 @@
-"""The files that commands are asked for: whole or not at all, in the place of nothing but a regular file."""
+"""Result files of commands are written whole or not at all, and replace only regular files."""
 
 import os
 import pty

@@ -175,7 +175,7 @@ def _killed_with_the_lock(root):
 
 
 def test_a_role_that_may_only_read(begun, postgresql, recorded, tmp_path):
-    """It sees the marks, and what a run would do; who would write is told."""
+    """A read-only role can read the grades and preview a run; writing gives an error message."""
     root = tmp_path / "course"
     shutil.copytree(begun.root, root)
     marks = of_units(root, [UNIT])

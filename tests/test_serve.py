@@ -529,7 +529,7 @@ def test_a_penalty_follows_the_due_date_and_extensions_while_serving_and_after(c
     with (course / "nbgrader_config.py").open("a") as settings_of_course:
         settings_of_course.write("c.LateSubmissionPlugin.penalty_method = 'zero'\n")
     submit(course, "ada", notebook(), FIRST)
-    submit(course, "bo", notebook(), FIRST.replace("UTC", "XYZ"))  # of whom it is not known
+    submit(course, "bo", notebook(), FIRST.replace("UTC", "XYZ"))  # no time known for bo
     points = []
     with Serving(course, recorded) as serving:
         serving.work_off()

@@ -1,4 +1,4 @@
-"""What `autograder serve` does with the exchange's inbound folder: bounded work for each student, students in turns."""
+"""`autograder serve` takes students in turns in the exchange's inbound folder, with bounded work for each student."""
 
 import os
 import time
@@ -40,7 +40,7 @@ class Collecting:
         return self._exchange.collect([UNIT], lambda unit, student: student in busy)
 
     def collected(self):
-        """Whose folder is in the course, and when it was submitted."""
+        """Return the submission time of each folder collected into the course, by student."""
         return {path.parts[-3]: path.read_text() for path in sorted(self.root.glob("submitted/*/*/timestamp.txt"))}
 
     def empty(self, student, moments, account=None):

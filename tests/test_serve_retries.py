@@ -187,7 +187,7 @@ def test_what_is_being_graded_when_somebody_stops_serving_was_not_tried(course, 
 
 
 def test_a_grader_that_fails_in_one_exercise_is_an_attempt_all_the_same(course, recorded):
-    """The others' results are on the page: a student who has it fail at will must not learn them uncounted."""
+    """A student who makes a grader fail sees the results of the other exercises, so this counts as an attempt."""
     submit(course, "ada", notebook(), FIRST)
     with Serving(course, recorded, Rules(attempts=1)) as serving:
         serving.work_off(mark=False)
@@ -220,7 +220,7 @@ def _started(marking):
 
 
 def test_a_process_that_does_not_start_is_started_again_and_ends_nothing(course, recorded, monkeypatch):
-    """The others go on meanwhile; here there is one alone, and its first successors cannot start."""
+    """The only grading process ends, and its first two successors cannot start. Grading goes on with the third."""
     monkeypatch.setattr(desks_module, "_PAUSE_SECONDS", 0.01)
     submit(course, "ada", notebook(), FIRST)
     with Graded(course, recorded) as serving:

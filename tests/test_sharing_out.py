@@ -1,4 +1,4 @@
-"""Who is blamed for a Dask worker that was lost: nobody who was not alone with one, and nobody the first time."""
+"""A submission is blamed for lost Dask workers only if it was alone with one, and not the first time."""
 
 import asyncio
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Time stamps: every time that nbgrader's `submit` writes is read, and what does not determine a time is none."""
+"""Time stamps: each time that nbgrader's `submit` writes is parsed; ambiguous or invalid stamps give no time."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -45,7 +45,7 @@ def packed_as(files, kind=zipfile.ZIP_DEFLATED):
 
 
 def submitted(tmp_path, files):
-    """What is read of a student's submission, and what is said of it; the first file is the oldest."""
+    """Return the content read from a student's submission and its note; the first file is the oldest."""
     folder = tmp_path / "ada" / UNIT
     folder.mkdir(parents=True)
     for number, (name, content) in enumerate(files.items()):

@@ -41,7 +41,7 @@ def with_cells(content: bytes, *sources: str, after: str = "", kind: str = "code
 
 
 def edited(content: bytes, **texts: "str | Callable[[str], str] | None") -> bytes:
-    """The notebook with other texts in the cells of these grade_ids; a cell is deleted where there is none."""
+    """Return the notebook with other texts in the cells with these grade_ids; a cell is deleted if its text is None."""
     notebook = json.loads(content)
     for name, text in texts.items():
         at = [_grade_id(cell) for cell in notebook["cells"]].index(name)

@@ -131,7 +131,7 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
             result = api.generate_assignment(text.stem, force=True, create=True)
             if not result["success"]:
                 raise BuildError(f"nbgrader could not make the release of {text.stem}:\n{result['log']}")
-    (stage / FILE).unlink(missing_ok=True)  # without units there is none
+    (stage / FILE).unlink(missing_ok=True)  # a course without units has no such file
 
 
 def _examples(unit: str, points: dict[str, float], examples: dict[str, Any]) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class Row:
     note: str = ""
     """What to know about the student's files, as they are now."""
     updates: tuple[str, ...] = ()
-    """What this run changed of somebody whose submission it left alone: the roster entry, the late penalty."""
+    """Changes to the student's record without grading the submission again: the roster entry, the late penalty."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,11 @@ class ClassResult:
     waiting: int
     """How many written answers are waiting for a person."""
     late: dict[str, timedelta]
-    """Who handed in after the due date, and how long after."""
+    """Time between the due date and the submission, by student; only late submissions."""
     penalised: dict[str, float]
-    """Who loses points for that, and how many."""
+    """Points deducted for lateness, by student; only students who lose points."""
     unresolved: dict[str, str]
-    """Whose time stamp determines no time, and what it says: whether they are late is not known."""
+    """Text of each time stamp that does not determine a time, by student. Lateness is unknown for these students."""
     refused: list[NotGraded]
     """Folders and students that could not be graded."""
 

@@ -145,7 +145,7 @@ class Submissions:
         return HandIn(student, None, _NOTHING)
 
     def _nothing(self, student: str) -> HandIn:
-        """A student who has no folder for the unit; what else is in the student's folder is named."""
+        """Return the entry of a student without a folder for the unit; its note lists the other files in the folder."""
         units = course.unit_names(self._class_folder)
         others = [name for name in self._names_in(student) if not (is_of_a_program(name) or name in units)]
         if not others:

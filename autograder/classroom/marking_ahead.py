@@ -56,7 +56,7 @@ class Marking(Protocol):
 
 
 def mark(marker: Marker, submissions: Submissions, unit: str, hand_in: HandIn) -> MarkedHandIn:
-    """What a running marker says of a submission; one in which it ends is not tried again here."""
+    """Grade a submission in a running grading process. If the process ends meanwhile, do not try again here."""
     assert hand_in.notebook is not None
     name = f"{hand_in.student}/{unit}/{hand_in.notebook}"
     read = submissions.read(hand_in)

@@ -43,11 +43,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Preview:
-    """What a run would do."""
+    """Predicted changes of a grading run."""
 
     changes: list[Change]
     rows: list[Row]
-    """Those of the run: whom it would grade, leave alone or update, and what it could not record."""
+    """Rows of the predicted run: submissions to grade, leave alone or update, and results that it cannot record."""
     after: UnitMarks
     """Everyone's marks as they would be."""
 
@@ -61,7 +61,7 @@ def preview(
     regrade: bool = False,
     marking: Callable[..., Marking] = MarkingAhead,
 ) -> Preview:
-    """What grading now would do, and why; nothing is written. The arguments are those of `grade`.
+    """Predict the changes of a grading run and their reasons, without writing. Takes the arguments of `grade`.
 
     Raises NothingToGrade, MarkerRefused and CourseProblem.
     """

@@ -42,7 +42,7 @@ class LeftAlone:
 
     report: Report
     is_penalty_new: bool
-    """Whether it costs other points than before that it is late."""
+    """True if the late penalty differs from the recorded one."""
 
 
 class Writer:
@@ -201,5 +201,5 @@ class Writer:
 
 
 def _is_everyones(error: Exception) -> bool:
-    """Whether others would fail in the same way: the gradebook or the disk cannot be written, or settings are wrong."""
+    """Return whether an error affects every student: an unwritable gradebook or disk, or wrong settings."""
     return isinstance(error, SQLAlchemyError | CourseProblem) or (isinstance(error, OSError) and error.errno in _DISK)

@@ -115,7 +115,7 @@ def changes_title(unit: str, changes: Sequence[Change]) -> str:
 
 
 def run_in_a_sentence(preview: Preview) -> str:
-    """How many submissions a run would grade and how many it would leave alone."""
+    """Return a sentence with the numbers of submissions that a run would grade and leave alone."""
     submitted = [row for row in preview.rows if row.report.status != "not_submitted"]
     graded = sum(row.is_new for row in submitted)
     return f"Would be graded: {graded}. Would be left alone: {len(submitted) - graded}."
@@ -140,7 +140,7 @@ def _notes(row: Row, result: ClassResult) -> list[str]:
 
 
 def _lateness(student: str, result: ClassResult) -> str:
-    """How late the submission is and what that costs, or that it is not known."""
+    """Describe the submission's lateness and its penalty, or state that the lateness is unknown."""
     if student in result.unresolved:
         return (
             f"LATENESS UNKNOWN: its timestamp.txt says `{result.unresolved[student]}`, which is no time that can be "

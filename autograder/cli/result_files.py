@@ -22,7 +22,7 @@ class ResultFiles:
     hidden: Visibility
     """Who sees, on Gradescope, what comes of the hidden graders."""
     is_quiet: bool = False
-    """Whether standard output is free for one of them."""
+    """True if nothing else goes to standard output, so that one result file may be written to it."""
 
     def check(self, notebooks: Sequence[Path]) -> None:
         """Raise NotWritable if it is known before marking that a file cannot be written, or should not be."""

@@ -240,7 +240,7 @@ def running(marker: Marker, replaced: Callable[[], Marker]) -> Marker:
 def stopped_at(
     name: str, stopped: MarkerStopped, ready: Ready, *, unit: str | None = None, digest: str = "", note: str = ""
 ) -> Report:
-    """The report on a submission in which a marking process ended. ready: what this one had said."""
+    """Return the report on a submission whose grading process ended. ready: that process's own description."""
     return without_marks(in_utf8(name), "grader_error", str(stopped), ready, unit=unit, submission=digest, note=note)
 
 

@@ -9,7 +9,7 @@ from ..course.settings import Settings
 from ..report import Conditions, Report
 
 MOST_BYTES = 64 << 20
-"""Of a task, and of an answer: the largest notebook in base64 takes 38 MB, the longest report some 25."""
+"""Limit for a task and for an answer. The largest notebook takes 38 MB in base64, the longest report about 25 MB."""
 ANSWER_BYTES = 8 << 20
 """A worker with so many bytes of reports answers, though submissions of its task are left."""
 

@@ -1,4 +1,4 @@
-"""Which submissions go into which task, and who is told that a worker was lost: only who was alone with two."""
+"""Distribute submissions to tasks. Report a lost worker only for a submission that was alone with two lost workers."""
 
 from collections import Counter, deque
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from ..classroom.hand_in import HandIn
 
 MOST_OF_A_TASK = 24
 _DEATHS = 2
-"""So many workers have to be lost with a submission alone: one may be lost for another reason."""
+"""Number of lost workers after which a submission is blamed. One worker may be lost for another reason."""
 
 
 class Todo:

@@ -1,4 +1,4 @@
-"""The messages for calls whose cost cannot be counted: such a call earns no points for its cost."""
+"""Messages for calls whose cost cannot be counted. These calls earn no points for their cost."""
 
 from ..sandbox.inside.cost import Cost
 from ..sandbox.inside.countable import LEFT, OPERATOR, THREAD

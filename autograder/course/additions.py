@@ -1,4 +1,4 @@
-"""What a student did to a locked cell, which is restored: lines that were added can run after it, changed ones do not.
+"""Find a student's edits of a locked cell. The cell is restored; added lines can run after it, changed lines do not.
 
 Editors other than JupyterLab let students type into locked cells.
 """
@@ -21,12 +21,12 @@ Line = tuple[int, str]
 
 @dataclass(frozen=True)
 class Edit:
-    """How a locked cell's text differs from the released one."""
+    """Difference between a locked cell's text and the released text."""
 
     added: str = ""
     """The lines that a student added and that run by themselves, each at its place; the other lines are empty."""
     has_changes: bool = False
-    """Whether there are other lines that were not released, and are not run."""
+    """True if the cell has other lines that were not released; these are not run."""
 
 
 def edit_of(released: str, submitted: str) -> Edit:
@@ -136,5 +136,5 @@ def _numbers(statements: Sequence[ast.stmt], lines: Sequence[Line]) -> set[int]:
 
 
 def _covers(numbers: set[int], lines: Sequence[Line]) -> bool:
-    """Whether all lines but comments are among those with these numbers."""
+    """Return whether every line except comments has one of these line numbers."""
     return all(number in numbers or text.lstrip().startswith("#") for number, text in lines)

@@ -73,7 +73,7 @@ def is_training(cell: RawCell, likeness: Likeness, unit: Unit) -> bool:
 
 
 def edits(notebook: RawNotebook, unit: Unit, found: Sequence[Likeness]) -> dict[int, Edit]:
-    """How the text of locked code cells was edited, by their position from 0: only of those that were.
+    """Return the edits of locked code cells, by position counted from 0. Cells without edits are left out.
 
     found: the likenesses of all cells.
 
@@ -92,7 +92,7 @@ def edits(notebook: RawNotebook, unit: Unit, found: Sequence[Likeness]) -> dict[
 
 
 def is_addition(cell: RawCell, likeness: Likeness, unit: Unit) -> bool:
-    """Whether a cell holds only the lines that a student added to a locked cell, as its metadata say."""
+    """Return whether the metadata mark a cell as holding only lines that a student added to a locked cell."""
     if cell.cell_type != "code" or likeness.name:
         return False
     of = cell.says_added_to

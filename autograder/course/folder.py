@@ -2,7 +2,7 @@
 
 A process serves one course. It is the one named in the environment, else the outermost folder with that file at or
 above the working directory, else the checkout that this engine runs from. Outermost, because a file that a student
-handed in must not make its folder a course. In a class's folder the file says how its roster is read.
+submitted must not make its folder a course. In a class's folder the file configures how the roster is read.
 """
 
 import os

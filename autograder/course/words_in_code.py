@@ -53,7 +53,7 @@ def _body(code: str) -> list[ast.stmt] | None:
 
 
 def _only_says(statement: ast.stmt) -> bool:
-    """Whether a statement only is, names or prints a text."""
+    """Return whether a statement consists of a string, or only assigns or prints one."""
     if not isinstance(statement, ast.Assign | ast.Expr):
         return False
     value = statement.value

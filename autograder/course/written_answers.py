@@ -32,7 +32,7 @@ class WrittenAnswer:
     text: str = ""
     """Markdown; empty unless it is answered."""
     found_in: str = ""
-    """Where the answer was found, in words; empty if in the question's own cell."""
+    """Description of the cell that held the answer; empty for the question's own cell."""
     moved: frozenset[int] = frozenset()
     """The places of the other cells whose whole text it is, counted from 0."""
 
@@ -45,7 +45,7 @@ class _Released:
     places: Mapping[str, int]
     """By a cell's name, its id and its text."""
     lines: frozenset[str]
-    """Of its text cells."""
+    """Lines of the released text cells."""
 
     def place(self, cell: RawCell) -> int | None:
         """The place of the released cell that this cell once was; None for a cell that a student added."""
@@ -171,7 +171,7 @@ def _is_blank(cell: RawCell, placeholder: str) -> bool:
 
 
 def _typed(text: str, placeholder: str) -> bool:
-    """Whether anything is written in a text besides what was released."""
+    """Return whether a text has content besides the released placeholder."""
     text = text.strip()
     if len(text) > _LONGEST_BLANK + len(placeholder):
         return True

@@ -41,8 +41,8 @@ def highlight_code(source: str) -> str:
 class _TextOnly(IPythonRenderer):
     """No HTML, no script, no link, no picture but the notebook's own files; formulas as MathML.
 
-    Formulas, pictures and highlighted code, which the kit makes itself, have classes and attributes that a student's
-    text may not have. So an unguessable placeholder stands in for them until the text around them is cleaned.
+    Formulas, pictures and highlighted code come from the autograder. They have classes and attributes that a
+    student's text may not have. So an unguessable placeholder replaces them until the text around them is cleaned.
     """
 
     def __init__(self, **settings: Any) -> None:

@@ -6,7 +6,7 @@ from html import escape, unescape
 from pathlib import Path
 
 LEFT_OUT = "picture-left-out"
-"""Stands in a text for a picture that is not kept."""
+"""Text that replaces a picture that is left out."""
 SHOWN = re.compile(r"picture-\d{1,3}\.(?:png|jpg|gif|webp)")
 """The name of a file that a browser may show: a raster picture, by its first bytes."""
 DOWNLOADED = re.compile(r"attachment-\d{1,3}\.bin")

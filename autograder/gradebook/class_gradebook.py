@@ -105,11 +105,11 @@ class ClassGradebook:
         return entry.late(self._session, self._cells)
 
     def penalised(self) -> dict[str, float]:
-        """Who loses points for handing in late, and how many."""
+        """Return the points deducted for late submission, by student."""
         return entry.penalised(self._session, self._cells)
 
     def unresolved(self) -> dict[str, str]:
-        """Whose time stamps determine no time, and what they say."""
+        """Return the text of each time stamp that does not determine a time, by student."""
         return entry.unresolved(self._session, self._cells)
 
     def marks(self) -> UnitMarks:

@@ -68,9 +68,8 @@ def clean(submission: RawNotebook, unit: str, class_folder: Path | None = None) 
     Marking finds in it what it finds in the submission. If a cell is there twice, the last copy has the name; both run,
     unless it is a check. Lines that were added to a locked cell get a cell of their own. Deleted cells that
     nbgrader needs for a score are put back at the end, where they change no other cell's number. A written answer
-    stands in its question's cell, wherever it was written: nbgrader asks a person to grade that cell alone. Pictures
-    in text cells are taken out of the submission's texts: see `pictures`. Whatever is too long to be run or read is
-    cut.
+    moves into its question's cell, because nbgrader asks a person to grade only that cell. Pictures in text cells
+    are taken out of the submission's texts: see `pictures`. Texts that are too long to be run or read are cut.
     """
     notebook = released(unit, class_folder)
     pictures.put(notebook, pictures.take_out(submission))

@@ -56,7 +56,7 @@ class Shown(msgspec.Struct):
     waiting: list[str] = []
     """The cells that a person has still to mark."""
     is_time_unresolved: bool = False
-    """Whether there is a time stamp that does not determine when the submission came."""
+    """True if there is a time stamp that does not determine the submission time."""
     blank: list[str] = []
     """The written answers that no person graded, because nothing is written in them."""
 
@@ -118,7 +118,7 @@ class Entry:
 
     @property
     def late(self) -> timedelta:
-        """How long after the due date it came; zero if it was in time."""
+        """Time between the due date and the submission; zero if it was in time."""
         return lateness(self._submission)
 
     def automatic_scores(self) -> dict[str, float | None]:
@@ -255,7 +255,7 @@ def times(session: Session, cells: Cells) -> dict[str, Times]:
 
 
 def late(session: Session, cells: Cells) -> dict[str, timedelta]:
-    """Who handed the unit in late, and how late."""
+    """Return the delay of each late submission of the unit, by student."""
     handed_in = session.query(SubmittedAssignment).filter(
         SubmittedAssignment.assignment_id == cells.assignment, SubmittedAssignment.timestamp.is_not(None)
     )
@@ -264,13 +264,13 @@ def late(session: Session, cells: Cells) -> dict[str, timedelta]:
 
 
 def penalised(session: Session, cells: Cells) -> dict[str, float]:
-    """Who loses points for handing the unit in late, and how many."""
+    """Return the points deducted for late submission of the unit, by student."""
     found = _submitted(session, cells).filter(SubmittedNotebook.late_submission_penalty > 0)
     return {submission.student_id: notebook.late_submission_penalty for submission, notebook in found}
 
 
 def unresolved(session: Session, cells: Cells) -> dict[str, str]:
-    """Whose time stamps determine no time, and what they say."""
+    """Return the text of each time stamp that does not determine a time, by student."""
     stamps = unresolved_stamps(session)
     found = session.query(SubmittedNotebook).filter(SubmittedNotebook.notebook_id == cells.notebook) if stamps else []
     return {one.assignment.student_id: stamps[one.id] for one in found if one.id in stamps}

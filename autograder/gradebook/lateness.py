@@ -1,4 +1,4 @@
-"""How late a submission is, and how many points that costs. Grading, its dry run and every page take both from here.
+"""Lateness of a submission and its penalty in points, for grading, the dry run and all pages.
 
 Time stamps that determine no time are kept in a table of the autograder's own, which nbgrader ignores.
 """
@@ -57,13 +57,13 @@ class LatePenalties:
 
 
 def due(submission: Any) -> datetime | None:
-    """When a submission is due, its extension included; None without a due date (nbgrader raises TypeError then)."""
+    """Return the due date with the submission's extension; None without a due date (nbgrader raises TypeError then)."""
     found: datetime | None = submission.duedate if submission.assignment.duedate else None
     return found
 
 
 def lateness(submission: Any) -> timedelta:
-    """How long after the due date a submission came; zero if it came in time, or if either time is not known."""
+    """Return the time between the due date and the submission; zero if in time, or if either time is unknown."""
     its_due = due(submission)
     if its_due is None or submission.timestamp is None:
         return timedelta()

@@ -36,7 +36,7 @@ class Mark:
     page: str = ""
     """The digest of what the student's feedback page shows."""
     timestamp: datetime | None = None
-    """When the submission came, in UTC, as the gradebook has it."""
+    """Submission time in UTC, as recorded in the gradebook."""
 
     @property
     def score(self) -> float:

@@ -41,7 +41,7 @@ class _Files:
     _names: dict[bytes, str] = field(default_factory=dict)
 
     def add(self, content: bytes | None) -> str:
-        """Return the name of the file with this content; LEFT_OUT if it is not kept."""
+        """Return the name of the file with this content; LEFT_OUT if the content is not stored."""
         if not content or len(self.contents) >= _MOST_FILES:
             return self._names.get(content or b"", LEFT_OUT)
         if content not in self._names:

@@ -62,14 +62,14 @@ class Roster:
     """What is in the column of the ids in lines that are left out of a platform's table, because it can be no id."""
 
     words: Mapping[str, str] = field(default_factory=dict)
-    """What each column is called in English, in small letters."""
+    """English name of each column, in lower case."""
 
     def value(self, student: str, column: str) -> str:
-        """What the table says about a student in the column of this name, in any letters, or in English; else empty."""
+        """Return a student's value in a column, named in any case or in English; empty if the column is missing."""
         return _value(self.lines.get(student, {}), self.words, column)
 
     def word(self, column: str) -> str:
-        """What a column of the header is called in English, in small letters."""
+        """Return the English name of a column of the header, in lower case."""
         return self.words.get(column, column.lower())
 
 
@@ -307,12 +307,12 @@ def _is_known(kind: _Kind, column: str) -> bool:
 
 
 def _value(values: Mapping[str, str], words: Mapping[str, str], column: str) -> str:
-    """A line's value in a column, of which the name or the English word is given; empty if there is none."""
+    """Return a line's value in the column with this name or English name; empty if the column is missing."""
     return values.get(_named(values, words, column), "")
 
 
 def _named(header: Iterable[str], words: Mapping[str, str], column: str) -> str:
-    """The column of this name, in small or capital letters; else the one with this English word; else empty."""
+    """Return the column with this name in any case, else the one with this English name, else an empty string."""
     names = list(header)
     called = (name for name in names if name.lower() == column.lower())
     meant = (name for name in names if words.get(name) == column.lower())

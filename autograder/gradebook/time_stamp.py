@@ -42,7 +42,7 @@ _DATE_AND_TIME = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.]\d{1,6}
 
 @dataclass(frozen=True)
 class SubmissionTime:
-    """When a student submitted, as the time stamp says."""
+    """Submission time according to the time stamp."""
 
     utc: datetime | None = None
     """Without a time zone, as the gradebook has it; None if it is not known."""
@@ -52,7 +52,7 @@ class SubmissionTime:
 
 @dataclass(frozen=True)
 class StampFormat:
-    """How a course's `submit` writes time stamps."""
+    """Time zone and format in which a course's `submit` writes time stamps."""
 
     zone: tzinfo | None = UTC
     """None if the course's settings name no zone that there is."""
@@ -60,17 +60,17 @@ class StampFormat:
 
     @classmethod
     def of_course(cls, directory: Any) -> "StampFormat":
-        """As the settings of the course say, which nbgrader has in this directory, or in the program that made it."""
+        """Read the format from the settings of the course's directory object, or of the program that created it."""
         settings = directory.parent or directory  # a program reads the settings after it has made the directory
         return cls.of_exchange(ExchangeSubmit(coursedir=directory, config=settings.config))
 
     @classmethod
     def of_exchange(cls, exchange: Any) -> "StampFormat":
-        """As nbgrader's exchange would write them."""
+        """Return the format in which nbgrader's exchange writes time stamps."""
         return cls(gettz(exchange.timezone), exchange.timestamp_format)
 
     def read(self, stamp: bytes | None) -> SubmissionTime:
-        """What the content of a time stamp says. stamp: None if there is none."""
+        """Parse the content of a time stamp. stamp: None if the submission has no time stamp."""
         if stamp is None:
             return SubmissionTime()
         utc = time_in(stamp, self)
@@ -81,7 +81,7 @@ _DEFAULT = StampFormat()
 
 
 def stamp_in(folder: OpenedFolder) -> bytes | None:
-    """The content of a folder's time stamp; None if there is none, empty if it is something that is not read."""
+    """Return the content of a folder's time stamp; None if the file is missing, empty if it cannot be read."""
     try:
         with folder.file(TIMESTAMP) as file:
             return bytes_of(file, _LONGEST) or b""
@@ -193,6 +193,6 @@ def _offset_at(local: datetime, zone: tzinfo) -> timedelta | None:
 
 
 def _names_at(local: datetime, zone: tzinfo) -> set[tuple[str, timedelta]]:
-    """What the zone calls its time, and its offset, at a local time; two if its clocks show that time twice."""
+    """Return the zone's abbreviation and UTC offset at a local time; two pairs if its clocks show that time twice."""
     both = (local.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
     return {(moment.tzname() or "", moment.utcoffset() or timedelta()) for moment in both}

@@ -93,7 +93,7 @@ class Verdict:
     raised: bool = False
     """What was called raised an exception."""
     unproven: bool = False
-    """It passed, but the call that shows it returned a wrong value, as `seen` says."""
+    """True if the test passed, but the call that it inspects returned a wrong value. `seen` describes the value."""
 
 
 OfUnit = Mapping[str, Sequence[Grader]]

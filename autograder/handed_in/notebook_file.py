@@ -19,7 +19,7 @@ _CLEAR = "Clear the outputs (Kernel, Restart and Clear Outputs) and save it agai
 
 @dataclass(frozen=True)
 class NotebookFile:
-    """What was read: `content` is only what grading needs, in UTF-8 and without outputs."""
+    """A submitted notebook. `content` has only the parts that grading needs, in UTF-8 and without outputs."""
 
     content: bytes | Damaged
     """Damaged where there is no file of a sensible size."""

@@ -44,7 +44,7 @@ class OpenedFile:
         return os.read(self._descriptor, _CHUNK)
 
     def beginning(self, length: int) -> bytes:
-        """The first bytes, whatever has been read; raises OSError."""
+        """Return the first bytes, regardless of the reading position; raises OSError."""
         return os.pread(self._descriptor, length, 0)
 
     def stream(self) -> BinaryIO:

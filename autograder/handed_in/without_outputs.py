@@ -62,7 +62,7 @@ class WithoutOutputs:
         self._keys = {1: b"", 3: b"", 5: b""}
         """The name whose value is being read, by the number of brackets around it."""
         self.pictures = 0
-        """Bytes of pictures that are kept."""
+        """Number of bytes of the pictures kept so far."""
         self._in_picture = False
         self._is_cut = False
 
@@ -133,7 +133,7 @@ class WithoutOutputs:
         return position
 
     def _through_kept(self, data: bytes, start: int, kept: list[bytes]) -> int:
-        """Past the next bracket, string, name, colon or comma in what is kept."""
+        """Process the next bracket, string, key, colon or comma of the kept parts; return the position after it."""
         if match := _NAME.match(data, start):
             self._count()
             self._name = match[1]
@@ -178,14 +178,14 @@ class WithoutOutputs:
         self._name = b""
 
     def _whole(self, bracket: int, data: bytes, position: int) -> re.Match[bytes] | None:
-        """Match a value that is kept as it is, if it begins here and ends in this piece."""
+        """Match a value that is copied unchanged, if it begins here and ends in this piece."""
         if bracket == ord("["):
             return _LINES.match(data, position)
         is_about = self._depth - _SHEETS * self._is_old > 4 and not self._is_attached
         return _ABOUT.match(data, position) if is_about else None
 
     def _is_unwanted(self) -> bool:
-        """Whether nothing uses the value of this name; a name with an escape in it could be any name."""
+        """Return whether grading ignores the value of the current key. A key with an escape could be any key."""
         old = self._is_old
         level = self._depth - _SHEETS * old
         if self._depth == 1:
@@ -204,7 +204,7 @@ class WithoutOutputs:
 
     @property
     def _is_attached(self) -> bool:
-        """Whether this is within a cell's attachments."""
+        """Return whether the parser is inside a cell's attachments."""
         return self._keys[1] == b"cells" and self._keys[3] == b"attachments" and self._depth > 3
 
     def _keep(self, text: bytes, kept: list[bytes]) -> None:

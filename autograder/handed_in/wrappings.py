@@ -17,16 +17,16 @@ from .opened_folder import NotAFile, OpenedFile, OpenedFolder
 from .zip_file import BadZip, NotTaken, ZipFile, name_of, path_within
 
 _ENDINGS = ("", ".txt")
-"""What a notebook's name may end in, where it begins as it should."""
+"""Text that may follow a correct notebook name."""
 _OF_PROGRAMS = {".ipynb_checkpoints", ".DS_Store", ".git", ".gitignore", ".gitkeep", ".keep", "__MACOSX", "__pycache__"}
-"""What programs leave behind and nobody submits. Files beginning with `._`, which macOS adds, count as such too."""
+"""Files that programs create and nobody submits. Files beginning with `._`, which macOS adds, also belong here."""
 _ZIP = b"PK\x03\x04"
 _DEEPEST_FOLDER = 2
 _MOST_FOLDERS = 20
 _MOST_NAMES = 1_000
 _DEEPEST_ZIP = 3
 _MOST_IN_ZIP = 20
-"""Notebooks in a zip file that are looked at, the newest first."""
+"""Limit for the notebooks of a zip file that are inspected, the newest first."""
 
 
 class File(Protocol):
@@ -44,7 +44,7 @@ class File(Protocol):
 
 @dataclass
 class Allowance:
-    """How many bytes may be unpacked in a search, of zip files within zip files."""
+    """Number of bytes of nested zip files that one search may still unpack."""
 
     left: int = 64 << 20
 
@@ -211,7 +211,7 @@ def _named(file: ZipFile, path: str) -> ZipInfo | None:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether a path in a zip file leads nowhere else."""
+    """Return whether a path in a zip file stays inside the folder that the file is unpacked into."""
     try:
         return bool(path_within(name))
     except NotTaken:

@@ -29,7 +29,7 @@ _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
     *(ValueError, RuntimeError, LookupError, ArithmeticError),
 )
-"""What opening and unpacking a damaged file may raise."""
+"""Exceptions that opening and unpacking a damaged file may raise."""
 
 
 class BadZip(Exception):

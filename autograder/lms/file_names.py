@@ -19,7 +19,7 @@ _PLATFORMS: tuple[Platform, ...] = ("Moodle", "Canvas")
 _MOODLES = re.compile(r"_([0-9]{1,20})_assignsubmission_([a-z0-9]+)(?=_|\Z)", re.S)
 _MOODLES_WORD = "_assignsubmission_"
 _DEEPEST = 50
-"""Parts of a path that are looked at."""
+"""Limit for the parts of a path that are inspected."""
 _TYPED = {"text.html": "text typed into Canvas", "link.html": "a link"}
 _LATE = "_LATE"
 
@@ -41,17 +41,17 @@ class Reading:
     newness: int = 0
     """Of two files with one name the one with the larger number came later."""
     instead: str = ""
-    """What was handed in in place of a file."""
+    """Description of a submission that is not a file."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How the names in a zip file are to be read."""
+    """Platform and path level that the names in a zip file follow."""
 
     platform: Platform | Literal[""]
     """Empty if no name is as Canvas or Moodle make them."""
     level: int = 0
-    """The place in a path of the part that the platform made: what is below it the student chose."""
+    """Position in a path of the part that the platform made. The student chose the parts after it."""
 
 
 def layout(paths: Iterable[str], expected: str = "") -> Layout:

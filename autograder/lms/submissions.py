@@ -219,7 +219,7 @@ def _place(part: Path, there: Path, root: Path, student: str, done: Imported) ->
 
 
 def _is_same(new: Path, old: Path) -> bool:
-    """Whether a file is there already; a link, a pipe or the like never is."""
+    """Return whether the existing file is a regular file with the same content as the new one."""
     return stat.S_ISREG(old.lstat().st_mode) and filecmp.cmp(new, old, shallow=False)
 
 

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Judged(Generic[T]):
-    """What was found of an exercise at the moment at which it does better."""
+    """Finding of an exercise at the moment with the better result: at its check or at the end of the notebook."""
 
     finding: T
     at_end: bool = False
@@ -45,7 +45,8 @@ def judge(
     """Return by exercise what `look` finds in the code as it stood at its check, or at the end if that earns more.
 
     The end is judged only if the check's moment does not earn the full points, and the answer reaches names that later
-    cells changed. It is judged in another worker: what is asked there was asked before, and no code may remember it.
+    cells changed. The end is judged in another worker. It gets the same requests
+    again, and the code must not remember them.
     """
     judged: dict[str, Judged[T]] = {}
     for exercise in exercises:

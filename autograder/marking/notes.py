@@ -13,7 +13,7 @@ _MAGIC = re.compile(r"^[ \t]*%%?(?:debug|pdb)\b", re.M)
 
 
 def notes(unit: Unit, cells: Sequence[CodeCell]) -> str:
-    """What was done with the notebook; empty if nothing was. cells: those that were run."""
+    """Describe the changes that grading made to the notebook; empty without changes. cells: the cells that were run."""
     return joined(_of_additions(unit, cells), _of_changes(cells), _of_breakpoints(cells))
 
 

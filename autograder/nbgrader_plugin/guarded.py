@@ -66,7 +66,7 @@ def _format(self: Any, record: logging.LogRecord) -> str:
 def _parse_utc(text: Any) -> Any:
     """A due date in UTC. nbgrader reads `+0200` as 200 seconds, and a zone that it does not know as UTC.
 
-    Raises ValueError for such a zone.
+    Raises ValueError for an unknown zone.
     """
     if not isinstance(text, str):
         return _nbgraders_parse_utc(text)
@@ -79,7 +79,7 @@ def _parse_utc(text: Any) -> Any:
 
 
 def _existing_timestamp(self: Any, dest_path: str) -> datetime | None:
-    """When something was submitted; None if there is no time stamp or it does not determine a time."""
+    """Return the submission time; None without a time stamp, or if the stamp does not determine a time."""
     return time_in(stamp_at(Path(dest_path)), StampFormat.of_course(self))
 
 

@@ -118,7 +118,7 @@ class RawCell(msgspec.Struct):
 
     @property
     def says_changed(self) -> bool:
-        """Whether its metadata say that it was a locked cell with changed lines."""
+        """Return whether the cell's metadata mark it as a locked cell with changed lines."""
         said = self._said(_Changed)
         return said is not None and said.changed
 
@@ -176,16 +176,16 @@ class CodeCell:
     added_to: str = ""
     """The locked cell that a student added these lines to."""
     is_stub: bool = False
-    """Whether nothing is written into the stub."""
+    """True if the cell is a stub that the student left unchanged."""
     was_changed: bool = False
-    """Whether a student changed lines of this cell of the instructor's."""
+    """True if a student changed lines of this locked cell."""
 
     def defines(self, name: str) -> bool:
-        """Whether the text of the cell defines this function or class, or is meant to."""
+        """Return whether the cell defines this function or class, or is the cell meant for its definition."""
         return self.exercise == name or self.has_definition(name)
 
     def has_definition(self, name: str) -> bool:
-        """Whether the text of the cell has a line that defines this function or class."""
+        """Return whether the text of the cell has a line that defines this function or class."""
         return name in self._defined
 
     @cached_property
@@ -196,7 +196,7 @@ class CodeCell:
 
     @property
     def defines_anything(self) -> bool:
-        """Whether there is a function or a class in the cell."""
+        """Return whether the cell defines any function or class."""
         return bool(self._defined)
 
     @cached_property

@@ -83,7 +83,7 @@ class WarmParent:
         spare_memory: bytes of address space that the notebook may map beyond what `imports` (names of modules) take;
         0 for the submission's usual limit alone.
 
-        Raises NotIsolated and NotDenied if the warm parent was lost and another one does not start.
+        Raises NotIsolated and NotDenied if the fork server was lost and another one does not start.
         """
         self._asked_for += 1
         if self._is_lost:  # perhaps in starting: that costs the submission before this one, and no later one

@@ -139,7 +139,7 @@ class Worker:
         return Answered(self._number, frame, computed)
 
     def _cpu_seconds(self) -> float:
-        """The CPU time of all workers; those that are asked nothing compute nothing."""
+        """Return the CPU time of all workers. Workers without a request use none."""
         return sum(map(cpu_clock, self._parent.processes()))
 
     @contextmanager

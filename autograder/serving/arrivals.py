@@ -24,7 +24,7 @@ from .rules import HandedIn
 Became = Callable[[HandedIn, Look], HandedIn]
 """What became of a file in the course's folder, which is told by how it looks; the same while nothing did."""
 _STAMP = "%Y-%m-%d %H:%M:%S.%f +0000"
-"""As nbgrader's `submit` writes a time, but for the zone: in a course with the zone UTC+3, `UTC` means three hours."""
+"""Format of nbgrader's `submit`, with a numeric zone: in a course with the zone UTC+3, `UTC` means an offset of 3 h."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,9 +23,9 @@ from .inbound import Inbound, Sender
 _FAILED_SECONDS, _LONGEST_FAILED_SECONDS = 2.0, 60.0
 """A folder that could not be collected, as when the disk was full, is tried again after so long, then twice that."""
 _AT_ONCE = 50
-"""So many students' folders are collected in one round: then what has come is graded before the others' turn."""
+"""Number of students' folders collected in one round. The collected submissions are graded before the next round."""
 _MOST_NAMED = 20
-"""So many folders of one account that cannot be collected are reported by name."""
+"""Number of one account's uncollectable folders that are reported by name."""
 EVERYONE = "*"
 """In the place of a student."""
 
@@ -117,7 +117,7 @@ class Exchange:
         return chosen, again
 
     def _waits(self, name: str) -> bool:
-        """Whether a folder could not be collected, and it is not time yet to try again."""
+        """Return whether a folder could not be collected and its next attempt is not due yet."""
         return self._later.get(name, (0.0, 0.0))[0] > time.monotonic()
 
     def _refuse(self, name: str, account: int, why: str) -> None:
@@ -175,7 +175,10 @@ class Exchange:
 
 
 class _Rules:
-    """Whose folders the course's settings let in, and until when. Read once a round, if anything has arrived."""
+    """Rules of the course's settings for collecting folders: permitted students and due dates.
+
+    They are read once a round, if anything has arrived.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root

@@ -26,11 +26,11 @@ class Office:
 
     units: frozenset[str]
     is_student: Callable[[str], bool]
-    """Whether the course can have a student of this id."""
+    """Return whether the course can have a student with this id."""
     is_listed: Callable[[str], bool]
-    """Whether this id is on the roster, or need not be. Raises BadRoster and CourseProblem."""
+    """Return whether this id is on the roster, or does not need to be. Raises BadRoster and CourseProblem."""
     most_bytes: int
-    """Of a file that is handed in."""
+    """Size limit of a submitted file."""
     folder: Path
     """Where requests' files are until they are whole; on the disk of the course's folder."""
     hand_in: Callable[[Arrival], None]

@@ -21,12 +21,12 @@ from ..nbgrader_plugin.collect import TIME
 from ..nbgrader_plugin.release_feedback import SECRET
 
 NEWEST = 5
-"""So many of a student's folders are opened in one round."""
+"""Number of a student's folders that are opened in one round."""
 SLOWLY_DATED = 100
-"""So many of a student's times that are not written as nbgrader's default has them are parsed in one round."""
+"""Number of a student's times in other formats than nbgrader's default that are parsed in one round."""
 _AGAIN_SECONDS = 0.1
 _QUIET_SECONDS = 5.0
-"""A folder that nbgrader's `submit` did not finish is taken when nothing has changed in it for so long."""
+"""Seconds without a change after which a folder that nbgrader's `submit` did not finish is collected."""
 _MOST_INSPECTED = 100  # files in a folder that is not finished
 _AS_SUBMIT_WRITES = re.compile(r"((?:19[89]|20\d)\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}) UTC", re.ASCII)
 _TIME_AND_SECRET = re.compile(rf"({TIME})(?:\+[^+]*)?", re.DOTALL)
@@ -55,15 +55,15 @@ class Sender:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is left to collect."""
+        """Return whether all of the sender's folders are settled, so that nothing is left to collect."""
         return not self.undated and (not self.dated or self.dated[-1] <= self.settled)
 
 
 class Inbound:
-    """What is known of the folder."""
+    """Index of the exchange's inbound folder."""
 
     def __init__(self, refuse: Callable[[str, int, str], None]) -> None:
-        """refuse: is called with name, account and reason of each entry that looks like a submission and is none."""
+        """refuse: called with name, account and reason for each entry that looks like a submission but is not."""
         self._refuse = refuse
         self._known: dict[str, Sender | None] = {}
         """Every name in the folder; None if it is not of a submission."""
@@ -134,7 +134,7 @@ class Inbound:
                 insort(sender.dated, (moment, name))
 
     def has(self, name: str) -> bool:
-        """Whether there is a folder of this name."""
+        """Return whether the inbound folder has a folder with this name."""
         return name in self._known
 
     def refuse(self, sender: Sender, why: str) -> None:
@@ -209,7 +209,7 @@ def _fast_time(text: str) -> datetime | None:
 
 
 def _slow_time(folder: Path, time_and_secret: str, written: StampFormat) -> datetime | None:
-    """The time in the rest of a folder's name, as `collect` reads it; None if there is none."""
+    """Return the time in the rest of a folder's name, as `collect` reads it; None if the name has no time."""
     found = _TIME_AND_SECRET.fullmatch(time_and_secret)
     try:
         changed = datetime.fromtimestamp(folder.lstat().st_mtime, UTC).replace(tzinfo=None)
@@ -219,7 +219,7 @@ def _slow_time(folder: Path, time_and_secret: str, written: StampFormat) -> date
 
 
 def _changes_in(folder: Path) -> list[float] | None:
-    """When the files in a folder were changed, of the first ones; None if it cannot be read."""
+    """Return the modification times of the first files in a folder; None if the folder cannot be read."""
     try:
         with os.scandir(folder) as entries:
             return [entry.stat(follow_symlinks=False).st_mtime for entry in islice(entries, _MOST_INSPECTED)]

@@ -25,18 +25,18 @@ _ENDED = "Grading this notebook ended the program that grades. Please tell your 
 
 
 class Retries:
-    """Of one unit."""
+    """Count of tries without a grade, for the files of one unit."""
 
     def __init__(self, unit: str, kit: str) -> None:
-        """kit: the digest of what grades."""
+        """kit: the digest of the autograder."""
         self._unit = unit
         self._kit = kit
         self._begun: dict[str, Try] = {}
         self.given_up: dict[str, NotGraded] = {}
-        """By student, what is not tried again."""
+        """Files that are not tried again, by student."""
 
     def count(self, gradebook: ClassGradebook, student: str, digest: str) -> int:
-        """How often this file was tried by this kit, without a mark."""
+        """Return how often this version of the autograder tried the file without reaching a grade."""
         return [(its.submission, its.kit) for its in gradebook.tries(student)].count((digest, self._kit))
 
     def begin(self, gradebook: ClassGradebook, student: str, digest: str) -> None:
@@ -71,7 +71,7 @@ class Retries:
         del self._begun[student]
 
     def give_up(self, student: str) -> None:
-        """Have the instructor told that a file is not tried again."""
+        """Report to the instructor that a file is not tried again."""
         reason = (
             f"grading it was tried {MOST_TRIES} times without a mark, and is not tried again. What was printed says "
             f"why; `autograder grade {self._unit}` tries once more."

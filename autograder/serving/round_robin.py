@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 class RoundRobin(Generic[T]):
-    """What waits, by student. Not safe for several threads: the owner of the queue holds a lock."""
+    """Queue of items that takes students in turns. It is not thread-safe: the owner of the queue holds a lock."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[T]] = {}
@@ -19,7 +19,7 @@ class RoundRobin(Generic[T]):
         self._waiting.setdefault(student, deque()).append(item)
 
     def take(self) -> T | None:
-        """Return the next item; None if nobody waits of whom no other item is taken. Call `done` after it."""
+        """Return the next item of a student without another item in progress, or None. Call `done` after it."""
         student = next((student for student in self._waiting if student not in self._busy), None)
         if student is None:
             return None

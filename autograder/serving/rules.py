@@ -16,9 +16,9 @@ from ..report import SubmissionStatus
 Show = Literal["check", "names", "all"]
 HOUR = 3600.0
 MOST_TRIES = 2
-"""So often the same file is graded by the same kit if that gives no mark."""
+"""Number of tries by one version of the autograder to grade a file that gets no grade."""
 MOST_FAILED = 4
-"""After so many gradings of a student's in an hour that gave no mark the next file waits."""
+"""After this number of tries within an hour without a grade, the student's next file waits."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Rules:
 
 
 def failures_wait_until(tries: list[Try], now: float) -> float | None:
-    """When a further file of a student's may be graded, whose tries gave no mark; None if it may be at once."""
+    """Return the time from which a student's next file may be graded after failed tries; None if at once."""
     return _until([its.begun_at for its in tries], MOST_FAILED, now)
 
 
@@ -59,7 +59,7 @@ class Terms:
     roster: Path | None
     id_column: str | None
     unlisted: bool = False
-    """Whether requests may submit for ids that are not on the roster."""
+    """True if requests may submit for ids that are not on the roster."""
 
 
 class Served(msgspec.Struct, frozen=True):

@@ -54,7 +54,7 @@ def waits(until: datetime, attempts: int) -> str:
 
 
 def waits_after_failures(until: datetime) -> str:
-    """What is said of a file that is not graded yet, because too many before it could not be graded."""
+    """Return the message for a file that waits because too many earlier files could not be graded."""
     return (
         f"You have submitted again. {MOST_FAILED} times in an hour your submission could not be graded to its end, so "
         f"this file is graded after {utc(until)}. Nothing is lost; please tell your instructor. What is below is about "

@@ -83,7 +83,7 @@ class UnitServed:
         self._unrecorded: set[str] = set()
         self._wakes_at = float("inf")
         self._is_left = False
-        """Whether a file is to be tried as soon as may be."""
+        """True if a file was left for the next attempt, which is to come soon."""
         self._shown = Shown(name, terms, exchange)
         self._times: dict[str, Times] = {}
         submitted = (terms.root / course_directory(terms.root).submitted_directory).resolve()
@@ -271,7 +271,7 @@ class UnitServed:
     ) -> None:
         """Puts files before the markers, once it is committed that they are tried."""
         admitted: dict[str, tuple[HandIn, Look, str]] = {}
-        # The largest last: what takes long to be looked at is waited for by nobody else.
+        # The largest file last, so that no other file waits for its long inspection.
         for hand_in, its in sorted(new.values(), key=lambda one: size(one[1])):
             is_alone = not (self._flying or admitted)
             digest = self._admit(work, gradebook, writer, hand_in, its, is_alone=is_alone)
@@ -342,7 +342,7 @@ class UnitServed:
         self._say_recorded(work, report, student, problem, read.stamp)
 
     def forget_tries(self) -> None:
-        """What is being graded when somebody stops serving was not tried."""
+        """Delete the tries of files that are being graded when the instructor stops `serve`."""
         with suppress(Exception), one_run(self._terms.root):
             if self._flying and self._work:
                 with self._opened(self._work) as gradebook:
@@ -371,7 +371,7 @@ class _Held:
     until: float
     """In seconds since 1970."""
     notice: str
-    """What the student's page says of it."""
+    """Text for the student's page."""
 
 
 def _moment(seconds: float) -> datetime:

@@ -56,7 +56,7 @@ class Answer(Observation[Value]):
     fault: Fault | None = None
     printed: str = ""
     has_changes: bool = False
-    """Whether a cell changed a name that an answer above it reaches."""
+    """True if a cell changed a name that an answer above it reaches."""
     changes: list[tuple[str, str]] = msgspec.field(default_factory=list)
     """Names that an answer reaches and that changed after its check, each with the cell that changed it."""
 

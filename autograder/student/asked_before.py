@@ -122,7 +122,7 @@ class _Again:
         return True
 
     def apart(self, spare_memory: int) -> Backend | None:
-        """The code's own. What is found depends on more than the answers then, and is not kept."""
+        """Return the code's separate backend. The verdict then depends on more than the answers and is not cached."""
         self.told = None
         return self._code.apart(spare_memory) if isinstance(self._code, Separable) else None
 

@@ -35,7 +35,7 @@ class Patience:
 
 @dataclass
 class _Clock:
-    """When the first half of the time ends, all of it, and that of the exercise; on time.monotonic's clock."""
+    """Ends of the first half of the time, of all of it, and of the exercise's time, on the clock of time.monotonic."""
 
     half: float
     ends: float

@@ -21,7 +21,10 @@ _INPUT = re.compile(r"EOF when reading a line|input\(\): lost sys\.stdin")
 
 
 def hint(kinds: Sequence[str], message: str) -> str:
-    """What an error of this text means in grading; empty for any other. kinds: the names of its classes."""
+    """Return the explanation of an error that only grading causes; empty for other errors.
+
+    kinds: the names of the error's classes.
+    """
     if not {"EOFError", "RuntimeError"}.isdisjoint(kinds) and _INPUT.search(message):
         return _NO_ANSWER
     return _NO_GPU if _GPU.search(message) else ""

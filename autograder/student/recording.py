@@ -81,7 +81,7 @@ class Recording:
         return given
 
     def apart(self, spare_memory: int) -> Backend | None:
-        """The backend's own; what is asked there is no event."""
+        """Return the backend's separate backend, whose requests are not recorded as events."""
         return self.backend.apart(spare_memory) if isinstance(self.backend, Separable) else None
 
     def _is_of_first_weights(self, operation: Operation[Any]) -> bool:

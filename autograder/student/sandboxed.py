@@ -35,7 +35,7 @@ _QUICK_SECONDS = 0.5
 """A cell that takes longer is not run again in a worker for one exercise."""
 
 _TIMES_FOR_LARGE_INPUTS = 4
-"""How much longer a call may take in a worker with little memory, whose inputs are large."""
+"""Factor for the time limit of calls in a worker with little memory, because their inputs are large."""
 
 T = TypeVar("T")
 
@@ -78,21 +78,21 @@ class SandboxedNotebook:
         self._spare_memory = spare_memory
         self._skipped = skipped
         self._is_late = False
-        """Whether a call with large inputs took too long, so that no other is tried."""
+        """True if a call with large inputs took too long, so that no other is tried."""
         self._apart: dict[int, SandboxedNotebook] = {}
         """The same code in other workers, by their spare memory."""
         self._allowance = Allowance()
         self._outcomes: dict[int, CellReport] = {}
         self._took: dict[int, float] = {}
         self._begins = True
-        """Whether the next request is the first one of an exercise, or the first to a worker."""
+        """True if the next request is the first one of an exercise, or the first to a worker."""
         self._as_checked: str | None = None
         self._is_renewed = False
         self._has_changes = False
-        """Whether any cell changed a name that an answer above it reaches."""
+        """True if any cell changed a name that an answer above it reaches."""
 
     def run_cells(self) -> list[CellReport]:
-        """Runs the notebook from top to bottom; what each cell did."""
+        """Run the notebook from top to bottom and return a report of each cell."""
         try:
             while self._worker is None:
                 self._restart()
@@ -106,9 +106,9 @@ class SandboxedNotebook:
         return [self._outcomes[number] for number in range(len(self._cells))]
 
     def begin_exercise(self, as_checked: str | None = None) -> None:
-        """What is asked from here on is about the next exercise, and has the whole of what one may cost.
+        """Start the next exercise: later requests belong to it and have its full budget.
 
-        as_checked: the exercise at whose check cell the namespace is to be as it was; without one, as at the end.
+        as_checked: the exercise whose check cell determines the state of the namespace; None for the final state.
         """
         self._budget.begin_exercise()
         self._allowance.renew()
@@ -137,11 +137,11 @@ class SandboxedNotebook:
 
     @property
     def is_lost(self) -> bool:
-        """Whether there was a worker, and it is gone; but for one that took too long, which others would, too."""
+        """Return whether a worker was lost. One that took too long does not count, because another would, too."""
         return self._worker is None and bool(self._outcomes) and not self._is_late
 
     def _is_quick(self, number: int, cell: CodeCell) -> bool:
-        """Whether a cell came back, and took no time or may define what answers use."""
+        """Return whether a cell finished, and either was quick or may define names that answers use."""
         ran = self._outcomes[number].status in ("ran", "failed")
         return ran and (self._took.get(number, 0.0) < _QUICK_SECONDS or cell.defines_anything or self._names(cell))
 
@@ -168,7 +168,7 @@ class SandboxedNotebook:
 
     @property
     def is_in_haste(self) -> bool:
-        """Whether so much of the notebook's time is used up that only what is needed is done."""
+        """Return whether the notebook's time is so nearly used up that only necessary work is done."""
         return self._budget.in_haste
 
     def renew(self) -> None:

@@ -132,7 +132,7 @@ class Counting(OperatorMode):
         self._parameters: dict[int, frozenset[str]] = {}
         """By the memory, the parameters of which alone it was made."""
         self._derived: list[StorageWeakRef] = []
-        """What was made of parameters: while there is a weak reference, no other memory gets its number."""
+        """Memory of tensors computed from parameters. A weak reference prevents reuse of its id for other memory."""
         self._sizes = {name: parameter.numel() for name, parameter in parameters.items()}
         for tensor in given:
             self.memory.give(tensor)
@@ -245,7 +245,7 @@ def of_call(
     once: bool = False,
     counting: type[Counting] = Counting,
 ) -> Measured:
-    """What a call costs and returns, without gradients: autograd would keep what the call itself lets go.
+    """Measure the cost and result of a call without gradients, because autograd keeps tensors that the call drops.
 
     function: what is called; a module's parameters and buffers were there before.
     once: each list and tuple comes as a generator of tensors that are new, so that it counts how many are kept.

@@ -1,7 +1,8 @@
-"""Whether all that a call computes is counted: `cost` counts the operators that it sees in this thread.
+"""Check that every computation of a call is counted. `cost` counts the operators that it sees in this thread.
 
-What it does not see makes a call uncountable: operators that are not on the list, elements that leave PyTorch, other
-threads, code that switches dispatch modes off, kernels that call others. Watching takes about a millisecond.
+Computations that it does not see make a call uncountable: operators that are not on the list, elements that leave
+PyTorch, other threads, code that switches dispatch modes off, kernels that call others. The check takes about a
+millisecond.
 """
 # ruff: noqa: SIM905 (a list of a hundred names is read more easily without its quotes)
 
@@ -30,11 +31,11 @@ UNSEEN = "unseen"
 _FEW = 16
 """Elements of constants that an answer may bring with it, of all together."""
 _MAX_ITEMS, _ELEMENTS_FOR_AN_ITEM = 100, 8
-"""How many elements may leave tensors one by one, as by `.item()`: 100, and one for every 8 that the call is given."""
+"""Limit for elements read one by one, as by `.item()`: 100, plus one for every 8 elements of the call's inputs."""
 _THREADS_SECONDS = 50e-6
 """CPU time that other threads may take."""
 _CLOCKS_SECONDS, _MAX_READINGS = 5e-6, 100
-"""How far apart the readings of two clocks may be, and how often they are read for it."""
+"""Largest time between the readings of two clocks, and the number of attempts to read them that close together."""
 _STEP_BY_STEP = frozenset(
     """
     _aminmax _index_put_impl _is_all_true _is_any_true _local_scalar_dense _log_softmax _logcumsumexp
@@ -85,7 +86,7 @@ class Countable(Counting):
         self._max_items = _MAX_ITEMS + sum(tensor.numel() for tensor in given) // _ELEMENTS_FOR_AN_ITEM
         self._thread = get_ident()
         self._products = 0
-        """Of matrices that the mode has seen, less those whose kernels ran."""
+        """Number of matrix products that the mode has seen, minus the number of their kernels that ran."""
         self._is_in_operator = False
         self._items = 0
         self._foreign = 0
@@ -154,7 +155,7 @@ class Countable(Counting):
 
 @cache
 def _is_counted(func: Any) -> bool:
-    """Whether `cost` knows how many steps an operator takes; of PyTorch's own alone."""
+    """Return whether `cost` can count the steps of an operator; true only for PyTorch's own operators."""
     if getattr(func, "namespace", "") not in ("aten", "prims"):
         return False
     name = name_of(func).removesuffix("_")
@@ -163,7 +164,7 @@ def _is_counted(func: Any) -> bool:
 
 @cache
 def _is_marked(name: str) -> bool:
-    """Whether PyTorch marks any overload of an operator as pointwise, as a reduction, or as one that changes a view."""
+    """Return whether PyTorch tags any overload of an operator as pointwise, reduction or in-place view."""
     packets = [getattr(torch.ops.aten, one, None) for one in (name, f"{name}_")]
     overloads = [getattr(packet, one) for packet in packets if packet for one in packet.overloads()]
     marks = {torch.Tag.pointwise, torch.Tag.reduction, torch.Tag.inplace_view}
@@ -217,7 +218,7 @@ def _witnesses(witness: Callable[[bool], None]) -> Iterator[None]:
 
 @cache
 def _with_kernels() -> list[str]:
-    """Those of the operators above that this PyTorch has a kernel of its own for on the CPU."""
+    """Return the names in `_WITNESSED` for which this version of PyTorch has a CPU kernel."""
     existing = set(torch._C._dispatch_get_all_op_names())
     names = [name for name in _WITNESSED if f"aten::{name}" in existing]
     return [name for name in names if torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CPU")]

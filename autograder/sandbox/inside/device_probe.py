@@ -242,10 +242,10 @@ def as_elsewhere(devices: OnDevices) -> Iterator[OnDevices]:
 
 
 Probed = tuple[str, Any]
-"""Whether code followed its inputs to another device, and what it returned there.
+"""Verdict on code called with inputs on another device, and the value that it returned there.
 
-The first is one of `follows`, `mixed`, `elsewhere` (the output), `differs` (from what it gives on the CPU). The value
-has its elements on the CPU, and is None if the code mixed devices.
+The verdict is `follows`, `mixed`, `elsewhere` (the output is on another device) or `differs` (from the value on the
+CPU). The value has its elements on the CPU, and is None if the code mixed devices.
 """
 
 

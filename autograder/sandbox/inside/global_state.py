@@ -94,7 +94,7 @@ _left: list[torch.inference_mode] = []
 
 
 class Nowhere(io.TextIOBase):
-    """A stream that takes whatever is written and has nothing to read."""
+    """A stream that discards all output and has nothing to read."""
 
     encoding = "utf-8"
 

@@ -47,7 +47,7 @@ class _Rewriting:
         self._source = source
         self._at = 0
         self.versions: set[Version] = set()
-        """Those that brought what was rewritten."""
+        """Python versions that introduced the rewritten syntax."""
 
     def strings(self, closing: str = "") -> str:
         """The code from here on with its f-strings and t-strings empty; up to one of these brackets, if any is given.

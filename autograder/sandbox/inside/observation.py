@@ -28,7 +28,7 @@ class Observation(msgspec.Struct, Generic[V]):
     library_calls: list[str] = []
     """The libraries that ran; noted by whoever has the whole of what was asked in view, packing included."""
     cost: V = None  # type: ignore[assignment]
-    """What the call cost, as `cost.Cost.packed` gives it; only `MeasureCost` counts it."""
+    """Cost of the call in the form of `cost.Cost.packed`; only `MeasureCost` counts it."""
     cpu_seconds: float = 0.0
     """The CPU time of the call, measured outside the worker; only `TimedCall` is measured."""
 

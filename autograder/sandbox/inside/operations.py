@@ -293,7 +293,7 @@ class Train(Operation[None], tag="train", frozen=True):
 
 
 class ProbeDevice(Operation[device_probe.Probed], tag="probe_device", frozen=True):
-    """Whether the code works on whatever device its inputs are on, and its value there: see `device_probe`."""
+    """Test whether the code works on the device of its inputs, and return its value there: see `device_probe`."""
 
     target: Target
     arguments: Arguments

@@ -40,7 +40,7 @@ class Snapshots:
 
     @property
     def has_changes(self) -> bool:
-        """Whether any cell changed a name that an answer above it reaches."""
+        """Return whether any cell changed a name that an answer above it reaches."""
         return bool(self._changed_by)
 
     def take(self, exercises: Sequence[str]) -> None:
@@ -110,7 +110,7 @@ def _codes(thing: Any, seen: set[int]) -> Iterator[CodeType]:
 
 
 def _parts(thing: Any) -> list[Any]:
-    """What runs when a thing of the notebook is called, as far as it is one."""
+    """Return the objects that run when an object defined in the notebook is called; other objects have none."""
     kind = type(thing)
     if kind is CodeType:
         return [constant for constant in thing.co_consts if type(constant) is CodeType]

@@ -29,7 +29,7 @@ COMPILER = "torch._dynamo"
 Answer = tuple[dict[str, Any], protocol.Tensors]
 
 _MOST_CHANGES = 5
-"""That are reported of an exercise."""
+"""Limit for the changed names that are reported for an exercise."""
 
 
 @dataclass(frozen=True)
