@@ -63,7 +63,7 @@ def in_notebooks():
             yield pytest.param(unit, answers, id="-".join(file.stem for file in answers.values()))
 
 
-@pytest.mark.parametrize(("unit", "answers"), in_notebooks())
+@pytest.mark.parametrize(("unit", "answers"), list(in_notebooks()))
 def test_what_saves_keeps_all_points(marker, unit, answers):
     notebook = alone(unit, **{name: file.read_text() for name, file in answers.items()})
     report = marker.mark("saved.ipynb", notebook, unit)

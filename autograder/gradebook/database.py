@@ -47,7 +47,7 @@ class Database:
     @property
     def address(self) -> str:
         """The address that nbgrader opens, with its password."""
-        return f"sqlite:///{self.file}" if self.file else self.url.render_as_string(hide_password=False)
+        return address_of(self.file) if self.file else self.url.render_as_string(hide_password=False)
 
     def __str__(self) -> str:
         url = self.url

@@ -85,9 +85,9 @@ class ZipFile:
 
     @property
     def files(self) -> list[zipfile.ZipInfo]:
-        """What is in it, but for folders and what programs leave behind."""
-        named = [one for one in self._file.filelist if one.filename and not one.filename.endswith("/")]
-        return [one for one in named if not _is_of_a_program(name_of(one))]
+        """Entries, nameless ones too, without folders and what programs leave behind."""
+        files = [one for one in self._file.filelist if not one.filename.endswith("/")]
+        return [one for one in files if not _is_of_a_program(name_of(one))]
 
     def content(self, one: zipfile.ZipInfo, most: int) -> Iterator[bytes]:
         """A file's content in pieces; raises NotTaken if it has more than so many bytes, whatever its header says."""
