@@ -289,17 +289,19 @@ def costs_no_more(
     """What is right stays within these limits, which are counted and not timed: see `compare.costs`.
 
     drawn: as in `draw`. many, with_many: the sizes, and what else is drawn, of a call that gives the right result in
-    little memory too; if operations are not limited it decides, and what cannot be counted costs nothing.
+    little memory too; it decides then, unless it takes too long.
     """
     own, right = self.pair(given.student, given.reference, **built)
     args = self.draw(given.rng, *of, **drawn)
-    is_counted = not many or "operations" in limits
-    statements.assert_costs_no_more(own, limits, right(*args), *args, is_counted=is_counted, check=self.assert_right)
+    why = statements.assert_costs_no_more(
+        own, limits, right(*args), *args, is_counted=not many, check=self.assert_right
+    )
     if many and (confined := given.student.apart(little_memory.SPARE_BYTES)) is not None:
         args = self.draw(given.rng, *many, **with_many)
         own = self.callee(confined, **built)
+        large = self.for_reference(args)
         little_memory.assert_fits(
-            lambda: own(*args), lambda: right(*self.for_reference(args)), (self.exercise, args), self.assert_right
+            lambda: own(*args), lambda: right(*large), (self.exercise, args), self.assert_right, why
         )
 
 

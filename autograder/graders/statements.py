@@ -265,7 +265,7 @@ def assert_costs_no_more(
     once: bool = False,
     is_counted: bool = True,
     check: Callable[..., None] = assert_close,
-) -> None:
+) -> str:
     """The call gives the right result, and costs no more than these limits, which `compare.costs` names.
 
     right: the result that the reference gives. once: the blocks come from a generator, one after another.
@@ -274,8 +274,10 @@ def assert_costs_no_more(
     """
     found = student.measured(*args, limits=limits, once=once)
     check(found.value, right)
-    if said := complaint(found.cost, limits, _at) or (is_counted and uncountable(found.cost, _at)):
+    why = uncountable(found.cost, _at)
+    if said := complaint(found.cost, limits, _at) or (is_counted and why):
         raise Mismatch(said)
+    return why
 
 
 def _at(most: Most) -> str:

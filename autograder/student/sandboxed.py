@@ -34,9 +34,6 @@ _IN_HASTE = "It did not come back in the little time that was left: the rest of 
 _QUICK_SECONDS = 0.5
 """A cell that takes longer is not run again in a worker for one exercise."""
 
-_TIMES_FOR_LARGE_INPUTS = 4
-"""Factor for the time limit of calls in a worker with little memory, because their inputs are large."""
-
 T = TypeVar("T")
 
 
@@ -201,8 +198,7 @@ class SandboxedNotebook:
             self._begins = False
             asked = Asked({**asked.header, "begins": True, "as_checked": self._as_checked}, asked.payload)
         is_timed = asked.header["operation"] == TimedCall.__struct_config__.tag
-        seconds = self._limits.call_cpu_seconds * (_TIMES_FOR_LARGE_INPUTS if self._spare_memory else 1)
-        return self._exchange(asked, self._patience(seconds), is_timed=is_timed)
+        return self._exchange(asked, self._patience(self._limits.call_cpu_seconds), is_timed=is_timed)
 
     def read(self, operation: Operation[T], answered: Answered) -> T:
         """What the operation gives by an answer, whether or not its worker is still there."""

@@ -95,14 +95,14 @@ class TestOnlineSoftmax(contracts.Graders):
         """Blocks that come one after another are not kept."""
         blocks = list(rng.randn(16, 16, scale=2.0))
         right = reference.online_softmax(blocks)
-        assert_costs_no_more(student.online_softmax, {"alive": 200}, right, blocks, once=True, is_counted=False)
-        self.assert_fits(student, reference, 1, 64, 1 << 19)  # 128 MB
+        why = assert_costs_no_more(student.online_softmax, {"alive": 200}, right, blocks, once=True, is_counted=False)
+        self.assert_fits(student, reference, why, 1, 2048, 1 << 14)  # 128 MB
 
-    def assert_fits(self, student, reference, *drawn):
+    def assert_fits(self, student, reference, why, *drawn):
         """Blocks that are drawn one after another, and together do not fit into memory, give the right result."""
         if (confined := student.apart(little_memory.SPARE_BYTES)) is not None:
             own, right = (lambda face=face: face.online_softmax.of_blocks(*drawn) for face in (confined, reference))
-            little_memory.assert_fits(own, right, ("online_softmax", *drawn), self.assert_right)
+            little_memory.assert_fits(own, right, ("online_softmax", *drawn), self.assert_right, why)
 
     def assert_gradients(self, student, reference, blocks):
         """Of maximum + log(sum), which is the same for any maximum."""
@@ -127,8 +127,8 @@ class TestOnlineSoftmax(contracts.Graders):
         (blocks,) = self.draw(rng, 4, 6)
         right = reference.online_softmax(blocks)
         # What was kept may be put before the next block; two blocks may not be put together.
-        assert_costs_no_more(student.online_softmax, {"largest": 11}, right, blocks)
-        self.assert_fits(student, reference, 2, 32, 1 << 19)  # 64 MB
+        why = assert_costs_no_more(student.online_softmax, {"largest": 11}, right, blocks)
+        self.assert_fits(student, reference, why, 2, 1024, 1 << 14)  # 64 MB
 
     test_float64_stays_exact = contracts.float64("The result for float64 scores is as exact as float64 is.")
     test_inputs_are_unchanged = contracts.unchanged(
@@ -328,8 +328,8 @@ class TestTiledAttention(contracts.Graders):
         drawn={"block_size": 6},
         weight=1,
         largest=2 * 2 * 96 * 6,
-        many=(1, 2, 6144, 2),
-        with_many={"block_size": 96},
+        many=(1, 2, 5120, 2),
+        with_many={"block_size": 80},
     )
     # Right answers take 535,000 to 740,000 operations; with one hidden tile for each block of queries it is 927,000.
     test_hidden_blocks_are_skipped = contracts.costs_no_more(
@@ -340,8 +340,6 @@ class TestTiledAttention(contracts.Graders):
         weight=2,
         largest=72 * 48,
         operations=830_000,
-        many=(8192, 2),
-        with_many={"block_size": 120, "causal": True},
     )
     test_inputs_are_unchanged = contracts.unchanged("Queries, keys and values are left as they were.", each=BOTH)
     test_follows_device = contracts.device(
@@ -461,8 +459,6 @@ class TestLinearAttention(contracts.Graders):
         drawn={"causal": True},
         weight=1,
         operations=1_700_000,
-        many=(8192, 3, 5),
-        with_many={"causal": True},
     )
     test_inputs_are_unchanged = contracts.unchanged("Queries, keys and values are left as they were.", each=BOTH)
     test_follows_device = contracts.device(
