@@ -55,9 +55,9 @@ def assert_fits(
         raise
     except Missing as missing:
         raise Mismatch(f"{missing} {_CELL_DID_NOT_RUN}") from None
-    except (Crashed, OutOfBudget):
+    except Crashed:
         raise Mismatch(_TOO_MUCH) from None
-    except TimedOut:
+    except (TimedOut, OutOfBudget):
         if uncountable:
             raise Mismatch(uncountable) from None
         return
