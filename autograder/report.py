@@ -106,7 +106,7 @@ class ExerciseReport(msgspec.Struct, frozen=True):
     behaviour: Behaviour | None = None
     """What it does, where it failed and no known mistake does the same."""
     note: str = ""
-    """Which cells changed names that the answer uses after its check, and at which moment it is judged."""
+    """Message: cells that changed the answer's names after its check, and the moment that is graded."""
 
 
 class WrittenQuestion(msgspec.Struct, frozen=True):
@@ -117,7 +117,7 @@ class WrittenQuestion(msgspec.Struct, frozen=True):
     """unanswered: nothing is written. missing: the cell is not in the notebook, and no answer was found elsewhere."""
     max_score: float
     found_in: str = ""
-    """Where the answer was found; empty if it is in the question's own cell."""
+    """Location of the answer; empty if it is in the question's own cell."""
 
 
 class CellReport(msgspec.Struct, frozen=True):

@@ -138,7 +138,7 @@ class Row(msgspec.Struct, frozen=True):
     cells: dict[str, CellFigures]
     """By the exercises' names, in their order; empty if nothing was handed in."""
     is_lateness_unknown: bool = False
-    """Whether the time stamp does not determine when it was handed in; `late_minutes` is 0 then."""
+    """True if the time stamp does not determine the time of submission; `late_minutes` is 0 then."""
 
 
 class ClassReport(msgspec.Struct, frozen=True):

@@ -40,7 +40,7 @@ class StudentLine(msgspec.Struct, frozen=True):
     note: str = ""
     """What to know about the student's files."""
     late_seconds: float | None = None
-    """How long after the due date it was handed in; null if it was not late, or if that is unknown."""
+    """Time from the due date to the submission; null if it was not late, or if that is unknown."""
     marked_now: bool = False
     """Whether this run marked it; if not, it was left alone, or nothing was handed in."""
     problem: str = ""
@@ -48,13 +48,13 @@ class StudentLine(msgspec.Struct, frozen=True):
     isolation: str = ""
     device: str = ""
     lateness: Literal["", "late", "unknown"] = ""
-    """unknown: the time stamp does not determine when it was handed in. Empty if it was not late."""
+    """unknown: the time stamp does not determine the time of submission. Empty if it was not late."""
     late_penalty: float = 0.0
     """The points that are taken off because it was late; `score` does not have it."""
     time_stamp: str = ""
-    """What the time stamp says if it does not determine a time."""
+    """Text of the time stamp if it does not determine a time; else empty."""
     updates: list[str] = []
-    """What this run changed although it left the submission alone: `late penalty`, `roster entry`."""
+    """Changes by this run to a submission that it did not grade again: `late penalty`, `roster entry`."""
 
 
 def class_lines(unit: course.Unit, result: ClassResult) -> Iterator[StudentLine]:

@@ -22,7 +22,7 @@ NO_ROOM = REFUSALS | {"RuntimeError", "IndexError"}
 """What code ends in that has room for so many tokens, for `student.refusing`: the words hang on how it is written."""
 
 _PROOF = 1e-3
-"""How close a value comes that shows a property: how exact it is, other hidden tests say."""
+"""Tolerance for the value of a call that shows a property; other hidden tests are stricter."""
 
 T = TypeVar("T")
 

@@ -30,9 +30,9 @@ class Judged(Generic[T]):
         """A message to the student that names the cells; empty if it was judged at its check only."""
         if not self.changes:
             return ""
-        told = " and ".join(f"`{change.name}` in the cell `{change.cell}`" for change in self.changes[:_MOST_NAMED])
+        names = " and ".join(f"`{change.name}` in the cell `{change.cell}`" for change in self.changes[:_MOST_NAMED])
         moment = "at the end of the notebook, where it does better" if self.at_end else "at its check"
-        return f"After its check you changed {told}. It is judged as it stands {moment}."
+        return f"After its check you changed {names}. It is judged as it stands {moment}."
 
 
 def judge(

@@ -81,7 +81,7 @@ class Served(msgspec.Struct, frozen=True):
     problem: str = ""
     """Why the mark could not be recorded; empty if it was."""
     time_stamp: str = ""
-    """What the time stamp says if it does not determine a time, so that lateness is unknown; else empty."""
+    """Text of the time stamp if it does not determine a time, so that lateness is unknown; else empty."""
 
 
 class HandedIn(msgspec.Struct, frozen=True):

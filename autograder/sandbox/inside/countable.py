@@ -26,7 +26,7 @@ OPERATOR = "operator"
 LEFT = "left"
 THREAD = "thread"
 UNSEEN = "unseen"
-"""Why a call is not countable; `compare.costs` has a message for each."""
+"""Reasons for which a call is not countable; `compare.uncounted` has a message for each."""
 
 _FEW = 16
 """Elements of constants that an answer may bring with it, of all together."""
