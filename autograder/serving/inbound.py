@@ -80,7 +80,7 @@ class Inbound:
             names = set()
         self._forget(self._known.keys() - names)
         known = "|".join(map(re.escape, units))
-        pattern = re.compile(rf"(.+?)\+({known})\+({TIME})(?:\+[^+]*)?", re.DOTALL)
+        pattern = re.compile(rf"(.+?)\+({known})\+{_TIME_AND_SECRET.pattern}", re.DOTALL)
         for name in names - self._known.keys():
             found = pattern.fullmatch(name)
             self._known[name] = self._sender(folder, name, found[2], found[1]) if found else None
