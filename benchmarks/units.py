@@ -27,7 +27,7 @@ from benchmarks.cpu_time import of_tree  # absolute: the file also runs in a che
 
 WARM_UP = 2
 """Submissions that are graded first: what the grading process learns from them is not counted."""
-WITH_RESOURCE_TESTS = ("inference", "efficient_attention", "modern_attention")
+WITH_RESOURCE_TESTS = ("inference", "efficient_attention")
 """Units in which some tests measure memory or operations: these may use more."""
 RUN_THIS_FILE = "import runpy, sys; sys.argv.pop(0); runpy.run_path(sys.argv[0], run_name='__main__')"
 

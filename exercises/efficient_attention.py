@@ -27,7 +27,7 @@
 # **Some points are for what your code costs.** The elements of the largest tensor, those of all tensors held at one
 # moment, and the operations are counted, so the result is the same on every machine. Costs are measured without
 # gradients, because autograd would keep every tile for the backward pass. Real kernels compute the tiles again in the
-# backward pass. Grading also calls your code with large inputs ($T = 8192$, or 2,048 blocks of 16,384 scores) and
+# backward pass. Grading also calls your code with large inputs ($T = 7400$, or 33 million scores in blocks) and
 # 48 MB of memory to spare, and compares the result. Stay within PyTorch: what is computed elsewhere, as by NumPy or in
 # another thread, cannot be counted and earns no points for operations.
 

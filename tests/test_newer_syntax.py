@@ -48,10 +48,10 @@ def test_of_what_is_no_python_no_version_is_named(source):
     assert version_needed(source) is None
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 14), reason="this Python knows the syntax")
 def test_the_message_names_both_versions(marker):
     code = "def embed(table, ids):\n    return table[ids] if t'{ids}' else None"
     report = marker.mark("newer.ipynb", typed.alone("self_attention", embed=code), "self_attention")
     grades = f"{sys.version_info[0]}.{sys.version_info[1]}"
     words = f"Its syntax needs Python 3.14, and grading runs Python {grades} (line 2 of the cell `embed`)"
-    assert words in report.exercise("embed").message
+    is_newer_than_this_python = sys.version_info < (3, 14)
+    assert (words in report.exercise("embed").message) == is_newer_than_this_python

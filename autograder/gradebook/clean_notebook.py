@@ -24,7 +24,7 @@ from . import pictures
 
 PUT_BACK = "# This cell was missing from the notebook that was handed in, and has been put back.\n"
 
-MOVED = "*[What was written here stands in the answer to `{name}`.]*"
+MOVED = "*[What was written here is in the answer to `{name}`.]*"
 FOUND = "*[The answer was not written into this cell. It was found in {where}:]*\n\n{text}"
 
 LEFT_OUT = "[The check that this notebook carried stood here. It takes no part in marking.]"

@@ -12,9 +12,9 @@ from ..sandbox.inside.magics import WRITING, magic_that_keeps_from_running
 
 _DELETED = "Was its cell deleted or the name changed?"
 _TEXT = "Its cell is text, which is not run: turn it into a code cell."
-_TRAINING = "It stands in a cell that grading does not run."
+_TRAINING = "It is in a cell that grading does not run."
 _NO_EFFECT = (
-    "Its cell has a definition of it that took no effect. Does it stand in a string, in another function or in a "
+    "Its cell has a definition of it that took no effect. Is it in a string, in another function or in a "
     "branch that did not run?"
 )
 _RAISES = re.compile(
@@ -33,7 +33,7 @@ def about_stubs(message: str, cells: Sequence[CodeCell]) -> str:
         if found["cell"] in stubs:
             return f"{NOT_WRITTEN} `{found['cell']}` yet."
         return (
-            f"`raise NotImplementedError()` stands in line {found['line']} of the cell `{found['cell']}` and ends the "
+            f"`raise NotImplementedError()` is in line {found['line']} of the cell `{found['cell']}` and ends the "
             "call there: write what is missing, and delete that line."
         )
 

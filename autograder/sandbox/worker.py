@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .server import WarmParent
 
 _WATCH_SECONDS = 0.5
+_LIMITED_WATCH_SECONDS = 0.1
 _MEMORY_SECONDS = 0.01
 _MEMORY_LEEWAY_BYTES = 24 << 20
 """For pages that a fork shares with its parent until it writes to them, and for large pages."""
@@ -131,7 +132,8 @@ class Worker:
             began = self._cpu_seconds() if is_timed else 0.0
             head = protocol.as_head({**header, "number": self._number, "cpu_seconds": cpu_seconds})
             protocol.send_frame(self._connection, protocol.Frame(head, payload))
-            self._wait(deadline, cpu_seconds + _CPU_LEEWAY_SECONDS, idle_seconds)
+            leeway = 0.0 if self._limited else _CPU_LEEWAY_SECONDS
+            self._wait(deadline, cpu_seconds + leeway, idle_seconds)
             frame = protocol.receive_frame(self._connection, time.monotonic() + _SENDING_SECONDS)
             computed = self._cpu_seconds() - began if is_timed else 0.0
             self._look_at_memory()
@@ -159,14 +161,15 @@ class Worker:
 
     def _wait(self, deadline: float, cpu_seconds: float, idle_seconds: float) -> None:
         """Until an answer begins to come."""
-        looked = time.monotonic()
+        began = looked = time.monotonic()
         while not select.select([self._connection], [], [], _MEMORY_SECONDS if self._limited else _WATCH_SECONDS)[0]:
             self._look_at_memory()
-            if self._limited and time.monotonic() - looked < _WATCH_SECONDS:
+            now = time.monotonic()
+            if self._limited and now - looked < _LIMITED_WATCH_SECONDS:
                 continue
-            looked = time.monotonic()
+            looked = now
             self._look_at_threads(at_once=True)
-            if not self._makes_way:
+            if not self._makes_way and now - began >= _WATCH_SECONDS:
                 self._makes_way = True
                 self._parent.make_way()
             deadline += self._pace.look()

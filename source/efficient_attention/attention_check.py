@@ -564,15 +564,17 @@ class Counting(OperatorMode):
    operands = [*factors, *_operands(kwargs.values())] if kwargs else factors
    for tensor in operands:
     if tensor.layout != torch.strided or not self.memory.knows(tensor):
-     self._take(tensor)
+     self.take_foreign(tensor)
    for tensor in made:
     self._take(tensor)
-   self._count(func, factors, operands, made)
+   self.count(func, factors, operands, made)
   return given
  def watching(self):
   return self
  def finish(self, value):
   """Take note of what the call returned."""
+ def take_foreign(self, tensor):
+  self._take(tensor)
  def _take(self, tensor):
   if tensor.layout != torch.strided:
    return
@@ -582,7 +584,7 @@ class Counting(OperatorMode):
     cost.largest = Most(numbers, str(tuple(tensor.shape)), *self.place())
    if alive := self.memory.more_than(cost.alive.count):
     cost.alive = Most(alive, "", *self.place())
- def _count(
+ def count(
   self, func, factors, operands, made
  ):
   name = name_of(func)

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.compare import TOLERANCE, assert_close, golden
+from autograder.compare import TOLERANCE, Mismatch, assert_close, golden
 from autograder.graders import contracts, little_memory
 from autograder.graders.statements import (
     assert_costs_no_more,
@@ -96,10 +96,19 @@ class TestOnlineSoftmax(contracts.Graders):
         blocks = list(rng.randn(16, 16, scale=2.0))
         right = reference.online_softmax(blocks)
         why = assert_costs_no_more(student.online_softmax, {"alive": 200}, right, blocks, once=True, is_counted=False)
-        self.assert_fits(student, reference, why, 1, 2048, 1 << 14)  # 128 MB
+        self.assert_fits(student, reference, why)
 
-    def assert_fits(self, student, reference, why, *drawn):
-        """Blocks that are drawn one after another, and together do not fit into memory, give the right result."""
+    def assert_fits(self, student, reference, why):
+        """Check the result for blocks that come one after another and do not fit into memory together.
+
+        Large blocks leave no holes in memory when they are freed, but take three times as long.
+        """
+        try:
+            self.assert_these_fit(student, reference, why, 1, 512, 1 << 16)  # 128 MB
+        except Mismatch:
+            self.assert_these_fit(student, reference, why, 1, 104, 1 << 18)  # 104 MB
+
+    def assert_these_fit(self, student, reference, why, *drawn):
         if (confined := student.apart(little_memory.SPARE_BYTES)) is not None:
             own, right = (lambda face=face: face.online_softmax.of_blocks(*drawn) for face in (confined, reference))
             little_memory.assert_fits(own, right, ("online_softmax", *drawn), self.assert_right, why)
@@ -128,7 +137,7 @@ class TestOnlineSoftmax(contracts.Graders):
         right = reference.online_softmax(blocks)
         # What was kept may be put before the next block; two blocks may not be put together.
         why = assert_costs_no_more(student.online_softmax, {"largest": 11}, right, blocks)
-        self.assert_fits(student, reference, why, 2, 1024, 1 << 14)  # 64 MB
+        self.assert_fits(student, reference, why)
 
     test_float64_stays_exact = contracts.float64("The result for float64 scores is as exact as float64 is.")
     test_inputs_are_unchanged = contracts.unchanged(
@@ -314,22 +323,22 @@ class TestTiledAttention(contracts.Graders):
     test_no_matrix_of_scores = contracts.costs_no_more(
         "No tensor on the way has more numbers than T times the block size or the width, and all that is held at one "
         "moment is less than a matrix of scores.",
-        of=(96, 5),
-        drawn={"block_size": 6},
+        of=(64, 3),
+        drawn={"block_size": 5},
         weight=4,
-        largest=96 * 6,
-        alive=96 * 96 - 1,
-        many=(8192, 2),
-        with_many={"block_size": 120},
+        largest=64 * 5,
+        alive=64 * 64 - 1,
+        many=(7400, 2),
+        with_many={"block_size": 128},
     )
     test_nor_for_several_heads = contracts.costs_no_more(
         "The same holds for several sequences and heads.",
-        of=(2, 2, 96, 5),
+        of=(2, 2, 48, 5),
         drawn={"block_size": 6},
         weight=1,
-        largest=2 * 2 * 96 * 6,
+        largest=2 * 2 * 48 * 6,
         many=(1, 2, 5120, 2),
-        with_many={"block_size": 80},
+        with_many={"block_size": 128, "causal": True},
     )
     # Right answers take 535,000 to 740,000 operations; with one hidden tile for each block of queries it is 927,000.
     test_hidden_blocks_are_skipped = contracts.costs_no_more(
@@ -407,7 +416,7 @@ class TestLinearAttention(contracts.Graders):
 
     @contracts.points(1, property=True)
     def test_vanishing_features(self, student, rng):
-        """Where f is 0 in float32, as for numbers below -17.3, the result and its gradients are finite."""
+        """The result and its gradients are finite even if f is 0 in float32, as for numbers below -17.3."""
         queries, keys, values = self.draw(rng, 5, 3, 4)
         low_queries, low_keys = -queries.abs() - 20.0, -keys.abs() - 20.0
         pairs = [(low_queries, low_keys), (low_queries, keys), (queries, low_keys)]
@@ -440,7 +449,7 @@ class TestLinearAttention(contracts.Graders):
         of=(256, 3, 5),
         weight=2,
         largest=256 * 256 // 2,
-        many=(8192, 3, 5),
+        many=(7400, 3, 5),
     )
     test_no_matrix_where_causal = contracts.costs_no_more(
         "The causal form makes none either: it carries a state from token to token.",
@@ -448,7 +457,7 @@ class TestLinearAttention(contracts.Graders):
         drawn={"causal": True},
         weight=2,
         largest=256 * 256 // 2,
-        many=(8192, 3, 5),
+        many=(7400, 3, 5),
         with_many={"causal": True},
     )
     # Right answers take 44,000 to 255,000 operations, in blocks of 128 tokens, the most that fit above, 1,400,000;

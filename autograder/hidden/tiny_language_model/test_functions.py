@@ -195,7 +195,7 @@ class TestSampleNext(contracts.Graders):
 
     @contracts.points(1)
     def test_tied_logits(self, student, rng):
-        """Where logits tie at the k-th place, k words or all that tie take part, and no word with a smaller logit."""
+        """If logits tie at the k-th place, k words or all that tie take part, and no word with a smaller logit."""
         for levels, top_k in TIES:
             logits = shuffled(rng, torch.tensor(levels))
             fault = partial(drawn_words.fault_where_tied, logits=logits, top_k=top_k)

@@ -151,10 +151,10 @@ class Counting(OperatorMode):
             operands = [*factors, *_operands(kwargs.values())] if kwargs else factors
             for tensor in operands:
                 if tensor.layout != torch.strided or not self.memory.knows(tensor):
-                    self._take(tensor)
+                    self.take_foreign(tensor)
             for tensor in made:
                 self._take(tensor)
-            self._count(func, factors, operands, made)
+            self.count(func, factors, operands, made)
         return given
 
     def watching(self) -> AbstractContextManager[Any]:
@@ -163,6 +163,10 @@ class Counting(OperatorMode):
 
     def finish(self, value: Any) -> None:
         """Take note of what the call returned."""
+
+    def take_foreign(self, tensor: torch.Tensor) -> None:
+        """Count an operand that neither an operator of this call made nor is an argument."""
+        self._take(tensor)
 
     def _take(self, tensor: torch.Tensor) -> None:
         if tensor.layout != torch.strided:
@@ -174,9 +178,10 @@ class Counting(OperatorMode):
             if alive := self.memory.more_than(cost.alive.count):
                 cost.alive = Most(alive, "", *self.place())
 
-    def _count(
+    def count(
         self, func: Any, factors: list[torch.Tensor], operands: list[torch.Tensor], made: list[torch.Tensor]
     ) -> None:
+        """Count the operations of an operator. factors: its operands that are not named."""
         name = name_of(func)
         if name in _PRODUCTS or name in _VECTOR_PRODUCTS:
             one, other = factors[-2:]  # what is added to their product comes before them

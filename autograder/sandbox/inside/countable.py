@@ -68,6 +68,7 @@ _WAYS_OUT = {
     )
 }
 _PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "addmv", "dot")
+_COUNTED_PRODUCTS = frozenset({*_PRODUCTS, "mv", "vdot"})
 _WITNESSED = (
     *(f"{name}{overload}" for name in _PRODUCTS for overload in ("", ".out", "_")),
     *(f"{name}{overload}" for name in ("exp", "exp2", "expm1", "elu", "cumsum") for overload in ("", ".out", "_")),
@@ -100,33 +101,39 @@ class Countable(Counting):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         name = name_of(func)
-        operands = list(tensors_in((args, dict(kwargs or {}))))
-        if not _is_counted(func) or any(tensor.is_complex() for tensor in operands):
+        if not _is_counted(func):
             self.uncount(OPERATOR)
         if torch._C._is_torch_function_all_disabled():
             self.uncount(UNSEEN)
-        with torch._C.DisableTorchFunction():
-            self._foreign += sum(map(self._foreign_elements, operands))
-            if self._foreign > _FEW:
-                self.uncount(LEFT)
-        self._items += name == "_local_scalar_dense" and operands[0].is_floating_point()
-        self._products += name.rstrip("_") in (*_PRODUCTS, "mv", "vdot")
+        self._products += name.rstrip("_") in _COUNTED_PRODUCTS
         was, self._is_in_operator = self._is_in_operator, True
         try:
             made = super().__torch_dispatch__(func, types, args, kwargs)
         finally:
             self._is_in_operator = was
-        is_of_numbers = name.startswith("lift") and made.numel() > _FEW and made.is_floating_point()
-        if self._items > self._max_items or is_of_numbers:
+        if name.startswith("lift") and made.numel() > _FEW and made.is_floating_point():
             self.uncount(LEFT)
         return made
 
-    def _foreign_elements(self, tensor: torch.Tensor) -> int:
-        """Elements that no operator of this call made and that were not given either. Masks and places may be."""
+    def count(
+        self, func: Any, factors: list[torch.Tensor], operands: list[torch.Tensor], made: list[torch.Tensor]
+    ) -> None:
+        if any(map(torch.is_complex, operands)):
+            self.uncount(OPERATOR)
+        self._items += name_of(func) == "_local_scalar_dense" and factors[0].is_floating_point()
+        if self._items > self._max_items:
+            self.uncount(LEFT)
+        super().count(func, factors, operands, made)
+
+    def take_foreign(self, tensor: torch.Tensor) -> None:
+        """Count an operand from elsewhere. Masks and positions may be from elsewhere, but few float elements."""
         if tensor.layout != torch.strided:
-            return _FEW + 1
-        is_foreign = tensor.is_floating_point() and not self.memory.knows(tensor)
-        return tensor.numel() if is_foreign else 0
+            self._foreign += _FEW + 1
+        elif tensor.is_floating_point():
+            self._foreign += tensor.numel()
+        if self._foreign > _FEW:
+            self.uncount(LEFT)
+        super().take_foreign(tensor)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
