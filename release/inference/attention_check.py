@@ -477,6 +477,7 @@ def _tensors(value):
  return [one for item in value for one in _tensors(item)] if isinstance(value, tuple | list) else []
 _PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "addbmm"}
 _VECTOR_PRODUCTS = {"mv", "addmv", "dot", "vdot"}
+_TWO_FOR_AN_ELEMENT = {"addcmul", "addcdiv", "addr", "lerp"}
 _FREE = {
  "empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "resize_", "set_",
  "alias", "lift_fresh", "lift", "_reshape_alias", "detach_", "resolve_conj", "resolve_neg",
@@ -600,7 +601,8 @@ class Counting(OperatorMode):
    queries, keys, values = factors[:3]
    self.cost.operations += 2 * queries[..., 0].numel() * keys.shape[-2] * (keys.shape[-1] + values.shape[-1])
    return
-  self.cost.operations += max((tensor.numel() for tensor in (*operands, *made)), default=0)
+  each = 2 if name.rstrip("_") in _TWO_FOR_AN_ELEMENT else 1
+  self.cost.operations += each * max((tensor.numel() for tensor in (*operands, *made)), default=0)
  def _project(self, one, other):
   for weight, rows in ((one, other), (other, one)):
    within = weight.shape[-1] if weight is one else weight.shape[-2] if weight.dim() > 1 else weight.shape[0]
@@ -664,7 +666,8 @@ def _one_by_one(arguments):
  return Arguments(tuple(positional), arguments.named)
 
 def _numbers(tensor):
- return tensor.untyped_storage().nbytes() // tensor.element_size() * (2 if tensor.is_complex() else 1)
+ has_room_for_two = tensor.is_complex() or tensor.dtype in (torch.int64, torch.uint64)
+ return tensor.untyped_storage().nbytes() // tensor.element_size() * (2 if has_room_for_two else 1)
 FOLLOWS = "follows"
 MIXED = "mixed"
 ELSEWHERE = "elsewhere"

@@ -2,11 +2,12 @@
 
 A dispatch mode sees each operator, so the counts are the same on every machine. Needs nothing but torch.
 
-- Operations: 2 for each multiplication and addition of a matrix product, as PyTorch's FlopCounterMode counts them, and
-  one for each element that any other operator reads or makes, whichever are more. Views are free.
+- Operations: 2 for each multiplication and addition of a matrix product, as PyTorch's FlopCounterMode counts them, 2
+  for each element of an operator that multiplies and adds, and 1 for each element that any other operator reads or
+  makes, whichever are more. Views are free.
 - Tensors count by the memory behind them: one that is expanded is as large as what it repeats, and a view of a part as
-  large as the whole; a complex element counts as two. Of the memory that the call's arguments and its module's
-  parameters and buffers had before, nothing is counted; what it grows by is.
+  large as the whole; a complex element and an integer of eight bytes count as two. Of the memory that the call's
+  arguments and its module's parameters and buffers had before, nothing is counted; what it grows by is.
 - Rows: how many rows each parameter of two dimensions is multiplied with. A copy of it, or several put together, are
   still that parameter.
 """
@@ -29,6 +30,8 @@ from .tracing import Own, memory_of
 
 _PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "addbmm"}
 _VECTOR_PRODUCTS = {"mv", "addmv", "dot", "vdot"}
+_TWO_FOR_AN_ELEMENT = {"addcmul", "addcdiv", "addr", "lerp"}
+"""These multiply and add."""
 _FREE = {
     "empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "resize_", "set_",
     "alias", "lift_fresh", "lift", "_reshape_alias", "detach_", "resolve_conj", "resolve_neg",
@@ -195,7 +198,8 @@ class Counting(OperatorMode):
             queries, keys, values = factors[:3]
             self.cost.operations += 2 * queries[..., 0].numel() * keys.shape[-2] * (keys.shape[-1] + values.shape[-1])
             return
-        self.cost.operations += max((tensor.numel() for tensor in (*operands, *made)), default=0)
+        each = 2 if name.rstrip("_") in _TWO_FOR_AN_ELEMENT else 1
+        self.cost.operations += each * max((tensor.numel() for tensor in (*operands, *made)), default=0)
 
     def _project(self, one: torch.Tensor, other: torch.Tensor) -> None:
         for weight, rows in ((one, other), (other, one)):
@@ -278,4 +282,6 @@ def _one_by_one(arguments: Arguments) -> Arguments:
 
 
 def _numbers(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage().nbytes() // tensor.element_size() * (2 if tensor.is_complex() else 1)
+    """Return the elements of a tensor's memory. An integer of eight bytes has room for two float32 elements."""
+    has_room_for_two = tensor.is_complex() or tensor.dtype in (torch.int64, torch.uint64)
+    return tensor.untyped_storage().nbytes() // tensor.element_size() * (2 if has_room_for_two else 1)

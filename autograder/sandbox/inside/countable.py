@@ -101,7 +101,7 @@ class Countable(Counting):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         name = name_of(func)
-        if not _is_counted(func):
+        if not _is_counted(func) or _changes_meaning_of_bits(func, args):
             self.uncount(OPERATOR)
         if torch._C._is_torch_function_all_disabled():
             self.uncount(UNSEEN)
@@ -150,6 +150,8 @@ class Countable(Counting):
         for tensor in tensors_in(value):
             if tensor.layout != torch.strided or not self.memory.knows(tensor):
                 self.uncount(LEFT)
+            if type(tensor) not in (torch.Tensor, torch.nn.Parameter):  # a class of its own may compute when it is read
+                self.uncount(UNSEEN)
 
     def _witness(self, is_product: bool) -> None:
         """A kernel runs: for an operator that the mode has seen, or unseen by it."""
@@ -158,6 +160,11 @@ class Countable(Counting):
             self.uncount(THREAD)
         elif not self._is_in_operator:
             self.uncount(UNSEEN)
+
+
+def _changes_meaning_of_bits(func: Any, args: tuple[Any, ...]) -> bool:
+    """Return whether a view makes integers of the bits of floats, or floats of those of integers."""
+    return func is torch.ops.aten.view.dtype and args[0].is_floating_point() != args[1].is_floating_point
 
 
 @cache
@@ -188,8 +195,10 @@ class _WaysOut(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        if func in _WAYS_OUT and args[0].numel() > 1 and (args[0].is_floating_point() or args[0].is_complex()):
-            self._counting.uncount(LEFT)
+        if func in _WAYS_OUT and args[0].dtype != torch.bool:
+            most = 1 if args[0].is_floating_point() or args[0].is_complex() else _FEW
+            if args[0].numel() > most:
+                self._counting.uncount(LEFT)
         return func(*args, **(kwargs or {}))
 
 
