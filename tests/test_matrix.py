@@ -13,10 +13,11 @@ from autograder.client.marker import Marker
 from autograder.handout.data_file import read_data
 from autograder.handout.names import EXAMPLES
 from autograder.proof import content_digest
+from autograder.proof.golden_record import name_of, outcome_line
 from autograder.proof.matrix import Outcome, entries, outcome
 from tests import RELEASE, REPOSITORY
 
-from . import sampling
+from . import golden_record, sampling
 from .graders import listed
 from .hunts import hunts
 
@@ -65,6 +66,17 @@ def test_right_answer_gets_full_marks(examined, key):
 
 def failed(found: Outcome) -> list[str]:
     return [test.name for test in found.report.tests if test.outcome == "failed"]
+
+
+@pytest.mark.parametrize("key", ENTRIES)
+def test_grading_says_what_the_golden_record_says(examined, key):
+    unit, entry = ENTRIES[key]
+    assert outcome_line(examined(key)) == golden_record.graded(unit, entry)
+
+
+def test_every_known_answer_is_in_the_golden_record():
+    for unit in course.unit_names():
+        assert golden_record.answers(unit) == [name_of(entry) for _, entry in entries([unit])]
 
 
 def test_the_page_is_about_what_is_there_now():

@@ -25,11 +25,12 @@ from autograder.marking import finding, public_examples
 from autograder.marking.known_mistakes import MOST_SENTENCES
 from autograder.marking.telling_cases import telling_cases
 from autograder.proof.first_word import released_check, word
+from autograder.proof.golden_record import check_part
 from autograder.sandbox.inside.tracing import Run
 from solutions.six_words import SIX_WORDS
 from tests import RELEASE, REPOSITORY
 
-from . import sampling
+from . import golden_record, sampling
 from .graders import listed as listed_graders
 from .typed import alone
 from .unseen import unseen
@@ -111,6 +112,13 @@ def test_every_listed_mistake_is_named(unit, exercise):
         assert len({known_by(unit, other).sentence for other in found}) <= MOST_SENTENCES, printed
         if name in found and score == course.unit(unit).exercise(exercise).points and "FAILED" not in printed:
             assert "But so does" in printed
+
+
+@pytest.mark.parametrize(("unit", "exercise"), EXERCISES)
+def test_the_check_says_what_the_golden_record_says(unit, exercise):
+    tried = [one for one in [*KNOWN[unit], *RIGHT[unit]] if one.exercise == exercise]
+    said = {one.name: check_part(said_of(unit, one)) for one in tried}
+    assert said == {one.name: golden_record.checked(unit, one) for one in tried}
 
 
 GRADERS = {f"{one.exercise.partition('.')[2]}/{one.name}" for one in listed_graders()}

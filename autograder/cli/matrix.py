@@ -22,7 +22,9 @@ def matrix(
     sandboxed: Annotated[
         bool, typer.Option("--sandboxed", help="Type each answer into a notebook and mark it like a submission.")
     ] = False,
-    write: Annotated[bool, typer.Option("--write", help=f"Write the figures to {PAGE}.")] = False,
+    write: Annotated[
+        bool, typer.Option("--write", help=f"Write the figures to {PAGE}, and the golden record.")
+    ] = False,
 ) -> None:
     """Mark every answer that the kit knows: which mistakes are caught and named, which right answers are refused."""
     if write and (units or only):
@@ -79,10 +81,13 @@ def matrix(
     table.add_row("all", *map(str, astuple(total)))
     if write:
         from ..proof.first_word import words
+        from ..proof.golden_record import records
         from ..proof.page import page
 
+        checked = list(words())
+        texts = {PAGE: page(outcomes, checked), **records(outcomes, checked)}
         try:
-            output_files.write({folder() / PAGE: page(outcomes, list(words())).encode()})
+            output_files.write({folder() / path: text.encode() for path, text in texts.items()}, makes_folder=True)
         except output_files.NotWritable as reason:
             refuse(reason)
     with results():

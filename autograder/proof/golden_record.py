@@ -1,0 +1,52 @@
+"""The golden record: what grading and the student check say of each known answer, in one line of text.
+
+It shows every change of a verdict that a change of the code brings with it. A line has the exercise, the answer, its
+points, the outcome of each hidden test as a letter, the diagnosis, the faulty lines, and the points in the check:
+
+    merge_states adds_the_maxima 3.5/11 F.FF....w -  12,13  check 2/8
+
+`autograder matrix --write` writes the record, a file for each unit.
+"""
+
+from collections.abc import Iterable
+from itertools import groupby
+
+from ..catalogue import Candidate
+from .first_word import Word
+from .matrix import Outcome
+
+FOLDER = "tests/golden"
+CHECK = " check "
+"""Opens the part of a line about the student check."""
+_LETTERS = {"passed": ".", "failed": "F", "withheld": "w", "not_run": "-", "grader_error": "!"}
+
+
+def name_of(answer: Candidate) -> tuple[str, str]:
+    """Return the exercise of an answer, and its name, which says of a right one that it is right."""
+    return answer.exercise, f"{'right:' if answer.caught_by is None else ''}{answer.name}"
+
+
+def outcome_line(outcome: Outcome) -> str:
+    """Return what grading says of an answer: the part of its line before the check."""
+    report = outcome.report
+    letters = "".join(_LETTERS[test.outcome] for test in report.tests) or report.status
+    diagnosis = report.diagnosis.names.replace(" + ", "+") if report.diagnosis else "-"
+    lines = ",".join(map(str, report.whereabouts.lines)) if report.whereabouts else "-"
+    points = f"{report.score:.7g}/{report.max_score:g}"
+    return " ".join([*name_of(outcome.entry), points, letters, diagnosis, lines])
+
+
+def check_part(word: Word) -> str:
+    """Return what the student check says of an answer: its points, and whether it gives the diagnosis."""
+    return f"{CHECK}{word.score:.7g}/{word.points:g}{' diagnosed' if word.named else ''}"
+
+
+def records(outcomes: Iterable[Outcome], words: Iterable[Word]) -> dict[str, str]:
+    """Return the text of each file of the record, by its path in the repository."""
+    lines = [
+        (outcome.unit, outcome_line(outcome) + check_part(word)) for outcome, word in zip(outcomes, words, strict=True)
+    ]
+    return {
+        f"{FOLDER}/{unit}.txt": "".join(f"{line}\n" for _, line in of_unit)
+        for unit, of_unit in groupby(lines, key=lambda line: line[0])
+    }

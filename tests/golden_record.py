@@ -1,0 +1,32 @@
+"""The golden record in tests/golden, as the tests read it."""
+
+from functools import cache
+
+from autograder.catalogue import Candidate
+from autograder.proof import golden_record
+from tests import REPOSITORY
+
+
+@cache
+def _lines(unit: str) -> dict[tuple[str, str], tuple[str, str]]:
+    """The two parts of each line, by exercise and answer."""
+    lines = (REPOSITORY / golden_record.FOLDER / f"{unit}.txt").read_text().splitlines()
+    parts = [line.partition(golden_record.CHECK) for line in lines]
+    return {
+        (words[0], words[1]): (graded, f"{check}{said}") for graded, check, said in parts if (words := graded.split())
+    }
+
+
+def answers(unit: str) -> list[tuple[str, str]]:
+    """Exercise and answer of each line."""
+    return list(_lines(unit))
+
+
+def graded(unit: str, answer: Candidate) -> str:
+    """What grading said of a known answer when the record was written."""
+    return _lines(unit)[golden_record.name_of(answer)][0]
+
+
+def checked(unit: str, answer: Candidate) -> str:
+    """What the student check said of it."""
+    return _lines(unit)[golden_record.name_of(answer)][1]
