@@ -1,9 +1,11 @@
 """The golden record: what grading and the student check say of each known answer, in one line of text.
 
 It shows every change of a verdict that a change of the code brings with it. A line has the exercise, the answer, its
-points, the outcome of each hidden test as a letter, the diagnosis, the faulty lines, and the points in the check:
+points, the outcome of each hidden test as a letter, the diagnosis, and what the check says:
 
-    merge_states adds_the_maxima 3.5/11 F.FF....w -  12,13  check 2/8
+    online_softmax old_sum_not_rescaled 1/5 FFFFF.FFFFF.F... old_sum_not_rescaled check 1.25/5 diagnosed
+
+Faulty lines are not in it: they are found in the sandbox, in which the known answers do not run here.
 
 `autograder matrix --write` writes the record, a file for each unit.
 """
@@ -31,9 +33,8 @@ def outcome_line(outcome: Outcome) -> str:
     report = outcome.report
     letters = "".join(_LETTERS[test.outcome] for test in report.tests) or report.status
     diagnosis = report.diagnosis.names.replace(" + ", "+") if report.diagnosis else "-"
-    lines = ",".join(map(str, report.whereabouts.lines)) if report.whereabouts else "-"
     points = f"{report.score:.7g}/{report.max_score:g}"
-    return " ".join([*name_of(outcome.entry), points, letters, diagnosis, lines])
+    return " ".join([*name_of(outcome.entry), points, letters, diagnosis])
 
 
 def check_part(word: Word) -> str:

@@ -40,7 +40,19 @@ class LongText:
         return face.assemble({}, computes=computes, others=("attention", "cache"))
 
     def assert_steps_are_cheap(self, student: Student) -> None:
-        """Raises Mismatch where a result is wrong, or a step takes far longer than a right one."""
+        """Raise Mismatch if a result is wrong, or if a step takes far longer than a right one in two measurements.
+
+        Other work on the machine can slow a measurement down, and seldom two.
+        """
+        times = self._times_of_reference(student)
+        if times > MOST and (times := min(times, self._times_of_reference(student))) > MOST:
+            raise Mismatch(
+                f"With {TOKENS:,} tokens in the cache, a step takes {times:.0f} times as much CPU time as one that "
+                "projects its own token only."
+            )
+
+    def _times_of_reference(self, student: Student) -> float:
+        """Return the mean CPU time of the steps, as a multiple of the reference's. Raises Mismatch."""
         own, cache = student.CachedMultiHeadAttention(D_IN, D_OUT, HEADS), student.plain("KVCache")
         own.load_parameters(self.parameters)
         with student.refusing(statements.NO_ROOM):
@@ -50,12 +62,7 @@ class LongText:
             seen = ask.timed(step, own, cache)
             assert_close(seen.value, right)
             took.append(seen.cpu_seconds)
-        times = mean(took) / self._reference_seconds()
-        if times > MOST:
-            raise Mismatch(
-                f"With {TOKENS:,} tokens in the cache, a step takes {times:.0f} times as much CPU time as one that "
-                "projects its own token only."
-            )
+        return mean(took) / self._reference_seconds()
 
     def _reference_seconds(self) -> float:
         """The CPU time of a right step, now and in this process."""
