@@ -38,7 +38,7 @@ CASES = [
     Case(
         "out_of_memory",
         "Asks for more memory than the GPU has.",
-        "error",
+        "failed",
         "out of memory",
         """
 def context_vector(weights, inputs):
@@ -48,7 +48,7 @@ def context_vector(weights, inputs):
     Case(
         "keeps_all_memory",
         "Takes the memory of the GPU piece by piece, and keeps it.",
-        "error",
+        "failed",
         "out of memory",
         """
 kept = []
@@ -61,8 +61,8 @@ def context_vector(weights, inputs):
     Case(
         "index_out_of_range",
         "Stops the kernel by an index that is out of range, after which the device refuses all else.",
-        "error",
-        "",
+        "failed",
+        "CUDA error",
         """
 def context_vector(weights, inputs):
     found = inputs[torch.full((6,), 10**6, device=inputs.device)]

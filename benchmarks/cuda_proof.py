@@ -71,6 +71,8 @@ class Found:
     not_tried: int = 0
     answers: int = 0
     differ: list[str] = field(default_factory=list)
+    of_device: list[str] = field(default_factory=list)
+    """Answers that leave a tensor on the CPU, and lose more on a GPU, where they cannot run."""
     unlike_the_pinned: list[str] = field(default_factory=list)
     """Exercises whose solution loses points on the CPU too: their seeded values are another torch's."""
     cases: list[tuple[Case, str]] = field(default_factory=list)
@@ -146,20 +148,31 @@ def compared(found: Found, tried: Sequence[Notebook], cpu: Markers, gpu: Markers
                 found.unlike_the_pinned += [
                     f"{notebook.unit}: {one.name}" for one in on_cpu.exercises if one.status != "passed"
                 ]
-            found.differ += differences(notebook, on_cpu, on_gpu)
+            for differs, of_device in differences(notebook, on_cpu, on_gpu):
+                (found.of_device if of_device else found.differ).append(differs)
 
 
-def differences(notebook: Notebook, on_cpu: Report | None, on_gpu: Report | None) -> Iterator[str]:
-    """In which exercises an instructor sees something else."""
+def differences(notebook: Notebook, on_cpu: Report | None, on_gpu: Report | None) -> Iterator[tuple[str, bool]]:
+    """In which exercises an instructor sees something else, and whether that is because a tensor stays on the CPU.
+
+    Of a notebook with known answers these alone are compared: another exercise may use one of them.
+    """
     if on_cpu is None or on_gpu is None:
-        yield f"{notebook.unit}, {', '.join(one.name for one in notebook.known.values())}: a marking process ended"
+        yield (
+            f"{notebook.unit}, {', '.join(one.name for one in notebook.known.values())}: a marking process ended",
+            False,
+        )
         return
     gpu = {one.name: one for one in on_gpu.exercises}
     for exercise in on_cpu.exercises:
+        known = notebook.known.get(exercise.name)
+        if notebook.known and known is None:
+            continue
         here, there = _seen(exercise), _seen(gpu[exercise.name]) if exercise.name in gpu else "no such exercise"
         if here != there:
-            what = notebook.known[exercise.name].name if exercise.name in notebook.known else "the solution"
-            yield f"{notebook.unit}, {exercise.name}, {what}: {here} on the CPU, {there} on the GPU"
+            what = known.name if known else "the solution"
+            of_device = getattr(known, "kind", "") == "device" and gpu[exercise.name].score <= exercise.score
+            yield f"{notebook.unit}, {exercise.name}, {what}: {here} on the CPU, {there} on the GPU", of_device
 
 
 def _seen(exercise: ExerciseReport) -> str:
@@ -232,6 +245,8 @@ def main(say: Callable[[str], None] = print) -> int:
     if to:
         to.write_text(text)
     say(text)
+    for differs in (*found.differ, *found.of_device):
+        say(differs)
     return int(bool(found.differ or any(problem for _, problem in found.cases)))
 
 

@@ -21,8 +21,8 @@ from autograder.client.marker import Marker
 from autograder.course.cells import filled_in
 from autograder.course.settings import Isolation, load
 from autograder.sandbox import isolation
-from autograder.sandbox.inside import files, resources, system_calls
-from autograder.sandbox.inside.confinement import Level
+from autograder.sandbox.confine import files, resources, system_calls
+from autograder.sandbox.confine.confinement import Level
 
 from .cpu_time import of_tree
 

@@ -17,11 +17,11 @@ from typing import Any
 import torch
 
 from autograder import catalogue, course
+from autograder.core.operations import Call
 from autograder.course.cells import filled_in
 from autograder.gradebook import tools
 from autograder.graders.collected import collected
 from autograder.marking.examiner import Examiner, candidate_bench
-from autograder.sandbox.inside.operations import Call
 
 CONFIG = """c = get_config()
 c.CourseDirectory.course_id = "attention"

@@ -31,7 +31,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from attention_check import buggy, check, draw, guess, hint, show
+from attention_check import buggy, check, draw, example, guess, hint, show
 
 # %% [markdown]
 # **Tools of this unit**

@@ -27,7 +27,7 @@
 # **Some points are for what your code costs.** The elements of the largest tensor, those of all tensors held at one
 # moment, and the operations are counted, so the result is the same on every machine. Costs are measured without
 # gradients, because autograd would keep every tile for the backward pass. Real kernels compute the tiles again in the
-# backward pass. Grading also calls your code with large inputs ($T = 7400$, or 33 million scores in blocks) and
+# backward pass. Grading also calls your code with large inputs ($T = 7680$, or 33 million scores in blocks) and
 # 48 MB of memory to spare, and compares the result. Stay within PyTorch: what is computed elsewhere, as by NumPy or in
 # another thread, cannot be counted and earns no points for operations.
 
@@ -41,7 +41,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from attention_check import buggy, check, draw, guess, hint, show
+from attention_check import buggy, check, draw, example, guess, hint, show
 
 # %% [markdown]
 # **Tools of this unit**
@@ -187,7 +187,7 @@ show(
 #
 # but no tensor has more than $b \cdot h \cdot T \cdot \max(\text{block size}, \text{hd})$ numbers (hv = hd): so much
 # is a column of tiles. A loop over the blocks of keys alone, with all queries at once, stays within that too. And all
-# that is made and held at one moment is together less than $T^2$ numbers for each head ($T$ is 96, the block size 6).
+# that is made and held at one moment is together less than $T^2 / 2$ numbers a head ($T$ is 96, the block size 5).
 #
 # With `causal=True` the future is hidden, as in unit 3: token $i$ sees the keys up to $i$. A tile that lies in the
 # future **whole** is not computed at all, and every other tile is computed once. That saves nearly half of the

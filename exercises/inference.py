@@ -30,7 +30,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from attention_check import buggy, check, draw, guess, hint, show
+from attention_check import buggy, check, draw, example, guess, hint, show
 
 # %% [markdown]
 # **Tools of this unit**

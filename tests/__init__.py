@@ -1,9 +1,18 @@
 """The tests of the kit, and of the course in this repository."""
 
 from pathlib import Path
+from typing import Any
+
+from autograder.handout.names import data_file
+from autograder.handout.unit_data import read_unit
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SOURCE = REPOSITORY / "source"
 RELEASE = REPOSITORY / "release"
 CHECK = "attention_check"
 """The module that this course's notebooks import their check from."""
+
+
+def released_data(unit: str) -> dict[str, Any]:
+    """Return the unit's data that students get: change nothing in it."""
+    return read_unit(RELEASE / unit / data_file(unit))

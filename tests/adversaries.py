@@ -5,7 +5,6 @@ a fifteenth of them: another one for the next exercise.
 """
 
 import copy
-import importlib
 import inspect
 import json
 import sys
@@ -15,13 +14,13 @@ from typing import Any
 import torch
 
 from autograder import catalogue, course
+from autograder.core.nesting import tensors_in
 from autograder.graders.collected import Grader, Graders, Verdict, collected
-from autograder.handout.data_file import read_data
 from autograder.handout.names import EXAMPLES
+from autograder.handout.written_values import as_value
 from autograder.marking import scoring
 from autograder.marking.examiner import Examiner, candidate_bench
-from autograder.sandbox.inside.nesting import tensors_in
-from tests import RELEASE
+from tests import released_data
 
 Answer = Callable[..., Any]
 
@@ -112,16 +111,14 @@ def _each(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
 
 def _by_heart(unit: str, exercise: str) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
     """Looks a call up among the public examples; LookupError where it is none of them."""
-    sys.path.insert(0, str(RELEASE / unit))
-    check = importlib.import_module("attention_check")
-    examples = read_data(RELEASE / unit / EXAMPLES)[exercise]["examples"]
+    examples = released_data(unit)[EXAMPLES][exercise]["examples"]
     calls = [step for example in examples for step in example["steps"] if "result" in step]
 
     def look_up(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         for call in calls:
-            known = tuple(check.as_value(one) for one in call["args"])
+            known = tuple(as_value(one) for one in call["args"])
             if len(known) == len(args) and call.get("named", {}) == named and all(map(_equal, known, args)):
-                return check.as_value(call["result"])
+                return as_value(call["result"])
         raise LookupError
 
     return look_up

@@ -25,7 +25,7 @@ from autograder.course.cells import filled_in
 from autograder.course.folder import VARIABLE, folder
 from autograder.course.settings import load
 from autograder.report import Report
-from autograder.sandbox.inside.confinement import Level
+from autograder.sandbox.confine.confinement import Level
 from autograder.sandbox.launch import launch
 from autograder.sandbox.server import WarmParent
 from tests import REPOSITORY, forked_command, sampling

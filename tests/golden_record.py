@@ -30,3 +30,9 @@ def graded(unit: str, answer: Candidate) -> str:
 def checked(unit: str, answer: Candidate) -> str:
     """What the student check said of it."""
     return _lines(unit)[golden_record.name_of(answer)][1]
+
+
+def letters(unit: str) -> list[tuple[str, str]]:
+    """The outcomes of each answer's hidden tests, as grading and as the student check have them."""
+    lines = [(graded.split(), check.split()) for graded, check in _lines(unit).values()]
+    return [(graded[3], check[2]) for graded, check in lines]

@@ -6,18 +6,17 @@
 import hashlib
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import torch
-from msgspec.structs import astuple
 
 from autograder import course
+from autograder.core.arguments import Arguments
+from autograder.core.bench import Operation
 from autograder.graders.collected import Grader, Graders, collected
 from autograder.marking.examiner import candidate_bench
-from autograder.sandbox.inside.arguments import Arguments
-from autograder.sandbox.inside.operations import Operation
 from autograder.student.face import Student
 from autograder.student.recording import Recording
 
@@ -59,10 +58,14 @@ def listed() -> list[Listed]:
     return [Listed.of(line) for line in LIST.read_text().splitlines()]
 
 
+def _fields(operation):
+    return tuple(getattr(operation, field.name) for field in fields(operation))
+
+
 def _line(grader: Grader) -> Listed:
     operations = _asked(grader)
-    structure = repr([(one.__struct_config__.tag, _structure(astuple(one))) for one in operations])
-    tensors = [tensor for one in operations for tensor in _tensors(astuple(one))]
+    structure = repr([(one.tag, _structure(_fields(one))) for one in operations])
+    tensors = [tensor for one in operations for tensor in _tensors(_fields(one))]
     markers = {"public": grader.is_public, "property": grader.is_property, "device": grader.probes_device}
     markers |= {"essential": grader.is_essential}
     markers |= {f"forbids_{name.replace(' ', '_')}": True for name in grader.forbids}

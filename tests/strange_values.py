@@ -19,14 +19,15 @@ import torch
 from torch._subclasses import FakeTensorMode
 
 from autograder import course
+from autograder.core import packing
+from autograder.core.bench import Bench, Operation
+from autograder.core.operations import Call, NamedParameters
 from autograder.diagnosis.fingerprint import Known
 from autograder.diagnosis.shown import shown
 from autograder.graders.collected import Graders, collected
 from autograder.marking import scoring
 from autograder.marking.examiner import Examiner, Finding, candidate_bench
-from autograder.sandbox.inside import packing, worker
-from autograder.sandbox.inside.bench import Bench
-from autograder.sandbox.inside.operations import Call, NamedParameters, Operation
+from autograder.sandbox.worker import request_loop as worker
 from autograder.student.sandboxed import SandboxedNotebook
 
 from .fuzz.frames import frame

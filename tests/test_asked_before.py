@@ -5,11 +5,11 @@ import itertools
 import pytest
 import torch
 
-from autograder.sandbox.inside.arguments import Arguments
-from autograder.sandbox.inside.operations import Call, KindOf
-from autograder.sandbox.inside.protocol import Frame
-from autograder.sandbox.losses import TimedOut
-from autograder.sandbox.worker import Answered
+from autograder.core.arguments import Arguments
+from autograder.core.operations import Call, KindOf
+from autograder.sandbox.client import Answered
+from autograder.sandbox.failures import TimedOut
+from autograder.sandbox.worker.protocol import Frame
 from autograder.student import asked_before
 from autograder.student.asked_before import AskedBefore
 from tests.typed import solved

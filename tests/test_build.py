@@ -1,11 +1,15 @@
 """exercises/ + solutions/ -> source/ -> release/: the same bytes each time, and nothing that students may not see."""
 
 import ast
+import copy
+import itertools
 import json
 import math
 import re
+import shutil
 import tomllib
 from functools import cache
+from pathlib import Path
 
 import msgspec
 import nbformat
@@ -15,7 +19,7 @@ import torch
 from packaging.requirements import Requirement
 
 from autograder import catalogue, course
-from autograder.build import released_check
+from autograder.build import course_files
 from autograder.build.columns import COLUMNS
 from autograder.build.solution_cell import solution_cell, written_answers
 from autograder.build.source_notebook import BuildError, source_notebook
@@ -25,12 +29,12 @@ from autograder.course.settings import HandingIn, load
 from autograder.course.version import digest
 from autograder.gradebook.course_directory import nbgrader_api
 from autograder.graders.collected import collected
-from autograder.handout.data_file import data_of, read_data
 from autograder.handout.names import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN
+from autograder.handout.unit_data import packed_unit
 from autograder.handout.written_values import packed, shortened
 from autograder.marking import known_mistakes, public_examples, right_steps
 from autograder.marking.right_steps import packed_numbers
-from tests import RELEASE, REPOSITORY, SOURCE
+from tests import RELEASE, REPOSITORY, SOURCE, released_data
 
 from .graders import listed
 from .typed import solved
@@ -146,20 +150,9 @@ def test_running_a_source_notebook_is_no_edit():
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_release_holds_no_answer_no_mistake_and_no_grader(unit):
-    files = [EXAMPLES, MISTAKES, STEPS]
-    if (REPOSITORY / "exercises" / f"{unit}.yaml").is_file():
-        files.append(LESSON)
-    assert {path.name for path in (RELEASE / unit).iterdir()} == {
-        f"{unit}.ipynb",
-        "attention_check.py",  # the same for every unit, but for what only some examples look at
-        *files,
-        "README.md",
-        "requirements.txt",
-    }
-    examples = [of for name, of in read_data(RELEASE / unit / EXAMPLES).items() if name != WRITTEN]
-    aspects = {aspect for of in examples for one in of["examples"] for aspect in one["looks_at"]}
-    assert (RELEASE / unit / "attention_check.py").read_text() == released_check.released_check(aspects)
-    data = "\n".join(json.dumps(read_data(RELEASE / unit / name)) for name in files)
+    content = released_data(unit)
+    assert (LESSON in content) == (REPOSITORY / "exercises" / f"{unit}.yaml").is_file()
+    data = json.dumps(content)
     data += (RELEASE / unit / "README.md").read_text()
     cells = json.loads((RELEASE / unit / f"{unit}.ipynb").read_text())["cells"]
     released = data + "\n".join(course.joined(cell["source"]) for cell in cells)
@@ -209,11 +202,10 @@ def test_a_released_notebook_tells_its_points_and_how_to_hand_in_and_fits_the_wi
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_release_asks_what_every_grader_asks_or_says_that_it_does_not(unit):
-    exercises = read_data(RELEASE / unit / EXAMPLES)
-    exercises.pop(WRITTEN)
+    exercises = {name: of for name, of in released_data(unit)[EXAMPLES].items() if name != WRITTEN}
     tried = [example for exercise in exercises.values() for example in exercise["examples"]]
     said = [example["statement"] for example in tried]
-    said += [statement for exercise in exercises.values() for statement in exercise["not_tried"]]
+    said += [test["statement"] for exercise in exercises.values() for test in exercise["not_tried"]]
     graders = [grader for grader in listed() if grader.exercise.startswith(f"{unit}.")]
     assert sorted(said) == sorted(grader.statement for grader in graders)
     public = sorted(grader.statement for grader in graders if "public" in grader.markers.split(","))
@@ -222,7 +214,7 @@ def test_release_asks_what_every_grader_asks_or_says_that_it_does_not(unit):
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_the_points_of_written_questions_are_released(unit):
-    released = read_data(RELEASE / unit / EXAMPLES)[WRITTEN]
+    released = released_data(unit)[EXAMPLES][WRITTEN]
     solutions = (REPOSITORY / "solutions" / f"{unit}.py").read_text()
     assert released.keys() == written_answers(solutions).keys()
     assert all(points > 0 for points in released.values())
@@ -251,14 +243,14 @@ def test_the_notebooks_and_the_examples_are_what_is_built_now(tmp_path, examples
         exercise: {**of, "examples": [{**one, "steps": shortened(one["steps"])} for one in of["examples"]]}
         for exercise, of in examples(unit).items()
     }
-    released = read_data(RELEASE / unit / EXAMPLES)
+    released = copy.deepcopy(released_data(unit)[EXAMPLES])
     del released[WRITTEN]
     for exercise in course.unit(unit).exercises:
         assert released[exercise.name].pop("points") == exercise.points
-    for place, held in (("built", built), ("present", released)):
-        (tmp_path / place).mkdir()
-        (tmp_path / place / EXAMPLES).write_bytes(data_of(held))
-    assert is_up_to_date(*(tmp_path / place / EXAMPLES for place in ("built", "present"))), "run `autograder build`"
+    files = tmp_path / "built.json.gz", tmp_path / "present.json.gz"
+    for file, held in zip(files, (built, released), strict=True):
+        file.write_bytes(packed_unit(unit, {EXAMPLES: held}))
+    assert is_up_to_date(*files), "run `autograder build`"
 
 
 SOON_BUILT = {
@@ -270,66 +262,13 @@ SOON_BUILT = {
 
 @pytest.mark.parametrize("unit", SOON_BUILT)
 def test_the_numbers_of_mistakes_are_what_is_built_now(tmp_path, examples, unit):
-    released = read_data(RELEASE / unit / MISTAKES)
+    released = released_data(unit)[MISTAKES]
     for exercise in SOON_BUILT[unit]:
         built = {exercise: known_mistakes.of_exercise(unit, exercise, examples(unit)[exercise])}
-        for place, held in (("built", built), ("present", {exercise: released[exercise]})):
-            (tmp_path / place).mkdir(exist_ok=True)
-            (tmp_path / place / MISTAKES).write_bytes(data_of(held))
-        assert is_up_to_date(tmp_path / "built" / MISTAKES, tmp_path / "present" / MISTAKES), exercise
-
-
-def joined(monkeypatch, tmp_path, first, again):
-    """The check, if it were made of two modules: one that begins, and one that this imports."""
-    (tmp_path / "again.py").write_text(f'"""Again."""\n\nimport json\n\n\n{again}\n')
-    (tmp_path / "first.py").write_text(f'"""First."""\n\n{first}\n')
-    monkeypatch.setattr(released_check, "FIRST", tmp_path / "first.py")
-    scope = {}
-    exec(released_check.released_check(), scope)
-    return scope
-
-
-def test_the_check_has_no_comments_and_no_types(monkeypatch, tmp_path):
-    again = """\
-@dataclass
-class Kept:
-    number: int = 2  # a field
-
-def other(one: int, *, by: int = 1) -> str:
-    # what follows is no comment
-    found: list[str] = [f"# {one}"]  # this is
-    text = '''
-    # nor this'''
-    return found[0] + text * by"""
-    imports = "from dataclasses import dataclass\n\nfrom .again import Kept, other\n\n\n"
-    scope = joined(monkeypatch, tmp_path, f"{imports}def both():\n    return other(3), Kept().number", again)
-    code = released_check.released_check()
-    assert [line for line in code.splitlines() if ":" in line or "#" in line] == [
-        "def both():",
-        "class Kept:",
-        " number: any = 2",
-        "def other(one, *, by = 1):",
-        ' found = [f"# {one}"]',
-        "    # nor this'''",
-    ]
-    assert scope["both"]() == ("# 3\n    # nor this", 2)
-
-
-def test_two_modules_of_the_check_may_not_define_the_same_name(monkeypatch, tmp_path):
-    first = "from .again import example as other\n\n\ndef example():\n    return other()"
-    with pytest.raises(AssertionError, match="define example"):
-        joined(monkeypatch, tmp_path, first, "def example():\n    return json")
-
-
-def test_what_two_modules_of_the_check_keep_to_themselves_stays_apart(monkeypatch, tmp_path):
-    first = "from .again import other\n\n\ndef _own():\n    return 1\n\n\ndef both():\n    return f'{_own()} {other()}'"
-    again = "def _own():\n    return 2\n\n\ndef other():\n    return f'{_own()}'"
-    assert joined(monkeypatch, tmp_path, first, again)["both"]() == "1 2"
-
-
-def test_the_check_joins_modules_that_are_imported_whole(monkeypatch, tmp_path):
-    first = "from . import again\n\n\ndef both():\n    other = again.other()\n    return other"
-    assert joined(monkeypatch, tmp_path, first, "def other():\n    return 2")["both"]() == 2
+        files = tmp_path / f"built_{exercise}.json.gz", tmp_path / f"present_{exercise}.json.gz"
+        for file, held in zip(files, (built, {exercise: released[exercise]}), strict=True):
+            file.write_bytes(packed_unit(unit, {MISTAKES: held}))
+        assert is_up_to_date(*files), exercise
 
 
 def _is_product(statement):
@@ -353,11 +292,14 @@ def _body_lines(source):
 def judged(tmp_path):
     """Whether a file that stands there says what is built now."""
 
+    numbers = itertools.count()
+
     def judge(name, built, present):
-        (tmp_path / "built").mkdir(exist_ok=True)
-        (tmp_path / "built" / name).write_bytes(data_of(built))
-        (tmp_path / name).write_bytes(data_of(present))
-        return is_up_to_date(tmp_path / "built" / name, tmp_path / name)
+        number = next(numbers)  # what a file holds is read once
+        paths = tmp_path / f"built_{number}.json.gz", tmp_path / f"present_{number}.json.gz"
+        for path, held in zip(paths, (built, present), strict=True):
+            path.write_bytes(packed_unit("unit", {name: held}))
+        return is_up_to_date(*paths)
 
     return judge
 
@@ -424,3 +366,49 @@ def test_the_kits_own_code_needs_no_sandbox():
         with pytest.raises(MarkerRefused, match="for the kit's own code alone"):
             marker.mark("a.ipynb", solved("dot_product_attention"), "dot_product_attention")
         assert marker.mark_candidate("dot_product_attention", "solution").status == "graded"
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """A new clone of a course with one unit, and the folder with what is built: the same, in source/ and release/."""
+    unit, (clone, stage) = "dot_product_attention", (tmp_path / "clone", tmp_path / "stage")
+    for folder in (clone, stage):
+        shutil.copytree(RELEASE / unit, folder / "release" / unit)
+    shutil.copytree(RELEASE / unit, stage / "source" / unit)
+    for folder in (clone, stage):
+        (folder / "source" / unit).mkdir(parents=True, exist_ok=True)
+        shutil.copy(SOURCE / unit / f"{unit}.ipynb", folder / "source" / unit)
+    monkeypatch.setattr(course_files, "folder", lambda: clone)
+    monkeypatch.setattr(course, "folder", lambda: clone)
+    return unit, clone, stage
+
+
+def test_in_a_new_clone_copies_in_source_are_not_missing_but_built(clone):
+    unit, folder, stage = clone
+    assert list(course_files._compare(stage, (), needs_copies=False)) == []
+    changes = list(course_files._compare(stage, (), needs_copies=True))
+    assert {change.what for change in changes} == {"missing"}
+    assert {change.path for change in changes} == {
+        path.relative_to(stage) for path in (stage / "source" / unit).iterdir() if path.suffix != ".ipynb"
+    }
+    (folder / "source" / unit / "attention_check.py").write_text("old")
+    (change,) = course_files._compare(stage, (), needs_copies=False)
+    assert (change.path.name, change.what) == ("attention_check.py", "out of date")
+
+
+@pytest.mark.parametrize(("is_up_to_date", "written"), [(True, b"released"), (False, b"built")])
+def test_a_copy_in_source_is_what_release_has_if_that_is_up_to_date(clone, monkeypatch, is_up_to_date, written):
+    unit, folder, stage = clone
+    monkeypatch.setattr(course_files, "_is_up_to_date", lambda built, present: is_up_to_date)
+    path = Path("source", unit, f"{unit}.json.gz")
+    (stage / path).write_bytes(b"built")
+    (folder / "release" / unit / path.name).write_bytes(b"released")
+    assert course_files._content(stage / path, path) == written
+
+
+def test_a_class_gets_the_copies_in_source_from_release(clone):
+    unit, folder, _ = clone
+    files = course.unit_files("source", unit)
+    assert files[0] == folder / "source" / unit / f"{unit}.ipynb"
+    assert {path.name for path in files} == {path.name for path in course.unit_files("release", unit)}
+    assert all(path.is_file() for path in files)

@@ -11,11 +11,11 @@ import pytest
 import torch
 
 from autograder.compare import Expected, Mismatch, assert_close, describe
-from autograder.sandbox.inside import protocol
-from autograder.sandbox.inside.arguments import Arguments
-from autograder.sandbox.inside.faults import Unusable
-from autograder.sandbox.inside.operations import Build, Call, NamedParameters
-from autograder.sandbox.losses import Crashed, TimedOut
+from autograder.core.arguments import Arguments
+from autograder.core.faults import Unusable
+from autograder.core.operations import Build, Call, NamedParameters
+from autograder.core.packing import Tensors, as_it_arrives
+from autograder.sandbox.failures import Crashed, TimedOut
 from autograder.student.allowance import MOST_BYTES, Allowance
 from autograder.student.sandboxed import SandboxedNotebook
 from tests import REPOSITORY
@@ -34,7 +34,7 @@ NOTHING = Arguments((), {})
 def answered_with(header: dict[str, Any], payload: bytes = b""):
     """Some code, each of whose calls is answered with this."""
 
-    def answer(request: dict[str, Any], tensors: protocol.Tensors) -> bytes:
+    def answer(request: dict[str, Any], tensors: Tensors) -> bytes:
         return frame(json.dumps({"gradients": {"list": []}, **header, "number": request["number"]}).encode(), payload)
 
     parent: Any = HostileParent(answer)
@@ -89,7 +89,7 @@ def test_more_than_an_answer_may_have_is_refused_before_it_is_read():
 
 
 def test_a_result_that_is_far_too_large_is_said_so():
-    (value,) = protocol.as_it_arrives([torch.zeros(4000, 4000)])
+    (value,) = as_it_arrives([torch.zeros(4000, 4000)])
     with pytest.raises(Mismatch) as seen:
         assert_close(value, Expected(torch.zeros(3), 1e-5))
     assert "shape (4000, 4000), far larger than any that this exercise asks for" in str(seen.value)
@@ -105,7 +105,7 @@ def test_every_type_of_tensor_is_compared_or_named(dtype):
     if value is None:
         quantized = dtype if dtype in (torch.qint8, torch.quint8, torch.qint32) else torch.quint8
         value = torch.quantize_per_tensor(torch.zeros(2, 3), 0.1, 0, quantized)
-    arrived = protocol.as_it_arrives(value)
+    arrived = as_it_arrives(value)
     if isinstance(arrived, torch.Tensor):
         assert arrived.dtype == dtype
         with contextlib.suppress(Mismatch):
@@ -117,7 +117,7 @@ def test_every_type_of_tensor_is_compared_or_named(dtype):
 @pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "mkldnn"])
 @pytest.mark.filterwarnings("ignore")
 def test_every_layout_is_named(layout):
-    said = describe(protocol.as_it_arrives(kinds()[layout](torch.ones(4, 4))))
+    said = describe(as_it_arrives(kinds()[layout](torch.ones(4, 4))))
     assert said.startswith("a tensor of layout ")
     assert said.endswith(layout)
 
@@ -130,13 +130,13 @@ def test_every_layout_is_named(layout):
 ])  # fmt: skip
 @pytest.mark.filterwarnings("ignore")
 def test_what_cannot_be_sent_is_said_to_be_what_it_is(kind, said):
-    assert describe(protocol.as_it_arrives(kinds()[kind](torch.ones(4, 4)))) == said
+    assert describe(as_it_arrives(kinds()[kind](torch.ones(4, 4)))) == said
 
 
 @pytest.mark.parametrize("view", ["conjugate", "negative view"])
 def test_what_a_view_shows_is_what_arrives(view):
     value = kinds()[view](torch.arange(4.0))
-    assert torch.equal(protocol.as_it_arrives(value), value)
+    assert torch.equal(as_it_arrives(value), value)
 
 
 def test_a_parameter_that_cannot_be_compared_is_named():

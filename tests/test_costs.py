@@ -1,6 +1,8 @@
 """What a call costs is counted: each cost here is known by other means, and no route to a large tensor is missed."""
 
 import ctypes
+import gc
+import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
@@ -15,16 +17,15 @@ from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils.flop_counter import FlopCounterMode
 
 from autograder.compare import Expected, Mismatch, Unproven, assert_close
+from autograder.core.arguments import Arguments
+from autograder.core.bench import Bench
+from autograder.core.cost import of_call
+from autograder.core.countable import LEFT, OPERATOR, THREAD, UNSEEN, Countable
 from autograder.graders.collected import Verdict
 from autograder.graders.statements import assert_costs_no_more, assert_dtype_kept, assert_follows_device
 from autograder.handout.judgement import judged
-from autograder.handout.trial import Wrong
 from autograder.marking.scoring import mark
 from autograder.marking.written_calls import as_json
-from autograder.sandbox.inside.arguments import Arguments
-from autograder.sandbox.inside.bench import Bench
-from autograder.sandbox.inside.cost import of_call
-from autograder.sandbox.inside.countable import LEFT, OPERATOR, THREAD, UNSEEN, Countable
 from autograder.student.face import Student
 from autograder.student.reference import Reference
 
@@ -208,12 +209,6 @@ def in_a_pool_that_was_there_before(q, k, v):
     return POOL.submit(by_matmul, q, k, v).result() * 1
 
 
-def by_numpy_in_a_thread(q, k, v):
-    scores = POOL.submit(lambda: [sum(range(1000)) for _ in range(50)])
-    scores.result()
-    return v * 1
-
-
 def without_modes(q, k, v):
     with _disable_current_modes():
         result = by_matmul(q, k, v)
@@ -228,6 +223,39 @@ def without_functions(q, k, v):
 def by_single_elements(q, k, v):
     numbers = [[q[i, j].item() for j in range(HD)] for i in range(T)] * 8
     return torch.stack([torch.tensor(row) for row in numbers[:T]]) * sum(x.item() for x in k.flatten()) * v.sum().item()
+
+
+def numbers_of(*tensors):
+    return torch.cat(tensors).mul(2**26).int().flatten()
+
+
+def as_bools(q, k, v):
+    bits = numbers_of(q, k, v)[:, None].bitwise_and(2 ** torch.arange(27)) != 0
+    return v * sum(map(sum, bits.tolist()))
+
+
+def frames_of_callers(q, k, v):
+    frame = sys._getframe()
+    while "arguments" not in frame.f_locals:
+        frame = frame.f_back
+    return v * 1
+
+
+def frames_of_an_error(q, k, v):
+    try:
+        raise ValueError
+    except ValueError as error:
+        return v * len(error.__traceback__.tb_frame.f_back.f_locals)
+
+
+class _Spy(torch.Tensor):
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        return args[0]
+
+
+SPY = torch.ones(()).as_subclass(_Spy)
+KEPT, EMPTY = torch.zeros(T, T), torch.empty(0)
 
 
 @torch.library.custom_op("kit_tests::cat_of_all", mutates_args=())
@@ -247,18 +275,28 @@ UNCOUNTABLE = {
     "NumPy": (lambda q, k, v: torch.from_numpy(q.numpy() * 2), LEFT),
     "DLPack": (lambda q, k, v: torch.from_dlpack(np.from_dlpack(q)) @ k.T @ v, LEFT),
     "a pointer": (lambda q, k, v: v * float(ctypes.c_float.from_address(q.data_ptr()).value), LEFT),
-    "lists": (lambda q, k, v: torch.tensor(q.tolist()) * 2, LEFT),
-    "made of a list": (lambda q, k, v: torch.tensor([1.0] * 100).sum() + v, LEFT),
+    "lists": (lambda q, k, v: torch.tensor([q.tolist(), k.tolist(), v.tolist()]) * 2, LEFT),
     "single elements": (by_single_elements, LEFT),
+    "integers, a few at a time": (
+        lambda q, k, v: v * sum(sum(part.tolist()) for part in numbers_of(q, k, v).split(8)),
+        LEFT,
+    ),
+    "bools": (as_bools, LEFT),
+    "memory that a kept tensor takes over": (lambda q, k, v: EMPTY.set_(q) @ k.T @ v, LEFT),
+    "kept memory": (lambda q, k, v: torch.mm(q, k.T, out=KEPT) @ v, LEFT),
+    "floats seen as larger ones": (lambda q, k, v: q.view(torch.float64).sum() + v, OPERATOR),
+    "floats seen as complex ones": (lambda q, k, v: torch.view_as_complex(q).real[:, None] + v, OPERATOR),
+    "frames of callers": (frames_of_callers, UNSEEN),
+    "frames of an error": (frames_of_an_error, UNSEEN),
+    "objects of callers": (lambda q, k, v: v * len(gc.get_referents(q)), UNSEEN),
+    "a class with operators of its own": (lambda q, k, v: q.add(SPY), UNSEEN),
     "inverse": (lambda q, k, v: torch.linalg.inv(q.T @ q), OPERATOR),
     "sparse": (lambda q, k, v: q.to_sparse().to_dense(), OPERATOR),
     "a custom operator with a known name": (lambda q, k, v: _custom(q, k, v), OPERATOR),
     "a map": (lambda q, k, v: q.clone().apply_(lambda x: x * 2), LEFT),
     "a thread": (in_a_thread, THREAD),
     "a thread of before": (in_a_pool_that_was_there_before, THREAD),
-    "Python in a thread": (by_numpy_in_a_thread, THREAD),
-    "modes switched off": (without_modes, UNSEEN),
-    "functions switched off": (without_functions, UNSEEN),
+    "functions switched off": (without_functions, LEFT),
 }
 
 
@@ -269,17 +307,52 @@ def test_what_is_not_counted_is_noted_with_its_reason(call, why):
 
 def test_a_kernel_that_was_replaced_by_one_that_computes_more_is_noted():
     library = torch.library.Library("aten", "IMPL")
-    library.impl("cosh", lambda x: x * (x @ x.T).sum(), "CPU")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a kernel is replaced is what is meant
+        library.impl("cosh", lambda x: x * (x @ x.T).sum(), "CPU")
     try:
         assert cost(lambda q: q.cosh(), Q).uncounted.of == UNSEEN
     finally:
         library._destroy()
 
 
-def test_kernels_are_their_own_again_once_the_call_is_measured():
-    before = torch._C._dispatch_dump("aten::mm")
-    cost(by_matmul, Q, K, V)
-    assert torch._C._dispatch_dump("aten::mm") == before
+def test_without_modes_the_same_is_counted():
+    found, right = cost(without_modes, Q, K, V), cost(by_matmul, Q, K, V)
+    assert found.operations >= right.operations
+    assert (found.largest.count, found.uncounted.count) == (right.largest.count, 0)
+
+
+def test_a_thread_without_the_elements_may_do_anything():
+    def beside_a_clock(q, k, v):
+        POOL.submit(lambda: [sum(range(1000)) for _ in range(50)]).result()
+        return by_matmul(q, k, v)
+
+    assert cost(beside_a_clock, Q, K, V).uncounted.count == 0
+
+
+def test_what_a_call_keeps_can_be_used_after_it():
+    masks = {}
+
+    def causal(q, k, v):
+        hidden = masks.setdefault(len(q), torch.ones(len(q), len(q), dtype=torch.bool).triu(1))
+        return (q @ k.T).masked_fill(hidden, -torch.inf).softmax(-1) @ v
+
+    counted = of_call(causal, Arguments((Q, K, V)), causal, lambda file: False, counting=Countable).value
+    q = Q.clone().requires_grad_()
+    later = causal(q, K, V)
+    later.sum().backward()
+    assert type(later) is type(counted) is torch.Tensor
+    assert_close(later.detach(), Expected(counted.double(), 1e-6))
+    assert of_call(causal, Arguments((Q, K, V)), causal, lambda file: False, counting=Countable).cost.operations
+
+
+def test_what_sealed_tensors_cannot_do_is_done_with_others():
+    def in_numpy(q, k, v):
+        return torch.from_numpy(q.numpy() @ k.numpy().T @ v.numpy())
+
+    found = of_call(in_numpy, Arguments((Q, K, V)), in_numpy, lambda file: file == __file__, counting=Countable)
+    assert (found.cost.uncounted.of, found.cost.uncounted.line) == (LEFT, line_of(in_numpy))
+    assert_close(found.value, Expected((Q @ K.T @ V).double(), 1e-4))
 
 
 @pytest.mark.parametrize(
@@ -394,7 +467,7 @@ def test_the_check_says_the_same():
     step = {"operation": "cost", "name": "f", "args": args, "limits": {"largest": 512}}
     example = {"looks_at": ["cost"], "steps": [step]}
     judged({"f": lambda q, k, v: v * 2}, example)
-    with pytest.raises(Wrong, match=r"There is a tensor of shape \(32, 32\): 1,024 numbers; 512 are enough."):
+    with pytest.raises(Mismatch, match=r"There is a tensor of shape \(32, 32\): 1,024 numbers; 512 are enough."):
         judged({"f": by_matmul}, example)
 
 

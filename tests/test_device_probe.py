@@ -5,11 +5,11 @@ import random
 import pytest
 import torch
 
-from autograder.sandbox.inside.arguments import Arguments
-from autograder.sandbox.inside.bench import Bench
-from autograder.sandbox.inside.device_probe import BY_NUMBERS, DIFFERS, ELSEWHERE, FOLLOWS, MIXED
-from autograder.sandbox.inside.faults import Raised
-from autograder.sandbox.inside.operations import Build, Call, ProbeDevice
+from autograder.core.arguments import Arguments
+from autograder.core.bench import Bench
+from autograder.core.device_probe import BY_NUMBERS, DIFFERS, ELSEWHERE, FOLLOWS, MIXED
+from autograder.core.faults import Raised
+from autograder.core.operations import Build, Call, ProbeDevice
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 

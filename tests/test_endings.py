@@ -147,22 +147,20 @@ def test_every_file_has_its_row_though_the_grader_is_killed(kills, tmp_path):
     assert "Traceback" not in said
 
 
-def test_a_signal_that_python_drops_does_not_shut_out_the_next():
+def test_a_signal_that_arrives_in_a_destructor_ends_the_command():
     code = """
 import os, signal, time
 from autograder.cli import saying
-saying._ENDING_SECONDS = 0.1
 class Dropped:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(0.01)
 with saying.ending_in_a_sentence():
     Dropped()
-    time.sleep(0.2)
     print("goes on", flush=True)
-    os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(60)
+    print("was never interrupted", flush=True)
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS)
     assert ended.stdout == "goes on\n"
-    assert "\nInterrupted.\n" in ended.stderr
+    assert ended.stderr.startswith("Interrupted.\n")  # and no word about the dropped exception

@@ -10,14 +10,14 @@ import torch
 
 from autograder import catalogue, course
 from autograder.catalogue.candidate import Code
+from autograder.compare import Mismatch
 from autograder.compare.complaints import RESULT_NOT_FINITE
+from autograder.core.operations import Call
 from autograder.graders.collected import collected
 from autograder.handout.judgement import judged
-from autograder.handout.trial import Wrong
 from autograder.marking import scoring
 from autograder.marking.examiner import Examiner, candidate_bench
 from autograder.marking.public_examples import example
-from autograder.sandbox.inside.operations import Call
 
 from . import sampling
 from .graders import listed
@@ -219,6 +219,6 @@ def test_the_check_compares_linear_attention_as_closely_as_marking_does():
         "nan_replaced_afterwards": "first argument has NaN",
     }
     for name, problem in problems.items():
-        with pytest.raises(Wrong, match=problem):
+        with pytest.raises(Mismatch, match=problem):
             judged({LINEAR: wrong[name].answer}, finite)
     judged({LINEAR: divided_by(SAFE[0]).answer}, finite)

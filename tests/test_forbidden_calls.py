@@ -226,8 +226,9 @@ attend = quantizable.MultiheadAttention(4, 1)
 {DEFINITION}
     attend(torch.ones(2, 1, 4), torch.ones(2, 1, 4), torch.ones(2, 1, 4))
     return {OWN_ATTENTION}""",
-    "a compiler's pattern": f"""{DEFINITION}
-    from torch._inductor.fx_passes.fuse_attention import _sfdp_pattern_1
+    "a compiler's pattern": f"""
+from torch._inductor.fx_passes.fuse_attention import _sfdp_pattern_1
+{DEFINITION}
     return _sfdp_pattern_1(queries, keys, values, keys.shape[-1] ** 0.5)""",
     "an operator of ONNX": f"""
 import torch.onnx.ops
@@ -314,6 +315,7 @@ from torch import softmax as weigh
     "got by its name": f"{SOFTMAX_DEFINITION}    return getattr(torch, 'soft' + 'max')(scores, dim)",
     "an import on the way, behind what was there": f"""
 import sys
+import torch._inductor.utils
 {SOFTMAX_DEFINITION}
     import torch._inductor.inductor_prims as prims
     sys.modules["sys"] = sys.modules.pop("sys")

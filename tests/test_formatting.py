@@ -70,18 +70,26 @@ return " ".join([
 """
 
 
+def _append_to_pages(monkeypatch, code):
+    """Append code to the module `pages` of each formatter that is started."""
+    copy_packages = launch.copy_packages
+
+    def copy_and_append(names, folder):
+        copy_packages(names, folder)
+        with (folder / "formatting" / "pages.py").open("a") as file:
+            file.write(code)
+
+    monkeypatch.setattr(launch, "copy_packages", copy_and_append)
+
+
 @pytest.fixture
-def misbehaving(tmp_path_factory, monkeypatch):
+def misbehaving(monkeypatch):
     """What formats markdown does as a word in it says."""
-    code = tmp_path_factory.mktemp("code") / "formatting"
-    shutil.copytree(launch.CODE, code)
     acts = {**ACTS, "looks_around": LOOKING % str(REPOSITORY)}
     lines = ["", "_rightly = markdown2html", "def markdown2html(source):"]
     for word, act in acts.items():
         lines += [f"    if {word!r} in source:", *(f"        {line}" for line in act.split("\n") if line)]
-    with (code / "pages.py").open("a") as file:
-        file.write("\n".join([*lines, "    return _rightly(source)", ""]))
-    monkeypatch.setattr(launch, "CODE", code)
+    _append_to_pages(monkeypatch, "\n".join([*lines, "    return _rightly(source)", ""]))
     page_filters.of_this_process.cache_clear()
     yield
     page_filters.of_this_process.cache_clear()
@@ -211,11 +219,8 @@ def test_a_page_has_a_budget_and_the_next_has_its_own(misbehaving, recorded, roo
 
 
 @pytest.mark.parametrize("broken", ["raise ImportError", "import time; time.sleep(10_000)"])
-def test_a_formatter_that_does_not_start_costs_no_mark(class_of, tmp_path_factory, monkeypatch, broken):
-    code = tmp_path_factory.mktemp("code") / "formatting"
-    shutil.copytree(launch.CODE, code)
-    (code / "pages.py").write_text(broken)
-    monkeypatch.setattr(launch, "CODE", code)
+def test_a_formatter_that_does_not_start_costs_no_mark(class_of, monkeypatch, broken):
+    _append_to_pages(monkeypatch, broken)
     monkeypatch.setattr(client, "_START_SECONDS", 1)
     root = class_of("mallory")
     for student in ("ada", "mallory", "zoe"):

@@ -13,17 +13,16 @@ from autograder import catalogue, course
 from autograder.build.source_notebook import CHECK, CHECK_OF_A_HUNT
 from autograder.compare import describe
 from autograder.compare.hunting import APART, MOST_NUMBERS, Prey, shown_by
+from autograder.core.wrong_function import packed_function, unpacked_function
 from autograder.course.cells import filled_in
 from autograder.graders import hunts as graders_of_hunts
 from autograder.graders.collected import collected
 from autograder.graders.hunts import Hunt, NoHunt
-from autograder.handout.data_file import read_data
-from autograder.handout.names import EXAMPLES
+from autograder.handout.names import EXAMPLES, zip_file
 from autograder.marking import handout
 from autograder.marking.written_calls import NotReleasable
 from autograder.proof.first_word import released_check
-from autograder.sandbox.inside.wrong_function import packed_function, unpacked_function
-from tests import RELEASE
+from tests import RELEASE, released_data
 
 from .hunts import hunts
 from .test_student_check import Notebook
@@ -275,14 +274,15 @@ def test_no_released_text_shows_its_lines(graders, unit, hunt):
     telling = [line for line in body if line not in right]
     assert telling
     cells = json.loads((RELEASE / unit / f"{unit}.ipynb").read_text())["cells"]
-    released = "\n".join(course.joined(cell["source"]) for cell in cells)
-    released += (RELEASE / unit / "attention_check.py").read_text() + json.dumps(read_data(RELEASE / unit / EXAMPLES))
-    assert [line for line in telling if line in released] == []
+    texts = "\n".join(course.joined(cell["source"]) for cell in cells) + json.dumps(released_data(unit)[EXAMPLES])
+    for name in ("attention_check.py", zip_file("attention_check")):
+        texts += (RELEASE / unit / name).read_bytes().decode("latin-1")
+    assert [line for line in telling if line in texts] == []
 
 
 @pytest.mark.parametrize(("unit", "hunt"), HUNTS)
 def test_only_the_hunted_mistake_is_carried(unit, hunt):
-    data = json.dumps(read_data(RELEASE / unit / EXAMPLES))
+    data = json.dumps(released_data(unit)[EXAMPLES])
     assert data.count('"wrong": {"code"') == len(hunts(unit))
     assert hunted(collected(), unit, hunt).mistake not in data
 

@@ -1,4 +1,4 @@
-"""The floors of the house: a room imports only from rooms below it. See docs/design.md."""
+"""Packages import only from lower layers. See docs/design.md."""
 
 import ast
 
@@ -8,8 +8,8 @@ from tests import REPOSITORY
 
 PACKAGE = REPOSITORY / "autograder"
 
-# From the top down. Rooms on one floor do not import each other.
-FLOORS = [
+# From the top down. Packages in one layer do not import each other.
+LAYERS = [
     {"cli"},
     {"class_report", "cluster", "lms", "serving", "slides"},
     {"classroom", "build", "proof", "nbgrader_plugin"},
@@ -19,8 +19,9 @@ FLOORS = [
     {"course", "student", "handout"},
     {"formatting", "compare", "handed_in", "tracing"},
     {"sandbox", "report", "notebook", "output_files"},
+    {"core"},
 ]
-HEIGHT = {room: -floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+HEIGHT = {package: -layer for layer, packages in enumerate(LAYERS) for package in packages}
 OF_COURSE = {"hidden", "misconceptions", "right_answers"}
 MODULES = sorted(
     path
@@ -31,16 +32,16 @@ MODULES = sorted(
 )
 
 
-def room_of(path):
+def package_of(path):
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imported_rooms(path):
-    """The rooms of this package that a module imports from."""
-    package = ["autograder", *path.relative_to(PACKAGE).parts[:-1]]
+def imported_packages(path):
+    """The packages of autograder that a module imports from."""
+    parts = ["autograder", *path.relative_to(PACKAGE).parts[:-1]]
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
+            base = parts[: len(parts) - node.level + 1] if node.level else []
             module = [*base, *(node.module.split(".") if node.module else [])]
             for names in [module] if len(module) > 1 else [[*module, alias.name] for alias in node.names]:
                 if names[0] == "autograder" and len(names) > 1 and names[1] != "__version__":
@@ -49,9 +50,9 @@ def imported_rooms(path):
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_point_down(path):
-    room = room_of(path)
-    for other in imported_rooms(path):
-        assert other == room or HEIGHT[other] < HEIGHT[room], f"{room} imports {other}"
+    package = package_of(path)
+    for other in imported_packages(path):
+        assert other == package or HEIGHT[other] < HEIGHT[package], f"{package} imports {other}"
 
 
 CLIENTS = [
@@ -74,10 +75,10 @@ def test_clients_import_neither_torch_nor_pytest():
     import sys
 
     code = "import sys"
-    for room in CLIENTS:  # in one process, of which each room takes seconds
-        modules = ", ".join(f"autograder.{room}.{path.stem}" for path in (PACKAGE / room).glob("[a-z]*.py"))
+    for package in CLIENTS:  # in one process, because the imports take seconds
+        modules = ", ".join(f"autograder.{package}.{path.stem}" for path in (PACKAGE / package).glob("[a-z]*.py"))
         code += (
-            f"\nimport {modules}\nprint({room!r}, [m for m in ('torch', 'pytest', 'solutions') if m in sys.modules])"
+            f"\nimport {modules}\nprint({package!r}, [m for m in ('torch', 'pytest', 'solutions') if m in sys.modules])"
         )
     result = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True)
-    assert result.stdout.splitlines() == [f"{room} []" for room in CLIENTS], result.stderr
+    assert result.stdout.splitlines() == [f"{package} []" for package in CLIENTS], result.stderr

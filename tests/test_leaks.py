@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder import catalogue, course
+from autograder.build import check_files
+from autograder.core.operations import Call, LoadParameters
 from autograder.course.cells import filled_in
 from autograder.graders.collected import collected
-from autograder.handout.data_file import read_data
-from autograder.handout.names import EXAMPLES, MISTAKES, STEPS
+from autograder.handout.names import EXAMPLES, MISTAKES, STEPS, data_file
 from autograder.handout.written_values import as_value
 from autograder.marking.examiner import candidate_bench
 from autograder.marking.redaction import without_folders
-from autograder.sandbox.inside.operations import Call, LoadParameters
 from autograder.student.face import Student
-from tests import RELEASE, REPOSITORY
+from tests import RELEASE, REPOSITORY, released_data
 
 UNIT = "self_attention"
 LONG = 45
@@ -34,6 +34,7 @@ def lines_of(*folders):
         for path in (REPOSITORY / folder).glob("*.py"):
             code = re.sub(r'"""(?:.|\n)*?"""', "", path.read_text())
             lines = (line.strip() for line in code.splitlines())
+            lines = (line for line in lines if not line.startswith("from collections.abc import "))
             yield from (line for line in lines if len(line) >= LONG and not SIGNATURE.match(line))
 
 
@@ -142,14 +143,17 @@ def test_it_takes_time_in_proportion(part):
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_the_release_holds_no_hidden_grader_no_answer_and_no_mistake(unit):
-    data = {path.name for path in (RELEASE / unit).glob("*.json.gz")}
-    assert {EXAMPLES, MISTAKES, STEPS} <= data
-    files = [path for path in (RELEASE / unit).rglob("*") if path.is_file() and path.name not in data]
-    released = "".join([*(path.read_text() for path in files), *(str(read_data(RELEASE / unit / one)) for one in data)])
-    released = msgspec.json.encode(released).decode() + released
+    data = released_data(unit)
+    assert {EXAMPLES, MISTAKES, STEPS} <= data.keys()
+    files = [path for path in (RELEASE / unit).rglob("*") if path.is_file() and path.name != data_file(unit)]
+    texts = "".join([*(path.read_bytes().decode("utf-8", "ignore") for path in files), str(data)])
+    texts += msgspec.json.encode(texts).decode()
     public = (REPOSITORY / "exercises" / f"{unit}.py").read_text()
+    public += "".join(
+        path.read_text() for path in check_files.modules()
+    )  # a hidden grader may share a line with a judge of the check
     secret = lines_of("autograder/hidden", "solutions", "autograder/misconceptions", "autograder/right_answers")
-    assert [line for line in secret if line in released and line not in public] == []
+    assert [line for line in secret if line in texts and line not in public] == []
 
 
 class Kept:
@@ -206,7 +210,7 @@ def test_no_released_example_has_a_hidden_case_s_numbers(graders, unit):
         for grader in its_graders:
             grader.ask(Student(public if grader.is_public else hidden))
     released = Kept(unit)
-    examples = read_data(RELEASE / unit / EXAMPLES)
+    examples = released_data(unit)[EXAMPLES]
     released.keep(list(released_values(examples)))
     shapes = {}
     for one in filter(tells, released.tensors):

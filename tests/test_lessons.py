@@ -24,8 +24,8 @@ from autograder.course.cells import filled_in
 from autograder.course.settings import load
 from autograder.handout import hints
 from autograder.handout.guesses import NOT_GUESSED, said_of_guess, wanted
-from autograder.handout.names import LESSON
-from tests import RELEASE
+from autograder.handout.names import data_file, zip_file
+from tests import CHECK, RELEASE
 
 UNIT = "dot_product_attention"
 GUESSES = {
@@ -235,9 +235,13 @@ def test_what_is_written_is_what_is_released(unit):
     assert "from attention_check import check\n" in cells["setup"]
     assert "from attention_check import guess, hint\n" in cells["setup"]
     assert 'hint("double")' in cells["test_double"]
-    assert f"| `{LESSON}` |" in readme("unit", notebook, load(), with_lesson=True)
+    assert "guesses and hints |" in readme("unit", notebook, load(), with_lesson=True)
     fetching = source_notebook_at("https://somewhere/files", unit)
-    assert fetching.index(f'"{LESSON}"') < fetching.index('"attention_check.py"')
+    assert (
+        fetching.index('"unit.json.gz"')
+        < fetching.index('"attention_check.zip"')
+        < fetching.index('"attention_check.py"')
+    )
 
 
 def source_notebook_at(address, unit):
@@ -254,7 +258,7 @@ def test_a_unit_without_the_file_has_neither(unit):
     assert lesson is None
     assert "guess" not in "".join(cell.source for cell in notebook.cells)
     assert "hint" not in "".join(cell.source for cell in notebook.cells)
-    assert LESSON not in readme("unit", notebook, load(), with_lesson=False)
+    assert "guesses" not in readme("unit", notebook, load(), with_lesson=False)
 
 
 def test_what_the_notebook_does_not_use_is_not_imported(unit):
@@ -345,11 +349,11 @@ def test_a_notebook_beside_an_older_check_runs_on(tmp_path, monkeypatch, address
 
 
 def test_an_older_notebook_imports_the_check_as_before():
-    assert guarded("import math\nfrom my_check import check, example  # it\n", "my_check", "") == textwrap.dedent(
+    assert guarded("import math\nfrom my_check import check, solve  # it\n", "my_check", "") == textwrap.dedent(
         """\
         import math
         try:
-            from my_check import check, example
+            from my_check import check, solve
         except ModuleNotFoundError:
             raise FileNotFoundError(
                 "my_check.py is missing: put all files of this assignment into the "
@@ -374,17 +378,18 @@ def test_in_marking_guesses_and_hints_do_nothing(marker):
     assert (report.status, report.score, report.message) == ("graded", report.max_score, "")
 
 
-def test_the_file_goes_wherever_the_check_goes(tmp_path):
+def test_the_data_go_wherever_the_check_goes(tmp_path):
     new_course(tmp_path / "autumn", [UNIT])
-    released = (RELEASE / UNIT / LESSON).read_bytes()
+    names = [f"{CHECK}.py", zip_file(CHECK), data_file(UNIT)]
     for kind in ("source", "release"):
-        assert (tmp_path / "autumn" / kind / UNIT / LESSON).read_bytes() == released
+        for name in names:
+            assert (tmp_path / "autumn" / kind / UNIT / name).read_bytes() == (RELEASE / UNIT / name).read_bytes()
     (carried,) = (
         cell
         for cell in single_file(RELEASE / UNIT / f"{UNIT}.ipynb", "attention_check").cells
         if "_carried" in cell.source
     )
-    names = {}
+    found = {}
     unpacks = carried.source.replace("sys.path.insert(0, _folder)", "found = sorted(Path(_folder).iterdir())")
-    exec("from pathlib import Path\n" + unpacks, names)
-    assert LESSON in [path.name for path in names["found"]]
+    exec("from pathlib import Path\n" + unpacks, found)
+    assert [path.name for path in found["found"]] == sorted(names)

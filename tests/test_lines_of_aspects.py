@@ -7,13 +7,21 @@ import pytest
 import torch
 
 from autograder import catalogue
-from autograder.compare import complaints
-from autograder.handout.data_file import data_of
+from autograder.compare import Mismatch, assert_close, complaints, golden
+from autograder.compare.judgement import (
+    assert_arrived,
+    assert_devices,
+    assert_dtype,
+    assert_gradient,
+    assert_unchanged,
+)
+from autograder.core.device_probe import ELSEWHERE, MIXED
+from autograder.core.lost_aspects import Asked, where_lost
 from autograder.handout.line_told import line_told
+from autograder.handout.names import STEPS, data_file
+from autograder.handout.unit_data import packed_unit
 from autograder.marking import right_steps
 from autograder.marking.telling_cases import telling_cases
-from autograder.sandbox.inside.device_probe import ELSEWHERE, MIXED
-from autograder.sandbox.inside.lost_aspects import Asked, where_lost
 
 from .located.edits import right_sources
 from .located.measure import FILE, defined
@@ -77,14 +85,15 @@ def share_heads(x, num_heads):
     return out + x[:, of]
 """, "makes a tensor that stays on the CPU"),
 }  # fmt: skip
-COMPLAINTS = {
-    "writes": complaints.writes_into([0, 1]),
-    "dtype": "The result is torch.float32; torch.float64 is expected.",
-    "gradient": complaints.detached(complaints.argument(0)),
-    "no_grad": complaints.detached(complaints.argument(1)),
-    "numbers": complaints.detached("the input"),
-    "device": complaints.of_devices(MIXED),
+ASPECTS = {
+    "writes": ("writes", ("0",)),
+    "dtype": ("dtype", ("float32", "float64")),
+    "gradient": ("gradient", ("0",)),
+    "no_grad": ("gradient", ("1",)),
+    "numbers": ("gradient", ("0",)),
+    "device": ("device", (MIXED,)),
 }
+"""The mismatches that the hidden tests of these answers raise."""
 
 
 def line_of(kind):
@@ -94,7 +103,7 @@ def line_of(kind):
 def lost(kind, source):
     """The lines that are found, in the telling cases one after the other."""
     unit, exercise = WRONG[kind][:2]
-    aspect, details = complaints.aspect_of(COMPLAINTS[kind])
+    aspect, details = ASPECTS[kind]
     answer = defined(unit, exercise, source)
     cases = telling_cases(unit, exercise)
     asked = [Asked(answer, case.arguments, case.built, case.parameters, case.through) for case in cases]
@@ -114,17 +123,22 @@ def test_of_a_right_answer_no_line_is_found(kind):
             assert lost(kind, source) == []
 
 
-def test_what_a_complaint_is_about():
-    """The sentences are what graders say: a change of their words may not end the telling in silence."""
-    about = complaints.aspect_of
-    assert about(complaints.writes_into([1])) == ("writes", ("1",))
-    assert about(complaints.detached(complaints.argument(2))) == ("gradient", ("2",))
-    assert about(complaints.detached("`W_key.weight`")) == ("gradient", ("W_key.weight",))
-    assert about(complaints.detached("the input")) == ("gradient", ("0",))
-    assert about("The result is torch.int64; torch.bool is expected.") == ("dtype", ("int64", "bool"))
-    assert about(complaints.of_devices(ELSEWHERE)) == ("device", ())
-    assert about("The result differs by 0.24.") is None
-    assert about(complaints.not_finite("the first argument")) is None
+def mismatch(judge, *args):
+    with pytest.raises(Mismatch) as caught:
+        judge(*args)
+    return caught.value.aspect, caught.value.details
+
+
+def test_a_mismatch_names_its_aspect_and_what_the_search_for_the_line_needs():
+    assert mismatch(assert_unchanged, [1, 2]) == ("writes", ("1",))
+    assert mismatch(assert_arrived, {complaints.argument(2): None}) == ("gradient", ("2",))
+    assert mismatch(assert_arrived, {complaints.parameter("W_key.weight"): None}) == ("gradient", ("W_key.weight",))
+    assert mismatch(assert_arrived, {complaints.INPUT: None}) == ("gradient", ("0",))
+    assert mismatch(assert_dtype, torch.ones(2), torch.bool) == ("dtype", ("float32", "bool"))
+    assert mismatch(assert_devices, [], ELSEWHERE) == ("device", (ELSEWHERE,))
+    wrong_gradient = assert_gradient, torch.ones(2), golden([2.0, 2.0]), complaints.argument(0)
+    assert mismatch(*wrong_gradient) == ("gradient", ())
+    assert mismatch(assert_close, torch.ones(2), golden([2.0, 2.0])) == ("value", ())
 
 
 def test_two_ways_that_both_end_are_not_told_as_one():
@@ -147,14 +161,13 @@ def test_marking_and_the_check_say_the_same(kind, marker, tmp_path):
     assert told.lines == [line_of(kind)]
     assert said in told.told
 
-    steps = tmp_path / "right_steps.json.gz"
-    steps.write_bytes(data_of({exercise: right_steps.of_exercise(unit, exercise)}))
+    data = tmp_path / data_file(unit)
+    data.write_bytes(packed_unit(unit, {STEPS: {exercise: right_steps.of_exercise(unit, exercise)}}))
     file = f"<ipython-input-{exercise}>"
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
     names = dict(vars(inspect.getmodule(catalogue.solutions(unit)[exercise].answer)))
     exec(compile(source, file, "exec"), names)
-    problems = [one.message for one in report.tests if one.outcome == "failed"]
-    assert line_told(names, exercise, steps, problems, is_wrong=False) == told.told
+    assert line_told(names, exercise, data, [ASPECTS[kind]], is_wrong=False) == told.told
 
 
 def test_what_is_not_asked_is_not_told(marker):

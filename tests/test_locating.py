@@ -5,16 +5,15 @@ from functools import cache
 
 import pytest
 import torch
-from msgspec import structs
 
+from autograder.core.arguments import Arguments
+from autograder.core.bench import Bench
+from autograder.core.operations import WatchRun
+from autograder.core.packed_run import packed
+from autograder.core.raising import CELL_PREFIX
+from autograder.core.tracing import MAX_MADE, Made, Run, Watch, watched
 from autograder.marking import finding
 from autograder.marking.telling_cases import telling_cases
-from autograder.sandbox.inside.arguments import Arguments
-from autograder.sandbox.inside.bench import Bench
-from autograder.sandbox.inside.operations import WatchRun
-from autograder.sandbox.inside.packed_run import packed
-from autograder.sandbox.inside.raising import CELL_PREFIX
-from autograder.sandbox.inside.tracing import MAX_MADE, Made, Run, Watch, watched
 from autograder.student.watched_run import Unreadable, read
 from autograder.tracing.locating import locate
 
@@ -337,7 +336,7 @@ def test_a_run_with_something_replaced_is_sent_whole():
     whole = read(asked.on(Bench(scope)))
     last = len(whole.made) - 1
     new = torch.zeros_like(whole.made[last].values).float()
-    mended = read(structs.replace(asked, numbers=(last,), replaced=(new,)).on(Bench(scope)))
+    mended = read(replace(asked, numbers=(last,), replaced=(new,)).on(Bench(scope)))
     assert [one.operator for one in mended.made] == [one.operator for one in whole.made]
     assert whole.made[last].values.any()
     assert not mended.made[last].values.any()

@@ -6,11 +6,10 @@ import msgspec
 import pytest
 import torch
 
-from autograder.sandbox.inside import protocol, worker
-from autograder.sandbox.inside.arguments import Arguments
-from autograder.sandbox.inside.bench import Bench
-from autograder.sandbox.inside.observation import Observation
-from autograder.sandbox.inside.operations import (
+from autograder.core.arguments import Arguments
+from autograder.core.bench import Bench
+from autograder.core.observation import Observation
+from autograder.core.operations import (
     OPERATIONS,
     Assemble,
     BlocksCall,
@@ -29,7 +28,9 @@ from autograder.sandbox.inside.operations import (
     Train,
     WatchRun,
 )
-from autograder.sandbox.losses import Crashed
+from autograder.sandbox.failures import Crashed
+from autograder.sandbox.worker import protocol
+from autograder.sandbox.worker import request_loop as worker
 from autograder.student.answer import Answer, given
 
 from .test_cost_of_answers import answered_with
@@ -107,7 +108,7 @@ def far_away(service, operation):
 def plain(value):
     """The value, with tensors as what can be compared."""
     if isinstance(value, Observation):
-        return {name: plain(getattr(value, name)) for name in value.__struct_fields__ if name != "cpu_seconds"}
+        return {name: plain(getattr(value, name)) for name in vars(value) if name != "cpu_seconds"}
     if isinstance(value, torch.Tensor):
         return value.dtype, value.tolist()
     if isinstance(value, dict):

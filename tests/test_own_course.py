@@ -16,7 +16,7 @@ import xmlschema
 
 from autograder import catalogue
 from autograder.course.cells import filled_in
-from autograder.handout.names import EXAMPLES, MISTAKES, STEPS
+from autograder.handout.names import data_file
 from tests import REPOSITORY, forked_command
 from tests.misbehaving.as_user import as_ordinary_user
 
@@ -158,7 +158,14 @@ def test_a_container_marks_to_the_files_of_a_pipeline(python, packed, tmp_path):
 
 def test_students_get_the_check_under_the_course_s_own_name(built):
     names = {path.name for path in (built / "release" / UNIT).iterdir()}
-    assert names == {f"{UNIT}.ipynb", "layers_check.py", EXAMPLES, MISTAKES, STEPS, "README.md", "requirements.txt"}
+    assert names == {
+        f"{UNIT}.ipynb",
+        "layers_check.py",
+        "layers_check.zip",
+        data_file(UNIT),
+        "README.md",
+        "requirements.txt",
+    }
     assert [line[:5] for line in (built / "release" / UNIT / "requirements.txt").read_text().splitlines()] == [
         "jupyt",
         "torch",

@@ -3,8 +3,8 @@
 import pytest
 
 from autograder import course
-from autograder.sandbox.inside import cells
-from autograder.sandbox.inside.cells import NotebookShell
+from autograder.sandbox.worker import cells
+from autograder.sandbox.worker.cells import NotebookShell
 
 ODD = [
     "",

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from .typed import alone
+from autograder import catalogue
+
+from .typed import alone, with_cells
 
 FOLDER = Path(__file__).parent / "resources"
 
@@ -71,6 +73,27 @@ def test_what_saves_keeps_all_points(marker, unit, answers):
     assert {test.name: test.message for test in tests if test.outcome != "passed"} == {}
 
 
+CLOCK = """
+import threading, time
+
+def _tick():
+    while True:
+        time.sleep(0.01)
+        print("seconds:", round(sum(range(20_000)) * 0 + time.monotonic(), 1))
+
+threading.Thread(target=_tick, daemon=True).start()
+"""
+
+
+def test_a_clock_in_another_thread_costs_no_points(marker):
+    unit = "efficient_attention"
+    names = ("tiled_attention", "linear_attention", "online_softmax")
+    sources = {name: catalogue.solutions(unit)[name].source() for name in names}
+    report = marker.mark("clock.ipynb", with_cells(alone(unit, **sources), CLOCK, after="setup"), unit)
+    tests = [test for name in names for test in report.exercise(name).tests]
+    assert {test.name: test.message for test in tests if test.outcome != "passed"} == {}
+
+
 HOLES_IN_MEMORY = """
 def online_softmax(blocks):
     maxima, totals = [], []
@@ -91,3 +114,21 @@ def test_holes_in_memory_are_not_memory_that_is_kept(marker):
     for _ in range(5):  # how large the heap becomes is chance
         tests = marker.mark("holes.ipynb", notebook, "efficient_attention").exercise("online_softmax").tests
         assert {test.name: test.message for test in tests if test.outcome != "passed"} == {}
+
+
+ENDS_PYTHON = """
+import os, resource
+if resource.getrlimit(resource.RLIMIT_FSIZE)[0] <= 4096:  # in a worker with little memory
+    os._exit(1)
+"""
+
+
+def test_cells_that_end_python_keep_no_test_from_being_tried(marker):
+    """No count decides in place of a large call that the notebook's own cells prevent."""
+    unit = "efficient_attention"
+    notebook = with_cells(alone(unit, online_softmax=catalogue.solutions(unit)["online_softmax"].source()),
+                          *[ENDS_PYTHON] * 3)  # fmt: skip
+    tests = marker.mark("ends.ipynb", notebook, unit).exercise("online_softmax").tests
+    failed = {test.name: test.message for test in tests if test.outcome != "passed"}
+    assert set(failed) == {"test_keeps_no_blocks", "test_one_pass"}
+    assert all("its cells ended Python" in message for message in failed.values())

@@ -21,20 +21,23 @@ from hypothesis import strategies as st
 
 from autograder import catalogue
 from autograder.client.marker import Marker, MarkerRefused
+from autograder.core.arguments import Arguments
+from autograder.core.operations import Call
+from autograder.core.packing import ProtocolError, Tensors, pack, unpack
 from autograder.course.cells import filled_in
 from autograder.course.settings import BadSettings, Isolation, Settings, load
-from autograder.sandbox import isolation, self_test
-from autograder.sandbox.inside import protocol, scratch
-from autograder.sandbox.inside.arguments import Arguments
-from autograder.sandbox.inside.operations import Call
+from autograder.sandbox import isolation, processes, self_test
+from autograder.sandbox.confine import scratch
+from autograder.sandbox.failures import Crashed, TimedOut
 from autograder.sandbox.launch import launch
-from autograder.sandbox.losses import Crashed, TimedOut
 from autograder.sandbox.server import WarmParent
+from autograder.sandbox.worker import protocol
+from autograder.student.answer import Value
 from tests import CHECK, REPOSITORY
 
 from . import sampling
 
-INSIDE = REPOSITORY / "autograder" / "sandbox" / "inside"
+UNTRUSTED = [REPOSITORY / "autograder" / name for name in ("core", "sandbox/confine", "sandbox/worker")]
 
 
 LIMITS = load().limits
@@ -57,7 +60,7 @@ def run(parent):
         workers.append(worker)
         worker.request({"operation": "cell", "cell": "c", "source": source}, cpu_seconds=2)
         answer, tensors = worker.request(CALLED, cpu_seconds=2)
-        return protocol.unpack(answer["value"], tensors)
+        return unpack(answer["value"], tensors)
 
     yield run
     for worker in workers:
@@ -220,8 +223,88 @@ def answer():
         worker.request(CALLED, cpu_seconds=2)
 
 
-def test_inside_imports_nothing_of_ours():
-    """The untrusted side may import itself, the standard library and what notebooks use."""
+MEGABYTES = """
+import torch
+kept = []
+try:
+    while len(kept) < 200:
+        kept.append(torch.empty(1 << 20, dtype=torch.uint8))
+except RuntimeError:
+    print(len(kept))
+"""
+
+
+def test_a_worker_with_little_memory_gets_no_more_than_that(parent):
+    for _ in range(4):  # the fork server imports more once it has forked some
+        worker = parent.fork("cpu", spare_memory=48 << 20)
+        assert 36 < int(printed(worker, MEGABYTES)) <= 48
+        worker.end()
+
+
+def test_no_other_worker_runs_while_one_with_little_memory_does(parent):
+    other = parent.fork("cpu")
+    before = set(parent.processes())
+    worker = parent.fork("cpu", spare_memory=48 << 20)
+    states = []
+
+    def watch():
+        time.sleep(0.3)
+        states.extend(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] for pid in before)
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    printed(worker, "import time; time.sleep(1)")
+    watching.join()
+    assert states == ["T"]
+    assert printed(other, "print('goes on')") == "goes on"
+    worker.end()
+    other.end()
+
+
+LOCKS = """
+import fcntl, os, struct
+with open("mine", "w") as file:
+    fcntl.lockf(file, fcntl.LOCK_EX)
+    try:
+        fcntl.fcntl(file, fcntl.F_GETLK, struct.pack("hhqqi", fcntl.F_WRLCK, 0, 0, 0, 0))
+    except PermissionError:
+        print("refused")
+import sqlite3
+with sqlite3.connect("database") as connection:
+    connection.execute("create table one (x)")
+print("works")
+"""
+
+
+def test_locks_on_files_carry_nothing(warm_parent):
+    """Processes outside of the sandbox could read them, and code in it could read theirs."""
+    for level in ("A", "B"):
+        worker = warm_parent(level).fork("cpu")
+        assert printed(worker, LOCKS).split() == ["refused", "works"]
+        worker.end()
+
+
+FIRST_THREAD_ENDS = """
+import ctypes, threading, time
+held = bytearray(64 << 20)
+held[::4096] = bytes([1]) * len(held[::4096])
+threading.Thread(target=time.sleep, args=(60,)).start()
+print("holds", flush=True)
+ctypes.CDLL(None).syscall(60, 0)  # exit(2), of this thread alone
+"""
+
+
+def test_memory_is_seen_though_the_first_thread_has_ended():
+    with subprocess.Popen([sys.executable, "-c", FIRST_THREAD_ENDS], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "holds\n"
+        while "Z" not in Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]:
+            time.sleep(0.01)
+        assert processes.memory(process.pid) >= 64 << 20
+        process.kill()
+
+
+def test_untrusted_packages_import_no_others():
+    """The untrusted side imports its own packages, the standard library and the notebooks' packages."""
     allowed = {
         *sys.stdlib_module_names,
         "torch",
@@ -233,14 +316,17 @@ def test_inside_imports_nothing_of_ours():
         "landlockpy",
         "pyseccomp",
     }
-    for module in INSIDE.glob("*.py"):
+    own = {folder.relative_to(REPOSITORY).as_posix().replace("/", ".") for folder in UNTRUSTED}
+    for module in (path for folder in UNTRUSTED for path in folder.glob("*.py")):
+        package = module.parent.relative_to(REPOSITORY).parts
         for node in ast.walk(ast.parse(module.read_text())):
             if isinstance(node, ast.Import):
                 assert {alias.name.split(".")[0] for alias in node.names} <= allowed, module.name
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                assert (node.module or "").split(".")[0] in allowed, module.name
             elif isinstance(node, ast.ImportFrom):
-                assert node.level == 1 or (node.level == 0 and (node.module or "").split(".")[0] in allowed), (
-                    module.name
-                )
+                path = [*package[: len(package) - node.level + 1], *(node.module or "").split(".")]
+                assert any(".".join(path).strip(".").startswith(name) for name in own), module.name
 
 
 values = st.recursive(
@@ -258,23 +344,23 @@ values = st.recursive(
 def test_values_cross_the_wire_unchanged(value):
     near, far = socket.socketpair()
     with near, far:
-        tensors: protocol.Tensors = {}
-        protocol.send(near, {"value": protocol.pack(value, tensors)}, tensors)
+        tensors: Tensors = {}
+        protocol.send(near, {"value": pack(value, tensors)}, tensors)
         header, received = protocol.receive(far)
-    assert protocol.unpack(header["value"], received) == value
+    assert unpack(header["value"], received) == value
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.bool])
 def test_tensors_cross_the_wire_unchanged(dtype):
     base = torch.arange(12).reshape(3, 4).to(dtype)
     for tensor in (base, base.T, base[0], base[:, 1], torch.tensor(1, dtype=dtype), base[:0]):
-        tensors: protocol.Tensors = {}
-        packed = protocol.pack([tensor, tensor], tensors)
+        tensors: Tensors = {}
+        packed = pack([tensor, tensor], tensors)
         near, far = socket.socketpair()
         with near, far:
             protocol.send(near, {"value": packed}, tensors)
             header, received = protocol.receive(far)
-        for item in protocol.unpack(header["value"], received):
+        for item in unpack(header["value"], received):
             assert item.dtype == tensor.dtype
             assert torch.equal(item, tensor)
 
@@ -291,7 +377,7 @@ def test_nonsense_is_a_protocol_error_and_nothing_else(raw):
         near.close()
         try:
             header, _ = protocol.receive(far)
-        except protocol.ProtocolError:
+        except ProtocolError:
             return
     assert isinstance(header, dict)
 
@@ -310,15 +396,15 @@ json_values = st.recursive(
 @settings(max_examples=300)
 @given(json_values)
 def test_a_forged_value_is_a_value_or_a_protocol_error(packed):
-    with contextlib.suppress(protocol.ProtocolError):
-        protocol.unpack(json.loads(json.dumps(packed)), {})
+    with contextlib.suppress(ProtocolError, msgspec.ValidationError):
+        unpack(msgspec.json.decode(json.dumps(packed), type=Value), {})
 
 
 def test_a_length_beyond_the_cap_is_refused_before_it_is_read():
     near, far = socket.socketpair()
     with near, far:
         near.sendall(struct.pack("<II", 2, protocol.MAX_PAYLOAD_BYTES + 1) + b"{}")
-        with pytest.raises(protocol.ProtocolError, match="larger"):
+        with pytest.raises(ProtocolError, match="larger"):
             protocol.receive(far)
 
 
@@ -538,7 +624,7 @@ def test_the_kernel_keeps_files_to_their_limits(fills, level, warm_parent):
 WITHOUT_NAMESPACES = """
 import sys
 from autograder.sandbox.launch import launch
-from autograder.sandbox.losses import Crashed
+from autograder.sandbox.failures import Crashed
 from autograder.sandbox.server import WarmParent
 from autograder.course.settings import load
 with WarmParent(launch("B", load().limits, cuda=False)) as parent:

@@ -6,7 +6,7 @@ import pytest
 
 from autograder import catalogue, course
 from autograder.course.cells import filled_in
-from autograder.sandbox.inside.set_aside import SetAside
+from autograder.sandbox.worker.set_aside import SetAside
 
 UNIT = "self_attention"
 PICTURE = "fig, ax = subplots(2)\nfor i in range(2):\n    ax[i].bar(range(3), values)"

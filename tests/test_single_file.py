@@ -15,7 +15,7 @@ from autograder.build.source_notebook import BuildError
 from autograder.course.cells import CARRIED
 from autograder.course.settings import BadSettings, load
 from autograder.gradebook.clean_notebook import LEFT_OUT, clean
-from autograder.handout.names import EXAMPLES, LESSON, MISTAKES, STEPS
+from autograder.handout.names import data_file
 from autograder.notebook import parse
 from tests import RELEASE, REPOSITORY
 
@@ -83,7 +83,7 @@ def served(tmp_path):
     """A unit's files at an address, with a check of one line; gives the address and the folder."""
     folder = tmp_path / "served" / "unit"
     folder.mkdir(parents=True)
-    for name in (EXAMPLES, MISTAKES, STEPS, LESSON):
+    for name in (data_file("unit"), "lone_check.zip"):
         (folder / name).write_text(name)
     (folder / "lone_check.py").write_text("def check(name):\n    return f'checks {name}'\n\n\nhint = check\n")
 
@@ -107,10 +107,10 @@ def test_a_lone_notebook_fetches_its_files_or_says_that_it_could_not(served, tmp
     monkeypatch.chdir(here)
     monkeypatch.syspath_prepend(str(here))
     cell = guarded("from lone_check import check", "lone_check", address, ["hint"])
-    (folder / STEPS).rename(folder / "away")
+    (folder / data_file("unit")).rename(folder / "away")
     with pytest.raises(FileNotFoundError, match=r"lone_check\.py is missing, and could not be fetched from http.*404"):
         exec(cell, {})
-    (folder / "away").rename(folder / STEPS)
+    (folder / "away").rename(folder / data_file("unit"))
     names = {}
     exec(cell, names)
     assert names["check"]("softmax") == names["hint"]("softmax") == "checks softmax"

@@ -10,12 +10,11 @@ from typer.testing import CliRunner
 
 from autograder import course
 from autograder.cli import app
-from autograder.handout.data_file import read_data
 from autograder.handout.names import LESSON
 from autograder.slides.composing import _Composer
 from autograder.slides.figures import figures
 from autograder.slides.text import Kind, pieces
-from tests import REPOSITORY
+from tests import REPOSITORY, released_data
 
 from .browser.chromium import chromium
 
@@ -73,7 +72,7 @@ def test_each_picture_and_each_table_that_a_cell_makes_is_there(pages):
 
 
 def test_a_guess_is_asked_on_one_slide_and_answered_on_the_next(pages):
-    guesses = read_data(course.source(UNIT).with_name(LESSON))["guesses"]
+    guesses = released_data(UNIT)[LESSON]["guesses"]
     asked = [number for number, (_, page) in enumerate(pages) if page.startswith('<section class="question"')]
     assert len(asked) == len(guesses)
     for number, guess in zip(asked, guesses.values(), strict=True):

@@ -8,7 +8,6 @@ import importlib
 import io
 import json
 import linecache
-import shutil
 import sys
 from functools import cache
 
@@ -17,18 +16,18 @@ import torch
 
 from autograder import catalogue, course
 from autograder.compare import of_dropout
+from autograder.core.tracing import Run
 from autograder.graders.collected import collected
-from autograder.handout.data_file import read_data
-from autograder.handout.names import EXAMPLES, MISTAKES, STEPS
+from autograder.handout.line_told import known_right, line_told
+from autograder.handout.names import EXAMPLES, MISTAKES, STEPS, data_file
 from autograder.handout.tried import as_in_a_new_notebook, outcome
 from autograder.marking import finding, public_examples
 from autograder.marking.known_mistakes import MOST_SENTENCES
 from autograder.marking.telling_cases import telling_cases
 from autograder.proof.first_word import released_check, word
 from autograder.proof.golden_record import check_part
-from autograder.sandbox.inside.tracing import Run
 from solutions.six_words import SIX_WORDS
-from tests import RELEASE, REPOSITORY
+from tests import RELEASE, REPOSITORY, released_data
 
 from . import golden_record, sampling
 from .graders import listed as listed_graders
@@ -62,7 +61,12 @@ class Notebook:
         return printed.getvalue(), value
 
     def check(self, exercise=""):
-        return self.run(f"module.check({exercise!r})" if exercise else "module.check()")
+        return self.run(f"module.check({exercise!r}, more=True)" if exercise else "module.check()")
+
+
+def module_of(unit, name):
+    """A module of the released check, such as `tried`."""
+    return importlib.import_module(f"{released_check(unit).check.__module__.rpartition('.')[0]}.{name}")
 
 
 def named(unit, exercise, printed):
@@ -73,7 +77,7 @@ def named(unit, exercise, printed):
 
 def listed(unit, exercise):
     """The misconceptions that the released table knows."""
-    table = read_data(RELEASE / unit / MISTAKES)
+    table = released_data(unit)[MISTAKES]
     sentences = {sentence for mistake in table.get(exercise, ()) for sentence in mistake["sentences"]}
     known = catalogue.misconceptions(unit).values()
     return {one.name for one in known if one.exercise == exercise and one.sentence in sentences}
@@ -135,7 +139,7 @@ def test_what_the_check_is_silent_about_is_said_to_be_not_tried(unit, exercise):
     """Full points here are full points in the mark, but for what the check says that it does not try."""
     known = [one for one in KNOWN[unit] if one.exercise == exercise]
     silent = [one for one in known if said_of(unit, one).silent]
-    not_tried = read_data(RELEASE / unit / EXAMPLES)[exercise]["not_tried"]
+    not_tried = released_data(unit)[EXAMPLES][exercise]["not_tried"]
     assert [one.name for one in known if said_of(unit, one).full and not (not_tried or costs_nothing(unit, one))] == []
     assert [one.name for one in silent if one.kind in ("value", "mask")] == []
 
@@ -197,7 +201,8 @@ def test_on_the_page_nearly_every_mistake_meets_a_word_and_no_right_answer_is_re
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_what_is_released_is_small(unit):
-    assert sum(path.stat().st_size for path in (RELEASE / unit).iterdir()) < 400_000
+    assert (RELEASE / unit / "attention_check.zip").stat().st_size < 400_000
+    assert (RELEASE / unit / f"{unit}.json.gz").stat().st_size < 300_000
 
 
 def test_blocks_that_are_kept_are_told_and_the_call_is_no_wall():
@@ -205,7 +210,7 @@ def test_blocks_that_are_kept_are_told_and_the_call_is_no_wall():
     printed, _ = Notebook("efficient_attention", online_softmax=kept.source()).check("online_softmax")
     assert kept.sentence in printed
     assert "held at once" in printed
-    assert "online_softmax(blocks of 16: each a tensor of shape (16,))" in printed
+    assert "online_softmax(blocks of 32: each a tensor of shape (64,))" in printed
 
 
 def test_seven_faults_at_once_lose_most_of_the_points():
@@ -272,8 +277,9 @@ def test_progress_counts_what_passes():
     # simple_self_attention stands on its own, and the hunt waits for softmax; three of seven exercises are right.
     assert "3 of 7 exercises pass" in printed
     assert "not marked yet: a person reads it" in printed
-    assert f"of {sum(course.points(unit).values()):g} points" in printed
-    assert "3 of these points are not given here: a person reads what you write in words." in printed
+    tried = sum(course.points(unit).values()) - 3
+    assert f"of the {tried:g} points that are tried here" in printed
+    assert "3 more are not given here: a person reads what you write in words." in printed
 
 
 def test_an_answer_of_which_hardly_anything_is_tried_is_not_called_right():
@@ -281,8 +287,8 @@ def test_an_answer_of_which_hardly_anything_is_tried_is_not_called_right():
     anything = f"def {name}(head, num_words, num_places):\n    return [torch.eye(num_words + num_places)] * 3"
     notebook = Notebook(unit, **{name: anything})
     printed, _ = notebook.check(name)
-    assert f"{name} passes the little that can be tried here." in printed
-    assert "Without what is not tried here that is 5 of 5 points" in printed
+    assert f"{name} passes the little that can be tried here: " in printed
+    assert "points that are tried here, of 5." in printed
     assert "on the public examples" not in printed.lower()
     lines = {line.split()[0]: line for line in notebook.check()[0].splitlines()}
     assert "passes the little that is tried" in lines[name]
@@ -294,7 +300,7 @@ def test_the_notebook_goes_on_as_if_there_had_been_no_check():
     drawn = notebook.run("(torch.manual_seed(7), torch.rand(3))")[1][1]
     notebook.run("torch.manual_seed(7)")
     printed, _ = notebook.check()
-    assert "15 of 15 exercises pass: 36 of 39 points" in printed
+    assert "15 of 15 exercises pass: 36 of the 36 points" in printed
     assert notebook.run("torch.rand(3)")[1].equal(drawn)
 
 
@@ -351,7 +357,7 @@ def test_a_module_that_keeps_its_weights_is_named_like_any_other():
 
 
 def test_a_call_that_never_ends_is_stopped(monkeypatch):
-    monkeypatch.setattr(released_check("self_attention"), "SECONDS", 0.3)
+    monkeypatch.setattr(module_of("self_attention", "tried"), "SECONDS", 0.3)
     source = "def scaled_softmax(scores, d_k):\n    while True:\n        try:\n            scores = scores + 1\n"
     source += "        except Exception:\n            pass"
     printed, score = Notebook("self_attention", scaled_softmax=source).check("scaled_softmax")
@@ -363,7 +369,7 @@ def test_a_call_that_never_ends_is_stopped(monkeypatch):
 @pytest.mark.parametrize(("waits", "points"), {0.75: 4, 60: 0}.items())
 def test_a_call_that_waits_is_stopped_later_than_one_that_computes(monkeypatch, waits, points):
     """On a busy machine a right answer waits for the processor."""
-    monkeypatch.setattr(released_check("self_attention"), "SECONDS", 0.5)
+    monkeypatch.setattr(module_of("self_attention", "tried"), "SECONDS", 0.5)
     source = f"import time\ndef scaled_softmax(scores, d_k, waits=[{waits}]):\n    while waits:\n"
     source += "        time.sleep(waits.pop())\n    return torch.softmax(scores / d_k**0.5, -1)"
     printed, score = Notebook("self_attention", scaled_softmax=source).check("scaled_softmax")
@@ -379,13 +385,6 @@ def test_an_interrupt_is_a_sentence():
         0.0,
     )
     assert "interrupted" in Notebook("self_attention", scaled_softmax=source).check()[0]
-
-
-def test_a_missing_file_is_a_sentence(tmp_path, monkeypatch):
-    shutil.copy(RELEASE / "self_attention" / "attention_check.py", tmp_path)
-    monkeypatch.setattr(released_check("self_attention"), "__file__", str(tmp_path / "attention_check.py"))
-    printed, _ = Notebook("self_attention").check("scaled_softmax")
-    assert "public_examples.json.gz is missing beside attention_check.py" in printed
 
 
 def test_an_example_is_the_call_and_the_right_result():
@@ -458,26 +457,26 @@ def test_the_line_that_goes_wrong_is_told_as_in_the_feedback(marker):
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_of_a_right_answer_no_line_is_told(unit):
     """Even where it is looked for, as it would be if an example refused the answer."""
-    check, steps = released_check(unit), RELEASE / unit / STEPS
-    exercises = read_data(steps).keys()
+    data = RELEASE / unit / data_file(unit)
+    exercises = released_data(unit)[STEPS].keys()
     answers = [*catalogue.solutions(unit).values(), *RIGHT[unit]]
     answers += sampling.thinned((one.answer for one in unseen(unit) if not one.wrong), 3, by=lambda one: one.name)
     assert exercises
     for one in answers:
         if one.exercise in exercises:
             names = {**vars(importlib.import_module(f"solutions.{unit}")), one.exercise: one.answer}
-            with check.as_in_a_new_notebook():
-                assert check.line_told(names, one.exercise, steps) == "", one.name
+            with as_in_a_new_notebook():
+                assert line_told(names, one.exercise, data) == "", one.name
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_what_is_released_of_the_right_steps_is_what_marking_knows(unit):
-    check, steps = released_check(unit), RELEASE / unit / STEPS
-    for exercise in sampling.thinned(read_data(steps), 6):
+    data = RELEASE / unit / data_file(unit)
+    for exercise in sampling.thinned(released_data(unit)[STEPS], 6):
         cases = telling_cases(unit, exercise)
-        released = check.known_right(steps, 0, exercise)
-        assert len(released) == len(cases)
-        for (given, one), case in zip(released, cases, strict=True):
+        known_cases = known_right(data, 0, exercise)
+        assert len(known_cases) == len(cases)
+        for (given, one), case in zip(known_cases, cases, strict=True):
             known = finding.known(unit, case)
             assert given.is_silent == case.is_silent == (one is None)
             if known is None:
@@ -537,7 +536,7 @@ def test_looking_for_the_line_leaves_no_trace():
 
 def test_looking_for_the_line_ends(monkeypatch):
     """Where a loop ends with gradients and never ends without: in no example, and each time that it is watched."""
-    monkeypatch.setattr(released_check("self_attention"), "SECONDS_TO_LOOK", 0.3)
+    monkeypatch.setattr(module_of("self_attention", "line_told"), "SECONDS_TO_LOOK", 0.3)
     body = "    while not torch.is_grad_enabled():\n        pass\n"
     notebook = Notebook("self_attention")
     exec(cell(TOO_EVEN.replace('    print("noise")\n', body), 41), notebook.names)

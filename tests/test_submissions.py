@@ -5,9 +5,9 @@ import json
 import pytest
 
 from autograder import catalogue, course
+from autograder.core.faults import Raised
 from autograder.course.cells import filled_in
 from autograder.report import NOT_WRITTEN
-from autograder.sandbox.inside.faults import Raised
 from autograder.student.face import Student
 from autograder.student.recording import Recording
 from tests import RELEASE, SOURCE

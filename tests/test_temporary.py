@@ -42,6 +42,22 @@ def maker(prefix):
     return process, Path(process.stdout.readline().strip())
 
 
+def test_a_folder_that_another_run_takes_for_nobodys_is_made_anew(place, monkeypatch):
+    lock, made = temporary.fcntl.flock, []
+
+    def locks_too_late(descriptor, how):
+        monkeypatch.setattr(temporary.fcntl, "flock", lock)
+        made.extend(place.iterdir())
+        temporary.clear()
+        lock(descriptor, how)
+
+    monkeypatch.setattr(temporary.fcntl, "flock", locks_too_late)
+    folder = temporary.make("build-")
+    assert folder.exists()
+    assert made != [folder]
+    temporary.remove(folder)
+
+
 def test_what_a_killed_run_left_is_removed_and_what_a_live_one_has_is_not(place):
     with maker("build-")[0] as dead, maker("autograder-")[0] as live:
         (dead_folder,) = place.glob("build-*")

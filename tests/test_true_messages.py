@@ -5,7 +5,7 @@ import torch
 
 from autograder import catalogue
 from autograder.report import NOT_WRITTEN
-from autograder.sandbox.inside.magics import magic_that_keeps_from_running
+from autograder.sandbox.worker.magics import magic_that_keeps_from_running
 from autograder.student.grading_machine import hint
 
 from . import typed

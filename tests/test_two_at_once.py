@@ -11,6 +11,8 @@ import time
 import msgspec
 import pytest
 
+from autograder.core.arguments import Arguments
+from autograder.core.operations import Call
 from autograder.diagnosis import pairs as searching
 from autograder.diagnosis.behaviour import Behaviour
 from autograder.diagnosis.cpu_limit import OverLimit, cpu_limit
@@ -19,8 +21,6 @@ from autograder.diagnosis.pairs import Pairs
 from autograder.diagnosis.suspect import Suspect
 from autograder.feedback import grade_cell
 from autograder.report import Diagnosis, ExerciseReport, Mistake
-from autograder.sandbox.inside.arguments import Arguments
-from autograder.sandbox.inside.operations import Call
 from autograder.student.recording import Event
 from tests import REPOSITORY, sampling
 

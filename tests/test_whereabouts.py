@@ -8,21 +8,21 @@ import torch
 
 from autograder import catalogue, course
 from autograder.client.requests import MarkNotebook
+from autograder.core.operations import unpacked
+from autograder.core.raising import CELL_PREFIX
 from autograder.course.cells import filled_in
 from autograder.feedback import grade_cell
 from autograder.graders.cases import Cases
 from autograder.graders.collected import collected
-from autograder.handout.data_file import read_data
+from autograder.handout.names import STEPS
 from autograder.handout.written_values import as_value
 from autograder.marking.examiner import Examiner
 from autograder.marking.submission import Desk
 from autograder.marking.telling_cases import telling_cases
 from autograder.report import Conditions
-from autograder.sandbox.inside import protocol
-from autograder.sandbox.inside.operations import unpacked
-from autograder.sandbox.inside.raising import CELL_PREFIX
+from autograder.sandbox.worker import protocol
 from autograder.student.sandboxed import SandboxedNotebook
-from tests import REPOSITORY
+from tests import REPOSITORY, released_data
 
 from .typed import alone
 
@@ -154,10 +154,10 @@ def test_lines_are_looked_for_last_and_on_cases_that_are_released(warm_parent, m
     kinds = [one.header["operation"] for one in asked]
     first = next(place for place, kind in enumerate(kinds) if kind in WATCHING)
     assert set(kinds[first:]) == WATCHING
-    released = read_data(REPOSITORY / "release" / "self_attention" / "right_steps.json.gz")
+    steps = released_data("self_attention")[STEPS]
     for one in asked[first:]:
         operation = unpacked(one.header, protocol.read_frame(protocol.Frame(b"{}", one.payload))[1])
-        cases = [[as_value(arg) for arg in case["args"]] for case in released[operation.name]["cases"]]
+        cases = [[as_value(arg) for arg in case["args"]] for case in steps[operation.name]["cases"]]
         assert any(all(map(torch.equal, operation.arguments.positional, args)) for args in cases)
 
 

@@ -14,11 +14,11 @@ from ..client.marker import Marker
 from ..course import content, version
 from ..course.folder import folder
 from ..course.settings import load
-from ..handout.data_file import data_of
-from ..handout.names import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN
+from ..handout.names import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN, data_file, zip_file
+from ..handout.unit_data import packed_unit
 from ..sandbox import temporary
 from . import lesson_file, single_file
-from .released_check import released_check
+from .check_files import facade, modules, zipped_modules
 from .source_notebook import BuildError, points_of, source_notebook
 from .student_files import README, REQUIREMENTS, readme, requirements
 from .to_write import left_to_write
@@ -38,7 +38,7 @@ def differences(units: Sequence[str] = ()) -> list[Difference]:
     """What `build` would change in source/ and release/, of these units or of all."""
     with temporary.held("build-") as stage:
         _build(stage, _texts(units), is_new=True)
-        return list(_compare(stage, units))
+        return list(_compare(stage, units, needs_copies=False))
 
 
 def build(units: Sequence[str] = (), *, in_single_files: bool = False) -> list[Difference]:
@@ -58,13 +58,13 @@ def build(units: Sequence[str] = (), *, in_single_files: bool = False) -> list[D
         if wanted:
             for path in single_file.single_files(stage, load().check):  # raises BuildError while nothing is written
                 output_files.check(folder() / path, makes_folder=True)
-        changes = list(_compare(stage, units))
+        changes = list(_compare(stage, units, needs_copies=True))
         for change in changes:
             output_files.check(folder() / change.path, makes_folder=True)
         for change in changes:
             built, target = stage / change.path, folder() / change.path
             if built.exists():
-                output_files.write({target: built.read_bytes()}, makes_folder=True)
+                output_files.write({target: _content(built, change.path)}, makes_folder=True)
             else:
                 target.unlink()
     _remove_folders_without_files()
@@ -100,6 +100,8 @@ def _texts(units: Sequence[str]) -> list[Path]:
 def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
     """Builds into `stage`. is_new: whether nothing is taken that is kept from an earlier build."""
     settings = load()
+    lessons = dict[str, dict[str, Any]]()
+    code = [path.read_text(encoding="utf-8") for path in modules()]
     for text in texts:
         _refuse_incomplete(text.stem)
         _refuse_unwritten(text.stem)
@@ -108,11 +110,10 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
         lesson = lesson_file.lesson(text)
         notebook = source_notebook(text, folder() / "solutions" / text.name, settings, with_hints=lesson is not None)
         lesson_file.refuse_unmatched(text, lesson, notebook)
-        if lesson is not None:
-            (made / LESSON).write_bytes(data_of(lesson))
+        lessons[text.stem] = {} if lesson is None else {LESSON: lesson}
         nbformat.write(notebook, made / f"{text.stem}.ipynb")
         (made / README).write_text(readme(text.stem, notebook, settings, with_lesson=lesson is not None))
-        (made / REQUIREMENTS).write_text(requirements(notebook, released_check()))
+        (made / REQUIREMENTS).write_text(requirements(notebook, code))
     with Marker("cpu", settings, own_code_alone=True) as marker:
         from ..gradebook.course_directory import nbgrader_api  # takes seconds, in which the marker starts
         from ..gradebook.database import FILE, address_of
@@ -122,10 +123,10 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
             points, written = points_of(nbformat.read(made / f"{text.stem}.ipynb", as_version=4).cells)
             handout = marker.handout(text.stem, is_new=is_new)
             examples = {**_examples(text.stem, points, handout.examples), WRITTEN: written}
-            aspects = {one for of in handout.examples.values() for each in of["examples"] for one in each["looks_at"]}
-            (made / f"{settings.check}.py").write_text(released_check(aspects))
-            for name, held in ((EXAMPLES, examples), (MISTAKES, handout.mistakes), (STEPS, handout.steps)):
-                (made / name).write_bytes(data_of(held))
+            sections = {EXAMPLES: examples, MISTAKES: handout.mistakes, STEPS: handout.steps, **lessons[text.stem]}
+            (made / data_file(text.stem)).write_bytes(packed_unit(text.stem, sections))
+            (made / f"{settings.check}.py").write_bytes(facade())
+            (made / zip_file(settings.check)).write_bytes(zipped_modules())
             api = nbgrader_api(stage)
             api.coursedir.db_url = address_of(stage / FILE)  # never the class's, wherever that is
             result = api.generate_assignment(text.stem, force=True, create=True)
@@ -155,17 +156,35 @@ def _refuse_edited(path: Path) -> None:
         )
 
 
-def _compare(stage: Path, units: Sequence[str]) -> Iterator[Difference]:
+def _compare(stage: Path, units: Sequence[str], *, needs_copies: bool) -> Iterator[Difference]:
+    """Yield what was built otherwise than it is here. needs_copies: whether copies that source/ lacks are among it."""
     for kind in _KINDS:
         built = _files(stage, kind)
         present = {path for path in _files(folder(), kind) if not units or path.parts[1] in units}
         for path in sorted(built | present):
             if path not in present:
-                yield Difference(path, "missing")
+                if needs_copies or not _is_copy(path):
+                    yield Difference(path, "missing")
             elif path not in built:
                 yield Difference(path, "not built from anything")
             elif not _is_up_to_date(stage / path, folder() / path):
                 yield Difference(path, "out of date")
+
+
+def _is_copy(path: Path) -> bool:
+    """Return whether a file of source/ is written only for nbgrader, which releases all files next to a notebook.
+
+    Git tracks these files only in release/.
+    """
+    return path.parts[0] == course.SOURCE and path.suffix != ".ipynb"
+
+
+def _content(built: Path, path: Path) -> bytes:
+    """Return what is written to `path`: of a copy in source/, what release/ has of it if that is up to date."""
+    released = folder() / course.RELEASE / Path(*path.parts[1:])
+    if _is_copy(path) and released.is_file() and _is_up_to_date(built, released):
+        return released.read_bytes()
+    return built.read_bytes()
 
 
 def _is_up_to_date(built: Path, present: Path) -> bool:

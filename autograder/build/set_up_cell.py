@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from ..handout.names import EXAMPLES, LESSON, MISTAKES, STEPS
+from ..handout.names import data_file, zip_file
 
-LATER = ("buggy", "draw", "guess", "hint", "show")
+LATER = ("buggy", "draw", "example", "guess", "hint", "show")
 """What a check has that came later than its file: an older one beside a notebook lacks it."""
 
 _STOPS = """try:
@@ -59,17 +59,12 @@ except ImportError:  # the file beside this notebook is older
 def guarded(code: str, module: str, address: str, later: Sequence[str] = ()) -> str:
     """A cell's code, its import of the check guarded. In marking a module of this name is there already.
 
-    address: of the folder with the unit's files; empty if there is none to fetch from. later: which of `LATER` the
-    notebook uses, whether or not the code imports them.
+    address: of the folder with the unit's files, whose last part is the unit's name; empty if the
+    files are not fetched. later: which of `LATER` the notebook uses, whether or not the code imports them.
     """
     template = _FETCHES if address else _STOPS
-    files = [
-        EXAMPLES,
-        MISTAKES,
-        STEPS,
-        *([LESSON] if {"guess", "hint"} & set(later) else []),
-        f"{module}.py",
-    ]  # the check last
+    unit = address.rpartition("/")[2]
+    files = [data_file(unit), zip_file(module), f"{module}.py"]  # the check last
 
     def written(found: re.Match[str]) -> str:
         given = [name.strip(" ()") for name in found[1].partition("#")[0].split(",")]

@@ -14,7 +14,7 @@ from nbformat.v4 import new_code_cell
 from .. import output_files
 from ..course.cells import CARRIED
 from ..course.folder import folder
-from ..handout.names import EXAMPLES, LESSON, MISTAKES, STEPS
+from ..handout.names import data_file, zip_file
 from .columns import COLUMNS
 from .source_notebook import BuildError, locked
 
@@ -69,9 +69,7 @@ def single_file(released: Path, check: str) -> Any:
     first = next((at for at, cell in code if imports in cell.source), None)
     if first is None:
         raise BuildError(f"{released.name}: no cell imports the check; begin a line of one with `{imports}check`.")
-    beside = [released.with_name(name) for name in (f"{check}.py", EXAMPLES, MISTAKES, STEPS, LESSON)]
-    if not beside[-1].is_file():
-        beside.pop()
+    beside = [released.with_name(name) for name in (f"{check}.py", zip_file(check), data_file(released.stem))]
     cell = new_code_cell(_CELL.format(packed=_packed(beside)))
     cell.id = CARRIED
     cell.metadata = {

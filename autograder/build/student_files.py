@@ -2,11 +2,12 @@
 
 import ast
 import re
+from collections.abc import Iterable
 from importlib.metadata import metadata, requires
 from typing import Any
 
 from ..course.settings import Settings
-from ..handout.names import EXAMPLES, LESSON, MISTAKES, STEPS
+from ..handout.names import data_file, zip_file
 
 README, REQUIREMENTS = "README.md", "requirements.txt"
 _ENGINE = "attention-autograder"
@@ -30,14 +31,10 @@ the other files into *Files*, at the left.
 |---|---|
 | `{notebook}` | the text and your answers: the only file that you change |
 | `{check}.py` | the check that the notebook imports |
-| `{examples}` | the examples that it tries |
-| `{mistakes}` | what common mistakes give on them, as numbers |
-| `{steps}` | what is right on the way, as numbers |
-{lesson}| `requirements.txt` | what `pip` is to install |
+| `{zip}` | the code of the check, to be read by who likes: it need not be unpacked |
+| `{data}` | examples that the check tries, what common mistakes give on them, as numbers{lesson} |
+| `requirements.txt` | what `pip` is to install |
 """
-
-
-_LESSON = f"| `{LESSON}` | what `guess` and `hint` say |\n"
 
 
 def readme(unit: str, notebook: Any, settings: Settings, *, with_lesson: bool) -> str:
@@ -48,22 +45,21 @@ def readme(unit: str, notebook: Any, settings: Settings, *, with_lesson: bool) -
         notebook=f"{unit}.ipynb",
         python=metadata(_ENGINE)["Requires-Python"].removeprefix(">="),
         check=settings.check,
-        examples=EXAMPLES,
-        mistakes=MISTAKES,
-        steps=STEPS,
-        lesson=_LESSON if with_lesson else "",
+        zip=zip_file(settings.check),
+        data=data_file(unit),
+        lesson=", guesses and hints" if with_lesson else "",
     )
     how = settings.handing_in.told(f"{unit}.ipynb")
     return f"{text}\n{how}\n" if how else text
 
 
-def requirements(notebook: Any, check: str) -> str:
+def requirements(notebook: Any, check: Iterable[str]) -> str:
     """What pip is to install for the notebook and its check: of the engine's own requirements those that they import.
 
-    check: the check's source.
+    check: the sources of the check's modules.
     """
     code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    imported = set[str]().union(*map(_imported, [*code, check])) | {_ALWAYS}
+    imported = set[str]().union(*map(_imported, [*code, *check])) | {_ALWAYS}
     wanted = [line.partition(";")[0].strip() for line in requires(_ENGINE) or [] if "extra" not in line]
     return "".join(sorted(f"{line}\n" for line in wanted if _name(line) in imported))
 

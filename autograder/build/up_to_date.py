@@ -1,25 +1,26 @@
-"""Whether a file that was built before says what is built now: processors round differently in the last digit."""
+"""Comparison of a built file with the existing one: processors round differently in the last digit."""
 
 import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..handout.data_file import read_data
 from ..handout.names import EXAMPLES, LESSON, MISTAKES, STEPS
+from ..handout.unit_data import read_unit
 from ..handout.written_values import USUAL, unpacked
 from ..tracing.reference import TOLERANCE
 from ..tracing.written_reference import numbers_in
 
 
 def is_up_to_date(built: Path, present: Path) -> bool:
-    """Whether the existing file, which is another, is the built one but for how its numbers are rounded."""
-    if built.name not in _CLOSE:
+    """Return whether two different files differ only in the rounding of their numbers."""
+    if not built.name.endswith(".json.gz"):
         return False
     try:
-        return _alike(read_data(built), read_data(present), _CLOSE[built.name])
+        one, other = read_unit(built), read_unit(present)
     except ValueError:
         return False
+    return one.keys() == other.keys() and all(_alike(one[key], other[key], _CLOSE.get(key, _EXACTLY)) for key in one)
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,9 @@ class _Close:
 
 _EXACTLY = _Close(0.0, 0.0)
 _CLOSE = {EXAMPLES: _EXACTLY, LESSON: _EXACTLY, MISTAKES: _Close(1e-5, 2e-4), STEPS: _Close(TOLERANCE, TOLERANCE)}
-"""Of what is written in these files. Mistakes' sums have four digits after the point."""
+"""Tolerances by section. The sums of misconceptions have four digits after the point."""
 _OF_TENSORS = {"float32": _Close(1e-6, 2e-6), "float64": _Close(1e-12, 2e-12)}
-"""Of the tensors in them: short ones have six or twelve digits after the point."""
+"""Tolerances of the tensors in them, by dtype: short ones have six or twelve digits after the point."""
 
 
 def _alike(one: Any, other: Any, close: _Close) -> bool:

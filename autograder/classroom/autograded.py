@@ -30,12 +30,8 @@ class Autograded:
         config = directory.config
         self._mode = int(str(Autograde(coursedir=directory, config=config).permissions), 8)
         self._limit_output = LimitOutput(config=config)
-        # The files next to the source notebook: the check that the notebook's cells import, and its examples.
-        self._beside = {
-            path.name: whole_files.Common(path.read_bytes())
-            for path in sorted(course.source(unit, self._root).parent.iterdir())
-            if path.is_file() and path.suffix != ".ipynb"
-        }
+        # The check that the notebook's cells import, and its data.
+        self._beside = {path.name: whole_files.Common(path.read_bytes()) for path in course.beside(unit, self._root)}
 
     def folder(self, student: str) -> Path:
         """The folder with the student's marked notebook."""

@@ -113,7 +113,7 @@ def furnish(place: Path, units: Sequence[str]) -> None:
         for kind in KINDS:
             if not (place / kind / unit).exists():
                 (place / kind / unit).mkdir(parents=True)
-                for path in handed_out(folder() / kind / unit):
+                for path in course.unit_files(kind, unit):
                     shutil.copyfile(path, place / kind / unit / path.name)
     for unit in units:
         with said_in_a_sentence(place):
@@ -128,11 +128,6 @@ def known(units: Sequence[str]) -> list[str]:
     if not names or not all(course.released(name).is_file() for name in names):
         raise NotMade("Nothing is built yet: run `autograder build` first.")
     return names
-
-
-def handed_out(unit_folder: Path) -> list[Path]:
-    """The files of a unit that belong to it: what programs leave beside them are folders."""
-    return [path for path in unit_folder.iterdir() if path.is_file()]
 
 
 def _config(place: Path) -> str:

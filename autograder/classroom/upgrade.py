@@ -10,7 +10,7 @@ from ..gradebook.course_directory import SETTINGS
 from ..gradebook.database import FILE, reading
 from ..gradebook.entry import graded
 from . import whole_files
-from .new_course import KINDS, NotMade, furnish, handed_out, known
+from .new_course import KINDS, NotMade, furnish, known
 from .one_run import one_run
 
 _MODE = 0o644
@@ -55,9 +55,9 @@ def _differing(root: Path, unit: str) -> dict[Path, bytes]:
     comes last, so that a run that was ended is taken up again.
     """
     files = {
-        root / path.relative_to(folder()): path.read_bytes()
+        root / kind / unit / path.name: path.read_bytes()
         for kind in reversed(KINDS)
-        for path in sorted(handed_out(folder() / kind / unit), key=lambda path: path.suffix == ".ipynb")
+        for path in reversed(course.unit_files(kind, unit))
     }
     return {path: content for path, content in files.items() if not path.is_file() or path.read_bytes() != content}
 

@@ -9,7 +9,7 @@ import errno
 import os
 import signal
 import sys
-import time
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
@@ -42,8 +42,6 @@ aside = _Console(stderr=True)
 
 OUR_FAULT, REFUSED, TOO_LOW = 1, 2, 3
 _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-
-_ENDING_SECONDS = 5
 
 _MOST_NAMED = 20
 
@@ -114,6 +112,7 @@ def ending_in_a_sentence() -> Iterator[None]:
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
+    sys.unraisablehook = _send_again
     _begun.append(True)
     try:
         yield
@@ -132,16 +131,24 @@ def flush() -> None:
             _forget(stream.fileno())
 
 
-_interrupted: list[float] = []
+_interrupted: list[int] = []
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    # Ending takes a moment, which another signal must not cut short. But the first may have been lost, because Python
-    # drops what is raised in a destructor. So a later one counts again.
-    now = time.monotonic()
-    if not _interrupted or now - _interrupted[-1] > _ENDING_SECONDS:
-        _interrupted.append(now)
+    """Raise KeyboardInterrupt for the first signal; ending takes a moment, which another one must not cut short."""
+    if not _interrupted:
+        _interrupted.append(number)
         raise KeyboardInterrupt
+
+
+def _send_again(dropped: "sys.UnraisableHookArgs") -> None:
+    """Send a signal again that arrived in a destructor: Python drops the exception that its handler raised there."""
+    if _interrupted and dropped.exc_type is KeyboardInterrupt:
+        again = threading.Timer(0.05, os.kill, (os.getpid(), _interrupted.pop()))  # when the destructor has ended
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(dropped)
 
 
 def _forget(descriptor: int) -> None:

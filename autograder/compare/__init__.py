@@ -10,8 +10,9 @@ from typing import Any
 
 import torch
 
-from ..sandbox.inside.nesting import tensors_in
-from ..sandbox.inside.protocol import Opaque
+from ..core.lost_aspects import OF_VALUE
+from ..core.nesting import tensors_in
+from ..core.packing import Opaque
 from .complaints import with_article
 from .values import ORDINALS as ORDINALS
 from .values import Expected as Expected
@@ -31,10 +32,21 @@ GOLDEN = 1e-4
 
 
 class Mismatch(AssertionError):
-    """The student's value is not the expected one; `str()` says in what way."""
+    """The student's value is not the expected one; `str()` says in what way.
+
+    aspect: the aspect of the answer that is wrong: its value, or one of `core.lost_aspects`. details: what the search
+    for the line that loses the aspect needs: an argument's number, a parameter's name, dtypes; empty if it needs none.
+    """
+
+    def __init__(self, message: str, aspect: str = OF_VALUE, details: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.aspect = aspect
+        self.details = tuple(details)
 
     compared: tuple[Any, Any] | None = None
-    """The value and the expected one, for who writes graders: never for a student."""
+    """The value and the expected one. Hidden tests show them only to their authors; the student check shows them."""
+    what = "The result"
+    """The compared value, in words."""
 
 
 class Unproven(Mismatch):
@@ -67,7 +79,7 @@ def assert_close(actual: Any, expected: Any, *, tolerance: float | None = None, 
     if found:
         odd = oddly_shaped(actual, expected, tolerance)
         wrong = OddShape(f"{found} Its numbers are right.") if odd else Mismatch(found)
-        wrong.compared = actual, expected
+        wrong.compared, wrong.what = (actual, expected), what
         raise wrong
 
 

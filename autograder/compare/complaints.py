@@ -3,12 +3,11 @@
 Needs nothing but what the check imports, of which it becomes a part.
 """
 
-import re
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from ..sandbox.inside.device_probe import BY_NUMBERS, DIFFERS, ELSEWHERE, MIXED
-from ..sandbox.inside.library_calls import LIBRARY_ATTENTION, LIBRARY_SOFTMAX
-from ..sandbox.inside.lost_aspects import OF_DEVICE, OF_DTYPE, OF_GRADIENT, OF_WRITING
+from ..core.device_probe import BY_NUMBERS, DIFFERS, ELSEWHERE, MIXED
+from ..core.library_calls import LIBRARY_ATTENTION, LIBRARY_SOFTMAX
 from .values import ORDINALS
 
 SAME_WEIGHTS = "The weights are the same under every seed: is one set inside the class?"
@@ -31,12 +30,31 @@ def with_article(name: str) -> str:
     return f"{'an' if name[:1].lower() in tuple('aeio') else 'a'} {name}"
 
 
-def argument(number: int) -> str:
-    """What an argument is called, by its place."""
-    return f"the {ORDINALS[number]} argument"
+class Part(NamedTuple):
+    """A tensor of a call: an argument or a parameter."""
+
+    words: str
+    key: str = ""
+    """An argument's number or a parameter's name, by which the line is found that loses its gradient."""
+
+    def __str__(self) -> str:
+        return self.words
 
 
-def detached(where: str) -> str:
+def argument(number: int) -> Part:
+    """Return the argument at this position."""
+    return Part(f"the {ORDINALS[number]} argument", str(number))
+
+
+def parameter(name: str) -> Part:
+    """Return the parameter of this name."""
+    return Part(f"`{name}`", name)
+
+
+INPUT = Part("the input", "0")
+
+
+def detached(where: Part) -> str:
     """A gradient that is None."""
     return f"No gradient arrives at {where}: is it left unused, or the result detached from it somewhere?"
 
@@ -54,7 +72,7 @@ def of_another_shape(found: str, shape: Sequence[int]) -> str:
 RESULT_NOT_FINITE = "The result has NaN or infinite values."
 
 
-def not_finite(where: str) -> str:
+def not_finite(where: Part) -> str:
     """A gradient with NaN or infinity, of a result that has neither."""
     return f"The gradient of {where} has NaN or infinite values; the result has none."
 
@@ -89,25 +107,3 @@ def of_devices(verdict: str) -> str | None:
 def other_parameters(found: Mapping[str, Sequence[int]]) -> str:
     """The parameters that there are, and their shapes, where others are expected."""
     return f"Found: {', '.join(f'{name} {tuple(shape)}' for name, shape in found.items()) or 'none'}."
-
-
-_ASPECTS = {
-    OF_WRITING: re.compile(r"It writes into the (\w+)"),
-    OF_DTYPE: re.compile(r"The result is torch\.(\w+); torch\.(\w+) is expected"),
-    OF_GRADIENT: re.compile(r"No gradient arrives at (?:the (\w+)|`([\w.]+)`)"),
-    OF_DEVICE: re.compile("|".join(re.escape(_OF_DEVICES[one]) for one in (MIXED, ELSEWHERE))),
-}
-
-
-def aspect_of(complaint: str) -> tuple[str, tuple[str, ...]] | None:
-    """What beside the values a complaint is about, and the words that say more: an argument by its number, dtypes."""
-    for aspect, pattern in _ASPECTS.items():
-        if found := pattern.search(complaint):
-            words = [one for one in found.groups() if one]
-            return aspect, tuple(_number(one) for one in words)
-    return None
-
-
-def _number(word: str) -> str:
-    """An argument's, as digits; any other word as it is."""
-    return str(ORDINALS.index(word)) if word in ORDINALS else "0" if word == "input" else word

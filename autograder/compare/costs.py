@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from ..sandbox.inside.cost import Cost, Most
+from ..core.cost import Cost, Most
 
 Limits = Mapping[str, int]
 """The most of each: `largest` and `alive` in numbers, `rows`, `operations`. What is not named is not limited."""

@@ -1,7 +1,7 @@
 """Messages for calls whose cost cannot be counted. These calls earn no points for their cost."""
 
-from ..sandbox.inside.cost import Cost
-from ..sandbox.inside.countable import LEFT, OPERATOR, THREAD
+from ..core.cost import Cost
+from ..core.countable import LEFT, OPERATOR, THREAD
 from .costs import At
 
 _WHY = {

@@ -98,6 +98,24 @@ def released(unit_name: str, class_folder: Path | None = None) -> Path:
     return holder(class_folder) / RELEASE / unit_name / f"{unit_name}.ipynb"
 
 
+def unit_files(kind: str, unit_name: str) -> list[Path]:
+    """Return the unit's notebook in `source` or `release` of the course, and the files that students get beside it.
+
+    The build writes these files into both folders. They are taken from release/, because git has no copy in source/.
+    """
+    notebook = folder() / kind / unit_name / f"{unit_name}.ipynb"
+    return [notebook, *beside(unit_name)]
+
+
+def beside(unit_name: str, class_folder: Path | None = None) -> list[Path]:
+    """Return the files that students get beside the unit's notebook, if it is released.
+
+    What programs leave there are folders.
+    """
+    files = released(unit_name, class_folder).parent.glob("*")
+    return sorted(path for path in files if path.is_file() and path.suffix != ".ipynb")
+
+
 def unit_names(class_folder: Path | None = None) -> list[str]:
     """The names of the units that are built, in alphabetical order."""
     notebooks = (holder(class_folder) / SOURCE).glob("*/*.ipynb")

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from ..compare.values import close
-from ..sandbox.inside.observation import Observation
+from ..core.observation import Observation
 from ..student.recording import Event
 
 TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}

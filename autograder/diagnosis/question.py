@@ -4,20 +4,11 @@ Of thousands of pairs of mistakes each is asked one question. So it is asked wha
 grader draws its cases for it, and no solution is called beside.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from msgspec.structs import replace
-
-from ..sandbox.inside.operations import (
-    Assemble,
-    Build,
-    Call,
-    ManualSeed,
-    NamedParameters,
-    Operation,
-    ProbeDevice,
-)
+from ..core.bench import Operation
+from ..core.operations import Assemble, Build, Call, ManualSeed, NamedParameters, ProbeDevice
 from ..student.recording import Event
 from .fingerprint import Fingerprint, Trace
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from ..sandbox.inside.observation import Observation
-from ..sandbox.inside.packing import Opaque
+from ..core.observation import Observation
+from ..core.packing import Opaque
 from .fingerprint import SHOWN, Trace
 
 _NEAR = 1e-3

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
-from ..sandbox.inside.confinement import CannotConfine, Confinement, Terms, prepare
-from ..sandbox.inside.resources import WorkerLimits
+from ..sandbox.confine.confinement import CannotConfine, Confinement, Terms, prepare
+from ..sandbox.confine.resources import WorkerLimits
 from . import frames
 from .frames import Frame
 

@@ -4,7 +4,7 @@ import socket
 import struct
 from dataclasses import dataclass
 
-from ..sandbox.inside.exact_reading import Closed, read
+from ..core.exact_reading import Closed, read
 
 _HEAD = struct.Struct("<BII")
 

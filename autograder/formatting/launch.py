@@ -1,17 +1,14 @@
 """Starts the formatter's process, confined like a submission's."""
 
 import json
-import shutil
 from dataclasses import asdict
-from pathlib import Path
 
 from ..sandbox import confined_process, isolation, temporary
-from ..sandbox.inside.confinement import Level, Terms
-from ..sandbox.inside.resources import WorkerLimits
+from ..sandbox.confine.confinement import Level, Terms
+from ..sandbox.confine.resources import WorkerLimits
+from ..sandbox.launch import copy_packages
 from .limits import PageLimits
 
-CODE = Path(__file__).parent
-_SANDBOX = CODE.parent / "sandbox"
 _MEGABYTE = 1 << 20
 _CHILDS_CPU_SECONDS = 600
 """For everything that one child formats; it is replaced long before that."""
@@ -23,11 +20,7 @@ def launch(level: Level, limits: PageLimits) -> confined_process.ConfinedProcess
     The caller deletes the copy once the process has said that it is ready.
     """
     room = temporary.make("autograder-")
-    package = room / "autograder"
-    for source, copy in ((CODE, package / "formatting"), (_SANDBOX / "inside", package / "sandbox" / "inside")):
-        shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    for folder in (package, package / "sandbox"):
-        (folder / "__init__.py").touch()
+    copy_packages(("formatting", "core", "sandbox/confine"), room / "autograder")
     terms = Terms(level, isolation.readable(), devices=isolation.devices(cuda=False))
     worker = WorkerLimits(_CHILDS_CPU_SECONDS, limits.memory_megabytes * _MEGABYTE, 0, 32, 1)
     code = f"""
@@ -35,8 +28,8 @@ import json, sys
 sys.path[:0] = [{str(room)!r}]
 sys.path += {isolation.packages()!r}
 from autograder.formatting.formatter import main
-from autograder.sandbox.inside.confinement import Terms
-from autograder.sandbox.inside.resources import WorkerLimits
+from autograder.sandbox.confine.confinement import Terms
+from autograder.sandbox.confine.resources import WorkerLimits
 sys.path.remove({str(room)!r})
 terms, limits = json.loads({json.dumps([asdict(terms), asdict(worker)])!r})
 main(int(sys.argv.pop()), Terms(**terms), WorkerLimits(**limits))

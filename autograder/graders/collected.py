@@ -16,12 +16,13 @@ from typing import Any
 import pytest
 
 from ..compare import Mismatch, OddShape, Unproven
+from ..core.faults import Missing, Raised, StudentFault
+from ..core.library_calls import LIBRARIES
+from ..core.lost_aspects import OF_VALUE
 from ..course import content
 from ..course.settings import load
 from ..report import TestOutcome
-from ..sandbox.inside.faults import Missing, Raised, StudentFault
-from ..sandbox.inside.library_calls import LIBRARIES
-from ..sandbox.losses import Crashed, TimedOut
+from ..sandbox.failures import Crashed, TimedOut
 from ..student.budget import OutOfBudget
 from ..student.face import Student
 from ..student.reference import Reference
@@ -92,6 +93,9 @@ class Verdict:
     """The notebook does not define what was to be called."""
     raised: bool = False
     """What was called raised an exception."""
+    aspect: str = OF_VALUE
+    """The wrong aspect of the answer, as in `compare.Mismatch`."""
+    details: tuple[str, ...] = ()
     unproven: bool = False
     """True if the test passed, but the call that it inspects returned a wrong value. `seen` describes the value."""
 
@@ -196,6 +200,8 @@ def looked_at(student: Student, grader: Grader) -> Verdict:
             grader,
             "failed",
             str(found),
+            aspect=found.aspect if isinstance(found, Mismatch) else OF_VALUE,
+            details=found.details if isinstance(found, Mismatch) else (),
             odd_shape=isinstance(found, OddShape),
             missing=isinstance(found, Missing),
             raised=isinstance(found, Raised),

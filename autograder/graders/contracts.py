@@ -22,12 +22,12 @@ import torch
 
 from .. import compare
 from ..compare import Mismatch, OddShape, assert_close, complaints, identical
-from ..sandbox.inside.faults import Raised
+from ..core.faults import Raised
 from ..student.face import Callee, Instance, Student
 from ..student.reference import Reference
 from . import little_memory, statements
 from .cases import Cases
-from .statements import in_both_modes, in_each, in_float64, transplant
+from .statements import assert_unchanged, in_both_modes, in_each, in_float64, transplant
 
 Method = Callable[..., None]
 Sizes = tuple[Any, ...]
@@ -239,8 +239,7 @@ def unchanged(self: Graders, given: Given, built: Built = AS_EVER, each: Sequenc
         with suppress(Raised):  # what does not work in float64 is not what is asked here
             for args in drawn:
                 changed = changed or in_float64(own).observe(*statements.in_dtype(args, torch.float64)).changed
-    if changed:
-        raise Mismatch(complaints.writes_into(changed))
+    assert_unchanged(changed)
 
 
 @contract(0.5, property=True, device=True)

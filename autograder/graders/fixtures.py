@@ -10,8 +10,8 @@ from types import ModuleType
 import pytest
 import torch
 
+from ..core.bench import Bench
 from ..course import content
-from ..sandbox.inside.bench import Bench
 from ..student.face import Student
 from ..student.reference import Reference
 from .cases import Cases

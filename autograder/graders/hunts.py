@@ -20,8 +20,8 @@ from typing import Any
 from .. import catalogue
 from ..compare import Mismatch, describe
 from ..compare.hunting import Prey, shown_by
+from ..core.wrong_function import PackedFunction, packed_function
 from ..course import content
-from ..sandbox.inside.wrong_function import PackedFunction, packed_function
 from ..student.face import Student
 from ..student.reference import Reference
 from .cases import Cases

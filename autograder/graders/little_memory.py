@@ -10,13 +10,19 @@ from typing import Any
 import torch
 
 from ..compare import Mismatch
-from ..sandbox.inside.faults import Missing, Raised
-from ..sandbox.losses import Crashed, TimedOut
-from ..student.budget import OutOfBudget
+from ..core.faults import Missing, Raised
+from ..sandbox.client import TOO_MUCH_MEMORY
+from ..sandbox.failures import Crashed, TimedOut
+from ..student.budget import OutOfBudget, OutOfRestarts
 
 SPARE_BYTES = 48 << 20
 """Beyond what Python, PyTorch and the notebook's own imports take."""
 _TOO_MUCH = f"With large inputs it needs more than {SPARE_BYTES >> 20} MB of memory next to them."
+_ENDED_PYTHON = f"With large inputs Python ended. Most likely it needs more than {SPARE_BYTES >> 20} MB next to them."
+_CELLS_ENDED_PYTHON = (
+    f"This test runs the notebook with {SPARE_BYTES >> 20} MB of memory to spare, in which its cells ended Python, so "
+    "that the call could not be tried."
+)
 _CELL_DID_NOT_RUN = (
     f"This test runs the notebook with {SPARE_BYTES >> 20} MB of memory to spare, in which the cell that defines it "
     "did not run."
@@ -55,8 +61,10 @@ def assert_fits(
         raise
     except Missing as missing:
         raise Mismatch(f"{missing} {_CELL_DID_NOT_RUN}") from None
-    except Crashed:
-        raise Mismatch(_TOO_MUCH) from None
+    except Crashed as crash:
+        raise Mismatch(_TOO_MUCH if str(crash) == TOO_MUCH_MEMORY else _ENDED_PYTHON) from None
+    except OutOfRestarts:
+        raise Mismatch(_CELLS_ENDED_PYTHON) from None
     except (TimedOut, OutOfBudget):
         if uncountable:
             raise Mismatch(uncountable) from None

@@ -6,15 +6,27 @@ from typing import Any, TypeVar
 
 import torch
 
-from ..compare import LARGE_LOGITS, Expected, Mismatch, OddShape, Unproven, assert_close, complaints, describe
-from ..compare.costs import Limits, complaint
-from ..compare.uncounted import uncountable
-from ..sandbox.inside.cost import Most
-from ..sandbox.inside.faults import Raised, StudentFault
-from ..sandbox.inside.nesting import each, tensors_in
-from ..sandbox.inside.observation import Observation
-from ..sandbox.inside.operations import is_bias
-from ..sandbox.inside.raising import CELL_PREFIX
+from ..compare import LARGE_LOGITS, Mismatch, OddShape, Unproven, assert_close, complaints, describe
+from ..compare.costs import Limits
+from ..compare.judgement import assert_arrived as assert_arrived
+from ..compare.judgement import (
+    assert_cost,
+    assert_devices,
+    assert_gradients,
+    assert_parameters,
+    assert_shapes,
+    is_refusal,
+    not_finite,
+)
+from ..compare.judgement import assert_dtype as assert_dtype
+from ..compare.judgement import assert_gradient as assert_gradient
+from ..compare.judgement import assert_unchanged as assert_unchanged
+from ..core.cost import Most
+from ..core.faults import Raised, StudentFault
+from ..core.nesting import each, tensors_in
+from ..core.observation import Observation
+from ..core.operations import is_bias
+from ..core.raising import CELL_PREFIX
 from ..student.face import Callee, Cotangent, Instance, Student
 
 REFUSALS = frozenset({"ValueError", "AssertionError"})
@@ -95,13 +107,7 @@ def assert_same_gradients(student: Callee, reference: Callee, *args: Any, cotang
 def assert_gradients_of(seen: Observation[Any], right: Observation[Any]) -> None:
     """What was seen of a call is the right result, with the right gradient of every input and parameter."""
     assert_close(seen.value, right.value)
-    for number, (gradient, expected) in enumerate(zip(seen.gradients, right.gradients, strict=True)):
-        if expected is not None:
-            assert_gradient(gradient, expected, complaints.argument(number))
-    for name, expected in right.parameter_gradients.items():
-        if is_bias(name) and name not in seen.parameter_gradients:
-            continue  # of a bias that it lacks: see `transplant`
-        assert_gradient(seen.parameter_gradients.get(name), expected, f"`{name}`")
+    assert_gradients(seen, right.gradients, right.parameter_gradients)
 
 
 def assert_biases_learn(student: Callee, reference: Callee, *args: Any, cotangent: Cotangent) -> None:
@@ -109,7 +115,7 @@ def assert_biases_learn(student: Callee, reference: Callee, *args: Any, cotangen
     right = reference.observe(*args, cotangent=cotangent).parameter_gradients
     seen = student.observe(*args, cotangent=cotangent).parameter_gradients
     for name in filter(is_bias, right):
-        assert_gradient(seen.get(name), right[name], f"`{name}`")
+        assert_gradient(seen.get(name), right[name], complaints.parameter(name))
 
 
 def assert_right_where_large(
@@ -127,16 +133,8 @@ def assert_finite(student: Student, own: Callee, *args: Any, cotangent: torch.Te
     """Raise Mismatch if the result or a gradient has NaN or infinite values. cotangent: of the result's shape."""
     with student.by_chance() as note:
         seen = own.observe(*args, cotangent=cotangent)
-        if not isinstance(seen.value, torch.Tensor) or seen.value.shape != cotangent.shape:
-            raise Mismatch(complaints.of_another_shape(describe(seen.value), cotangent.shape))
-        gradients = {complaints.argument(number): gradient for number, gradient in enumerate(seen.gradients)}
-        gradients |= {f"`{name}`": gradient for name, gradient in seen.parameter_gradients.items()}
-        faults = [] if bool(seen.value.isfinite().all()) else [complaints.RESULT_NOT_FINITE]
-        faults += [
-            complaints.not_finite(where)
-            for where, gradient in gradients.items()
-            if isinstance(gradient, torch.Tensor) and not bool(gradient.isfinite().all())
-        ]
+        assert_shapes(seen.value, [cotangent.shape])
+        faults = not_finite(seen)
         note(faults)
     if faults:
         raise Mismatch(faults[0])
@@ -149,24 +147,14 @@ def assert_gradients_arrive(
     shape = (*x.shape[:-1], width)
     with student.by_chance() as note:
         seen = own.observe(x, cotangent=torch.ones(shape))
-        if not isinstance(seen.value, torch.Tensor) or seen.value.shape != shape:  # nothing could flow back from it
-            raise Mismatch(complaints.of_another_shape(describe(seen.value), shape))
+        assert_shapes(seen.value, [shape])
         weights = {name: f"{name}.weight" for name in layers}
         if nameless := [weight for weight in weights.values() if weight not in seen.parameter_gradients]:
             raise Mismatch(complaints.no_parameter(nameless[0]))
-        arrived = {"the input": seen.gradients[0]}
-        arrived |= {f"`{weight}`": seen.parameter_gradients[weight] for weight in weights.values()}
-        missing = [name for name, gradient in arrived.items() if gradient is None]
-        note(missing)
-    if missing:
-        raise Mismatch(complaints.detached(missing[0]))
-
-
-def assert_gradient(gradient: Any, expected: Expected, where: str) -> None:
-    """A gradient arrived, and is the right one. where: what it is of."""
-    if gradient is None:
-        raise Mismatch(complaints.detached(where))
-    assert_close(gradient, expected, what=f"The gradient of {where}")
+        arrived = {complaints.INPUT: seen.gradients[0]}
+        arrived |= {complaints.parameter(weight): seen.parameter_gradients[weight] for weight in weights.values()}
+        note([name for name, gradient in arrived.items() if gradient is None])
+    assert_arrived(arrived)
 
 
 def assert_proven(found: Any, right: Any, check: Callable[..., None] = assert_close) -> None:
@@ -212,18 +200,6 @@ def in_dtype(args: tuple[Any, ...], dtype: torch.dtype) -> tuple[Any, ...]:
     return tuple(each(arg, change) for arg in args)
 
 
-def assert_dtype(value: Any, dtype: torch.dtype) -> None:
-    """The value is a tensor of this dtype, or a tuple of such tensors."""
-    if isinstance(value, tuple | list):
-        for one in value:
-            assert_dtype(one, dtype)
-        return
-    if not isinstance(value, torch.Tensor):
-        raise Mismatch(f"The result is {describe(value)}, not a tensor.")
-    if value.dtype != dtype:
-        raise Mismatch(f"The result is {value.dtype}; {dtype} is expected.")
-
-
 def assert_raises(type_name: str, student: Callee, *args: Any) -> None:
     """The call raises an exception of this type. A stub's NotImplementedError is none, whatever is expected."""
     try:
@@ -244,7 +220,7 @@ def assert_refuses(student: Student, ask: Callable[..., Any], *args: Any, errors
         with student.refusing(errors):
             ask(*args)
     except Raised as raised:
-        if not errors & set(raised.kinds) or "NotImplementedError" in raised.kinds:
+        if not is_refusal(raised.kinds, list(errors)):
             raise
     else:
         raise Mismatch(complaints.RAISES_NOTHING)
@@ -252,9 +228,7 @@ def assert_refuses(student: Student, ask: Callable[..., Any], *args: Any, errors
 
 def assert_parameter_shapes(student: Instance, expected: dict[str, tuple[int, ...]]) -> None:
     """The instance has parameters of these names and shapes, and no others."""
-    found = {name: tuple(parameter.shape) for name, parameter in student.named_parameters().items()}
-    if found != expected:
-        raise Mismatch(complaints.other_parameters(found))
+    assert_parameters(student.named_parameters(), expected)
 
 
 def assert_costs_no_more(
@@ -274,10 +248,7 @@ def assert_costs_no_more(
     """
     found = student.measured(*args, limits=limits, once=once)
     check(found.value, right)
-    why = uncountable(found.cost, _at)
-    if said := complaint(found.cost, limits, _at) or (is_counted and why):
-        raise Mismatch(said)
-    return why
+    return assert_cost(found.cost, limits, _at, is_counted=is_counted)
 
 
 def _at(most: Most) -> str:
@@ -304,12 +275,10 @@ def assert_follows_device(
 
 def _assert_follows_device(student: Callee, *args: Any) -> Any:
     observed = student.observe(*args)
-    if len(observed.devices) > 1:
-        raise Mismatch("The outputs are on different devices.")
+    assert_devices(observed.devices, "")
     try:
         verdict, value = student.probe_device(*args)
     except Raised as raised:
         raise Mismatch(f"It runs on the CPU; where the inputs are on another device it does not. {raised}") from None
-    if complaint := complaints.of_devices(verdict):
-        raise Mismatch(complaint)
+    assert_devices((), verdict)
     return value

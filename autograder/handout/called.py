@@ -1,12 +1,12 @@
 """A call in words: `scaled_softmax(scores of shape (1, 6), d_k=24)`."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
-from ..sandbox.inside.arguments import together
+from ..core.arguments import together
 from .trial import Call
 from .written_values import as_value
 
@@ -54,7 +54,7 @@ def in_words(call: Call, example: Mapping[str, Any]) -> str:
     return f"{build['name']}({made})({_arguments(forward, together(call.args, call.held), call.named)}), {mode}"
 
 
-def _arguments(function: Any, args: list[Any], named: Mapping[str, Any]) -> str:
+def _arguments(function: Any, args: Sequence[Any], named: Mapping[str, Any]) -> str:
     try:
         names = list(inspect.signature(function).parameters) if function is not None else []
     except (TypeError, ValueError):

@@ -2,17 +2,16 @@
 
 import gzip
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
 
 def read_data(path: Path) -> Any:
-    """What the file says; raises OSError or ValueError where it is missing or damaged."""
-    if not path.exists() and path.with_suffix("").exists():
-        return json.loads(path.with_suffix("").read_text(encoding="utf-8"))  # unpacked by a browser that fetched it
+    """Return what a packed file holds; raises OSError if it cannot be read, and ValueError if it is damaged."""
     try:
         return json.loads(gzip.decompress(path.read_bytes()))
-    except EOFError as error:
+    except (EOFError, zlib.error) as error:
         raise ValueError(str(error)) from error
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from torch.overrides import TorchFunctionMode
 
-from ..sandbox.inside.library_calls import library_of, note, taken
-from ..sandbox.inside.operators import OperatorMode, name_of
+from ..core.library_calls import library_of, note, taken
+from ..core.operators import OperatorMode, name_of
 
 
 def _noted(name: str) -> None:

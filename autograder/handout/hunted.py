@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ..compare.hunting import Found, Prey, shown_by
-from ..sandbox.inside.wrong_function import unpacked_function
+from ..core.wrong_function import unpacked_function
 from .trial import Call
 
 COMES_FIRST = "your own function is what the wrong one is compared with."

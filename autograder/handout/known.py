@@ -5,19 +5,22 @@ import copy
 import io
 import warnings
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import torch
 
 from ..compare.costs import exceeded
-from ..sandbox.inside.arguments import Arguments, walking_once, with_held
-from ..sandbox.inside.cost import Cost, of_call
-from ..sandbox.inside.nesting import each
-from ..sandbox.inside.seeding import seed_in_use
+from ..core.arguments import Arguments, walking_once, with_held
+from ..core.bench import Bench
+from ..core.cost import Cost, of_call
+from ..core.nesting import each
+from ..core.operations import Assemble, Build, Call, MeasureCost, ProbeDevice
+from ..core.raising import is_cell
+from ..core.seeding import seed_in_use
+from ..core.steps import operation_of
 from .hunted import looked_at
-from .trial import assembled, called, copied, is_cell, is_unwritten, load
 from .written_values import as_value
 
 
@@ -86,7 +89,7 @@ def numbers(names: dict[str, Any], examples: list[Any], dtype: torch.dtype | Non
 
 
 def alike(one: list[list[float]], other: list[list[float]]) -> bool:
-    """Whether two pieces of code show the same, but for the last digits."""
+    """Return whether the numbers of two pieces of code are equal but for the last digits."""
     return all(
         len(row) == len(other_row) and all(map(near, row, other_row)) for row, other_row in zip(one, other, strict=True)
     )
@@ -98,7 +101,7 @@ def sums(value: Any) -> list[float]:
 
 
 def near(one: float, other: float) -> bool:
-    """Whether two numbers are the same but for the last digits; of whole ones, all of them."""
+    """Return whether two numbers are equal but for the last digits; integers must be equal in all digits."""
     if isinstance(one, int) or isinstance(other, int):  # a checksum
         return one == other
     return abs(one - other) <= 1e-3 * (1 + min(abs(one), abs(other)))
@@ -112,34 +115,39 @@ def _calls(
     Randomness starts at the same place each time.
     """
     seed_in_use(0)
-    built: list[Any] = []
+    bench = Bench(names)
     for step in steps:
-        args = [_in(as_value(arg), dtype) for arg in step.get("args", ())]
-        if step["operation"] == "manual_seed":
-            seed_in_use(step["seed"])
-        elif step["operation"] == "build":
-            made = names[step["name"]](*args, **step.get("named", {}))
-            built.append(made if dtype is None or step.get("plain") else made.to(dtype))
-        elif step["operation"] == "assemble":
-            built.append(assembled(step) if dtype is None else assembled(step).to(dtype))
-        elif step["operation"] == "load":
-            load(built[step["instance"]], {name: as_value(value) for name, value in step["values"].items()})
-        else:
-            own = called(step, names, built)
-            if step["operation"] == "cost":
-                own = partial(_cost, own, with_held(own, step.get("with", ()), built), "once" in step)
+        operation = operation_of(step, lambda plain: _in(as_value(plain), dtype))
+        if isinstance(operation, ProbeDevice):
+            yield step, bench.target(operation.target), list(operation.arguments.positional)
+        elif isinstance(operation, Call):
+            own = _target(bench.target(operation.target), step)
+            if isinstance(operation, MeasureCost):
+                ready = with_held(own, operation.held, bench.instances)
+                own = partial(_cost, own, ready, operation.once)
             else:
-                own = with_held(walking_once(own, "once" in step), step.get("with", ()), built)
-            yield step, own, args
+                own = with_held(walking_once(own, operation.once), operation.held, bench.instances)
+            yield step, own, list(operation.arguments.positional)
+        else:
+            bench.ask(operation)
+            is_new = isinstance(operation, Build | Assemble) and not getattr(operation, "plain", False)
+            if dtype is not None and is_new:
+                bench.instances[-1].to(dtype)
+
+
+def _target(own: Any, step: Any) -> Any:
+    if step["operation"] == "read":
+        return lambda: getattr(own, step["part"])
+    return getattr(own, step["part"]) if "part" in step else own
 
 
 def _observed(function: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> list[float]:
     """One call: its result, the arguments that it wrote into, its gradients, and its dtype for float64 arguments."""
-    held = copied(args)
+    held = _copied(args)
     unused = copy.deepcopy(function)  # afterwards it may hold tensors that cannot be copied
     exact, sums = _described(function(*args, **named))
-    changed = [not is_unwritten(before, after) for before, after in zip(held, args, strict=True)]
-    wide = [_in(arg, torch.float64) for arg in copied(held)]
+    changed = [not _is_unwritten(before, after) for before, after in zip(held, args, strict=True)]
+    wide = [_in(arg, torch.float64) for arg in _copied(held)]
     wider = _attempt(lambda: _described(_widened(unused)(*wide, **named))[0])
     gradients = _attempt(lambda: _gradient_sums(function, held, named))
     flows, flow_sums = gradients if isinstance(gradients, tuple) else (gradients, [])
@@ -148,9 +156,9 @@ def _observed(function: Callable[..., Any], args: list[Any], named: dict[str, An
 
 def _once(function: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> list[float]:
     """A call that may change what it is made of, and so is made once: its result, and the arguments written into."""
-    held = copied(args)
+    held = _copied(args)
     exact, sums = _described(function(*args, **named))
-    changed = [not is_unwritten(before, after) for before, after in zip(held, args, strict=True)]
+    changed = [not _is_unwritten(before, after) for before, after in zip(held, args, strict=True)]
     return [_checksum(repr((exact, changed))), *sums]
 
 
@@ -229,3 +237,21 @@ def _in(value: Any, dtype: torch.dtype | None) -> Any:
 
 def _is_float(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+def _copied(args: Sequence[Any]) -> list[Any]:
+    """Arguments of their own for one call."""
+    # To copy a tensor deeply takes ten times as long as to clone it.
+    return [each(arg, lambda one: one.clone() if isinstance(one, torch.Tensor) else copy.deepcopy(one)) for arg in args]
+
+
+def _is_unwritten(one: Any, other: Any) -> bool:
+    """Return whether a value is unchanged."""
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_is_unwritten, one, other))
+    if not isinstance(one, torch.Tensor):
+        return bool(one == other)
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    one, other = one.detach(), other.detach()
+    return torch.equal(one, other) or torch.equal(one.nan_to_num(), other.nan_to_num())

@@ -11,41 +11,43 @@ from typing import Any
 
 import torch
 
-from ..compare.complaints import aspect_of
-from ..sandbox.inside.lost_aspects import Asked, where_lost
-from ..sandbox.inside.tracing import Run, Watch, made_ready, watched
+from ..core.lost_aspects import Asked, where_lost
+from ..core.raising import is_cell
+from ..core.tracing import Run, Watch, made_ready, watched
 from ..tracing.case import TellingCase
 from ..tracing.located import Located
 from ..tracing.locating import locate
 from ..tracing.reference import Reference
 from ..tracing.told import told
 from ..tracing.written_reference import read_reference
-from .data_file import read_data
 from .freshness import file_of
+from .names import STEPS
 from .told_of_aspects import told_of_aspect
-from .trial import is_cell
 from .tried import limited
+from .unit_data import read_unit
 from .written_values import as_value
 
+Aspect = tuple[str, Sequence[str]]
+"""An aspect and its details, as in `compare.Mismatch`."""
 SECONDS_TO_LOOK = 5.0
 """For all runs of one answer; most take a tenth of a second together."""
 
 
 def line_told(
-    names: Mapping[str, Any], exercise: str, steps: Path, problems: Iterable[str] = (), *, is_wrong: bool = True
+    names: Mapping[str, Any], exercise: str, data: Path, aspects: Iterable[Aspect] = (), *, is_wrong: bool = True
 ) -> str:
-    """What `told` says of the answer; nothing where no line can be told, or where it is in another cell.
+    """Return the message on the faulty line; empty if no line is found, or if it is in another cell.
 
-    steps: the file that says what is right. problems: what was said of it. is_wrong: in its values, or only in what is
-    asked beside them. What the code prints meanwhile is not shown.
+    data: the unit's data file. aspects: those that the answer fails, with their details. is_wrong: true if a value is
+    wrong, false if only other aspects are. What the code prints meanwhile is not shown.
     """
     quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
     try:
         with quiet[0], quiet[1], warnings.catch_warnings(), limited(SECONDS_TO_LOOK):
             warnings.simplefilter("ignore")
-            known = known_right(steps, steps.stat().st_mtime_ns, exercise)
+            known = known_right(data, data.stat().st_mtime_ns, exercise)
             found = _told(names[exercise], [right for _, right in known if right]) if is_wrong else ""
-            return found or _told_of_aspects(names[exercise], [case for case, _ in known], problems)
+            return found or _told_of_aspects(names[exercise], [case for case, _ in known], aspects)
     except KeyboardInterrupt:
         raise
     except BaseException:  # SystemExit and TimeUp too
@@ -53,12 +55,12 @@ def line_told(
 
 
 @cache
-def known_right(steps: Path, _changed: int, exercise: str) -> list[tuple[TellingCase, Reference | None]]:
+def known_right(data: Path, _changed: int, exercise: str) -> list[tuple[TellingCase, Reference | None]]:
     """What the file says of an exercise, read again only when the file has changed; nothing where it has no case.
 
     Of a case that is silent there is nothing that is known for right.
     """
-    of = read_data(steps).get(exercise, {"cases": []})
+    of = read_unit(data).get(STEPS, {}).get(exercise, {"cases": []})
     cases = [(_case(exercise, one), one) for one in of["cases"]]
     return [(case, None if case.is_silent else read_reference(one, of["operators"], case)) for case, one in cases]
 
@@ -76,9 +78,9 @@ def _told(answer: Any, known: Sequence[Reference]) -> str:
     return ""
 
 
-def _told_of_aspects(answer: Any, cases: Sequence[TellingCase], problems: Iterable[str]) -> str:
+def _told_of_aspects(answer: Any, cases: Sequence[TellingCase], aspects: Iterable[Aspect]) -> str:
     file = file_of(answer)
-    for aspect, details in filter(None, map(aspect_of, problems)):
+    for aspect, details in aspects:
         for case in cases:
             torch.default_generator.manual_seed(0)
             asked = Asked(answer, case.arguments, case.built, case.parameters, case.through)

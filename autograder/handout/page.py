@@ -27,6 +27,7 @@ _STYLE = """<style>
 .acheck .two table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9em;color:inherit}
 .acheck .two td{padding:.1em .5em;text-align:right;border:1px solid rgba(127,127,127,.35);background:none;color:inherit}
 .acheck .two td.x{background:rgba(207,34,46,.2);font-weight:700;text-decoration:underline}
+.acheck summary{cursor:pointer;margin:.4em 0}
 .acheck .s td,.acheck .s th{text-align:left;padding:.15em .8em .15em 0}
 .acheck .s{border-collapse:collapse;color:inherit}
 @media (prefers-color-scheme:dark){.acheck .ok .m{color:#3fb950}.acheck .no .m{color:#ff7b72}}
@@ -36,18 +37,24 @@ _STYLE = """<style>
 _MARKS = {"passed": ("ok", "✓ passed"), "FAILED": ("no", "✗ failed"), "not tried": ("", "– not tried")}
 
 
-def as_page(said: Any) -> str:
-    """An `Account` as HTML."""
+def as_page(said: Any, *, more: bool) -> str:
+    """Return an `Account` as HTML: the verdict and one finding, with everything else in a fold (open: more)."""
     parts = [f'<p class="w">{escape(said.warning)}</p>'] if said.warning else []
     parts.append(f'<p class="t">{escape(said.title)}</p>')
-    if said.box:
-        sentences = "".join(f"<div>{_prose(sentence)}</div>" for sentence in said.box)
-        parts.append(f'<div class="b"><b>{escape(said.box_title)}</b>{sentences}</div>')
+    if said.finding:
+        parts.append(f"<ul>{_item(said.finding)}</ul>")
+    if said.short_box:
+        parts.append(f'<div class="b">{_prose(said.short_box)}</div>')
     if said.whereabouts:
         parts.append(f'<pre class="b">{escape(said.whereabouts)}</pre>')
     if said.lines:
-        parts.append(f"<ul>{''.join(map(_item, said.lines))}</ul>")
-    parts += [f"<p>{_prose(one)}</p>" for one in [*said.asides, said.sum.rstrip(":") + "." if said.sum else ""] if one]
+        fold = [f"<ul>{''.join(map(_item, said.lines))}</ul>"]
+        if said.box:
+            sentences = "".join(f"<div>{_prose(sentence)}</div>" for sentence in said.box)
+            fold.insert(0, f'<div class="b"><b>{escape(said.box_title)}</b>{sentences}</div>')
+        fold += [f"<p>{_prose(one)}</p>" for one in said.asides if one]
+        summary = "<summary>All examples, and what to do</summary>"
+        parts.append(f"<details{' open' if more else ''}>{summary}{''.join(fold)}</details>")
     return f'{_STYLE}<div class="acheck">{"".join(parts)}</div>'
 
 

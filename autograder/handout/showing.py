@@ -2,9 +2,12 @@
 
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..compare.complaints import calls_forbidden, halves_the_points
+from ..core.lost_aspects import ODD_SHAPE, OF_DEVICE, OF_DTYPE, OF_GRADIENT, OF_VALUE, OF_WRITING
 from .called import in_words, to_play_with
 from .hunted import hunts
 from .matrices import Beside, beside
@@ -16,7 +19,10 @@ _WHAT_TO_DO = {
     NOT_WRITTEN: "its stub still raises NotImplementedError",
 }
 _BY_A_PERSON = "not marked yet: a person reads it"
-_MOST_PRINTED = 600
+_MOST_PRINTED, _MOST_LINES = 600, 10
+"""Characters and lines that are shown of what an answer printed in an example."""
+_SHORT = 15
+"""Lines of the short account."""
 _AS_ABOVE = "As above."
 MOST_SHOWN = 3
 """Failed examples of which more is said than what is wrong."""
@@ -40,27 +46,38 @@ class Line:
 
 @dataclass
 class Account:
-    """All that is said of one exercise."""
+    """The verdict on one exercise, the most important finding, and the details for those who ask for more."""
 
     title: str
     warning: str
-    lines: list[Line]
-    box_title: str
-    box: list[str]
-    whereabouts: str
-    asides: list[str]
-    sum: str
+    lines: list[Line] = field(default_factory=list)
+    """All examples."""
+    finding: Line | None = None
+    """The most important of those that fail."""
+    box_title: str = ""
+    box: list[str] = field(default_factory=list)
+    """The common mistakes that do exactly the same, each with what to do instead."""
+    whereabouts: str = ""
+    """The faulty line, if it is known."""
+    asides: list[str] = field(default_factory=list)
+    sum: str = ""
+    more: str = ""
+    """The call that shows everything."""
+
+    @property
+    def short_box(self) -> str:
+        """The title and the mistakes without what to do instead, which the student may find first."""
+        return f"{self.box_title} {' Or: '.join(map(_without_fix, self.box))}" if self.box else ""
 
 
-def account(found: Outcome, warning: str) -> Account:
-    """What is said of what was found. warning: what stands above all."""
+def account(found: Outcome, warning: str, module: str) -> Account:
+    """Return the account of an outcome. warning: its first line. module: the name that notebooks import."""
     if found.missing:
         title = f"{found.exercise} is {found.missing}: {_WHAT_TO_DO[found.missing]}."
-        return Account(title, warning, [], "", [], "", [], "")
-    passes, sum_of = "passes on the public examples", "On the public examples"
-    if found.hardly_tried:
-        passes, sum_of = "passes the little that can be tried here", "Without what is not tried here"
-    title = f"{found.exercise} {passes}." if found.whole else f"{found.exercise} is not right yet."
+        return Account(title, warning)
+    passes = "passes the little that can be tried here" if found.hardly_tried else "passes on the public examples"
+    title = f"{found.exercise} {passes}" if found.whole else f"{found.exercise} is not right yet"
+    title += f": {points_in_words(found)}."
     first = {_kind(one): number for number, one in reversed(list(enumerate(found.tried))) if one.problem}
     more = sorted(first.values())[:MOST_SHOWN]
     lines = [_line(found.exercise, number, one, with_more=number in more) for number, one in enumerate(found.tried)]
@@ -77,16 +94,45 @@ def account(found: Outcome, warning: str) -> Account:
             box_title = "A common mistake looks just like this:"
         else:
             box_title = "Several common mistakes look like this; yours may be one of them:"
-    asides = [f"Not tried here: {statement}" for statement in found.not_tried]
+    asides = [f"Not tried here: {test['statement']}" for test in found.not_tried]
     if found.calls:
         asides.insert(0, calls_forbidden(found.calls))
     if any(line.to_play_with for line in lines):
-        asides.append(f"`example` comes with `from {__name__} import example`.")
+        asides.append(f"`example` comes with `from {module} import example`.")
     asides.append(_of_hidden_tests(found))
     return Account(
-        title, warning, lines, box_title, box, found.whereabouts, asides,
-        f"{sum_of} that is {found.score:g} of {found.points:g} points:",
+        title, warning, lines, _most_important(found, lines), box_title, box, found.whereabouts, asides,
+        more=f'check("{found.exercise}", more=True)',
     )  # fmt: skip
+
+
+def points_in_words(found: Outcome) -> str:
+    """Return the points of the examples, and how many of the exercise's points have an example."""
+    if found.tried_points == found.points or found.missing:
+        return f"{found.earned:g} of {found.points:g} points"
+    return f"{found.earned:g} of the {found.tried_points:g} points that are tried here, of {found.points:g}"
+
+
+_ORDER = (OF_VALUE, ODD_SHAPE, OF_DTYPE, OF_WRITING, OF_GRADIENT, OF_DEVICE)
+"""Aspects by importance: a wrong value explains more than a wrong dtype or device."""
+
+
+def _most_important(found: Outcome, lines: list[Line]) -> Line | None:
+    """Return the finding to read first: an error, then a wrong value, then other aspects."""
+    failed = [number for number, one in enumerate(found.tried) if one.problem]
+    if not failed:
+        return None
+
+    def importance(number: int) -> tuple[bool, bool, int]:
+        one = found.tried[number]
+        return not one.frames, bool(one.example.get("property")), _ORDER.index(one.aspect)
+
+    return lines[min(failed, key=importance)]
+
+
+def _without_fix(sentence: str) -> str:
+    """Return what a mistake's sentence says of the code, without what it says to do instead."""
+    return f"{sentence.partition('; ')[0].rstrip('.')}."
 
 
 def _kind(one: Tried) -> str:
@@ -111,89 +157,114 @@ def _line(exercise: str, number: int, one: Tried, *, with_more: bool) -> Line:
         line.to_play_with = to_play_with(one.call, exercise, number + 1, one.example)
         line.beside = beside(one.call) if "value" in one.example.get("looks_at", ["value"]) and not one.frames else None
     line.frames = [f"line {at} of the cell, in {name}: {text}" for name, at, text in one.frames]
-    printed = one.printed.strip()
-    line.printed = printed if len(printed) <= _MOST_PRINTED else f"{printed[:_MOST_PRINTED]}…"
+    line.printed = _shortened(one.printed.strip())
     return line
 
 
-def as_text(said: Account) -> str:
-    """The account in plain text."""
+def _shortened(printed: str) -> str:
+    """Return the first lines that an answer printed."""
+    lines = printed.splitlines()
+    text = "\n".join(lines[:_MOST_LINES])[:_MOST_PRINTED]
+    return text if text == printed else f"{text}…"
+
+
+def as_text(said: Account, *, more: bool) -> str:
+    """Return the account in plain text: the verdict and one finding, or everything."""
+    return _full_text(said) if more else _short_text(said)
+
+
+def _short_text(said: Account) -> str:
+    text = [said.warning] if said.warning else []
+    text.append(said.title)
+    if said.finding:
+        text += _of_line(said.finding)
+    if said.short_box:
+        text.append(said.short_box)
+    last = [f"All examples, and what to do: {said.more}"] if said.lines else []
+    where = said.whereabouts.splitlines()
+    room = _SHORT - len(text) - len(last)
+    if len(where) > room:  # the code is more use than the numbers below it
+        where = [*where[: max(room - 1, 0)], "…"]
+    return "\n".join([*text, *where, *last])
+
+
+def _full_text(said: Account) -> str:
     text = [said.warning] if said.warning else []
     if not said.lines:
         return "\n".join([*text, said.title])
     for line in said.lines:
-        text.append(f"{line.mark}  {line.statement}")
-        below = [line.problem] if line.problem else []
-        below += [f"In the call {line.call}"] if line.call else []
-        below += [f"To play with it: {line.to_play_with}"] if line.to_play_with else []
-        below += line.frames
-        below += ["Your code printed:", *line.printed.splitlines()] if line.printed else []
-        text += [f"        {one}" for one in below]
+        text += _of_line(line)
     text.append(said.title)
     if said.box:
         text += [said.box_title, *(f"        {sentence}" for sentence in said.box)]
     if said.whereabouts:
         text += [said.whereabouts]
-    return "\n".join([*text, *said.asides, said.sum])
+    return "\n".join([*text, *said.asides])
 
 
-class Shown(float):
-    """A score as nbgrader wants it, which Jupyter shows as a page."""
+def _of_line(line: Line) -> list[str]:
+    below = [line.problem] if line.problem else []
+    below += [f"In the call {line.call}"] if line.call else []
+    below += [f"To play with it: {line.to_play_with}"] if line.to_play_with else []
+    below += line.frames
+    below += ["Your code printed:", *line.printed.splitlines()] if line.printed else []
+    return [f"{line.mark}  {line.statement}", *(f"        {one}" for one in below)]
 
-    page: str
+
+class Score(float):
+    """A score that nbgrader's Validate reads as the result of a cell, and that a notebook shows as nothing."""
 
     def _repr_html_(self) -> str:
-        return self.page
+        return ""
 
 
-def tell(found: Outcome, warning: str) -> float:
-    """Tells what was found: in Jupyter by how the score is shown, elsewhere in print."""
-    said = account(found, warning)
-    if not in_jupyter():
-        print(as_text(said))
-        return found.score
-    shown = Shown(found.score)
-    shown.page = as_page(said)
-    return shown
+def tell(found: Outcome, warning: str, module: str, *, more: bool) -> float:
+    """Show the account of an outcome; return the score that nbgrader reads."""
+    said = account(found, warning, module)
+    text = as_text(said, more=more)
+    _show(text, lambda: as_page(said, more=more))
+    return Score(found.score) if _shell() else found.score
 
 
-def in_jupyter() -> bool:
-    """Whether what a cell gives is shown as HTML."""
+def _shell() -> Any:
+    """Return IPython's shell: in notebooks of every kind, in Colab's subclass and in a terminal; None without it."""
     ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
-    return type(shell).__name__ == "ZMQInteractiveShell"
+    return ipython.get_ipython() if ipython else None
 
 
-def say(title: str, lines: list[str]) -> None:
-    """Says a few sentences below a title: in Jupyter as a small page, elsewhere in print."""
-    text = (" " if title.endswith(".") else "\n").join(filter(None, [title, *lines]))
-    if not in_jupyter():
+def _show(text: str, page: Callable[[], str]) -> None:
+    """Show a text: where IPython runs as HTML and as text, of which the front end takes one; elsewhere print it."""
+    if _shell() is None:
         print(text)
         return
     from IPython.display import display
 
-    display({"text/html": page_of_lines(title, lines), "text/plain": text}, raw=True)
+    display({"text/html": page(), "text/plain": text}, raw=True)
+
+
+def say(title: str, lines: list[str]) -> None:
+    """Show a few sentences below a title."""
+    text = (" " if title.endswith(".") else "\n").join(filter(None, [title, *lines]))
+    _show(text, lambda: page_of_lines(title, lines))
 
 
 def summed(outcomes: list[Outcome], written: dict[str, float]) -> None:
-    """Tells how far the whole notebook is; written: the points of the questions that a person marks."""
+    """Show the points of a whole notebook. written: the points of the questions that a person marks."""
     rows = [_row(found) for found in outcomes]
     rows += [(question, _BY_A_PERSON, f"– of {points:g}") for question, points in written.items()]
-    total, by_hand = sum(found.score for found in outcomes), sum(written.values())
-    points = sum(found.points for found in outcomes) + by_hand
+    earned, tried, by_hand = (
+        sum(found.earned for found in outcomes), sum(found.tried_points for found in outcomes), sum(written.values())
+    )  # fmt: skip
+    points = sum(found.points for found in outcomes)
     whole = sum(found.whole for found in outcomes)
-    below = [f"{whole} of {len(outcomes)} exercises pass: {total:g} of {points:g} points on the public examples."]
+    below = [f"{whole} of {len(outcomes)} exercises pass: {earned:g} of the {tried:g} points that are tried here."]
+    if not_tried := round(points - tried, 2):
+        below.append(f"The hidden tests give {not_tried:g} more for what cannot be tried here.")
     if written:
-        below.append(f"{by_hand:g} of these points are not given here: a person reads what you write in words.")
+        below.append(f"{by_hand:g} more are not given here: a person reads what you write in words.")
     below.append("The hidden tests ask the same with other numbers.")
-    if in_jupyter():
-        from IPython.display import HTML, display
-
-        display(HTML(page_of_summary(rows, below)))
-        return
-    for name, said, score in rows:
-        print(f"{name:<32}{said:<44}{score:>10}")
-    print("\n".join(below))
+    text = [f"{name:<32}{said:<44}{score:>10}" for name, said, score in rows]
+    _show("\n".join([*text, *below]), lambda: page_of_summary(rows, below))
 
 
 def _row(found: Outcome) -> tuple[str, str, str]:
@@ -204,4 +275,5 @@ def _row(found: Outcome) -> tuple[str, str, str]:
         said = f"calls {' and '.join(found.calls)}"
     elif found.mistakes:
         said += ", but so does a mistake" if found.whole else ", a common mistake"
-    return found.exercise, said, f"{found.score:g} of {found.points:g}"
+    score = f"{found.earned:g} of {found.tried_points:g}"
+    return found.exercise, said, score if found.tried_points == found.points else f"{score} tried ({found.points:g})"

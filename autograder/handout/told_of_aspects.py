@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ..compare.values import ORDINALS
-from ..sandbox.inside.lost_aspects import (
+from ..core.lost_aspects import (
     BY_CAST,
     CUT_BY_DATA,
     CUT_BY_DETACH,

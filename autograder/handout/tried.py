@@ -13,12 +13,17 @@ from typing import Any
 
 import torch
 
+from ..compare import Mismatch, OddShape
 from ..compare.errors_meant import meant
+from ..core.faults import StudentFault
+from ..core.lost_aspects import ODD_SHAPE, OF_VALUE
+from ..core.points import Points, TestShare, distribute
+from ..core.raising import is_cell
 from .forbidden import libraries_watched
 from .hunted import COMES_FIRST
-from .judgement import is_stub, judged
+from .judgement import is_stub, judged, revealed
 from .known import mistakes_alike
-from .trial import Call, Trial, Wrong, is_cell
+from .trial import Call, Trial
 
 NOT_DEFINED, NOT_WRITTEN = "not defined yet", "not written yet"
 SECONDS = 8.0
@@ -47,15 +52,18 @@ class Tried:
     """What the student's code printed in it."""
     frames: list[tuple[str, int, str]] = field(default_factory=list)
     """Of an error: the function, the line in its cell and that line's text, for each of the student's own frames."""
+    aspect: str = OF_VALUE
+    """The wrong aspect of the answer, as in `compare.Mismatch`."""
+    details: tuple[str, ...] = ()
     odd_shape: bool = False
     """Its numbers are right, and only the shape is not: half of what it weighs."""
     skipped: bool = False
     """Not tried, because an example before it took too long."""
 
     @property
-    def share(self) -> float:
-        """Of what the example weighs, how much it gives."""
-        return 0.5 if self.odd_shape else 0.0 if self.problem or self.skipped else 1.0
+    def share(self) -> TestShare:
+        """Its weight, and how much of it the answer earns."""
+        return _test_share(self.example, 0.5 if self.odd_shape else 0.0 if self.problem or self.skipped else 1.0)
 
 
 @dataclass
@@ -67,8 +75,8 @@ class Outcome:
     missing: str = ""
     """`not defined yet` or `not written yet`; then nothing was tried."""
     tried: list[Tried] = field(default_factory=list)
-    not_tried: list[str] = field(default_factory=list)
-    """The statements of which the check tries nothing."""
+    not_tried: list[Mapping[str, Any]] = field(default_factory=list)
+    """The hidden tests without an example, each with its statement and weight."""
     calls: list[str] = field(default_factory=list)
     """The libraries that it calls and may not."""
     mistakes: list[str] = field(default_factory=list)
@@ -92,40 +100,54 @@ class Outcome:
         return bool(self.not_tried) and all(one.example.get("property") for one in self.tried)
 
     @property
-    def score(self) -> float:
-        """What a mark would give for these examples, by the rules that it has."""
-        if self.missing or self.calls:
+    def earned(self) -> float:
+        """The points of the examples that pass, by the rules of the grade."""
+        if self.missing or self.calls or not self.points:
             return 0.0
-        return self.points and round(self.points * (0.5 if self.halved else self._share), 2)
+        return round(self._points.earned, 2)
+
+    @property
+    def tried_points(self) -> float:
+        """The points of the hidden tests that have an example."""
+        if self.missing or not self.points:
+            return self.points
+        return round(self._points.tried, 2)
+
+    @property
+    def score(self) -> float:
+        """The exercise's points if the other tests went like the examples, for nbgrader's Validate."""
+        return round(self.points * self.earned / self.tried_points, 2) if self.tried_points else 0.0
 
     @property
     def halved(self) -> bool:
-        """Whether it would give more, did not something fail without which it gives no more than half of its points."""
-        return self._share > 0.5 and any(one.example.get("essential") for one in self.failed)
+        """True if the points were reduced to half of the exercise's, because an essential test failed."""
+        return bool(self.points) and self._points.is_halved
 
     @property
-    def _share(self) -> float:
-        # What passes nothing but released results, or what chance could pass, earns nothing by the rest.
-        hidden = [one for one in self.tried if not one.example.get("property") and not one.example.get("public", True)]
-        shown = not hidden or any(one.share for one in hidden)
-        weights = [one.example.get("weight", 1.0) for one in self.tried]
-        earned = sum(
-            one.share * weight
-            for one, weight in zip(self.tried, weights, strict=True)
-            if shown or not one.example.get("property")
-        )
-        return float(earned / sum(weights))
+    def _points(self) -> Points:
+        tests = [one.share for one in self.tried] + [_test_share(test, None) for test in self.not_tried]
+        return distribute(tests, self.points)
 
     @property
     def goes_wrong(self) -> bool:
-        """Whether a result is not right, and how it comes about can be looked at."""
-        return bool(self.to_look_at) and any(one.problem and not one.example.get("property") for one in self.tried)
+        """Return whether a result is not right, and its line can be searched."""
+        return self.can_be_located and any(one.problem and not one.example.get("property") for one in self.tried)
 
     @property
-    def to_look_at(self) -> list[str]:
-        """What is wrong, where the line of it can be looked for."""
+    def can_be_located(self) -> bool:
+        """Return whether something is wrong whose line can be searched."""
         late = any(one.skipped or one.problem == _TOO_LONG for one in self.tried)
-        return [] if self.missing or self.calls or late else [one.problem for one in self.tried if one.problem]
+        return not (self.missing or self.calls or late) and any(one.problem for one in self.tried)
+
+
+def _test_share(test: Mapping[str, Any], share: float | None) -> TestShare:
+    return TestShare(
+        test.get("weight", 1.0),
+        share,
+        bool(test.get("property")),
+        test.get("public", True),
+        bool(test.get("essential")),
+    )
 
 
 def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistakes: list[Any]) -> Outcome:
@@ -164,8 +186,11 @@ def _tried(names: dict[str, Any], example: Mapping[str, Any]) -> Tried:
             judged(names, example, trial)
     except KeyboardInterrupt:
         raise
-    except Wrong as wrong:
-        one.problem, one.odd_shape = str(wrong), wrong.odd_shape
+    except Mismatch as mismatch:
+        one.problem, one.odd_shape = revealed(mismatch), isinstance(mismatch, OddShape)
+        one.aspect, one.details = ODD_SHAPE if one.odd_shape else mismatch.aspect, mismatch.details
+    except StudentFault as fault:
+        one.problem = str(fault)
     except TimeUp:
         one.problem = _TOO_LONG
     except BaseException as error:  # SystemExit too

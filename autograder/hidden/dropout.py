@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import torch
 
 from autograder.compare import Mismatch, assert_real, complaints, describe, of_dropout
-from autograder.sandbox.inside.faults import Raised
+from autograder.core.faults import Raised
 from autograder.student.face import Instance, Student
 
 S = TypeVar("S")

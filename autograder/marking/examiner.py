@@ -7,6 +7,15 @@ from functools import partial
 from typing import Any, TypeVar
 
 from .. import catalogue
+from ..core import library_calls
+from ..core.bench import Bench, Operation
+from ..core.faults import StudentFault
+from ..core.observation import Observation
+from ..core.observed_functions import observe_functions
+from ..core.observed_operators import observe_operators
+from ..core.operations import Kind, KindOf, NamedParameters
+from ..core.packing import as_it_arrives
+from ..core.wrong_function import PackedFunction
 from ..course import content
 from ..diagnosis.behaviour import Behaviour
 from ..diagnosis.fingerprint import Fingerprint, Trace
@@ -16,15 +25,6 @@ from ..diagnosis.question import Question
 from ..diagnosis.suspect import Suspect
 from ..graders.collected import Grader, Graders, Verdict, looked_at, not_run
 from ..report import NOT_WRITTEN, Diagnosis
-from ..sandbox.inside import library_calls
-from ..sandbox.inside.bench import Bench
-from ..sandbox.inside.faults import StudentFault
-from ..sandbox.inside.observation import Observation
-from ..sandbox.inside.observed_functions import observe_functions
-from ..sandbox.inside.observed_operators import observe_operators
-from ..sandbox.inside.operations import Kind, KindOf, NamedParameters, Operation
-from ..sandbox.inside.protocol import as_it_arrives
-from ..sandbox.inside.wrong_function import PackedFunction
 from ..student.answer import as_parameters
 from ..student.asked_before import AskedBefore
 from ..student.backend import Backend
@@ -42,6 +42,11 @@ class Finding:
     verdicts: list[Verdict]
     fingerprint: Fingerprint
     library_calls: set[str]
+
+    @property
+    def lost_aspects(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The aspects whose tests failed and whose line can be searched, each with its details."""
+        return [(one.aspect, one.details) for one in self.verdicts if one.details]
 
 
 @dataclass(frozen=True)

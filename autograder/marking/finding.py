@@ -1,19 +1,18 @@
 """Asks a backend for one run of an answer, and for what it gives once mended; tells where it goes wrong."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 import torch
 
 from .. import catalogue
-from ..compare.complaints import aspect_of
+from ..core.arguments import Arguments
+from ..core.faults import StudentFault
+from ..core.lost_aspects import Lost
+from ..core.operations import LineOfAspect, WatchRun
+from ..core.tracing import Run
 from ..handout.told_of_aspects import HOW, told_of_aspect
 from ..report import Whereabouts
-from ..sandbox.inside.arguments import Arguments
-from ..sandbox.inside.faults import StudentFault
-from ..sandbox.inside.lost_aspects import Lost
-from ..sandbox.inside.operations import LineOfAspect, WatchRun
-from ..sandbox.inside.tracing import Run
 from ..student.backend import Backend
 from ..student.watched_run import read
 from ..tracing.case import TellingCase
@@ -58,14 +57,17 @@ def whereabouts(unit: str, exercise: str, backend: Backend, source: Source) -> W
 
 
 def line_of_aspect(
-    unit: str, exercise: str, backend: Backend, source: Source, complaints: Iterable[str]
+    unit: str, exercise: str, backend: Backend, source: Source, aspects: Iterable[tuple[str, Sequence[str]]]
 ) -> Whereabouts | None:
-    """Where the answer loses what one of these complaints is about, beside its values; None where it cannot be told."""
-    for aspect, details in filter(None, map(aspect_of, complaints)):
+    """Return where the answer loses one of these aspects; None if no line is found.
+
+    aspects: each with its details, as in `compare.Mismatch`.
+    """
+    for aspect, details in aspects:
         for case in _cases(unit, exercise):
             given = Arguments(case.arguments), case.built, case.parameters, case.through
             try:
-                lost = _lost(backend.ask(LineOfAspect(exercise, *given, aspect, details)))
+                lost = _lost(backend.ask(LineOfAspect(exercise, *given, aspect, tuple(details))))
             except StudentFault:
                 continue  # another case may show it
             if lost and (line := line_of(source(lost.file), lost.line)):

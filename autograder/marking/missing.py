@@ -3,12 +3,12 @@
 import re
 from collections.abc import Sequence
 
+from ..core.faults import Missing
 from ..course import Unit
 from ..course.cells import is_training, likenesses
 from ..notebook import MAX_CHARACTERS, CodeCell, RawNotebook
 from ..report import NOT_WRITTEN
-from ..sandbox.inside.faults import Missing
-from ..sandbox.inside.magics import WRITING, magic_that_keeps_from_running
+from ..sandbox.worker.magics import WRITING, magic_that_keeps_from_running
 
 _DELETED = "Was its cell deleted or the name changed?"
 _TEXT = "Its cell is text, which is not run: turn it into a code cell."

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from ..core.faults import StudentFault
 from ..course import Exercise
 from ..notebook import CodeCell
-from ..sandbox.inside.faults import StudentFault
-from ..sandbox.losses import Crashed, TimedOut
+from ..sandbox.failures import Crashed, TimedOut
 from ..student.budget import OutOfBudget
 from ..student.sandboxed import Change, SandboxedNotebook
 

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 import torch
 
+from ..core.bench import Bench, Operation
+from ..core.operations import Assemble, Build
 from ..graders.cases import Cases
 from ..handout.written_values import drawn
-from ..sandbox.inside.bench import Bench
-from ..sandbox.inside.operations import Assemble, Build, Operation
 from ..student.reference import Reference
 
 T = TypeVar("T")

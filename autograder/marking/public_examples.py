@@ -10,18 +10,12 @@ from typing import Any, TypeVar
 
 import torch
 
+from ..core.bench import Operation
+from ..core.faults import StudentFault
+from ..core.observation import Observation
+from ..core.operations import Call, KindOf, LoadParameters, ManualSeed, NamedParameters, ProbeDevice, is_bias
 from ..course import content
 from ..graders.collected import Grader
-from ..sandbox.inside.faults import StudentFault
-from ..sandbox.inside.observation import Observation
-from ..sandbox.inside.operations import (
-    Call,
-    KindOf,
-    ManualSeed,
-    NamedParameters,
-    Operation,
-    ProbeDevice,
-)
 from ..student.backend import Backend
 from ..student.face import Student
 from ..student.reference import Exact
@@ -45,7 +39,7 @@ def of_exercise(unit: str, graders: Sequence[Grader]) -> dict[str, Any]:
     made = [(grader, example(unit, grader)) for grader in graders]
     return {
         "forbids": sorted({library for grader in graders for library in grader.forbids}),
-        "not_tried": [grader.statement for grader, example in made if example is None],
+        "not_tried": [_about(grader) for grader, example in made if example is None],
         "examples": [example for _, example in made if example is not None],
     }
 
@@ -60,16 +54,12 @@ def _instead() -> tuple[Mapping[tuple[str, str], Any], Mapping[tuple[str, str], 
 
 def example(unit: str, grader: Grader) -> dict[str, Any] | None:
     """What it states, what it weighs, what it looks at, and the steps; None where it cannot be released."""
-    about = {"statement": grader.statement, "weight": grader.points}
-    about |= {
-        kind: True for kind, is_so in (("property", grader.is_property), ("essential", grader.is_essential)) if is_so
-    }
-    about["public"] = grader.is_public
+    about = _about(grader)
     if grader.hunted is not None:  # what it looks at is no result that is known
         step = {"operation": "call", "name": grader.exercise, "hunt": grader.hunted.released(unit)}
         return {**about, "looks_at": ["hunt"], "steps": [step]}
-    steps, graders = _instead()
-    by_hand = steps.get((grader.exercise, grader.name))
+    instead, graders = _instead()
+    by_hand = instead.get((grader.exercise, grader.name))
     if by_hand:
         return {**about, "looks_at": by_hand[0], "steps": with_the_right_sums(unit, by_hand[1])}
     other = graders.get((grader.exercise, grader.name))
@@ -90,16 +80,33 @@ def example(unit: str, grader: Grader) -> dict[str, Any] | None:
     ):
         return None
     writing = Writing(runs.rules, aspects, refused)
-    return {**about, "looks_at": sorted(aspects), "steps": [step for one in asked for step in writing.steps(one)]}
+    steps = [step for one in asked for step in writing.steps(one)]
+    found = {**about, "looks_at": sorted(aspects), "steps": steps}
+    if any(isinstance(one.operation, LoadParameters) and not one.operation.exactly for one in asked):
+        asked = runs.recorded(has_biases=False)  # which draws by new rules
+        writing = Writing(runs.rules, aspects, refused)
+        unbiased = [step for one in asked for step in writing.steps(one)]
+        if unbiased != steps:
+            found["unbiased"] = unbiased
+    return found
+
+
+def _about(grader: Grader) -> dict[str, Any]:
+    """Return the statement and weight of a hidden test, and by which rules it earns points."""
+    rules = (("property", grader.is_property), ("essential", grader.is_essential))
+    about = {"statement": grader.statement, "weight": grader.points, "public": grader.is_public}
+    return about | {rule: True for rule, applies in rules if applies}
 
 
 class _Keeping:
     """Stands before the solutions and keeps what is asked, with what they give when they compute in float64."""
 
-    def __init__(self, unit: str, other_seeds: int) -> None:
+    def __init__(self, unit: str, other_seeds: int, *, has_biases: bool) -> None:
+        """has_biases: false to hide the biases of instances from the hidden test, which then expects none."""
         self._backend = candidate_bench(unit, None)
         self._exact = Exact(candidate_bench(unit, None))
         self._other_seeds = other_seeds
+        self._has_biases = has_biases
         self.asked: list[Asked] = []
 
     def ask(self, operation: Operation[T]) -> T:
@@ -114,6 +121,10 @@ class _Keeping:
         if not isinstance(operation, KindOf):
             exact = given if isinstance(operation, _AS_IT_IS) else self._exact.ask(made)
             self.asked.append(Asked(operation, exact, _dtype_of(given)))
+        if isinstance(operation, NamedParameters) and not self._has_biases:
+            parameters: Any = given
+            without: Any = {name: one for name, one in parameters.items() if not is_bias(name)}
+            given = without
         return given
 
 
@@ -137,9 +148,9 @@ class _Runs:
         solutions = content.solutions(self._unit)
         self._grader.ask(student, OtherReference(solutions, self.rules), OtherCases(self.rules))
 
-    def recorded(self, other_seeds: int = 0) -> list[Asked]:
-        """What it asks, answered in float64."""
-        keeping = _Keeping(self._unit, other_seeds)
+    def recorded(self, other_seeds: int = 0, *, has_biases: bool = True) -> list[Asked]:
+        """Return the operations of the hidden test, answered in float64; without biases if the answer lacks them."""
+        keeping = _Keeping(self._unit, other_seeds, has_biases=has_biases)
         try:
             self._run(Student(keeping))
         except FAILURES as found:

@@ -8,6 +8,8 @@ from msgspec.structs import replace
 
 from .. import course
 from ..compare import complaints
+from ..core.faults import Missing
+from ..core.points import TestShare, distribute
 from ..graders.collected import Verdict
 from ..report import (
     NOT_WRITTEN,
@@ -19,8 +21,7 @@ from ..report import (
     SubmissionStatus,
     TestReport,
 )
-from ..sandbox.inside.faults import Missing
-from ..sandbox.losses import Crashed, TimedOut
+from ..sandbox.failures import Crashed, TimedOut
 
 _COUNTS_ONCE = "Counts once a result is right that is not one of the examples in the notebook."
 
@@ -45,18 +46,14 @@ def mark(
     forbidden = sorted({name for verdict in verdicts for name in verdict.grader.forbids} & library_calls)
     status = "forbidden" if forbidden else _status(exercise.name, verdicts, cell)
     everywhere, loss = _seen_everywhere(verdicts), _said_of_loss(verdicts)
-    # Of the public examples the results are known: what passes them alone may know nothing else.
-    value_passed = any(_share(v) and not v.grader.is_property and not v.grader.is_public for v in verdicts)
+    points = distribute([_test_share(verdict) for verdict in verdicts], exercise.points)
     worth = exercise.points / sum(verdict.grader.points for verdict in verdicts)
     tests = [
-        _test(verdict, worth, value_passed=value_passed, forbidden=bool(forbidden), told=everywhere)
-        for verdict in verdicts
+        _test(verdict, worth, earned, withheld=withheld, forbidden=bool(forbidden), told=everywhere)
+        for verdict, earned, withheld in zip(verdicts, points.each, points.withheld, strict=True)
     ]
-    earned = sum(test.points for test in tests)
-    if earned > exercise.points / 2 and any(v.grader.is_essential and v.outcome != "passed" for v in verdicts):
-        tests = [
-            _cut(test, verdict, exercise.points / 2 / earned) for test, verdict in zip(tests, verdicts, strict=True)
-        ]
+    if points.is_halved and not forbidden:
+        tests = [_explained(test, verdict) for test, verdict in zip(tests, verdicts, strict=True)]
     return ExerciseReport(
         exercise.name,
         status,
@@ -96,16 +93,17 @@ def _proven(verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
     return [dataclasses.replace(one, outcome="failed") if one.unproven else one for one in verdicts]
 
 
-def _share(verdict: Verdict) -> float:
-    """Of what its grader weighs, how much a verdict pays."""
-    return 1.0 if verdict.outcome == "passed" else 0.5 if verdict.odd_shape else 0.0
+def _test_share(verdict: Verdict) -> TestShare:
+    grader = verdict.grader
+    share = 1.0 if verdict.outcome == "passed" else 0.5 if verdict.odd_shape else 0.0
+    return TestShare(grader.points, share, grader.is_property, grader.is_public, grader.is_essential)
 
 
-def _cut(test: TestReport, verdict: Verdict, by: float) -> TestReport:
-    """The same where the exercise gives no more than half of its points; what that is for says so."""
-    why = verdict.grader.is_essential and verdict.outcome != "passed"
-    message = complaints.halves_the_points(test.message) if why else test.message
-    return replace(test, points=test.points * by, message=message)
+def _explained(test: TestReport, verdict: Verdict) -> TestReport:
+    """Say in the report of a failed essential test that the exercise gives at most half of its points."""
+    if verdict.grader.is_essential and verdict.outcome != "passed":
+        return replace(test, message=complaints.halves_the_points(test.message))
+    return test
 
 
 def _status(name: str, verdicts: Sequence[Verdict], cell: CellReport | None) -> ExerciseStatus:
@@ -135,20 +133,18 @@ def _seen_everywhere(verdicts: Sequence[Verdict]) -> str:
     return said if len(verdicts) > 1 or said.startswith(NOT_WRITTEN) else ""
 
 
-def _test(verdict: Verdict, worth: float, *, value_passed: bool, forbidden: bool, told: str) -> TestReport:
-    """worth: the points that a weight of 1 stands for. told: what need not be said again."""
+def _test(verdict: Verdict, worth: float, earned: float, *, withheld: bool, forbidden: bool, told: str) -> TestReport:
+    """worth: the points that a weight of 1 stands for. earned: the test's points. told: what need not be said again."""
     grader = verdict.grader
-    pays_not = forbidden or (grader.is_property and not value_passed)
     report = partial(TestReport, grader.name, max_points=round(grader.points * worth, 4), public=grader.is_public)
     if verdict.outcome != "passed":
         seen = verdict.seen.removeprefix(told)
-        points = 0.0 if pays_not else _share(verdict) * grader.points * worth
-        return report(verdict.outcome, points, f"{grader.statement} {seen}".strip())
+        return report(verdict.outcome, 0.0 if forbidden else earned, f"{grader.statement} {seen}".strip())
     if forbidden:
         return report("withheld", 0.0, grader.statement)
-    if pays_not:
+    if withheld:
         return report("withheld", 0.0, f"{grader.statement} {_COUNTS_ONCE}")
-    return report("passed", grader.points * worth, grader.statement)
+    return report("passed", earned, grader.statement)
 
 
 def _after(uses_wrong: Sequence[str], status: ExerciseStatus) -> str:

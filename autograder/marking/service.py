@@ -30,10 +30,10 @@ from ..client.requests import (
 from ..graders.collected import Graders, NotCollected, collected
 from ..graders.hunts import NoHunt
 from ..report import Report
-from ..sandbox.inside import processor
+from ..sandbox.confine import processor
+from ..sandbox.failures import SandboxLost
 from ..sandbox.isolation import NotIsolated
 from ..sandbox.launch import Launched
-from ..sandbox.losses import SandboxLost
 from ..sandbox.self_test import NotDenied
 from ..sandbox.server import WarmParent
 from . import handout, known_answers

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from ..compare import Expected, Mismatch
+from ..core.faults import StudentFault
+from ..core.operations import KindOf
 from ..course import content
 from ..course.folder import folder
 from ..graders.collected import Grader, Graders, place_in_hidden
-from ..sandbox.inside.faults import StudentFault
-from ..sandbox.inside.operations import KindOf
 from ..student.face import Student
 from ..student.recording import Recording
 from .examiner import candidate_bench

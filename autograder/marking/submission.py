@@ -19,7 +19,7 @@ from ..course.cells import code_cells, unit_of
 from ..diagnosis.in_short import in_short
 from ..graders import cases
 from ..report import CellReport, Conditions, Diagnosis, ExerciseReport, Report, SubmissionStatus, joined, without_marks
-from ..sandbox.losses import SandboxLost
+from ..sandbox.failures import SandboxLost
 from ..sandbox.server import WarmParent
 from ..student.sandboxed import SandboxedNotebook
 from . import redaction, scoring
@@ -100,7 +100,8 @@ class Desk:
             is_value = partial(self.examiner.is_value, unit.name)
             exercises = [_about_stubs(exercise, cells) for exercise in exercises]
             at_end = [name for name, one in judged.items() if one.at_end]
-            exercises = with_whereabouts(unit.name, exercises, code, cells, is_value, at_end)
+            aspects = {name: one.finding.lost_aspects for name, one in judged.items()}
+            exercises = with_whereabouts(unit.name, exercises, code, cells, is_value, aspects, at_end)
         said = joined(self._of_another_unit(parsed, unit, exercises), _of_failed(outcomes), notes(unit, cells))
         report = self._report(submission, unit, exercises, outcomes, said)
         return replace(report, written=written_questions(parsed, unit, self.class_folder))

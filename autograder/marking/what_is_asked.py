@@ -4,18 +4,20 @@ So a grader need not say it, and what the released check judges follows what mar
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
-import msgspec
 import torch
 
 from ..compare import GOLDEN, LARGE_LOGITS, TOLERANCE, Mismatch, Unproven
-from ..sandbox.inside.cost import Cost, Most
-from ..sandbox.inside.device_probe import MIXED
-from ..sandbox.inside.faults import Raised, StudentFault
-from ..sandbox.inside.nesting import tensors_in
-from ..sandbox.inside.observation import Observation
-from ..sandbox.inside.operations import Call, MeasureCost, NamedParameters, Operation, ProbeDevice, is_bias
+from ..core.bench import Operation
+from ..core.cost import Cost, Most
+from ..core.countable import OPERATOR
+from ..core.device_probe import MIXED
+from ..core.faults import Raised, StudentFault
+from ..core.nesting import tensors_in
+from ..core.observation import Observation
+from ..core.operations import Call, MeasureCost, NamedParameters, ProbeDevice, is_bias
 from ..student.backend import Backend
 
 T = TypeVar("T")
@@ -85,6 +87,8 @@ def looks_at(run: Runs, calls: int) -> dict[str, Any]:
         found["device"] = True
     if complains(run, _dearest):
         found["cost"] = True
+    if complains(run, _uncountable):
+        found["countable"] = True
     return found
 
 
@@ -181,7 +185,13 @@ def _as_nan(gradient: torch.Tensor | None) -> torch.Tensor | None:
 def _dearest(operation: Operation[Any], given: Any) -> Any:
     if not isinstance(operation, MeasureCost):
         return given
-    return msgspec.structs.replace(given, cost=_DEAREST.packed())
+    return replace(given, cost=_DEAREST.packed())
+
+
+def _uncountable(operation: Operation[Any], given: Any) -> Any:
+    if not isinstance(operation, MeasureCost):
+        return given
+    return replace(given, cost=Cost(uncounted=Most(1, OPERATOR)).packed())
 
 
 def _parameters(change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]]) -> Change:

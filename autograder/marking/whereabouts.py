@@ -2,18 +2,18 @@
 
 import sys
 import traceback
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 
 from msgspec.structs import replace
 
 from .. import catalogue
+from ..core.faults import StudentFault
+from ..core.raising import CELL_PREFIX
 from ..diagnosis.cpu_limit import OverLimit, cpu_limit
 from ..notebook import CodeCell
 from ..report import ExerciseReport
-from ..sandbox.inside.faults import StudentFault
-from ..sandbox.inside.raising import CELL_PREFIX
-from ..sandbox.losses import Crashed, SandboxLost, TimedOut
+from ..sandbox.failures import Crashed, SandboxLost, TimedOut
 from ..student.budget import OutOfBudget
 from ..student.sandboxed import SandboxedNotebook
 from . import redaction
@@ -32,12 +32,13 @@ def with_whereabouts(
     code: SandboxedNotebook,
     cells: Sequence[CodeCell],
     is_value: Callable[[str, str], bool],
+    aspects: Mapping[str, Sequence[tuple[str, Sequence[str]]]],
     at_end: Collection[str] = (),
 ) -> list[ExerciseReport]:
     """The reports; those that failed with where they go wrong.
 
-    is_value: by exercise and test, if it is of values. at_end: the exercises that were judged as they stand at the end
-    of the notebook, and not at their check.
+    is_value: by exercise and test, if it is of values. aspects: by exercise, those that failed.
+    at_end: the exercises that were judged as they stand at the end of the notebook, and not at their check.
     """
     wrong = {report.name for report in reports if report.status != "passed"}
     told: dict[str, ExerciseReport] = {}
@@ -51,12 +52,18 @@ def with_whereabouts(
                 is_wrong = any(test.outcome == "failed" and is_value(report.name, test.name) for test in report.tests)
                 own = [cell for cell in cells if cell.defines(report.name)]
                 code.begin_exercise(None if report.name in at_end else report.name)
-                told[report.name] = _told(unit, report, code, own, is_wrong=is_wrong)
+                told[report.name] = _told(unit, report, code, own, aspects[report.name], is_wrong=is_wrong)
     return [told.get(report.name, report) for report in reports]
 
 
 def _told(
-    unit: str, report: ExerciseReport, code: SandboxedNotebook, cells: Sequence[CodeCell], *, is_wrong: bool
+    unit: str,
+    report: ExerciseReport,
+    code: SandboxedNotebook,
+    cells: Sequence[CodeCell],
+    aspects: Sequence[tuple[str, Sequence[str]]],
+    *,
+    is_wrong: bool,
 ) -> ExerciseReport:
     """is_wrong: in its values; else only in what is asked beside them."""
     texts = {CELL_PREFIX + cell.name: cell.source.splitlines() for cell in cells}
@@ -66,8 +73,7 @@ def _told(
 
     try:
         found = whereabouts(unit, report.name, code, source) if is_wrong else None
-        complaints = [test.message for test in report.tests if test.outcome == "failed"]
-        found = found or line_of_aspect(unit, report.name, code, source, complaints)
+        found = found or line_of_aspect(unit, report.name, code, source, aspects)
     except NOT_TOLD:
         return report
     except SandboxLost:

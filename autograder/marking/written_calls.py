@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from ..handout.written_values import are_short, identity, in_thousandths, packed
-from ..sandbox.inside.arguments import Arguments, Held
-from ..sandbox.inside.operations import (
+from ..core.arguments import Arguments, Held
+from ..core.bench import Operation
+from ..core.operations import (
     Assemble,
     Build,
     Call,
@@ -17,13 +17,13 @@ from ..sandbox.inside.operations import (
     ManualSeed,
     MeasureCost,
     NamedParameters,
-    Operation,
     ProbeDevice,
     Read,
     ToDtype,
     Train,
     is_bias,
 )
+from ..handout.written_values import are_short, identity, in_thousandths, packed
 from .other_numbers import Rules
 from .what_is_asked import BIASES, close_for
 
@@ -80,9 +80,10 @@ class Writing:
                 return {**self._call(asked.operation, asked), "operation": "cost", "limits": dict(limits)}
             case Call():
                 return self._call(asked.operation, asked)
-            case LoadParameters(instance, values):
+            case LoadParameters(instance, values, exactly):
                 written = {name: self._plain(value) for name, value in values.items()}
-                return {"operation": "load", "instance": instance, "values": written}
+                step = {"operation": "load", "instance": instance, "values": written}
+                return {**step, "exactly": True} if exactly else step
             case ToDtype(instance, dtype):
                 return {"operation": "to", "instance": instance, "dtype": dtype}
             case Train(instance, mode):

@@ -4,13 +4,15 @@ The page carries it, so that a test can tell in a moment whether the page is abo
 """
 
 import hashlib
+import json
 import re
 from collections.abc import Iterator
 
 from .. import course
 from ..course import content
 from ..course.folder import FILE, folder
-from ..handout.names import EXAMPLES, MISTAKES, STEPS
+from ..handout.names import EXAMPLES, MISTAKES, STEPS, data_file
+from ..handout.unit_data import read_unit
 
 _LINE = "About the content with the digest `{}`."
 
@@ -41,7 +43,9 @@ def digest_in(page: str) -> str:
 def _parts() -> Iterator[tuple[str, bytes]]:
     places = [*map(content.place, (content.SOLUTIONS, *content.OF_EACH_UNIT))]
     files = [path for place in places for path in place.rglob("*") if path.suffix in (".py", ".yaml")]
-    for unit in course.unit_names():
-        files += [course.released(unit).with_name(name) for name in (EXAMPLES, MISTAKES, STEPS)]
     for path in (*files, folder() / FILE):
         yield str(path.relative_to(folder())), path.read_bytes()
+    for unit in course.unit_names():
+        released = read_unit(course.released(unit).with_name(data_file(unit)))
+        for section in (EXAMPLES, MISTAKES, STEPS):
+            yield f"{unit} {section}", json.dumps(released[section]).encode()

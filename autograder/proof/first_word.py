@@ -14,9 +14,11 @@ import torch
 from .. import catalogue, course
 from ..course import content
 from ..course.settings import load
-from ..handout.data_file import read_data
-from ..handout.names import EXAMPLES, WRITTEN
+from ..handout.names import EXAMPLES, WRITTEN, data_file
+from ..handout.unit_data import read_unit
 from .matrix import entries
+
+_LETTERS = {"passed": ".", "FAILED": "F", "not tried": "-"}
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,11 @@ class Word:
     printed: str
     score: float
     points: float
+
+    def outcome(self, statement: str) -> str:
+        """Return the outcome of the example of a hidden test: `.` passed, `F` failed, `-` cut short, `?` not tried."""
+        lines = self.printed.splitlines()
+        return next((letter for mark, letter in _LETTERS.items() if f"{mark}  {statement}" in lines), "?")
 
     @property
     def full(self) -> bool:
@@ -63,7 +70,7 @@ def word(unit: str, entry: catalogue.Candidate) -> Word:
     names[entry.exercise] = entry.answer
     names["check"] = released_check(unit).check
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        score = float(eval(f"check({entry.exercise!r})", names))
+        score = float(eval(f"check({entry.exercise!r}, more=True)", names))
     return Word(unit, entry, printed.getvalue(), score, course.unit(unit).exercise(entry.exercise).points)
 
 
@@ -111,6 +118,8 @@ def not_tried() -> list[tuple[str, str]]:
     """The exercises with what the check says that it does not try of them."""
     found = []
     for unit in course.unit_names():
-        exercises = read_data(course.released(unit).with_name(EXAMPLES))
-        found += [(name, one) for name, of in exercises.items() if name != WRITTEN for one in of["not_tried"]]
+        exercises = read_unit(course.released(unit).with_name(data_file(unit)))[EXAMPLES]
+        found += [
+            (name, one["statement"]) for name, of in exercises.items() if name != WRITTEN for one in of["not_tried"]
+        ]
     return found

@@ -3,7 +3,9 @@
 It shows every change of a verdict that a change of the code brings with it. A line has the exercise, the answer, its
 points, the outcome of each hidden test as a letter, the diagnosis, and what the check says:
 
-    online_softmax old_sum_not_rescaled 1/5 FFFFF.FFFFF.F... old_sum_not_rescaled check 1.25/5 diagnosed
+    online_softmax old_sum_not_rescaled 1/5 FFFFF.FFFFF.F. old_sum_not_rescaled check 1.25/5 FFFFF.FFFFF.F? diagnosed
+
+In the check's part, `?` stands for a hidden test without an example.
 
 Faulty lines are not in it: they are found in the sandbox, in which the known answers do not run here.
 
@@ -14,6 +16,7 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from ..catalogue import Candidate
+from ..graders.collected import collected
 from .first_word import Word
 from .matrix import Outcome
 
@@ -38,8 +41,10 @@ def outcome_line(outcome: Outcome) -> str:
 
 
 def check_part(word: Word) -> str:
-    """Return what the student check says of an answer: its points, and whether it gives the diagnosis."""
-    return f"{CHECK}{word.score:.7g}/{word.points:g}{' diagnosed' if word.named else ''}"
+    """Return what the student check says of an answer: points, outcomes, and whether it gives the diagnosis."""
+    hidden_tests = collected()[word.unit][word.entry.exercise]
+    letters = "".join(word.outcome(test.statement) for test in hidden_tests)
+    return f"{CHECK}{word.score:.7g}/{word.points:g} {letters}{' diagnosed' if word.named else ''}"
 
 
 def records(outcomes: Iterable[Outcome], words: Iterable[Word]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Where a student's code runs: a warm parent that forks one worker a submission, and the wire to it.
+"""The sandbox: a fork server that starts one confined worker for each submission, and the protocol between them.
 
-`inside/` is all of this kit that the untrusted process ever imports; `server` is its keeper on the trusted side.
+The untrusted process imports only `core`, `sandbox.confine` and `sandbox.worker`. All else here is trusted.
 """

@@ -9,8 +9,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from .inside import files
-from .inside.confinement import LEAST_LANDLOCK, Level
+from .confine import files
+from .confine.confinement import LEAST_LANDLOCK, Level
 
 _TRIAL_SECONDS = 10
 _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin")
@@ -104,10 +104,13 @@ def bubblewrapped(command: list[str], room: Path, scratch_bytes: int, *, cuda: b
     """The command in namespaces of its own, in which nothing is but what it may read, and a small /tmp.
 
     It is process 1 there, so that with it everything else ends. It sees no /proc: a process that could read
-    that would learn of the others.
+    that would learn of the others. With cuda it does, and only workers do not: the driver starts by reading there,
+    before a worker is confined.
     """
-    seen: list[str] = []
+    seen = ["--proc", "/proc"] if cuda else []
     for place in map(Path, readable()):
+        if cuda and place.is_relative_to("/proc"):
+            continue
         if place.is_symlink():  # /bin and /lib, on most systems; Python's own folder, on some
             seen += ["--ro-bind", str(place.resolve()), str(place.resolve())]
             seen += ["--symlink", str(place.readlink()), str(place)]
@@ -115,8 +118,6 @@ def bubblewrapped(command: list[str], room: Path, scratch_bytes: int, *, cuda: b
             seen += ["--ro-bind", str(place), str(place)]
     for device in devices(cuda=cuda):
         seen += ["--dev-bind", device, device]
-    if cuda:
-        seen += ["--ro-bind-try", _CUDA_FACTS, _CUDA_FACTS]
     return [
         *(
             shutil.which("bwrap") or "bwrap",

@@ -2,17 +2,18 @@
 
 import json
 import shutil
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from . import isolation, temporary
+from .confine.confinement import Level, Terms
 from .confined_process import ConfinedProcess, start
-from .inside.confinement import Level, Terms
 from .limits import Limits
 
 CHECK = "exercise_check"
 """What the module with the check is called, where a course says nothing else."""
-_INSIDE = Path(__file__).parent / "inside"
+_PACKAGE = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,10 @@ class Launched:
 
 
 def launch(level: Level, limits: Limits, *, cuda: bool, check: str = CHECK, core: int | None = None) -> Launched:
-    """Starts Python on a copy of `inside/` alone, which is deleted again before any student's code runs."""
+    """Start Python on a copy of the worker's packages, which is deleted before any student's code runs."""
     temporary.clear()
     room = temporary.make("autograder-")
-    shutil.copytree(_INSIDE, room / "inside", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_packages(("core", "sandbox/confine", "sandbox/worker"), room / "inside")
     (room / "home").mkdir()
     home = "/tmp" if level == "A" else str(room / "home")
     scratch = isolation.SCRATCH if level == "A" else home
@@ -48,8 +49,8 @@ import gc, json, sys
 gc.disable()
 sys.path[:0] = [{str(room)!r}]
 sys.path += {isolation.packages()!r}
-from inside.warm_parent import main
-from inside.confinement import Terms
+from inside.sandbox.worker.warm_parent import main
+from inside.sandbox.confine.confinement import Terms
 sys.path.remove({str(room)!r})
 main(int(sys.argv.pop()), Terms(**json.loads({json.dumps(asdict(terms))!r})), {check!r})
 """
@@ -65,7 +66,8 @@ main(int(sys.argv.pop()), Terms(**json.loads({json.dumps(asdict(terms))!r})), {c
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
         # Large pages, where the kernel gives them: the table of pages, which each fork copies, is so much smaller.
-        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+        # One arena: the second has 64 MB of address space, in which a worker could exceed its memory limit.
+        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1",
         "PYTHONHASHSEED": "0",  # a set is walked in the same order each time, so a mark repeats
         "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # what deterministic CUDA needs
     }
@@ -74,3 +76,12 @@ main(int(sys.argv.pop()), Terms(**json.loads({json.dumps(asdict(terms))!r})), {c
     except OSError as error:
         raise isolation.NotIsolated(f"The sandbox could not be started: {error}.") from None
     return Launched(confined, level, limits, cuda, check, core)
+
+
+def copy_packages(names: Iterable[str], folder: Path) -> None:
+    """Copy packages of autograder into a new package. names: their paths below autograder/."""
+    folder.mkdir()
+    for name in names:
+        shutil.copytree(_PACKAGE / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for parent in (folder / name).relative_to(folder).parents:
+            (folder / parent / "__init__.py").touch()

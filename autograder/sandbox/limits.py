@@ -5,8 +5,8 @@ from typing import Literal
 
 import msgspec
 
-from .inside.resources import WorkerLimits
-from .inside.scratch import MOST_FILES
+from .confine.resources import WorkerLimits
+from .confine.scratch import MOST_FILES
 
 MEGABYTE = 1 << 20
 

@@ -37,9 +37,16 @@ def cpu_seconds(pid: int) -> float:
 
 
 def memory(pid: int) -> int:
-    """The bytes of memory that a process holds and that are no file's: its own, and what it shares."""
+    """Return the bytes of memory that a process holds and that belong to no file: private and shared memory.
+
+    A process whose first thread has ended shows its memory only in the status of its other threads.
+    """
+    return _memory_in(Path(f"/proc/{pid}")) or max(map(_memory_in, Path(f"/proc/{pid}/task").glob("*")), default=0)
+
+
+def _memory_in(folder: Path) -> int:
     try:
-        status = Path(f"/proc/{pid}/status").read_text()
+        status = (folder / "status").read_text()
     except OSError:
         return 0
     return sum(int(kilobytes) for kilobytes in _MEMORY.findall(status)) * 1024

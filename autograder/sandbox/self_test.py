@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from . import temporary
-from .inside.attempts import Bait
+from .worker.attempts import Bait
 
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
 """Asks a confined worker, which has run no student's code, one thing."""

@@ -12,15 +12,16 @@ from typing import Any
 
 import msgspec
 
+from ..core.packing import ProtocolError
+from ..core.wrong_function import PackedFunction
 from . import processes, self_test
-from .inside import protocol
-from .inside.confinement import Level
-from .inside.wrong_function import PackedFunction
+from .client import Worker
+from .confine.confinement import Level
+from .failures import Crashed, Ending, SandboxLost, TimedOut
 from .isolation import NotIsolated
 from .launch import Launched
 from .limits import Limits
-from .losses import Crashed, Ending, SandboxLost, TimedOut
-from .worker import Worker
+from .worker import protocol
 
 _START_SECONDS = 120
 _CONTROL_SECONDS = 10
@@ -97,10 +98,13 @@ class WarmParent:
             return self._fork(device, wrong, spare_memory, imports)
 
     def computes_on(self, device: str) -> bool:
-        """Whether a worker can compute on the device, confined as it is."""
+        """Return whether confined workers can compute on the device; print what keeps them from it."""
+        return all(self._computes_on(device) for _ in range(2))  # one more than the first is forked from another state
+
+    def _computes_on(self, device: str) -> bool:
         worker = self.fork(device)
         try:
-            source = f"import torch; torch.ones(1, device={device!r}).sum().item()"
+            source = f"import torch; torch.ones(1, device={device!r}, requires_grad=True).sum().backward()"
             answer, _ = worker.request({"operation": "cell", "cell": "", "source": source}, cpu_seconds=_DEVICE_SECONDS)
             return answer["fault"] is None
         except (TimedOut, Crashed, SandboxLost):
@@ -232,7 +236,7 @@ class WarmParent:
         try:
             heard: dict[str, Any] = protocol.receive(self._control, time.monotonic() + seconds)[0]
             return heard
-        except (protocol.ProtocolError, OSError):
+        except (ProtocolError, OSError):
             self._process.kill()  # it may only have been stopped
             raise self._lose() from None
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .inside import scratch
+from .confine import scratch
 
 _LOCK = ".owner"
 _OURS = re.compile(r"(?:autograder|bait|build)-[a-z0-9_]{8}")
@@ -30,7 +30,8 @@ def make(prefix: str) -> Path:
         lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:  # another run has just taken it for nobody's, and removes it
+            (folder / _LOCK).lstat()
+        except (BlockingIOError, FileNotFoundError):  # another run took it for nobody's, and removes it or has done so
             os.close(lock)
             continue
         _held[folder] = lock

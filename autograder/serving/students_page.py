@@ -16,14 +16,14 @@ from markupsafe import Markup
 
 from .. import course
 from ..feedback.grade_cell import prose
-from ..handout.data_file import read_data
+from ..handout.names import EXAMPLES, data_file
+from ..handout.unit_data import read_unit
 from ..report import NOT_WRITTEN, USES_WRONG, CellReport, ExerciseReport, Report
 from .rules import MOST_FAILED, Show
 
 _PAGE = "limited.html"
 _BODY = re.compile(r"<body\b[^>]*>")
 _BOX = "margin:1em;padding:.5em .8em;border-left:4px solid #9a6700;background:#fff8c5;color:#24292f"
-_EXAMPLES = "public_examples.json.gz"
 _OF_CELL = "Its cell could not be run."
 _UNWRITTEN = f"{NOT_WRITTEN}."
 _CHECK_SAYS = "Wrong on the public examples. The check in your notebook says more on them."
@@ -72,7 +72,7 @@ def with_notice(page: bytes, notice: str) -> bytes:
 def public_statements(unit: str, root: Path) -> dict[str, list[str]]:
     """What the public examples of each exercise check, as the check says it that students have."""
     try:
-        released = read_data(course.released(unit, root).with_name(_EXAMPLES))
+        released = read_unit(course.released(unit, root).with_name(data_file(unit)))[EXAMPLES]
         return {
             name: [str(example["statement"]) for example in its.get("examples", []) if example.get("public")]
             for name, its in released.items()

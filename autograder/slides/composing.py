@@ -11,8 +11,8 @@ from .. import course
 from ..build.lesson_calls import called_in
 from ..build.points_told import tells_points
 from ..build.source_notebook import HOW_TO_HAND_IN, QUESTION
-from ..handout.data_file import read_data
-from ..handout.names import LESSON
+from ..handout.names import LESSON, data_file
+from ..handout.unit_data import read_unit
 from .figures import Figure, figures, height
 from .running import NotRun, run
 from .text import Kind, Piece, pieces
@@ -56,17 +56,18 @@ def compose(root: Path, unit_name: str) -> Deck:
     course.unit(unit_name, root)
     notebook = course.source(unit_name, root)
     cells = nbformat.read(notebook, as_version=4).cells
-    outputs = run(notebook, [cell for cell in cells if cell.cell_type == "code" and not _is_check(cell)])
-    slides = _Composer(_guesses(notebook)).composed(cells, outputs)
+    code = [cell for cell in cells if cell.cell_type == "code" and not _is_check(cell)]
+    outputs = run(notebook, code, course.beside(unit_name, root))
+    slides = _Composer(_guesses(course.released(unit_name, root))).composed(cells, outputs)
     return Deck(unit_name, (slides[0].heading if slides else "") or unit_name, slides)
 
 
-def _guesses(notebook: Path) -> dict[str, Any]:
-    """What the notebook answers to guesses, as students get it beside the notebook; none where it asks for none."""
-    file = notebook.with_name(LESSON)
+def _guesses(released: Path) -> dict[str, Any]:
+    """Return the guesses of a unit, with their answers; none if it has none. released: its notebook for students."""
+    file = released.with_name(data_file(released.stem))
     try:
-        found: dict[str, Any] = read_data(file)["guesses"] if file.is_file() else {}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        found: dict[str, Any] = read_unit(file).get(LESSON, {}).get("guesses", {}) if file.exists() else {}
+    except (OSError, ValueError, AttributeError) as error:
         raise NotRun(f"{file} cannot be read: {error}. `autograder build` writes it.") from None
     return found
 

@@ -29,16 +29,19 @@ class NotRun(Exception):
     """The notebook does not run to its end; `str()` says where and why."""
 
 
-def run(notebook: Path, cells: Sequence[NotebookNode]) -> dict[str, list[Any]]:
+def run(notebook: Path, cells: Sequence[NotebookNode], beside: Sequence[Path]) -> dict[str, list[Any]]:
     """The outputs of these code cells of a notebook, by the cells' ids, run one after another.
 
-    The kernel is this Python's, in a copy of the notebook's folder, so that nothing is left in that. Raises NotRun.
+    beside: the check and its data, which git does not have in source/. The kernel is this Python's, in a copy of the
+    notebook's folder with these files, so that nothing is left in that. Raises NotRun.
     """
     # Without folders of kernels it is this environment's own, and not one of the same name in somebody's home.
     manager = KernelManager(kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
     with tempfile.TemporaryDirectory(prefix="slides-") as folder:
         place = Path(folder) / "unit"
         shutil.copytree(notebook.parent, place)
+        for path in beside:
+            shutil.copy(path, place)
         environment = {**os.environ, "IPYTHONDIR": str(Path(folder) / "ipython")}
         silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         try:

@@ -1,12 +1,12 @@
 """What the answers to one exercise may cost the trusted side, whatever they are.
 
-A single answer is bounded by `sandbox.inside.packing`; here is what all of them together come to. What one submission
+A single answer is bounded by `core.packing`; here is what all of them together come to. What one submission
 costs is bounded by the number of its exercises.
 """
 
 import time
 
-from ..sandbox.inside.faults import Unusable
+from ..core.faults import Unusable
 
 MOST_BYTES = 32 << 20
 """Of tensors: sixty times what the largest right answers to an exercise send."""

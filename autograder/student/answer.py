@@ -1,23 +1,26 @@
 """An answer of the untrusted side: read into typed fields, and held against what was asked before it is believed."""
 
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import torch
 
 from ..compare import describe
 from ..compare.errors_meant import meant
-from ..sandbox.inside.device_probe import Probed
-from ..sandbox.inside.faults import Missing, Place, Raised, StudentFault, Unusable
-from ..sandbox.inside.observation import Observation
-from ..sandbox.inside.operations import Call, MeasureCost, NamedParameters, Operation, ProbeDevice, WatchRun
-from ..sandbox.inside.packing import Opaque, ProtocolError, Tensors, Value, Whole, unpack
+from ..core.bench import Operation
+from ..core.device_probe import Probed
+from ..core.faults import Missing, Place, Raised, StudentFault, Unusable
+from ..core.observation import Observation
+from ..core.operations import Call, MeasureCost, NamedParameters, ProbeDevice, WatchRun
+from ..core.packing import Opaque, Packed, ProtocolError, Tensors, unpack
 from ..sandbox.limits import Limits
 from . import counted, grading_machine, watched_run
 
 MAX_NAME, MAX_NAMES = 100, 20
 
 T = TypeVar("T")
+Whole = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+Value = None | bool | Whole | float | str | Packed
 
 
 class Fault(msgspec.Struct):
@@ -46,14 +49,24 @@ class Fault(msgspec.Struct):
         return Place(self.place[0][:MAX_NAME], self.place[1]) if self.place else None
 
 
-class Answer(Observation[Value]):
-    """Every field that any answer has: what an operation gives is an observation's value, and for a call all of it.
+class Answer(msgspec.Struct):
+    """The fields of all answers: an operation's result is `value`; a call has all fields of an `Observation`.
 
-    What is not there stays at its default, and what else is there is not read.
+    Missing fields keep their default, and unknown fields are not read.
     """
+
+    value: Value = None
+    changed: list[Whole] = []
+    devices: list[str] = []
+    gradients: Value = None
+    parameter_gradients: Value = None
+    library_calls: list[str] = []
+    cost: Value = None
 
     number: Whole = 0
     fault: Fault | None = None
+    device_lost: bool = False
+    """True if the GPU computes nothing more for this worker."""
     printed: str = ""
     has_changes: bool = False
     """True if a cell changed a name that an answer above it reaches."""
@@ -70,8 +83,8 @@ def given(operation: Operation[T], answer: Answer, payload: Tensors, cpu_seconds
     found: Any
     match operation:
         case Call():
-            found = _observation(operation, answer.mapped(lambda value: unpack(value, payload)))
-            found.cpu_seconds = cpu_seconds  # whatever the worker says
+            found = _observation(operation, _unpacked(answer, payload))
+            found.cpu_seconds = cpu_seconds
             if isinstance(operation, MeasureCost):
                 counted.read(found.cost)
         case NamedParameters():
@@ -84,6 +97,18 @@ def given(operation: Operation[T], answer: Answer, payload: Tensors, cpu_seconds
             found = msgspec.convert(answer.value, operation.form)
     read: T = found
     return read
+
+
+def _unpacked(answer: Answer, payload: Tensors) -> Observation[Any]:
+    return Observation(
+        unpack(answer.value, payload),
+        answer.changed,
+        answer.devices,
+        unpack(answer.gradients, payload),
+        unpack(answer.parameter_gradients, payload),
+        answer.library_calls,
+        unpack(answer.cost, payload),
+    )
 
 
 def _observation(call: Call, seen: Observation[Any]) -> Observation[Any]:

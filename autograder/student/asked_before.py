@@ -8,9 +8,10 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from ..sandbox.inside import protocol
-from ..sandbox.inside.operations import Operation
-from ..sandbox.worker import Answered
+from ..core.bench import Operation
+from ..core.packing import Tensors
+from ..sandbox.client import Answered
+from ..sandbox.worker import protocol
 from .backend import Backend, Separable
 
 R = TypeVar("R")
@@ -31,7 +32,7 @@ class Asked(NamedTuple):
 
 def packed(operation: Operation[Any]) -> Asked:
     """The operation as it is sent."""
-    tensors: protocol.Tensors = {}
+    tensors: Tensors = {}
     header = operation.packed(tensors)
     return Asked(header, protocol.as_payload(tensors) if tensors else b"")
 

@@ -2,7 +2,7 @@
 
 from typing import Protocol, Self, TypeVar, runtime_checkable
 
-from ..sandbox.inside.operations import Operation
+from ..core.bench import Operation
 
 T = TypeVar("T")
 

@@ -24,6 +24,10 @@ class OutOfBudget(Exception):
     """This submission has had all the restarts, or all the time, that it gets."""
 
 
+class OutOfRestarts(OutOfBudget):
+    """The notebook ended Python more often than it is restarted."""
+
+
 @dataclass(frozen=True)
 class Patience:
     """How long one cell or call may take."""
@@ -64,12 +68,12 @@ class Budget:
         self._begun += 1
 
     def restart(self) -> None:
-        """Takes one restart; raises OutOfBudget."""
+        """Takes one restart; raises OutOfRestarts."""
         if self._restarts < 0 and not self.in_haste:
             self.in_haste = True
             self._restarts = self._restarts_in_haste
         if self._restarts < 0:
-            raise OutOfBudget
+            raise OutOfRestarts
         self._restarts -= 1
 
     def patience(self, cpu_seconds: int, *, with_cell: bool) -> Patience:

@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ..sandbox.inside.cost import Cost, Most
-from ..sandbox.inside.packing import ProtocolError
+from ..core.cost import Cost, Most
+from ..core.packing import ProtocolError
 
 MAX_NAME = 100
 _Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]

@@ -12,15 +12,15 @@ from typing import Any
 import torch
 
 from ..compare.costs import Limits
-from ..sandbox.inside import operations
-from ..sandbox.inside.arguments import Arguments, Held
-from ..sandbox.inside.assembled import Shapes
-from ..sandbox.inside.bench import Target
-from ..sandbox.inside.cost import Measured
-from ..sandbox.inside.device_probe import Probed
-from ..sandbox.inside.faults import Raised, Unusable
-from ..sandbox.inside.observation import Observation
-from ..sandbox.inside.operations import Kind
+from ..core import operations
+from ..core.arguments import Arguments, Held
+from ..core.assembled import Shapes
+from ..core.bench import Target
+from ..core.cost import Measured
+from ..core.device_probe import Probed
+from ..core.faults import Raised, Unusable
+from ..core.observation import Observation
+from ..core.operations import Kind
 from . import counted
 from .backend import Backend, Separable
 from .recording import Event, Recording
@@ -55,7 +55,7 @@ class Callee:
         return self._backend.ask(operations.Call(self._target, Arguments(args), part=self._part, once=True)).value
 
     def measured(self, *args: Any, limits: Limits, once: bool = False, **named: Any) -> Measured:
-        """Call the code and count what that costs: see `sandbox.inside.cost`.
+        """Call the code and count what that costs: see `core.cost`.
 
         limits: what the cost is held to, which the release says. once: each list and tuple is a generator.
         """
@@ -73,7 +73,7 @@ class Callee:
         return self._backend.ask(operations.BlocksCall(self._target, Arguments(), blocks=(seed, number, length))).value
 
     def probe_device(self, *args: Any, **named: Any) -> Probed:
-        """Whether the code follows its inputs to another device: see `sandbox.inside.device_probe`."""
+        """Return whether the code follows its inputs to another device: see `core.device_probe`."""
         return self._backend.ask(operations.ProbeDevice(self._target, Arguments(args, named)))
 
 
@@ -151,7 +151,7 @@ class Student:
         computes: str = "",
         others: tuple[str, ...] = (),
     ) -> Instance:
-        """A module for the code to work on, of none of the student's classes: see `sandbox.inside.assembled`."""
+        """A module for the code to work on, of none of the student's classes: see `core.assembled`."""
         made = operations.Assemble(parameters, buffers, frozen, shared, computes, others)
         return Instance(self._backend, self._backend.ask(made))
 

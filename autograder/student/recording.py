@@ -1,25 +1,14 @@
 """A backend that remembers everything that the code behind it showed."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from msgspec.structs import replace
-
 from ..compare.costs import exceeded
-from ..sandbox.inside.faults import Missing, Raised, StudentFault
-from ..sandbox.inside.observation import Observation
-from ..sandbox.inside.operations import (
-    Assemble,
-    Build,
-    Call,
-    KindOf,
-    LoadParameters,
-    MeasureCost,
-    NamedParameters,
-    Operation,
-    ProbeDevice,
-)
+from ..core.bench import Operation
+from ..core.faults import Missing, Raised, StudentFault
+from ..core.observation import Observation
+from ..core.operations import Assemble, Build, Call, KindOf, LoadParameters, MeasureCost, NamedParameters, ProbeDevice
 from . import counted
 from .backend import Backend, Separable
 

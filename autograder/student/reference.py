@@ -1,17 +1,17 @@
 """`reference`: the solutions with the student's face. Float inputs go in as float64, values come out as `Expected`."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import torch
-from msgspec.structs import replace
 
 from ..compare import TOLERANCE
 from ..compare.values import expecting
-from ..sandbox.inside.arguments import Arguments
-from ..sandbox.inside.bench import Bench
-from ..sandbox.inside.nesting import tensors_in
-from ..sandbox.inside.operations import Assemble, Build, Call, Operation, ToDtype
+from ..core.arguments import Arguments
+from ..core.bench import Bench, Operation
+from ..core.nesting import tensors_in
+from ..core.operations import Assemble, Build, Call, ToDtype
 from .backend import Backend
 from .face import Student
 

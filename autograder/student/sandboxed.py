@@ -11,16 +11,17 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from ..core.bench import Operation
+from ..core.operations import TimedCall
+from ..core.packing import ProtocolError, Tensors
+from ..core.wrong_function import PackedFunction
 from ..notebook import MAX_CHARACTERS, CodeCell
 from ..notebook.imports import imported_modules
 from ..report import CellReport
-from ..sandbox.inside import protocol
-from ..sandbox.inside.operations import Operation, TimedCall
-from ..sandbox.inside.worker import COMPILER
-from ..sandbox.inside.wrong_function import PackedFunction
-from ..sandbox.losses import Crashed, SandboxLost, TimedOut
+from ..sandbox.client import Answered, Worker
+from ..sandbox.failures import Crashed, SandboxLost, TimedOut
 from ..sandbox.server import WarmParent
-from ..sandbox.worker import Answered, Worker
+from ..sandbox.worker.request_loop import COMPILER
 from .allowance import Allowance
 from .answer import MAX_NAME, MAX_NAMES, Answer, given
 from .asked_before import Asked, packed
@@ -205,7 +206,7 @@ class SandboxedNotebook:
         if self._begins:
             self._begins = False
             sent = Asked({**asked.header, "begins": True, "as_checked": self._as_checked}, asked.payload)
-        is_timed = asked.header["operation"] == TimedCall.__struct_config__.tag
+        is_timed = asked.header["operation"] == TimedCall.tag
         if not self._spare_memory:
             return self._exchange(sent, self._patience(self._limits.call_cpu_seconds), is_timed=is_timed)
         answered = self._exchange(sent, self._patience(_LARGE_CALL_CPU_SECONDS), is_timed=is_timed)
@@ -216,6 +217,10 @@ class SandboxedNotebook:
         """What the operation gives by an answer, whether or not its worker is still there."""
         answer, payload = self._read(answered)
         if answer.fault:
+            if self._spare_memory:
+                self.close()  # because its heap may take all the memory that the next call needs
+            elif answer.device_lost:
+                self.renew()  # no fault of the next call's; time is the limit for how often
             raise answer.fault.raised(self._limits)
         with self._crashed_if_unreadable():
             return given(operation, answer, payload, answered.cpu_seconds)
@@ -268,6 +273,9 @@ class SandboxedNotebook:
         }
         try:
             answer, _ = self._read(self._exchange(Asked(header, b""), patience))
+            if answer.fault and answer.device_lost:
+                self.close()
+                raise Crashed(f"{answer.fault.raised(self._limits)} After that the GPU computed nothing more.")
         except TimedOut as loss:
             seconds = self._limits.cell_cpu_seconds
             message = str(loss) or (
@@ -311,7 +319,7 @@ class SandboxedNotebook:
         self._allowance.take(len(answered.frame.payload))
         return answered
 
-    def _read(self, answered: Answered) -> tuple[Answer, protocol.Tensors]:
+    def _read(self, answered: Answered) -> tuple[Answer, Tensors]:
         with self._crashed_if_unreadable():
             return answered.read(Answer)
 
@@ -319,6 +327,6 @@ class SandboxedNotebook:
     def _crashed_if_unreadable(self) -> Iterator[None]:
         try:
             yield
-        except (protocol.ProtocolError, msgspec.ValidationError, TypeError, ValueError):
+        except (ProtocolError, msgspec.ValidationError, TypeError, ValueError):
             self.close()
             raise Crashed("What came back from it could not be read.") from None

@@ -4,8 +4,8 @@ from typing import Any
 
 import torch
 
-from ..sandbox.inside.packing import ProtocolError
-from ..sandbox.inside.tracing import MAX_ALL_NUMBERS, MAX_INPUTS, MAX_MADE, MAX_NUMBERS, MAX_RESULTS, Made, Run
+from ..core.packing import ProtocolError
+from ..core.tracing import MAX_ALL_NUMBERS, MAX_INPUTS, MAX_MADE, MAX_NUMBERS, MAX_RESULTS, Made, Run
 
 MAX_NAME = 100
 MAX_LINE = 100_000

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import torch
 
-from ..sandbox.inside.tracing import Run
+from ..core.tracing import Run
 from .located import Located, Telling
 from .mending import Again, Mended, Mending, made_last
 from .reference import Reference, Right, alone_fits, same, without_ones

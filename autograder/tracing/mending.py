@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import torch
 
-from ..sandbox.inside.nesting import tensors_in
-from ..sandbox.inside.tracing import Made, Run
+from ..core.nesting import tensors_in
+from ..core.tracing import Made, Run
 from .reference import Reference, same
 from .replacing import Replacement, replacements
 from .standing import Standing

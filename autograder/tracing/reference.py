@@ -6,8 +6,8 @@ from functools import cached_property
 
 import torch
 
-from ..sandbox.inside.nesting import tensors_in
-from ..sandbox.inside.tracing import Made, Run
+from ..core.nesting import tensors_in
+from ..core.tracing import Made, Run
 from .case import TellingCase
 
 TOLERANCE = 2e-5

@@ -6,7 +6,7 @@ from itertools import chain, combinations, islice, permutations
 
 import torch
 
-from ..sandbox.inside.tracing import Made
+from ..core.tracing import Made
 from . import another
 from .reference import LARGE, Reference, Right, same, without_ones
 from .standing import Standing, rearranged

@@ -4,8 +4,8 @@ from itertools import combinations
 
 import torch
 
-from ..sandbox.inside.nesting import tensors_in
-from ..sandbox.inside.tracing import Run
+from ..core.nesting import tensors_in
+from ..core.tracing import Run
 from .located import Located, Telling
 from .mending import made_last
 from .reference import Reference, is_mask, same

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from ..sandbox.inside.nesting import tensors_in
-from ..sandbox.inside.tracing import Made, Run, Watch, made_ready, watched
+from ..core.nesting import tensors_in
+from ..core.tracing import Made, Run, Watch, made_ready, watched
 from .case import TellingCase
 from .reference import Reference, Right, all_before, distinct, is_mask, parts_of, same
 

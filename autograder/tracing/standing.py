@@ -5,7 +5,7 @@ from itertools import combinations, permutations
 
 import torch
 
-from ..sandbox.inside.tracing import Made
+from ..core.tracing import Made
 from .reference import TOLERANCE, Reference, all_before, is_mask, same
 
 _FINITE = 1e6

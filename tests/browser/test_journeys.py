@@ -147,7 +147,7 @@ def student_answers(student):
     student.picture("a_mistake_is_named")
     write(page, answer, RIGHT)
     page.keyboard.press("Shift+Enter")
-    expect(check).to_contain_text("scaled_softmax passes on the public examples.")
+    expect(check).to_contain_text("scaled_softmax passes on the public examples: ")
     question = page.locator(".jp-MarkdownCell").filter(has_text="YOUR ANSWER HERE").last
     question.dblclick()
     write(page, question, WRITTEN)

@@ -14,12 +14,13 @@ import torch
 from hypothesis import strategies as st
 
 from autograder import course
+from autograder.core.packing import Tensors
 from autograder.diagnosis.fingerprint import Fingerprint, Known
 from autograder.diagnosis.shown import shown
 from autograder.graders.collected import Graders, collected
 from autograder.marking import redaction, scoring
 from autograder.marking.examiner import Examiner, candidate_bench
-from autograder.sandbox.inside import protocol, worker
+from autograder.sandbox.worker import request_loop as worker
 from autograder.student.sandboxed import SandboxedNotebook
 
 from .frames import FAULT, frame
@@ -59,7 +60,7 @@ def check(data: bytes) -> None:
     service = worker.Service(NoNotebook(), candidate_bench(unit.name, None))  # type: ignore[arg-type]
     calls = 0
 
-    def answer(request: dict[str, Any], tensors: protocol.Tensors) -> bytes:
+    def answer(request: dict[str, Any], tensors: Tensors) -> bytes:
         nonlocal calls
         header, payload = service.answer(request, tensors)
         header["number"] = request["number"]
@@ -90,11 +91,11 @@ def _right(unit: str, exercise: str) -> Fingerprint:
     return Examiner(_graders).examine(unit, exercise, candidate_bench(unit, None)).fingerprint
 
 
-def _frame(header: dict[str, Any], payload: protocol.Tensors, **how: Any) -> bytes:
+def _frame(header: dict[str, Any], payload: Tensors, **how: Any) -> bytes:
     return frame(json.dumps(header).encode(), _blob(payload, **how))
 
 
-def _blob(payload: protocol.Tensors, *, dtype: str = "", shape: str = "", byte: int | None = None) -> bytes:
+def _blob(payload: Tensors, *, dtype: str = "", shape: str = "", byte: int | None = None) -> bytes:
     """The tensors as safetensors, by hand: any of the format's types can be named, and any shape."""
     if not payload:
         return b""
@@ -128,7 +129,7 @@ def _reshaped(shape: list[int], how: str) -> list[int]:
     return shape
 
 
-def _twisted(header: dict[str, Any], payload: protocol.Tensors, twist: str, parameter: Any) -> bytes:
+def _twisted(header: dict[str, Any], payload: Tensors, twist: str, parameter: Any) -> bytes:
     match twist:
         case "dtype" | "shape" | "byte":
             return _frame(header, payload, **{twist: parameter})

@@ -11,13 +11,13 @@ import torch
 from hypothesis import strategies as st
 
 from autograder import compare
+from autograder.core.arguments import Arguments
+from autograder.core.faults import StudentFault
+from autograder.core.operations import Build, Call, NamedParameters, ProbeDevice
 from autograder.diagnosis.fingerprint import Known, Trace
 from autograder.marking.redaction import without_folders
 from autograder.notebook import CodeCell
-from autograder.sandbox.inside.arguments import Arguments
-from autograder.sandbox.inside.faults import StudentFault
-from autograder.sandbox.inside.operations import Build, Call, NamedParameters, ProbeDevice
-from autograder.sandbox.losses import Crashed, TimedOut
+from autograder.sandbox.failures import Crashed, TimedOut
 from autograder.student.face import Student
 from autograder.student.recording import Event, Recording
 from autograder.student.sandboxed import OutOfBudget, SandboxedNotebook

@@ -7,13 +7,14 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from autograder.core.packing import ProtocolError, Tensors
 from autograder.course.settings import load
-from autograder.sandbox.inside import protocol
+from autograder.sandbox.client import Worker
+from autograder.sandbox.failures import Crashed, Ending, TimedOut
 from autograder.sandbox.limits import Limits
-from autograder.sandbox.losses import Crashed, Ending, TimedOut
-from autograder.sandbox.worker import Worker
+from autograder.sandbox.worker import protocol
 
-Answer = Callable[[dict[str, Any], protocol.Tensors], bytes]
+Answer = Callable[[dict[str, Any], Tensors], bytes]
 _BUFFER = 64 << 10  # what a socket takes without anybody reading
 
 
@@ -55,12 +56,12 @@ class _HostileWorker(Worker):
         super().__init__(parent, pid, near, parent.limits)
         self._answer, self._last = answer, last
         self._sender: threading.Thread | None = None
-        self._requests: queue.Queue[tuple[dict[str, Any], protocol.Tensors]] = queue.Queue()
+        self._requests: queue.Queue[tuple[dict[str, Any], Tensors]] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
         """At once: a request that is larger than what a socket takes would wait for its reader."""
-        with contextlib.suppress(OSError, protocol.ProtocolError):  # the trusted side has hung up
+        with contextlib.suppress(OSError, ProtocolError):  # the trusted side has hung up
             while True:
                 self._requests.put(protocol.receive(self._far))
 

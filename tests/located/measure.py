@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 
+from autograder.core.tracing import Run, Watch, made_ready, watched
 from autograder.course import content
 from autograder.marking import finding
 from autograder.marking.telling_cases import telling_cases
-from autograder.sandbox.inside.tracing import Run, Watch, made_ready, watched
 from autograder.tracing.case import TellingCase
 from autograder.tracing.locating import Located, locate
 from autograder.tracing.reference import Reference, same

@@ -45,7 +45,7 @@ def attempt(what, *args, **kwargs):
 def forge(lie):
     """From now on an answer is what `lie` makes of it: a header and a payload, or None for the answer itself."""
     import struct, sys
-    protocol = sys.modules["inside.protocol"]
+    protocol = sys.modules["inside.sandbox.worker.protocol"]
     send = protocol.send
     def forged(connection, header, tensors=None):
         head, payload = lie(dict(header), tensors) or (None, None)

@@ -3,10 +3,10 @@
 import torch
 
 from autograder.compare import LARGE_LOGITS, golden
+from autograder.core.library_calls import LIBRARY_ATTENTION, LIBRARY_SOFTMAX
 from autograder.graders import contracts
 from autograder.graders.cases import Cases
 from autograder.graders.statements import in_each
-from autograder.sandbox.inside.library_calls import LIBRARY_ATTENTION, LIBRARY_SOFTMAX
 from solutions.six_words import SIX_WORDS
 
 # The second word's scores and weights in the worked example, to four decimals.

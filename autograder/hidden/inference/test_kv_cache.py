@@ -3,6 +3,7 @@
 import torch
 
 from autograder.compare import Mismatch, assert_close, describe, golden
+from autograder.compare.complaints import Part
 from autograder.graders import contracts
 from autograder.graders.statements import NO_ROOM, assert_dtype, assert_gradient, assert_proven, in_each
 
@@ -128,7 +129,7 @@ class TestKVCache(contracts.Graders):
             for face in (student, reference)
         )
         assert_close(seen.value, right.value, what="What the cache holds")
-        assert_gradient(seen.gradients[0], right.gradients[0], "what was appended")
+        assert_gradient(seen.gradients[0], right.gradients[0], Part("what was appended"))
 
     @contracts.points(1, property=True)
     def test_empty(self, student):

@@ -1,0 +1,1 @@
+"""A process confines itself: namespaces, system calls, privileges, memory, files and processor time."""

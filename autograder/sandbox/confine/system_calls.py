@@ -1,0 +1,137 @@
+"""Which system calls a worker may make: a list of what is allowed, and everything else is refused.
+
+The list was found by tracing the catalogue, plots, IPython, einops and pandas; see seccomp(2), seccomp_rule_add(3).
+The filter is compiled once, in the warm parent, and loaded into each worker, which cannot take it off again.
+"""
+# ruff: noqa: SIM905 (a list of a hundred names is read more easily without its quotes)
+
+import ctypes
+import errno
+import struct
+import tempfile
+from collections.abc import Iterator
+
+FILES = """
+    access chdir close copy_file_range creat dup dup2 dup3 faccessat faccessat2 fadvise64 fchdir
+    fdatasync fstat fstatfs fsync ftruncate getcwd getdents getdents64 lseek lstat newfstatat pread64
+    preadv pwrite64 pwritev read readlink readlinkat readv rename renameat renameat2 rmdir sendfile stat statfs statx
+    symlink symlinkat unlink unlinkat write writev
+""".split()
+WAITING = """
+    alarm clock_nanosleep epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd2 getitimer
+    nanosleep pause pipe pipe2 poll ppoll pselect6 restart_syscall select setitimer timer_create timer_delete
+    timer_gettime timer_settime wait4
+""".split()
+CONNECTION = "getsockname getsockopt recvfrom shutdown".split()
+"""Of the one connection that a worker is born with; it can open no other."""
+MEMORY = "brk madvise mincore mmap mprotect mremap msync munmap".split()
+THREADS = """
+    exit exit_group futex futex_waitv gettid membarrier rseq sched_get_priority_max sched_get_priority_min
+    sched_yield set_robust_list set_tid_address
+""".split()
+SIGNALS = "rt_sigaction rt_sigpending rt_sigprocmask rt_sigreturn rt_sigsuspend rt_sigtimedwait sigaltstack".split()
+FACTS = """
+    clock_getres clock_gettime getcpu getegid geteuid getgid getgroups getpgrp getpid getppid getrandom
+    getresgid getresuid getrlimit getrusage gettimeofday getuid setrlimit sysinfo time times uname
+""".split()
+
+NOT_THERE = "clone3 openat2 fchmodat2 io_uring_setup".split()
+"""Answered as an old kernel would, so that the C library falls back to a call whose arguments can be looked at."""
+
+PRETENDED = "chmod fchmod fchmodat futimesat utime utimensat utimes".split()
+"""Answered as if they had worked, and not done: `shutil.copy` in a notebook goes on, and nobody's file is changed."""
+
+_OWN_PID = 0x5E1F5E1F  # stands in the compiled filter for the worker's own process id
+_CLONE_THREAD = 0x00010000
+_CLONE_SHARED = 0x00000600
+"""CLONE_FS and CLONE_FILES: a thread with a table of files of its own would keep them from the watch on files."""
+_CLOSE_ON_EXEC = 0x4
+_CLONE_NEW_NAMESPACES = 0x7E020080
+_WRITE_MODES, _TRUNCATE, _PATH_ONLY = 0o3, 0o1000, 0o10000000
+_OWNER = 0o700
+# No F_SETOWN and no F_SETSIG: they send a signal to any process of the same user when a file becomes ready.
+_FCNTL = {"DUPFD": 0, "GETFD": 1, "SETFD": 2, "GETFL": 3, "SETFL": 4} | {"DUPFD_CLOEXEC": 1030}
+_LOCKS = {"SETLK": 6, "SETLKW": 7}
+"""Pretended, because other processes could read them, even from outside of the sandbox. To read one is refused."""
+_IOCTL = {"TCGETS": 0x5401, "TIOCGWINSZ": 0x5413, "FIONREAD": 0x541B, "FIONBIO": 0x5421, "FIONCLEX": 0x5450} | {
+    "FIOCLEX": 0x5451
+}
+_PRCTL = {"SET_NAME": 15, "GET_NAME": 16, "SET_VMA": 0x53564D41}
+
+_SET_NO_NEW_PRIVS, _SET_SECCOMP, _MODE_FILTER = 38, 22, 2
+
+
+class _Program(ctypes.Structure):
+    """struct sock_fprog."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+
+def compiled(*, cuda: bool) -> bytes:
+    """The filter as BPF instructions, for `load`. Raises OSError or ImportError where libseccomp is not there.
+
+    cuda: its driver talks to its device by ioctl, and to nothing else that is refused here.
+    """
+    import pyseccomp as seccomp
+
+    rules = seccomp.SyscallFilter(seccomp.ERRNO(errno.EPERM))
+    rules.set_attr(seccomp.Attr.ACT_BADARCH, seccomp.ERRNO(errno.EPERM))
+    for name in (*FILES, *WAITING, *CONNECTION, *MEMORY, *THREADS, *SIGNALS, *FACTS):
+        rules.add_rule(seccomp.ALLOW, name)
+    for name in NOT_THERE:
+        rules.add_rule(seccomp.ERRNO(errno.ENOSYS), name)
+    for name in PRETENDED:
+        rules.add_rule(seccomp.ERRNO(0), name)
+    for name, condition in _conditions(cuda=cuda):
+        rules.add_rule(seccomp.ALLOW, name, *condition)
+    for value in _LOCKS.values():
+        rules.add_rule(seccomp.ERRNO(0), "fcntl", seccomp.Arg(1, seccomp.EQ, value))
+    if cuda:
+        rules.add_rule(seccomp.ALLOW, "ioctl")
+    with tempfile.TemporaryFile() as file:
+        rules.export_bpf(file)
+        file.seek(0)
+        return file.read()
+
+
+def _conditions(*, cuda: bool) -> Iterator[tuple[str, tuple[object, ...]]]:
+    """Calls that are allowed with some arguments: names and what must hold."""
+    from pyseccomp import EQ, MASKED_EQ, Arg
+
+    thread = _CLONE_THREAD | _CLONE_SHARED
+    yield "clone", (Arg(0, MASKED_EQ, thread | _CLONE_NEW_NAMESPACES, thread),)
+    yield "close_range", (Arg(2, MASKED_EQ, 0xFFFFFFFF & ~_CLOSE_ON_EXEC, 0),)  # not CLOSE_RANGE_UNSHARE
+    looked_at = _WRITE_MODES | _TRUNCATE | _PATH_ONLY
+    for place, name in ((1, "open"), (2, "openat")):
+        # Opened to be read but cut short: Landlock before its version 3 lets this pass.
+        for mode in range(_WRITE_MODES + 1):
+            yield name, (Arg(place, MASKED_EQ, looked_at, mode),)
+            if mode:
+                yield name, (Arg(place, MASKED_EQ, looked_at, mode | _TRUNCATE),)
+    # A folder that its owner can not look into would hide what is in it from the watch on the scratch folder.
+    for place, name in ((1, "mkdir"), (2, "mkdirat")):
+        yield name, (Arg(place, MASKED_EQ, _OWNER, _OWNER),)
+    yield "umask", (Arg(0, MASKED_EQ, _OWNER, 0),)
+    for name in ("kill", "tgkill"):
+        yield name, (Arg(0, EQ, _OWN_PID),)
+    yield "sendto", (Arg(4, EQ, 0),)
+    for pid in (0, _OWN_PID):
+        for name in ("prlimit64", "sched_getaffinity", "sched_getparam", "sched_getscheduler", "getpgid", "getsid"):
+            yield name, (Arg(0, EQ, pid),)
+    for place, name, values in ((1, "fcntl", _FCNTL), (0, "prctl", _PRCTL)):
+        for value in values.values():
+            yield name, (Arg(place, EQ, value),)
+    if not cuda:
+        for value in _IOCTL.values():
+            yield "ioctl", (Arg(1, EQ, value),)
+
+
+def load(program: bytes, pid: int) -> None:
+    """Puts the filter on this process, whose id is `pid`, and on whatever it starts; OSError where it cannot be."""
+    program = program.replace(struct.pack("<I", _OWN_PID), struct.pack("<I", pid))
+    libc = ctypes.CDLL(None, use_errno=True)
+    described = _Program(len(program) // 8, program)
+    for request in ((_SET_NO_NEW_PRIVS, 1, 0, 0, 0), (_SET_SECCOMP, _MODE_FILTER, ctypes.byref(described), 0, 0)):
+        if libc.prctl(*request) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, f"the system-call filter cannot be loaded ({errno.errorcode.get(number, number)})")

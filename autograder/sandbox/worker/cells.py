@@ -1,0 +1,242 @@
+"""Runs a notebook's cells as Jupyter would, without a kernel: IPython's own shell, nothing printed, nothing kept."""
+
+import ast
+import atexit
+import contextlib
+import io
+import re
+import sys
+import types
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from IPython.core.async_helpers import get_asyncio_loop
+from IPython.core.compilerop import CachingCompiler
+from IPython.core.history import HistoryManager
+from IPython.core.interactiveshell import InteractiveShell
+
+from ...core.faults import Raised
+from ...core.raising import CELL_PREFIX, raised
+from ...core.wrong_function import PackedFunction, unpacked_function
+from .global_state import FreshState, forget_absent_devices
+from .magics import DEBUGGERS, RUNNING, WRITING
+from .newer_syntax import version_needed
+from .set_aside import SetAside
+from .snapshots import Snapshots
+
+MAX_OUTPUT = 10_000
+_VERSION = "{}.{}".format(*sys.version_info)
+_TIMEIT_OPTIONS = re.compile(r"\s*(?:-(?:[nrpv]\s*\d+|[tcqo]+)\s+)*")
+
+HistoryManager.enabled = False  # its thread and its file have no place in a worker
+
+
+class _CellCompiler(CachingCompiler):
+    """Names each cell's code after the cell, so that an error can say where it is."""
+
+    cell = ""
+
+    def get_code_name(self, raw_code: str, transformed_code: str, number: int) -> str:
+        return CELL_PREFIX + self.cell
+
+
+def _is_plain(cell: str) -> bool:
+    """Whether a cell is Python of several lines, in which IPython looks at each token and changes nothing."""
+    if "In [" in cell or "\n" not in cell.strip():  # a prompt that was copied with it, and what IPython may complete
+        return False
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            compile(cell, "", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    except Exception:
+        return False
+    return True
+
+
+class NotebookShell(InteractiveShell):
+    """IPython without a terminal, a history or a printed traceback."""
+
+    def __init__(self) -> None:
+        super().__init__(compiler_class=_CellCompiler)
+        self.db: dict[str, Any] = {}  # in place of a folder with what one session tells the next
+        self._usual_transforms = self._transforms()
+
+    def _transforms(self) -> list[Any]:
+        manager = self.input_transformer_manager
+        return [
+            *manager.cleanup_transforms,
+            *manager.line_transforms,
+            *manager.token_transformers,
+            *self.input_transformers_post,
+        ]
+
+    def transform_cell(self, raw_cell: str) -> str:
+        """With the empty lines at the top, which IPython takes away: students are told lines by their numbers."""
+        if _is_plain(raw_cell) and self._transforms() == self._usual_transforms:
+            return raw_cell if raw_cell.endswith("\n") else raw_cell + "\n"
+        above = raw_cell[: len(raw_cell) - len(raw_cell.lstrip())].count("\n")
+        text: str = super().transform_cell(raw_cell)
+        return "\n" * above + text
+
+    def ask_exit(self) -> None:
+        """`exit()` in a cell stops nothing here."""
+
+    def system(self, cmd: str) -> None:
+        """`!pip install` and its kin: a worker runs no other program, and no point hangs on one."""
+        print("[shell commands are not run here]")
+
+    system_raw = system_piped = system
+
+    def getoutput(self, cmd: str, split: bool = True, depth: int = 0) -> Any:
+        """`files = !ls`."""
+        return [] if split else ""
+
+    def run_line_magic(self, magic_name: str, line: str, _stack_depth: int = 1) -> Any:
+        """A magic that is unknown here or goes wrong never takes the rest of its cell with it."""
+        if magic_name in DEBUGGERS:
+            return None
+        try:
+            if magic_name == "timeit":  # once is enough, and costs no seconds
+                return exec(self.transform_cell(_TIMEIT_OPTIONS.sub("", line, count=1)), self.user_ns)
+            return super().run_line_magic(magic_name, line, _stack_depth=_stack_depth + 1)
+        except Exception:
+            print(f"[%{magic_name} did not work here]")
+            return None
+
+    def run_cell_magic(self, magic_name: str, line: str, cell: str) -> Any:
+        """Run the cell below `%%time`, `%%capture` and `%%debug`; once below `%%timeit`; not below any other magic."""
+        if magic_name in DEBUGGERS:
+            return exec(self.transform_cell(f"{line}\n{cell}"), self.user_ns)
+        if magic_name == "timeit":
+            statement = _TIMEIT_OPTIONS.sub("", line + "\n", count=1)
+            return exec(self.transform_cell(f"{statement}\n{cell}"), self.user_ns)
+        if magic_name not in (*RUNNING, WRITING):
+            print(f"[%%{magic_name} is not run here]")
+            return None
+        return super().run_cell_magic(magic_name, line, cell)
+
+    def enable_gui(self, gui: str | None = None) -> None:
+        """`%matplotlib inline` asks for an event loop; there is none to start."""
+
+    def showtraceback(self, *args: Any, **kwargs: Any) -> None:
+        """An error is reported as data; a printed traceback costs more than most cells."""
+
+    def showsyntaxerror(self, *args: Any, **kwargs: Any) -> None:
+        """As `showtraceback`."""
+
+
+class CappedText(io.TextIOBase):
+    """Keeps the beginning of what is written and counts the rest, so that no flood fills the memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: list[str] = []
+        self._room = MAX_OUTPUT
+
+    def write(self, text: str) -> int:
+        if self._room > 0:
+            self._parts.append(text[: self._room])
+            self._room -= len(text)
+        return len(text)
+
+    def writable(self) -> bool:
+        return True
+
+    def text(self) -> str:
+        """What was written, cut where the room ended."""
+        return "".join(self._parts) + ("\n[the rest of the output is left out]" if self._room < 0 else "")
+
+
+@dataclass
+class CellOutcome:
+    """What one cell did."""
+
+    printed: str
+    error: Raised | None
+
+
+class Notebook:
+    """The namespace in which a notebook's cells run one after another."""
+
+    def __init__(self, check: str) -> None:
+        """check: the module that notebooks import it from."""
+        # The check in the notebook is the student's own; here the hidden graders do the work.
+        stub = types.ModuleType(check)
+        for name in ("check", "draw", "guess", "hint", "show"):
+            stub.__dict__[name] = lambda *args, **kwargs: None
+        stub.__dict__["example"] = lambda *args, **kwargs: ((), None)
+        stub.__dict__["buggy"] = self._buggy
+        sys.modules[check] = stub
+        self._shell = NotebookShell.instance()
+        atexit.unregister(self._shell.atexit_operations)  # there is no history to put away
+        self._names: dict[str, Any] = self._shell.user_ns
+        self.snapshots = Snapshots(self._names)
+        self._set_aside = SetAside(self._run)
+        self._wrong: Mapping[str, PackedFunction] = {}
+
+    def settle(self, device: torch.device, wrong: Mapping[str, PackedFunction] | None = None) -> None:
+        """Makes the event loop that `await` in a cell needs, in the process that is to use it.
+
+        device: where the exercises' tensors are. wrong: what `buggy` gives, by name.
+        """
+        get_asyncio_loop()
+        self._wrong = wrong or {}
+        self._fresh_state = FreshState(device)
+        self._fresh_state.reset()
+
+    def begin_exercise(self, as_checked: str | None) -> None:
+        """Put everything that cells changed back, before the first call of an exercise.
+
+        as_checked: the exercise whose check cell left the namespace as it is to be; without one, as at the end.
+        """
+        self._fresh_state.reset()
+        self.snapshots.put_back(as_checked)
+
+    def _buggy(self, name: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """A wrong function as the notebook calls it: what a hunt finds by calling it is found here too."""
+        function = self._wrong.get(name) if isinstance(name, str) else None
+        return unpacked_function(name, function) if function else lambda *args, **kwargs: None
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """What the cells have defined."""
+        return self._names
+
+    def run(self, cell: str, source: str) -> CellOutcome:
+        """Runs one cell; an exception is part of the outcome, as it is in Jupyter."""
+        if not source.strip(" \t\n"):
+            return CellOutcome("", None)  # IPython takes its time over each empty line
+        self._set_aside.make_way(source, self._shell.transform_cell)
+        return self._run(cell, source)
+
+    def set_aside(self, cell: str, source: str) -> None:
+        """Runs one cell of ours that only shows something, as soon as another uses what it defines."""
+        self._set_aside.put(cell, source)
+
+    def _run(self, cell: str, source: str) -> CellOutcome:
+        self._shell.compile.cell = cell
+        self._shell.user_ns = self._names  # a cell may have put another in its place
+        printed = CappedText()
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
+            result = self._shell.run_cell(source, store_history=False)
+            forget_absent_devices()
+        self.snapshots.note_changes(cell)
+        error = result.error_before_exec or result.error_in_exec
+        return CellOutcome(printed.text(), self._fault(error, source) if error else None)
+
+    def _fault(self, error: BaseException, source: str) -> Raised:
+        fault = raised(error)
+        needed = version_needed(self._as_python(source)) if isinstance(error, SyntaxError) else None
+        if needed is None:
+            return fault
+        needs = f"Its syntax needs Python {needed[0]}.{needed[1]}, and grading runs Python {_VERSION}"
+        return Raised(fault.type_name, f"{fault.message}. {needs}", fault.place, fault.kinds)
+
+    def _as_python(self, source: str) -> str:
+        try:
+            text: str = self._shell.transform_cell(source)
+        except SyntaxError:
+            return source
+        return text
