@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 
 from autograder import catalogue, course
 from benchmarks.cuda_cases import CASES, UNIT
@@ -30,11 +31,15 @@ def test_what_differs_is_said(marker):
     wrong = Notebook(UNIT, {"context_vector": MISTAKE})
     reports = [marker.mark("one.ipynb", one.content, UNIT) for one in (right, wrong)]
     assert not list(differences(right, reports[0], reports[0]))
-    (said,) = differences(wrong, *reports)
+    ((said, of_device),) = differences(wrong, *reports)
+    assert not of_device
     assert said.startswith(f"{UNIT}, context_vector, weights_ignored: passed, ")
     assert "weights_ignored on the GPU" in said
     found = Found("one", "2.13.0+cpu", "2.13.0", differ=[said])
     assert said in page(found, (1, 1))
+    left = Notebook(UNIT, {"context_vector": replace(MISTAKE, kind="device")})  # it cannot run on a GPU
+    assert [of_device for _, of_device in differences(left, *reports)] == [True]
+    assert [of_device for _, of_device in differences(left, *reversed(reports))] == [False]
 
 
 def test_a_case_that_comes_to_something_else_is_no_success(marker):
