@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cache
 from threading import get_ident
 from traceback import walk_stack, walk_tb
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -124,46 +124,69 @@ class Countable(Counting):
         *,
         behind: Any = _behind,
     ) -> Any:
-        sealed = dict[int, torch.Tensor]()
+        sealed = list[tuple[torch.Tensor, torch.Tensor]]()
 
         def opened(value: Any) -> Any:
             if type(value) is Sealed:
                 counting, tensor = behind.__get__(value)
                 if counting is self:
-                    sealed[id(tensor)] = value
+                    sealed.append((tensor, value))
                     return tensor
             return value
 
-        plain: tuple[Any, ...] = each(args, opened)
+        plain: tuple[Any, ...] = tuple(
+            [each(one, opened) if isinstance(one, list | tuple) else opened(one) for one in args]
+        )
         named = {name: each(value, opened) for name, value in kwargs.items()} if kwargs else {}
         if self not in _running:  # kept by the code after its call
             return func(*plain, **named)
-        if not _is_counted(func) or (func is torch.ops.aten.view.dtype and plain[0].dtype != plain[1]):
+        facts = _facts_of(func)
+        if not facts.is_counted or (facts.is_view_of_dtype and plain[0].dtype != plain[1]):
             self.uncount(OPERATOR)
         elif get_ident() != self._thread:
             self.uncount(THREAD)
-        elif _is_in_python(func) or any(kind is not Sealed for kind in types):  # they get the tensors behind
+        elif facts.is_in_python or any(kind is not Sealed for kind in types):  # they get the tensors behind
             self.uncount(UNSEEN)
         was, self.is_busy = self.is_busy, True
         try:
             made = super().__torch_dispatch__(func, types, plain, named)
-            if name_of(func).startswith("lift"):
+            if facts.lifts:
                 made = made.clone()  # it may be in memory from outside
                 self.memory.take(made)
-            if torch.Tag.inplace_view in func.tags:
+            if facts.changes_view:
                 with torch._C._DisableTorchDispatch():
                     func(*args, **(kwargs or {}))
-            written = [plain[at] if at < len(plain) else named.get(name) for at, name in _places_written(func)]
-            for tensor in tensors_in(written) if sealed else ():
-                if id(tensor) not in sealed or memory_of(tensor) in self._outside:
-                    self.uncount(LEFT)
-                elif sealed[id(tensor)].shape != tensor.shape:
-                    raise RuntimeError("A sealed tensor cannot be resized.")
+            if sealed and facts.written:
+                self._look_at_written(facts.written, plain, named, sealed)
+            if type(made) is torch.Tensor:
+                return self._resealed(made, sealed)
             if isinstance(made, bool | int | float):
                 self.leave(made, 8 * plain[0].element_size())
-            return each(made, lambda value: sealed[id(value)] if id(value) in sealed else self._sealed(value))
+            return each(made, lambda value: self._resealed(value, sealed))
         finally:
             self.is_busy = was
+
+    def _look_at_written(
+        self,
+        places: Sequence[tuple[int, str]],
+        plain: tuple[Any, ...],
+        named: Mapping[str, Any],
+        sealed: Sequence[tuple[torch.Tensor, torch.Tensor]],
+    ) -> None:
+        """Note whether an operator wrote outside of sealed tensors. Raises RuntimeError if it resized one."""
+        for tensor in tensors_in([plain[at] if at < len(plain) else named.get(name) for at, name in places]):
+            seal = next((seal for own, seal in sealed if own is tensor), None)
+            if seal is None or memory_of(tensor) in self._outside:
+                self.uncount(LEFT)
+            elif seal.shape != tensor.shape:
+                raise RuntimeError("A sealed tensor cannot be resized.")
+
+    def _resealed(self, value: Any, sealed: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> Any:
+        """Return the sealed tensor for one that an operator gave, which may be one of its operands."""
+        for tensor, seal in sealed:
+            if tensor is value:
+                return seal
+        return self._sealed(value)
 
     def _sealed(self, value: Any, *, behind: Any = _behind) -> Any:
         if type(value) is not torch.Tensor or value.layout != torch.strided:
@@ -176,7 +199,7 @@ class Countable(Counting):
     def count(
         self, func: Any, factors: list[torch.Tensor], operands: list[torch.Tensor], made: list[torch.Tensor]
     ) -> None:
-        if any(map(torch.is_complex, (*operands, *made))):
+        if any(map(torch.Tensor.is_complex, (*operands, *made))):
             self.uncount(OPERATOR)
         super().count(func, factors, operands, made)
 
@@ -261,11 +284,31 @@ Sealed.tolist = _tolist  # type: ignore[method-assign, assignment]
 del _behind
 
 
+class _Facts(NamedTuple):
+    """An operator's properties."""
+
+    is_counted: bool
+    is_in_python: bool
+    is_view_of_dtype: bool
+    lifts: bool
+    """True if the operator makes a tensor of data from outside."""
+    changes_view: bool
+    written: list[tuple[int, str]]
+    """Position and name of each operand that the operator writes into."""
+
+
 @cache
-def _places_written(func: Any) -> list[tuple[int, str]]:
-    """Return the position and the name of each operand that an operator writes into."""
-    arguments = enumerate(func._schema.arguments)
-    return [(place, one.name) for place, one in arguments if one.alias_info is not None and one.alias_info.is_write]
+def _facts_of(func: Any) -> _Facts:
+    is_overload = isinstance(func, torch._ops.OpOverload)
+    arguments = enumerate(func._schema.arguments if is_overload else ())
+    return _Facts(
+        _is_counted(func),
+        is_overload and _is_in_python(func),
+        func is torch.ops.aten.view.dtype,
+        name_of(func).startswith("lift"),
+        is_overload and torch.Tag.inplace_view in func.tags,
+        [(at, one.name) for at, one in arguments if one.alias_info is not None and one.alias_info.is_write],
+    )
 
 
 _running = list[Countable]()
@@ -298,7 +341,6 @@ def _is_search(event: str, args: tuple[Any, ...]) -> bool:
     return event in _SEARCHES or event.startswith("ctypes.")
 
 
-@cache
 def _is_counted(func: Any) -> bool:
     """Return whether `cost` can count the steps of an operator; true only for PyTorch's own operators."""
     if not isinstance(func, torch._ops.OpOverload) or func.namespace not in ("aten", "prims"):
@@ -316,7 +358,6 @@ def _is_marked(name: str) -> bool:
     return any(not marks.isdisjoint(overload.tags) for overload in overloads)
 
 
-@cache
 def _is_in_python(func: Any) -> bool:
     """Return whether a kernel written in Python stands for PyTorch's own; those of `observed_operators` only note."""
     if library_of(name_of(func)):
