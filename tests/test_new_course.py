@@ -187,6 +187,8 @@ def test_a_course_folder_is_upgraded_before_anything_is_graded(folders, kit, com
     kept.write_text(original)
     assert is_of(winter, "older")
     (winter / "source" / UNIT / "data.txt").write_text("an instructor's own")
+    former = winter / "source" / UNIT / "known_mistakes.json.gz"
+    former.write_text("data of an earlier version's check")
     assert f"{UNIT} brought to this version of the kit." in command("upgrade-course", winter)
     assert is_of(winter, "now")
     for kind in ("source", "release"):
@@ -194,6 +196,7 @@ def test_a_course_folder_is_upgraded_before_anything_is_graded(folders, kit, com
         ours = {path.relative_to(winter): content for path, content in files(winter / kind).items()}
         assert theirs.items() <= ours.items()
     assert (winter / "source" / UNIT / "data.txt").is_file()
+    assert not former.exists()
     assert "has its units as this version of the kit has them" in command("upgrade-course", winter)
     wrong = (
         (REPOSITORY, "is the course itself"),

@@ -14,6 +14,10 @@ from .new_course import KINDS, NotMade, furnish, known
 from .one_run import one_run
 
 _MODE = 0o644
+_FORMER_FILES = [
+    f"{data}.json.gz" for data in ("guesses_and_hints", "known_mistakes", "public_examples", "right_steps")
+]
+"""Data of the student check in earlier versions. One file named after the unit has replaced them."""
 
 
 def upgrade_course(place: Path, units: Sequence[str] = ()) -> list[str]:
@@ -42,6 +46,9 @@ def upgrade_course(place: Path, units: Sequence[str] = ()) -> list[str]:
                 for target, content in _differing(root, unit).items():
                     target.parent.mkdir(parents=True, exist_ok=True)
                     whole_files.write(target, content, _MODE)
+                for kind in KINDS:
+                    for name in _FORMER_FILES:
+                        (root / kind / unit / name).unlink(missing_ok=True)
             furnish(root, names)
         except OSError as error:
             raise NotMade(
