@@ -153,7 +153,7 @@ def compared(found: Found, tried: Sequence[Notebook], cpu: Markers, gpu: Markers
 
 
 def differences(notebook: Notebook, on_cpu: Report | None, on_gpu: Report | None) -> Iterator[tuple[str, bool]]:
-    """In which exercises an instructor sees something else, and whether that is because a tensor stays on the CPU.
+    """Yield what an instructor sees differently of an exercise, and whether it is because a tensor stays on the CPU.
 
     Of a notebook with known answers these alone are compared: another exercise may use one of them.
     """
@@ -168,10 +168,12 @@ def differences(notebook: Notebook, on_cpu: Report | None, on_gpu: Report | None
         known = notebook.known.get(exercise.name)
         if notebook.known and known is None:
             continue
-        here, there = _seen(exercise), _seen(gpu[exercise.name]) if exercise.name in gpu else "no such exercise"
+        other = gpu.get(exercise.name)
+        here, there = _seen(exercise), _seen(other) if other else "no such exercise"
         if here != there:
             what = known.name if known else "the solution"
-            of_device = getattr(known, "kind", "") == "device" and gpu[exercise.name].score <= exercise.score
+            is_left = known is not None and known.kind == "device"
+            of_device = is_left and other is not None and other.score <= exercise.score
             yield f"{notebook.unit}, {exercise.name}, {what}: {here} on the CPU, {there} on the GPU", of_device
 
 

@@ -146,7 +146,7 @@ def finding_of(found):
 
 def test_a_long_line_and_many_prints_are_cut():
     long = Account(
-        "t", "", [Line("FAILED", "s", "p")], Line("FAILED", "s", "p"), whereabouts="line\n" * 30, more="more"
+        "t", "", [Line("FAILED", "s", "p")], Line("FAILED", "s", "p"), line_message="line\n" * 30, more="more"
     )
     assert len(as_text(long, more=False).splitlines()) == 15
     prints = "def softmax(scores, dim=-1):\n    for i in range(50): print('row', i)\n    return scores\n"

@@ -40,7 +40,8 @@ def test_what_saves_nothing_earns_nothing(marker, file):
     earned = {name: tests[name].points for name in costs if tests[name].points}
     assert not earned
     values = [test for name, test in tests.items() if name not in costs]
-    assert sum(test.points for test in values) > 0.8 * sum(test.max_points for test in values), "its results are right"
+    right = sum(test.max_points for test in values if test.outcome == "passed")
+    assert right > 0.8 * sum(test.max_points for test in values), "its results are right"
 
 
 def test_no_message_names_an_operator_of_pytorch(marker):

@@ -10,13 +10,13 @@ from typing import Any
 
 import torch
 
-from ..core.lost_aspects import OF_VALUE
+from ..core.lost_aspects import OF_FORM, OF_VALUE
 from ..core.nesting import tensors_in
 from ..core.packing import Opaque
 from .complaints import with_article
 from .values import ORDINALS as ORDINALS
+from .values import RIGHT_NUMBERS, difference, plain_right_in_another_form, right_in_another_form
 from .values import Expected as Expected
-from .values import difference, oddly_shaped
 
 TOLERANCE = {
     torch.float64: 1e-9,
@@ -56,8 +56,15 @@ class Unproven(Mismatch):
     """
 
 
-class OddShape(Mismatch):
-    """The student's numbers are right, and stand in a shape with a dimension of size 1 too many or too few."""
+class OddForm(Mismatch):
+    """A trivial conversion makes the result right: see `values.right_in_another_form`.
+
+    right: what is right about the result, a sentence that ends the message.
+    """
+
+    def __init__(self, message: str, right: str) -> None:
+        super().__init__(f"{message} {right}", OF_FORM)
+        self.right = right
 
 
 def golden(values: Any) -> Expected:
@@ -77,8 +84,8 @@ def assert_close(actual: Any, expected: Any, *, tolerance: float | None = None, 
         )
     found = difference(actual, expected, describe, _places, tolerance=tolerance, what=what)
     if found:
-        odd = oddly_shaped(actual, expected, tolerance)
-        wrong = OddShape(f"{found} Its numbers are right.") if odd else Mismatch(found)
+        right = right_in_another_form(actual, expected, tolerance)
+        wrong = OddForm(found, right) if right else Mismatch(found)
         wrong.compared, wrong.what = (actual, expected), what
         raise wrong
 
@@ -91,9 +98,11 @@ def assert_equal(actual: Any, expected: Any, *, what: str = "The result") -> Non
     """Raises Mismatch unless two plain values (numbers, strings, dicts of them) are equal."""
     try:
         _assert_equal(actual, expected, what)
-    except Mismatch as wrong:
+    except Mismatch as found:
+        odd = plain_right_in_another_form(actual, expected)
+        wrong = OddForm(str(found), RIGHT_NUMBERS) if odd else found
         wrong.compared = actual, expected
-        raise
+        raise wrong from None
 
 
 def _assert_equal(actual: Any, expected: Any, what: str) -> None:

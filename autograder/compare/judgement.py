@@ -10,7 +10,7 @@ import torch
 
 from ..core.cost import Cost
 from ..core.device_probe import BY_NUMBERS, ELSEWHERE, MIXED
-from ..core.lost_aspects import OF_DEVICE, OF_DTYPE, OF_GRADIENT, OF_WRITING
+from ..core.lost_aspects import OF_COUNTING, OF_DEVICE, OF_DTYPE, OF_GRADIENT, OF_WRITING
 from ..core.nesting import tensors_in
 from ..core.observation import Observation
 from ..core.operations import is_bias
@@ -112,12 +112,13 @@ def assert_parameters(parameters: Mapping[str, torch.Tensor], shapes: Mapping[st
         raise Mismatch(complaints.other_parameters(found))
 
 
-def assert_cost(cost: Cost, limits: Limits, at: At, *, is_counted: bool = True) -> str:
-    """The cost stays within the limits. Returns why it cannot be counted, if that is allowed; else empty.
+def assert_cost(cost: Cost, limits: Limits, at: At, *, is_counted: bool = True) -> None:
+    """The cost stays within the limits.
 
-    is_counted: whether only the count decides, so that a call whose cost cannot be counted is a mismatch.
+    is_counted: whether only the count decides, so that a call whose cost cannot be counted is a mismatch. Only the
+    count can decide on operations.
     """
-    why = uncountable(cost, at)
-    if found := complaint(cost, limits, at) or (is_counted and why):
+    if found := complaint(cost, limits, at):
         raise Mismatch(found)
-    return why
+    if (is_counted or "operations" in limits) and (why := uncountable(cost, at)):
+        raise Mismatch(why, OF_COUNTING)

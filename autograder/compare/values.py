@@ -3,7 +3,7 @@
 Needs nothing but what the check imports, of which it becomes a part.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -20,6 +20,9 @@ class Expected:
         return Expected(self.value[index], self.tolerance)
 
 
+RIGHT_NUMBERS = "Its numbers are right."
+_MOST_RESULTS = 3
+"""A longer list could hold every plausible result."""
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
@@ -75,17 +78,62 @@ def difference(
     return None if bool(alike.all()) else f"{what} {told(actual, right, alike)}"
 
 
-def oddly_shaped(actual: Any, expected: Any, tolerance: float | None = None) -> bool:
-    """Whether the numbers are right, and stand in a shape with a dimension of size 1 too many or too few."""
+def right_in_another_form(actual: Any, expected: Any, tolerance: float | None = None) -> str:
+    """Return what is right about a wrong result that one trivial conversion makes right; otherwise an empty string.
+
+    The conversions: add or drop dimensions of size 1; put lists of numbers or of tensors into one tensor; take the
+    right one of at most three results; drop results after the expected ones; split one tensor into several.
+    """
+    if isinstance(actual, dict):
+        actual = tuple(actual.values())
     if isinstance(expected, tuple):
-        several = isinstance(actual, tuple | list) and len(actual) == len(expected)
-        return several and all(
-            _same(one, other, tolerance) or oddly_shaped(one, other, tolerance)
-            for one, other in zip(actual, expected, strict=True)
-        )
-    if not isinstance(actual, torch.Tensor) or actual.shape == expected.value.shape:
-        return False
-    return _same(actual.squeeze(), Expected(expected.value.squeeze(), expected.tolerance), tolerance)
+        if isinstance(actual, torch.Tensor) and actual.dim() and len(actual) == len(expected):
+            actual = actual.unbind()
+        if not isinstance(actual, tuple | list) or len(actual) < len(expected):
+            return ""
+        pairs = list(zip(actual, expected, strict=False))
+        if not all(_same(*pair, tolerance) or right_in_another_form(*pair, tolerance) for pair in pairs):
+            return ""
+        return RIGHT_NUMBERS if len(actual) == len(expected) else f"Its first {len(expected)} results are right."
+    if isinstance(actual, tuple | list):
+        if len(actual) <= _MOST_RESULTS and any(_same(one, expected, tolerance) for one in actual):
+            return "One of its results is right: return only that one."
+        actual = _in_one_tensor(actual)
+    elif isinstance(actual, int | float):
+        actual = _in_one_tensor([actual])
+    if not isinstance(actual, torch.Tensor):
+        return ""
+    squeezed = Expected(expected.value.squeeze(), expected.tolerance)
+    return RIGHT_NUMBERS if _same(actual.squeeze(), squeezed, tolerance) else ""
+
+
+def plain_right_in_another_form(actual: Any, expected: Any) -> bool:
+    """Return whether one trivial conversion makes a plain value equal to the expected one.
+
+    The conversions: a tensor or float to the number that it holds, a tuple to a list or back, pairs to a dict.
+    """
+    if isinstance(actual, torch.Tensor) and actual.numel() == 1:
+        actual = actual.item()
+    if isinstance(actual, float) and type(expected) is int:
+        return actual == expected
+    if isinstance(actual, tuple | list) and isinstance(expected, tuple | list):
+        return list(actual) == list(expected)
+    if isinstance(actual, tuple | list) and isinstance(expected, dict):
+        are_pairs = all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in actual)
+        return are_pairs and [tuple(pair) for pair in actual] == list(expected.items())
+    return type(actual) is type(expected) and bool(actual == expected)
+
+
+def _in_one_tensor(items: Sequence[Any]) -> torch.Tensor | None:
+    """Return a tensor of all elements; None unless these are numbers, or tensors of one shape."""
+    rows = [_in_one_tensor(item) if isinstance(item, list | tuple) else item for item in items]
+    tensors = [row.detach().to("cpu", torch.float64) for row in rows if isinstance(row, torch.Tensor)]
+    if tensors and len(tensors) == len(rows) and all(one.shape == tensors[0].shape for one in tensors):
+        return torch.stack(tensors)
+    try:
+        return torch.as_tensor(rows, dtype=torch.float64)
+    except (ValueError, TypeError, RuntimeError, OverflowError):
+        return None
 
 
 def _same(actual: Any, expected: Any, tolerance: float | None) -> bool:

@@ -29,14 +29,14 @@ from .operators import OperatorMode, name_of
 from .tracing import Own, memory_of
 
 _expired = torch.UntypedStorage._expired
-"""As `StorageWeakRef.expired`, in a third of the time."""
+"""Tests whether memory is gone, as `StorageWeakRef.expired` does, in a third of the time."""
 _PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "addbmm"}
 _VECTOR_PRODUCTS = {"mv", "addmv", "dot", "vdot"}
 _TWO_FOR_AN_ELEMENT = {"addcmul", "addcdiv", "addr", "lerp"}
 """These multiply and add."""
 _FREE = {
-    "empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "resize_", "set_",
-    "alias", "lift_fresh", "lift", "_reshape_alias", "detach_", "resolve_conj", "resolve_neg",
+    "empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "resize", "set",
+    "alias", "lift_fresh", "lift", "_reshape_alias", "detach", "resolve_conj", "resolve_neg",
 }  # fmt: skip
 """These compute nothing."""
 _FUSED_ATTENTION = {
@@ -185,12 +185,14 @@ class Counting(OperatorMode):
         self, func: Any, factors: list[torch.Tensor], operands: list[torch.Tensor], made: list[torch.Tensor]
     ) -> None:
         """Count the operations of an operator. factors: its operands that are not named."""
-        name = _name_of(func)
+        name = _name_of(func).removesuffix("_")
         if name in _PRODUCTS or name in _VECTOR_PRODUCTS:
             one, other = factors[-2:]  # what is added to their product comes before them
             self.cost.operations += 2 * one.numel() * (other.shape[-1] if name in _PRODUCTS else 1)
             self._project(one, other)
             return
+        if name == "mul" and self._parameters:
+            self._project_by_elements(operands, made)
         self._derive(operands, made)
         if name in _FREE or getattr(func, "is_view", False):
             return
@@ -198,7 +200,7 @@ class Counting(OperatorMode):
             queries, keys, values = factors[:3]
             self.cost.operations += 2 * queries[..., 0].numel() * keys.shape[-2] * (keys.shape[-1] + values.shape[-1])
             return
-        each = 2 if name.rstrip("_") in _TWO_FOR_AN_ELEMENT else 1
+        each = 2 if name in _TWO_FOR_AN_ELEMENT else 1
         self.cost.operations += each * max((tensor.numel() for tensor in (*operands, *made)), default=0)
 
     def _project(self, one: torch.Tensor, other: torch.Tensor) -> None:
@@ -206,23 +208,41 @@ class Counting(OperatorMode):
             within = weight.shape[-1] if weight is one else weight.shape[-2] if weight.dim() > 1 else weight.shape[0]
             names = sorted(self._parameters.get(memory_of(weight), ()))
             whole = sum(self._sizes[name] for name in names)
-            for name in names:
-                # A part of a parameter counts as that part, so that several heads in turn count as all at once.
-                counted = rows.numel() / max(within, 1) * weight.numel() / max(whole, 1)
-                self._rows[name] = self._rows.get(name, 0.0) + counted
-                if math.ceil(self._rows[name] - 1e-6) > self.cost.rows.count:
-                    self.cost.rows = Most(math.ceil(self._rows[name] - 1e-6), name, *self.place())
+            # A part of a parameter counts as that part, so that several heads in turn count as all at once.
+            self._add_rows(names, rows.numel() / max(within, 1) * weight.numel() / max(whole, 1))
+
+    def _add_rows(self, names: Iterable[str], count: float) -> None:
+        for name in names:
+            self._rows[name] = self._rows.get(name, 0.0) + count
+            if (rows := math.ceil(self._rows[name] - 1e-6)) > self.cost.rows.count:
+                self.cost.rows = Most(rows, name, *self.place())
+
+    def _project_by_elements(self, operands: list[torch.Tensor], made: list[torch.Tensor]) -> None:
+        """Count the rows of a product of elements, `x.unsqueeze(-2) * weight`, which sums complete."""
+        for weight in operands:
+            names = sorted(self._parameters.get(memory_of(weight), ()))
+            size = sum(made_tensor.numel() for made_tensor in made)
+            if names and size > weight.numel():
+                self._add_rows(names, size / max(sum(self._sizes[name] for name in names), 1))
 
     def _derive(self, operands: list[torch.Tensor], made: list[torch.Tensor]) -> None:
-        """What is made of parameters alone is those parameters."""
+        """Note that a tensor made of parameters only is those parameters, and so is a parameter times a number."""
         if not operands or not self._parameters:
             return
         each = [self._parameters.get(memory_of(tensor)) for tensor in operands]
-        if all(each):
-            names = frozenset().union(*(names for names in each if names))
-            for tensor in made:
-                if self._parameters.setdefault(memory_of(tensor), names) is names:
-                    self._derived.append(StorageWeakRef(tensor.untyped_storage()))
+        if not any(each):
+            return
+        of_all = all(each)
+        for tensor in made:
+            names = frozenset[str]().union(
+                *(
+                    names
+                    for operand, names in zip(operands, each, strict=True)
+                    if names and (of_all or operand.numel() == tensor.numel())
+                )
+            )
+            if names and self._parameters.setdefault(memory_of(tensor), names) is names:
+                self._derived.append(StorageWeakRef(tensor.untyped_storage()))
 
     def place(self) -> tuple[str, int]:
         """The file and the line that own code has come to."""

@@ -48,7 +48,7 @@ _STEP_BY_STEP = frozenset(
     _to_copy _unique2 _unsafe_index _unsafe_index_put _unsafe_masked_index _unsafe_view addbmm addmm addmv addr
     alias allclose arange argsort as_strided_copy as_strided_scatter baddbmm bernoulli bincount block_diag bmm
     bucketize cat constant_pad_nd copy count_nonzero cummax cummin cumprod cumsum diag diag_embed diagonal_copy
-    diagonal_scatter dist dot dropout embedding empty empty_like empty_permuted empty_strided expand_copy
+    diagonal_scatter dot dropout embedding empty empty_like empty_permuted empty_strided expand_copy
     exponential eye fill fill_diagonal flip floor_divide full full_like gather ger glu histc index index_add
     index_copy index_fill index_put index_reduce index_select is_nonzero is_same_size isclose kthvalue layer_norm
     lift lift_fresh lift_fresh_copy linalg_vector_norm linspace log_sigmoid_forward log_softmax logcumsumexp
@@ -149,7 +149,14 @@ class Countable(Counting):
             self.uncount(UNSEEN)
         was, self.is_busy = self.is_busy, True
         try:
-            made = super().__torch_dispatch__(func, types, plain, named)
+            try:
+                made = super().__torch_dispatch__(func, types, plain, named)
+            except Exception:
+                self.uncount(LEFT)  # an error message can hold elements
+                raise
+            if facts.is_sized_by_elements:
+                for tensor in tensors_in(made):
+                    self.leave(list(tensor.shape), 0)
             if facts.lifts:
                 made = made.clone()  # it may be in memory from outside
                 self.memory.take(made)
@@ -293,6 +300,8 @@ class _Facts(NamedTuple):
     lifts: bool
     """True if the operator makes a tensor of data from outside."""
     changes_view: bool
+    is_sized_by_elements: bool
+    """True if the sizes of the operator's result depend on elements of its operands."""
     written: list[tuple[int, str]]
     """Position and name of each operand that the operator writes into."""
 
@@ -307,6 +316,7 @@ def _facts_of(func: Any) -> _Facts:
         func is torch.ops.aten.view.dtype,
         name_of(func).startswith("lift"),
         is_overload and torch.Tag.inplace_view in func.tags,
+        is_overload and torch.Tag.dynamic_output_shape in func.tags,
         [(at, one.name) for at, one in arguments if one.alias_info is not None and one.alias_info.is_write],
     )
 

@@ -18,7 +18,7 @@ from .nesting import each, tensors_in
 from .operators import OperatorMode, name_of
 from .tracing import Own, fed, memory_of, place_of
 
-OF_VALUE, ODD_SHAPE = "value", "shape"
+OF_VALUE, OF_FORM, OF_COUNTING = "value", "form", "counting"
 OF_WRITING, OF_DTYPE, OF_GRADIENT, OF_DEVICE = "writes", "dtype", "gradient", "device"
 BY_CAST, OF_NOTHING, OF_OTHERS = "cast", "new", "made"
 """How a dtype, or a device, comes in: by a call that only changes it, of nothing, or of other tensors."""
@@ -65,9 +65,9 @@ class Asked(NamedTuple):
 
 
 def where_lost(aspect: str, details: Sequence[str], asked: Asked, own: Own) -> Lost | None:
-    """The line; None where this call loses nothing, or it cannot be told. details: those of a `compare.Mismatch`.
+    """Return the line; None if this call loses nothing, or if no line is proven.
 
-    Raises what the code raises.
+    details: those of a `compare.Mismatch`. Raises what the code raises.
     """
     if aspect == OF_GRADIENT:
         return _of_gradient(details[0], asked, own)

@@ -247,10 +247,10 @@ class NamedParameters(Operation[dict[str, torch.Tensor]]):
 
 @dataclass(frozen=True)
 class LoadParameters(Operation[None]):
-    """Gives the parameters these values, in their own dtype; raises Unusable where names or shapes differ.
+    """Give the parameters these values, in their own dtype. Raises Unusable if a name is missing or a shape differs.
 
-    A layer's bias that stands on one side alone is left out, or is zero: a layer with such a bias and one without do
-    the same. exactly: here it counts as any other parameter.
+    A layer's bias that only one side has becomes zero or is left out, because a layer with a bias of zero equals one
+    without. Other parameters that only the instance has keep their values. exactly: no name may differ.
     """
 
     tag = "load_parameters"
@@ -260,10 +260,14 @@ class LoadParameters(Operation[None]):
 
     def on(self, bench: Bench) -> None:
         own = dict(bench.instances[self.instance].named_parameters())
-        if any(self.exactly or not is_bias(name) for name in own.keys() ^ self.values.keys()):
+        if any(not is_bias(name) for name in self.values.keys() - own.keys()) or (
+            self.exactly and own.keys() != self.values.keys()
+        ):
             has = ", ".join(sorted(own)) or "no parameters at all"
             raise Unusable(f"Its parameters should be {', '.join(sorted(self.values))}; it has {has}.")
         for name, parameter in own.items():  # in the order of creation: `values` may have come in any other
+            if name not in self.values and not is_bias(name):
+                continue
             value = self.values[name] if name in self.values else torch.zeros_like(parameter)
             if parameter.shape != value.shape:
                 shapes = f"{tuple(value.shape)}, here it is {tuple(parameter.shape)}"

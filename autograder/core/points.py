@@ -12,12 +12,12 @@ class TestShare:
 
     weight: float
     share: float | None
-    """1 if the test passed, 0.5 if only the shape of its result is wrong, else 0; None if it was not tried."""
+    """1 if the test passed, 0.5 if only the form of its result is wrong, else 0; None if it was not tried."""
     is_property: bool = False
     """The test is conditional: it earns nothing unless a test of hidden values passes."""
     is_public: bool = False
     is_essential: bool = False
-    """An answer that fails the test earns at most half of the exercise's points."""
+    """An answer that fails the test earns at most half of the exercise's points, unless only its form is wrong."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def distribute(tests: Sequence[TestShare], total: float) -> Points:
         0.0 if held else (test.share or 0.0) * test.weight * worth for test, held in zip(tests, withheld, strict=True)
     ]
     earned = sum(each)
-    is_halved = earned > total / 2 and any(test.is_essential and test.share not in (None, 1.0) for test in tests)
+    is_halved = earned > total / 2 and any(test.is_essential and test.share == 0.0 for test in tests)
     if is_halved:
         each = [points * (total / 2 / earned) for points in each]
     tried = sum(test.weight * worth for test in tests if test.share is not None)

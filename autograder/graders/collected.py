@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ..compare import Mismatch, OddShape, Unproven
+from ..compare import Mismatch, OddForm, Unproven
 from ..core.faults import Missing, Raised, StudentFault
 from ..core.library_calls import LIBRARIES
 from ..core.lost_aspects import OF_VALUE
@@ -87,7 +87,7 @@ class Verdict:
     outcome: TestOutcome
     seen: str = ""
     lost: TimedOut | Crashed | OutOfBudget | None = None
-    odd_shape: bool = False
+    odd_form: bool = False
     """It failed, by its shape alone: its numbers are right."""
     missing: bool = False
     """The notebook does not define what was to be called."""
@@ -202,7 +202,7 @@ def looked_at(student: Student, grader: Grader) -> Verdict:
             str(found),
             aspect=found.aspect if isinstance(found, Mismatch) else OF_VALUE,
             details=found.details if isinstance(found, Mismatch) else (),
-            odd_shape=isinstance(found, OddShape),
+            odd_form=isinstance(found, OddForm),
             missing=isinstance(found, Missing),
             raised=isinstance(found, Raised),
         )

@@ -21,7 +21,7 @@ import pytest
 import torch
 
 from .. import compare
-from ..compare import Mismatch, OddShape, assert_close, complaints, identical
+from ..compare import Mismatch, OddForm, assert_close, complaints, identical
 from ..core.faults import Raised
 from ..student.face import Callee, Instance, Student
 from ..student.reference import Reference
@@ -149,11 +149,11 @@ def agree(self: Graders, given: Given, cases: Sequence[Sizes], built: Built = AS
 @contract(2)
 def agree_in_turn(self: Graders, given: Given, cases: Sequence[Sizes], **named: Any) -> None:
     """Both give the same for arguments of each of these sizes; after one whose numbers are wrong no other is tried."""
-    odd: OddShape | None = None  # a size of 1 may make of anything the right numbers in an odd shape
+    odd: OddForm | None = None  # sizes of 1 can make any result right in another form
     for sizes in cases:
         try:
             self.assert_agree(given.student, given.reference, *self.draw(given.rng, *sizes, **named))
-        except OddShape as found:
+        except OddForm as found:
             odd = odd or found
     if odd:
         raise odd
@@ -283,25 +283,27 @@ def costs_no_more(
     built: Built = AS_EVER,
     many: Sizes = (),
     with_many: Built = AS_EVER,
+    if_slow: Built = AS_EVER,
     **limits: int,
 ) -> None:
     """What is right stays within these limits, which are counted and not timed: see `compare.costs`.
 
-    drawn: as in `draw`. many, with_many: the sizes, and what else is drawn, of a call that gives the right result in
-    little memory too; it decides then, unless it takes too long.
+    drawn: as in `draw`. many, with_many: the sizes, of which the number of tokens is the largest, and what else is
+    drawn, of a call that gives the right result in little memory too. Then only this call and the operations decide.
+    if_slow: what else is drawn if that call takes too long.
     """
     own, right = self.pair(given.student, given.reference, **built)
     args = self.draw(given.rng, *of, **drawn)
-    why = statements.assert_costs_no_more(
-        own, limits, right(*args), *args, is_counted=not many, check=self.assert_right
-    )
-    if many and (confined := given.student.apart(little_memory.SPARE_BYTES)) is not None:
-        args = self.draw(given.rng, *many, **with_many)
-        own = self.callee(confined, **built)
-        large = self.for_reference(args)
-        little_memory.assert_fits(
-            lambda: own(*args), lambda: right(*large), (self.exercise, args), self.assert_right, why
-        )
+    statements.assert_costs_no_more(own, limits, right(*args), *args, is_counted=not many, check=self.assert_right)
+
+    def large(confined: Student, tokens: float) -> little_memory.LargeCall:
+        sizes = [int(size * tokens) if size == max(many) else size for size in many]
+        args = self.draw(given.rng, *sizes, **{**with_many, **(if_slow if tokens < 1 else AS_EVER)})
+        own, for_reference = self.callee(confined, **built), self.for_reference(args)
+        return little_memory.LargeCall(lambda: own(*args), lambda: right(*for_reference), (self.exercise, args))
+
+    if many:
+        little_memory.assert_fits(given.student, large, self.assert_right)
 
 
 @contract(0.5, property=True)

@@ -5,7 +5,7 @@ count knows. What is saved is decided by the size of the inputs, at which T x T 
 """
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -14,18 +14,29 @@ from ..core.faults import Missing, Raised
 from ..sandbox.client import TOO_MUCH_MEMORY
 from ..sandbox.failures import Crashed, TimedOut
 from ..student.budget import OutOfBudget, OutOfRestarts
+from ..student.face import Student
 
-SPARE_BYTES = 48 << 20
-"""Beyond what Python, PyTorch and the notebook's own imports take."""
-_TOO_MUCH = f"With large inputs it needs more than {SPARE_BYTES >> 20} MB of memory next to them."
-_ENDED_PYTHON = f"With large inputs Python ended. Most likely it needs more than {SPARE_BYTES >> 20} MB next to them."
-_CELLS_ENDED_PYTHON = (
-    f"This test runs the notebook with {SPARE_BYTES >> 20} MB of memory to spare, in which its cells ended Python, so "
-    "that the call could not be tried."
-)
-_CELL_DID_NOT_RUN = (
-    f"This test runs the notebook with {SPARE_BYTES >> 20} MB of memory to spare, in which the cell that defines it "
-    "did not run."
+
+class MemoryLimit(NamedTuple):
+    """The memory and CPU time of a call with large inputs."""
+
+    spare_bytes: int
+    """Memory beyond what Python, PyTorch and the notebook's own imports take."""
+    cpu_seconds: int
+    tokens: float
+    """Number of tokens, as a fraction of the usual one."""
+
+    @property
+    def in_words(self) -> str:
+        """The memory, for a message."""
+        return f"{self.spare_bytes >> 20} MB"
+
+
+_LIMITS = (MemoryLimit(48 << 20, 1, 1.0), MemoryLimit(24 << 20, 20, 0.7))
+"""Right answers that are not very slow take a third of the first CPU time. Slow ones get the second limit."""
+_TOO_SLOW = (
+    f"With large inputs it takes more than {_LIMITS[-1].cpu_seconds} seconds of CPU time, so that its memory cannot be "
+    "measured."
 )
 _CLOSE = 1e-3
 """For sums over thousands of elements, of which float32 keeps the fewer digits the longer they are."""
@@ -35,41 +46,68 @@ _right: dict[Hashable, Any] = {}
 """Right results for large inputs, which are the same for every student."""
 
 
-def assert_fits(
-    call: Callable[[], Any],
-    reference: Callable[[], Any],
-    case: tuple[Any, ...],
-    check: Callable[..., None],
-    uncountable: str,
-) -> None:
+class LargeCall(NamedTuple):
+    """A call with large inputs."""
+
+    call: Callable[[], Any]
+    """Runs the student's code in the worker."""
+    reference: Callable[[], Any]
+    """Computes the right result."""
+    case: tuple[Any, ...]
+    """The inputs and whatever else the result depends on."""
+
+
+def assert_fits(student: Student, large: Callable[[Student, float], LargeCall], check: Callable[..., None]) -> None:
     """Raise Mismatch unless the call gives the right result in little memory.
 
-    call: runs the student's code in the worker. reference: computes the right result. case: what both depend on.
-    uncountable: why the count of a call with small inputs says nothing; empty if it says all. If the call with large
-    inputs takes too long, the count decides.
+    large: returns the call to a student's code for a number of tokens, a fraction of the usual one. check: compares
+    its result with the right one.
+
+    A call that takes too long is made once more with fewer tokens, less memory and more time. Without a sandbox there
+    is no limit, and no call.
     """
-    key = case_key(case)
+    for limit in _LIMITS:
+        if (confined := student.apart(limit.spare_bytes, limit.cpu_seconds)) is None:
+            return
+        try:
+            _assert_fits(large(confined, limit.tokens), check, limit)
+        except OutOfRestarts:
+            raise Mismatch(
+                f"{_with_spare(limit)} its cells ended Python, so that the call could not be tried."
+            ) from None
+        except (TimedOut, OutOfBudget):
+            continue
+        return
+    raise Mismatch(_TOO_SLOW)
+
+
+def _assert_fits(large: LargeCall, check: Callable[..., None], limit: MemoryLimit) -> None:
+    key = case_key(large.case)
     if key not in _right:
-        _right[key] = reference()
+        _right[key] = large.reference()
+    too_much = f"With large inputs it needs more than {limit.in_words} of memory next to them."
+    did_not_run = f"{_with_spare(limit)} the cell that defines it did not run."
     try:
-        found = call()
+        found = large.call()
     except Raised as raised:
         if _is_no_memory(raised):
-            raise Mismatch(_TOO_MUCH) from None
+            raise Mismatch(too_much) from None
         if "NameError" in raised.kinds:
-            raise Mismatch(f"{raised}. {_CELL_DID_NOT_RUN}") from None
+            raise Mismatch(f"{raised}. {did_not_run}") from None
         raise
     except Missing as missing:
-        raise Mismatch(f"{missing} {_CELL_DID_NOT_RUN}") from None
+        raise Mismatch(f"{missing} {did_not_run}") from None
     except Crashed as crash:
-        raise Mismatch(_TOO_MUCH if str(crash) == TOO_MUCH_MEMORY else _ENDED_PYTHON) from None
-    except OutOfRestarts:
-        raise Mismatch(_CELLS_ENDED_PYTHON) from None
-    except (TimedOut, OutOfBudget):
-        if uncountable:
-            raise Mismatch(uncountable) from None
-        return
+        if str(crash) == TOO_MUCH_MEMORY:
+            raise Mismatch(too_much) from None
+        raise Mismatch(
+            f"With large inputs Python ended. Most likely it needs more than {limit.in_words} next to them."
+        ) from None
     check(found, _right[key], tolerance=_CLOSE)
+
+
+def _with_spare(limit: MemoryLimit) -> str:
+    return f"This test runs the notebook with {limit.in_words} of memory to spare, in which"
 
 
 def _is_no_memory(raised: Raised) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from ..compare import LARGE_LOGITS, Mismatch, OddShape, Unproven, assert_close, complaints, describe
+from ..compare import LARGE_LOGITS, Mismatch, OddForm, Unproven, assert_close, complaints, describe
 from ..compare.costs import Limits
 from ..compare.judgement import assert_arrived as assert_arrived
 from ..compare.judgement import (
@@ -80,7 +80,7 @@ def in_each(cases: Iterable[T], check: Callable[[T], None]) -> None:
         except (Mismatch, StudentFault) as fault:
             faults.append(fault)
     if faults:
-        raise next((fault for fault in faults if not isinstance(fault, OddShape)), faults[0])
+        raise next((fault for fault in faults if not isinstance(fault, OddForm)), faults[0])
 
 
 def in_both_modes(student: Callee) -> Iterator[None]:
@@ -239,7 +239,7 @@ def assert_costs_no_more(
     once: bool = False,
     is_counted: bool = True,
     check: Callable[..., None] = assert_close,
-) -> str:
+) -> None:
     """The call gives the right result, and costs no more than these limits, which `compare.costs` names.
 
     right: the result that the reference gives. once: the blocks come from a generator, one after another.
@@ -248,7 +248,7 @@ def assert_costs_no_more(
     """
     found = student.measured(*args, limits=limits, once=once)
     check(found.value, right)
-    return assert_cost(found.cost, limits, _at, is_counted=is_counted)
+    assert_cost(found.cost, limits, _at, is_counted=is_counted)
 
 
 def _at(most: Most) -> str:

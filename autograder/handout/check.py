@@ -167,7 +167,7 @@ def _check_one(names: dict[str, Any], unit: UnitData, exercise: str, module: str
             found = outcome(names, exercise, _examples(unit, exercise), unit.of(MISTAKES, exercise, []))
             if found.can_be_located:
                 aspects = [(one.aspect, one.details) for one in found.tried if one.details]
-                found.whereabouts = line_told(names, exercise, unit.path, aspects, is_wrong=found.goes_wrong)
+                found.line_message = line_told(names, exercise, unit.path, aspects, is_wrong=found.goes_wrong)
     except KeyboardInterrupt:
         print(_INTERRUPTED)
         return 0.0

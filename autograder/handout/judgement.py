@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from ..compare import Mismatch, OddShape, any_identical, assert_close, assert_equal, complaints, describe, identical
+from ..compare import Mismatch, OddForm, any_identical, assert_close, assert_equal, complaints, describe, identical
 from ..compare.judgement import (
     assert_arrived,
     assert_cost,
@@ -21,6 +21,7 @@ from ..compare.judgement import (
 from ..compare.uncounted import uncountable
 from ..compare.values import Expected, difference, expecting
 from ..core.cost import Cost, Most
+from ..core.lost_aspects import OF_COUNTING
 from ..core.seeding import seed_in_use
 from .dropped import not_counted_out, weights_dropped
 from .hunted import COMES_FIRST, caught
@@ -40,9 +41,7 @@ def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | 
     trial = trial or Trial(names)
     calls: list[Call] = []
     parameters: list[Any] = []
-    odd: tuple[OddShape, Call | None] | None = (
-        None  # a size of 1 may make of anything the right numbers in an odd shape
-    )
+    odd: tuple[OddForm, Call | None] | None = None  # sizes of 1 can make any result right in another form
     seed_in_use(0)  # randomness starts at the same place each time
     for step in example["steps"]:
         if step["operation"] == "load" and "unbiased" in example and trial.lacks_biases(step):
@@ -54,15 +53,15 @@ def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | 
             for judge in _judges(step, aspects):
                 try:
                     judge(result)
-                except OddShape as mismatch:
+                except OddForm as mismatch:
                     odd = odd or (mismatch, trial.now)
         elif step["operation"] == "parameters":
             parameters.append(result)
             if "parameters" in aspects:
                 assert_parameters(result, step["right"])
     if odd:
-        odd_shape, trial.now = odd
-        raise odd_shape
+        odd_form, trial.now = odd
+        raise odd_form
     if "other parameters" in aspects and _all_alike(parameters):
         raise Mismatch(complaints.SAME_WEIGHTS)
     if "hunt" in aspects:
@@ -124,7 +123,7 @@ def revealed(mismatch: Mismatch) -> str:
     if not isinstance(expected, tuple | Expected):
         return f"{str(mismatch).rstrip('.')}: it is {str(actual)[:_LONGEST]!r}; {expected!r} is expected."
     message = difference(actual, expected, describe, _first_position, what=mismatch.what)
-    return f"{message} Its numbers are right." if isinstance(mismatch, OddShape) else message or str(mismatch)
+    return f"{message} {mismatch.right}" if isinstance(mismatch, OddForm) else message or str(mismatch)
 
 
 def _first_position(actual: torch.Tensor, expected: torch.Tensor, close: torch.Tensor) -> str:
@@ -197,7 +196,7 @@ def _cost(call: Call) -> None:
 def _countable(call: Call) -> None:
     operations, *each = call.seen.cost
     if problem := uncountable(Cost(operations, *(Most(*one) for one in each)), _at):
-        raise Mismatch(problem)
+        raise Mismatch(problem, OF_COUNTING)
 
 
 def _at(most: Most) -> str:

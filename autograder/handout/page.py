@@ -45,8 +45,8 @@ def as_page(said: Any, *, more: bool) -> str:
         parts.append(f"<ul>{_item(said.finding)}</ul>")
     if said.short_box:
         parts.append(f'<div class="b">{_prose(said.short_box)}</div>')
-    if said.whereabouts:
-        parts.append(f'<pre class="b">{escape(said.whereabouts)}</pre>')
+    if said.line_message:
+        parts.append(f'<pre class="b">{escape(said.line_message)}</pre>')
     if said.lines:
         fold = [f"<ul>{''.join(map(_item, said.lines))}</ul>"]
         if said.box:

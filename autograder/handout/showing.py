@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..compare.complaints import calls_forbidden, halves_the_points
-from ..core.lost_aspects import ODD_SHAPE, OF_DEVICE, OF_DTYPE, OF_GRADIENT, OF_VALUE, OF_WRITING
+from ..core.lost_aspects import OF_COUNTING, OF_DEVICE, OF_DTYPE, OF_FORM, OF_GRADIENT, OF_VALUE, OF_WRITING
 from .called import in_words, to_play_with
 from .hunted import hunts
 from .matrices import Beside, beside
@@ -57,7 +57,7 @@ class Account:
     box_title: str = ""
     box: list[str] = field(default_factory=list)
     """The common mistakes that do exactly the same, each with what to do instead."""
-    whereabouts: str = ""
+    line_message: str = ""
     """The faulty line, if it is known."""
     asides: list[str] = field(default_factory=list)
     sum: str = ""
@@ -101,7 +101,7 @@ def account(found: Outcome, warning: str, module: str) -> Account:
         asides.append(f"`example` comes with `from {module} import example`.")
     asides.append(_of_hidden_tests(found))
     return Account(
-        title, warning, lines, _most_important(found, lines), box_title, box, found.whereabouts, asides,
+        title, warning, lines, _most_important(found, lines), box_title, box, found.line_message, asides,
         more=f'check("{found.exercise}", more=True)',
     )  # fmt: skip
 
@@ -113,7 +113,7 @@ def points_in_words(found: Outcome) -> str:
     return f"{found.earned:g} of the {found.tried_points:g} points that are tried here, of {found.points:g}"
 
 
-_ORDER = (OF_VALUE, ODD_SHAPE, OF_DTYPE, OF_WRITING, OF_GRADIENT, OF_DEVICE)
+_ORDER = (OF_VALUE, OF_FORM, OF_COUNTING, OF_DTYPE, OF_WRITING, OF_GRADIENT, OF_DEVICE)
 """Aspects by importance: a wrong value explains more than a wrong dtype or device."""
 
 
@@ -181,7 +181,7 @@ def _short_text(said: Account) -> str:
     if said.short_box:
         text.append(said.short_box)
     last = [f"All examples, and what to do: {said.more}"] if said.lines else []
-    where = said.whereabouts.splitlines()
+    where = said.line_message.splitlines()
     room = _SHORT - len(text) - len(last)
     if len(where) > room:  # the code is more use than the numbers below it
         where = [*where[: max(room - 1, 0)], "…"]
@@ -197,8 +197,8 @@ def _full_text(said: Account) -> str:
     text.append(said.title)
     if said.box:
         text += [said.box_title, *(f"        {sentence}" for sentence in said.box)]
-    if said.whereabouts:
-        text += [said.whereabouts]
+    if said.line_message:
+        text += [said.line_message]
     return "\n".join([*text, *said.asides])
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 
-from ..compare import Mismatch, OddShape
+from ..compare import Mismatch, OddForm
 from ..compare.errors_meant import meant
 from ..core.faults import StudentFault
-from ..core.lost_aspects import ODD_SHAPE, OF_VALUE
+from ..core.lost_aspects import OF_COUNTING, OF_VALUE
 from ..core.points import Points, TestShare, distribute
 from ..core.raising import is_cell
 from .forbidden import libraries_watched
@@ -55,15 +55,17 @@ class Tried:
     aspect: str = OF_VALUE
     """The wrong aspect of the answer, as in `compare.Mismatch`."""
     details: tuple[str, ...] = ()
-    odd_shape: bool = False
-    """Its numbers are right, and only the shape is not: half of what it weighs."""
+    odd_form: bool = False
+    """The result is right in another form, for half of the weight."""
     skipped: bool = False
     """Not tried, because an example before it took too long."""
 
     @property
     def share(self) -> TestShare:
         """Its weight, and how much of it the answer earns."""
-        return _test_share(self.example, 0.5 if self.odd_shape else 0.0 if self.problem or self.skipped else 1.0)
+        is_passed = not self.problem and not self.skipped
+        share = 1.0 if is_passed else 0.5 if self.odd_form else 0.0
+        return _test_share(self.example, share, is_counted=self.aspect != OF_COUNTING)
 
 
 @dataclass
@@ -81,7 +83,7 @@ class Outcome:
     """The libraries that it calls and may not."""
     mistakes: list[str] = field(default_factory=list)
     """The sentences on the common mistakes that do exactly the same."""
-    whereabouts: str = ""
+    line_message: str = ""
     """Where it goes wrong, in lines, if that is known."""
 
     @property
@@ -140,13 +142,13 @@ class Outcome:
         return not (self.missing or self.calls or late) and any(one.problem for one in self.tried)
 
 
-def _test_share(test: Mapping[str, Any], share: float | None) -> TestShare:
+def _test_share(test: Mapping[str, Any], share: float | None, *, is_counted: bool = True) -> TestShare:
     return TestShare(
         test.get("weight", 1.0),
         share,
         bool(test.get("property")),
         test.get("public", True),
-        bool(test.get("essential")),
+        bool(test.get("essential")) and is_counted,
     )
 
 
@@ -187,8 +189,8 @@ def _tried(names: dict[str, Any], example: Mapping[str, Any]) -> Tried:
     except KeyboardInterrupt:
         raise
     except Mismatch as mismatch:
-        one.problem, one.odd_shape = revealed(mismatch), isinstance(mismatch, OddShape)
-        one.aspect, one.details = ODD_SHAPE if one.odd_shape else mismatch.aspect, mismatch.details
+        one.problem, one.odd_form = revealed(mismatch), isinstance(mismatch, OddForm)
+        one.aspect, one.details = mismatch.aspect, mismatch.details
     except StudentFault as fault:
         one.problem = str(fault)
     except TimeUp:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from .. import course
 from ..compare import complaints
 from ..core.faults import Missing
+from ..core.lost_aspects import OF_COUNTING
 from ..core.points import TestShare, distribute
 from ..graders.collected import Verdict
 from ..report import (
@@ -49,7 +50,7 @@ def mark(
     points = distribute([_test_share(verdict) for verdict in verdicts], exercise.points)
     worth = exercise.points / sum(verdict.grader.points for verdict in verdicts)
     tests = [
-        _test(verdict, worth, earned, withheld=withheld, forbidden=bool(forbidden), told=everywhere)
+        _test(verdict, worth, earned, withheld=withheld, forbidden=bool(forbidden), general=everywhere)
         for verdict, earned, withheld in zip(verdicts, points.each, points.withheld, strict=True)
     ]
     if points.is_halved and not forbidden:
@@ -95,8 +96,10 @@ def _proven(verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
 
 def _test_share(verdict: Verdict) -> TestShare:
     grader = verdict.grader
-    share = 1.0 if verdict.outcome == "passed" else 0.5 if verdict.odd_shape else 0.0
-    return TestShare(grader.points, share, grader.is_property, grader.is_public, grader.is_essential)
+    share = 1.0 if verdict.outcome == "passed" else 0.5 if verdict.odd_form else 0.0
+    # An uncountable call earns nothing for this test and leaves the points of the others.
+    is_essential = grader.is_essential and verdict.aspect != OF_COUNTING
+    return TestShare(grader.points, share, grader.is_property, grader.is_public, is_essential)
 
 
 def _explained(test: TestReport, verdict: Verdict) -> TestReport:
@@ -133,12 +136,18 @@ def _seen_everywhere(verdicts: Sequence[Verdict]) -> str:
     return said if len(verdicts) > 1 or said.startswith(NOT_WRITTEN) else ""
 
 
-def _test(verdict: Verdict, worth: float, earned: float, *, withheld: bool, forbidden: bool, told: str) -> TestReport:
-    """worth: the points that a weight of 1 stands for. earned: the test's points. told: what need not be said again."""
+def _test(
+    verdict: Verdict, worth: float, earned: float, *, withheld: bool, forbidden: bool, general: str
+) -> TestReport:
+    """Return a test's report.
+
+    worth: the points of a weight of 1. earned: the test's points. general: the message that all tests of the exercise
+    share, which the exercise's report has.
+    """
     grader = verdict.grader
     report = partial(TestReport, grader.name, max_points=round(grader.points * worth, 4), public=grader.is_public)
     if verdict.outcome != "passed":
-        seen = verdict.seen.removeprefix(told)
+        seen = verdict.seen.removeprefix(general)
         return report(verdict.outcome, 0.0 if forbidden else earned, f"{grader.statement} {seen}".strip())
     if forbidden:
         return report("withheld", 0.0, grader.statement)

@@ -98,8 +98,11 @@ class WarmParent:
             return self._fork(device, wrong, spare_memory, imports)
 
     def computes_on(self, device: str) -> bool:
-        """Return whether confined workers can compute on the device; print what keeps them from it."""
-        return all(self._computes_on(device) for _ in range(2))  # one more than the first is forked from another state
+        """Return whether confined workers can compute on the device.
+
+        Two are tried: the second is forked, as all later ones are, from a parent that has done all of its warm-up.
+        """
+        return all(self._computes_on(device) for _ in range(2))
 
     def _computes_on(self, device: str) -> bool:
         worker = self.fork(device)

@@ -122,10 +122,10 @@ class _Again:
         self._asked.append(asked)
         return True
 
-    def apart(self, spare_memory: int) -> Backend | None:
+    def apart(self, spare_memory: int, cpu_seconds: int) -> Backend | None:
         """Return the code's separate backend. The verdict then depends on more than the answers and is not cached."""
         self.told = None
-        return self._code.apart(spare_memory) if isinstance(self._code, Separable) else None
+        return self._code.apart(spare_memory, cpu_seconds) if isinstance(self._code, Separable) else None
 
     def ask(self, operation: Operation[T]) -> T:
         """What the operation gives."""

@@ -18,9 +18,9 @@ class Backend(Protocol):
 class Separable(Protocol):
     """A backend that can run the same code in another worker."""
 
-    def apart(self, spare_memory: int) -> Self | None:
+    def apart(self, spare_memory: int, cpu_seconds: int) -> Self | None:
         """Return the same code in a worker of its own on the CPU, for the exercise that is tested now.
 
         spare_memory: the bytes that it may use beyond what its imports take; 0 for the usual limit.
-        None if there is no sandbox.
+        cpu_seconds: CPU time of a call with this spare memory. None if there is no sandbox.
         """

@@ -155,9 +155,11 @@ class Student:
         made = operations.Assemble(parameters, buffers, frozen, shared, computes, others)
         return Instance(self._backend, self._backend.ask(made))
 
-    def apart(self, spare_memory: int = 0) -> "Student | None":
+    def apart(self, spare_memory: int = 0, cpu_seconds: int = 0) -> "Student | None":
         """The same code in a worker of its own on the CPU: see `backend.Separable`. None if there is no sandbox."""
-        if not isinstance(self._backend, Separable) or (backend := self._backend.apart(spare_memory)) is None:
+        if not isinstance(self._backend, Separable):
+            return None
+        if (backend := self._backend.apart(spare_memory, cpu_seconds)) is None:
             return None
         return Student(backend, self._expected, known=self.kinds)
 

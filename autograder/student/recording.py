@@ -69,9 +69,9 @@ class Recording:
             self.library_calls.update(given.library_calls)
         return given
 
-    def apart(self, spare_memory: int) -> Backend | None:
+    def apart(self, spare_memory: int, cpu_seconds: int) -> Backend | None:
         """Return the backend's separate backend, whose requests are not recorded as events."""
-        return self.backend.apart(spare_memory) if isinstance(self.backend, Separable) else None
+        return self.backend.apart(spare_memory, cpu_seconds) if isinstance(self.backend, Separable) else None
 
     def _is_of_first_weights(self, operation: Operation[Any]) -> bool:
         return getattr(operation, "target", None) in self._with_first_weights

@@ -32,9 +32,6 @@ MAX_PRINTED = 10_100
 
 _IN_HASTE = "It did not come back in the little time that was left: the rest of the notebook had used up the other."
 
-_LARGE_CALL_CPU_SECONDS = 1
-"""CPU time of a call with large inputs. Right answers that are not very slow take a third of it."""
-
 _MEASURED = 3
 """Factor for the CPU time of a measured call. To count many small steps takes far longer than to run them."""
 
@@ -64,13 +61,14 @@ class SandboxedNotebook:
         exercises: Sequence[str],
         wrong: Mapping[str, PackedFunction] | None = None,
         spare_memory: int = 0,
+        call_seconds: int = 0,
         budget: Budget | None = None,
         skipped: Collection[int] = (),
     ) -> None:
         """exercises: the names of those that will be examined. wrong: the functions that hunts are for, by name.
 
-        spare_memory: see `backend.Separable`. budget: instead of one of its own. skipped: the numbers of cells that are
-        not run.
+        spare_memory, call_seconds: see `backend.Separable`. budget: instead of one of its own. skipped: the numbers of
+        cells that are not run.
         """
         self._parent = parent
         self._cells = cells
@@ -80,6 +78,7 @@ class SandboxedNotebook:
         self._worker: Worker | None = None
         self._budget = budget or Budget(self._limits, exercises)
         self._spare_memory = spare_memory
+        self._call_seconds = call_seconds
         self._skipped = skipped
         self._is_late = False
         """True if a call with large inputs took too long, so that no other is tried."""
@@ -122,7 +121,7 @@ class SandboxedNotebook:
         self._as_checked = as_checked
         self._close_apart()
 
-    def apart(self, spare_memory: int) -> "SandboxedNotebook":
+    def apart(self, spare_memory: int, cpu_seconds: int) -> "SandboxedNotebook":
         """The same code in a worker of its own: see `backend.Separable`.
 
         Cells that only show, take long or did not come back are not run there.
@@ -135,6 +134,7 @@ class SandboxedNotebook:
                 exercises=(),
                 wrong=self._wrong,
                 spare_memory=spare_memory,
+                call_seconds=cpu_seconds,
                 budget=self._budget.apart(),
                 skipped={number for number, cell in enumerate(self._cells) if not self._is_quick(number, cell)},
             )
@@ -213,7 +213,7 @@ class SandboxedNotebook:
         if not self._spare_memory:
             times = _MEASURED if asked.header["operation"] == MeasureCost.tag else 1
             return self._exchange(sent, self._patience(times * self._limits.call_cpu_seconds), is_timed=is_timed)
-        answered = self._exchange(sent, self._patience(_LARGE_CALL_CPU_SECONDS), is_timed=is_timed)
+        answered = self._exchange(sent, self._patience(self._call_seconds), is_timed=is_timed)
         self._last = asked, answered
         return answered
 

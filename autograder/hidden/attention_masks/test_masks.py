@@ -87,14 +87,14 @@ class TestMaskedAttention(contracts.Graders):
         weight=4,
     )
 
-    @contracts.points(2, public=True)
+    @contracts.points(2, public=True, essential=True)
     def test_masks_that_broadcast(self, student, reference, rng):
         """A mask may be smaller: one for all queries, for all heads, or for all sentences."""
         cases = [((3,), (3, 1, 7)), ((2,), (4, 7)), ((2, 3), (2, 1, 1, 7)), ((2, 3), (2, 1, 4, 7)), ((2,), (7,))]
         drawn = [self.draw(rng, leading, mask=shape) for leading, shape in cases]
         in_each(drawn, lambda args: self.assert_agree(student, reference, *args))
 
-    @contracts.points(2, public=True)
+    @contracts.points(2, public=True, essential=True)
     def test_a_query_that_sees_nothing(self, student, reference, rng):
         """A query that sees no key gets zeros; the other queries get what they should."""
         queries, keys, values, mask = self.draw(rng)
@@ -112,7 +112,7 @@ class TestMaskedAttention(contracts.Graders):
 
     test_gradients = contracts.gradients("Gradients flow back to queries, keys and values.", scale=2.0)
 
-    @contracts.points(2)
+    @contracts.points(2, essential=True)
     def test_gradients_where_nothing_is_seen(self, student, reference, rng):
         """Where a query sees no key, gradients are numbers too: 0 for that query, as they should be for all else."""
         queries, keys, values, mask = self.draw(rng)

@@ -23,7 +23,7 @@ class TestAttentionDropout(contracts.Graders):
                 note((seen, repeated))
             dropout.assert_dropped(seen)
 
-    @contracts.points(2)
+    @contracts.points(2, essential=True)
     def test_each_on_its_own(self, student, rng):
         """Each weight is drawn on its own: sequences, queries and keys do not share what is dropped."""
         for weights in (rng.rand(3, 40, 50), rng.rand(2, 40, 40)):

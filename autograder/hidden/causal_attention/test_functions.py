@@ -83,6 +83,7 @@ class TestMaskedScores(contracts.Graders):
         [(4, 4), (3, 5), (2, 3, 4), (1, 1, 3), (2, 1, 2, 3)],
         above=0.5,
         public=True,
+        essential=True,
     )
 
     @contracts.points(1)
@@ -132,6 +133,7 @@ class TestCausalSoftmax(contracts.Graders):
         [(4, 4), (3, 5), (2, 3, 5), (1, 1), (2, 1, 2, 3), (1,)],
         scale=2.0,
         public=True,
+        essential=True,
     )
 
     @contracts.points(1)

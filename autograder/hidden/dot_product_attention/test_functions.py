@@ -48,10 +48,13 @@ class TestNormalizeBySum(contracts.Graders):
     )
     # Where all dimensions are equal a sum over the wrong one raises no error and shows which it was.
     test_leading_dimensions = contracts.agree(
-        "With more dimensions each row sums to 1 along the last one.", [(3, 5), (4, 4, 4), (2, 3, 5)], public=True
+        "With more dimensions each row sums to 1 along the last one.",
+        [(3, 5), (4, 4, 4), (2, 3, 5)],
+        public=True,
+        essential=True,
     )
 
-    @contracts.points(1)
+    @contracts.points(1, essential=True)
     def test_negative_scores(self, student, reference):
         """It is the plain sum that scores are divided by, also where some are negative."""
         self.assert_agree(student, reference, torch.tensor([[2.0, -1.0, 0.5], [-3.0, -1.0, 1.0]]))
@@ -72,7 +75,7 @@ class TestSoftmax(contracts.Graders):
         "The six scores of journey become the weights of the worked example.", (SCORES,), golden(WEIGHTS), weight=1
     )
 
-    @contracts.points(2, public=True)
+    @contracts.points(2, public=True, essential=True)
     def test_any_dimension(self, student, reference, rng):
         """The weights sum to 1 along dim, whichever it is; without dim, along the last one."""
         cases = [(rng.randn(4, 4, scale=2.0),), (rng.randn(3, 3, 3, scale=2.0),)]
@@ -82,7 +85,10 @@ class TestSoftmax(contracts.Graders):
 
     # Square, so that a lost dimension raises no error.
     test_large_scores_do_not_overflow = contracts.large_scores(
-        "Scores as large as 1e4, positive or negative, give weights, not NaN.", of=(5, 5), scale=1e4
+        "Scores as large as 1e4, positive or negative, give weights, not NaN.",
+        of=(5, 5),
+        scale=1e4,
+        essential=True,
     )
 
     @contracts.points(1)
@@ -142,6 +148,7 @@ class TestPairwiseScores(contracts.Graders):
         "Row i holds token i's score with every token, itself included.",
         [(5, 3), (3, 5), (4, 4), (8, 2), (1, 3)],
         public=True,
+        essential=True,
     )
     test_gradients = contracts.gradients("Gradients flow back to the inputs, through both of their parts.")
     test_float64_stays_exact = contracts.float64("Scores of float64 inputs are as exact as float64 is.")

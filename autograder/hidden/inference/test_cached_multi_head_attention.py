@@ -103,7 +103,7 @@ class TestCachedMultiHeadAttention(contracts.Graders):
         for part in x.split([3, 1, 2], dim=1):
             self.assert_step((own.eval(), right.eval()), caches, part)
 
-    @contracts.points(4)
+    @contracts.points(4, essential=True)
     def test_projects_new_tokens_only(self, student, reference, rng):
         """A step projects its own tokens and no others: those before it are in the cache."""
         own, right = self.pair(student, reference)

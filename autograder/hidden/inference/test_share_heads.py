@@ -23,6 +23,7 @@ class TestShareHeads(contracts.Graders):
         "Heads next to each other share, for any number of groups, tokens and heads.",
         [(2, 2, 5, 7, 6), (1, 3, 7, 5, 6), (3, 2, 6, 5, 4), (2, 4, 1, 6, 12)],
         weight=4,
+        essential=True,
     )
     test_one_group_or_as_many_as_heads = contracts.agree(
         "One group is for all heads; as many groups as heads are one for each.",

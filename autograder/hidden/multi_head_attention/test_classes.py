@@ -49,7 +49,7 @@ class CausalHeads(contracts.Graders):
 
         complain(student, without, x, lambda result: assert_close(result, right(x)), complaint)
 
-    @contracts.points(3)
+    @contracts.points(3, essential=True)
     def test_context_vectors(self, student, reference, rng):
         """With given weights, each token attends to itself and the tokens before it, head by head."""
         sizes = [(2, 6, 4, 1), (1, 1, 6, 3), (2, 5, 15, 3), (3, 4, 6, 2), (4, 4, 16, 4), (1, 70, 4, 2)]
@@ -61,7 +61,7 @@ class CausalHeads(contracts.Graders):
         "Where the result is as wide as the input, the input is not added to it.", d_in=15, built={"d_in": 15}
     )
 
-    @contracts.points(2)
+    @contracts.points(2, essential=True)
     def test_shorter_sequences(self, student, reference, rng):
         """A sequence may have fewer tokens than context_length, and is forgotten when the next one comes."""
         attention, right = self.pair(student, reference, context_length=7)

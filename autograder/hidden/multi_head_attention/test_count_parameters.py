@@ -18,13 +18,13 @@ class TestCountParameters(contracts.Graders):
     def counts(self, student, right, parameters, **parts):
         assert_equal(student.count_parameters(student.assemble(parameters, **parts)), right)
 
-    @contracts.points(2, public=True)
+    @contracts.points(2, public=True, essential=True)
     def test_multi_head_attention(self, student):
         """A module with the layers of `MultiHeadAttention(768, 768, 1024, 0.0, 12)` has 2,360,064."""
         parameters = {f"{name}.weight": (768, 768) for name in LAYERS} | {"out_proj.bias": (768,)}
         self.counts(student, 2_360_064, parameters, buffers={"mask": (1024, 1024)})
 
-    @contracts.points(2, public=True)
+    @contracts.points(2, public=True, essential=True)
     def test_any_shape(self, student, rng):
         """A parameter may have any shape, and may stand in the module itself: all of its numbers count, zeros too."""
         a, b, c, d = sizes(rng, 4)

@@ -27,6 +27,7 @@ class TestStackedHeadsAttention(contracts.Graders):
     test_equal_widths = contracts.agree_in_turn(
         "Weights are transposed, and heads kept apart, also where all widths are equal.",
         [(4, 4, 4, 4, 4), (3, 5, 3, 3, 3), (1, 4, 2, 2, 2)],
+        essential=True,
     )
     test_large_scores_do_not_overflow = contracts.large_scores(
         "Scores in the thousands give context vectors, not NaN.", of=(3, 5, 4, 2, 3), scale=30.0

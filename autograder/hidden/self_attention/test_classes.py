@@ -50,7 +50,9 @@ class TestSelfAttentionV1(contracts.Graders):
         "Scores in the thousands give context vectors, not NaN.", scale=30.0
     )
     test_gradients_reach_every_weight = contracts.gradients(
-        "Gradients flow back to the input and to all three weight matrices.", weight=2
+        "Gradients flow back to the input and to all three weight matrices.",
+        weight=2,
+        essential=True,
     )
     test_float64_stays_exact = contracts.float64(
         "After `.to(torch.float64)` the result is as exact as float64 is.", built={"d_out": contracts.EXACT_ROOT}

@@ -49,7 +49,7 @@ class TestCopyWeights(contracts.Graders):
         """Afterwards v2 makes the same queries, keys and values as v1, where d_in and d_out differ."""
         in_each([(3, 2), (2, 5)], lambda widths: self.check(student, reference, rng, *widths))
 
-    @contracts.points(2, public=True)
+    @contracts.points(2, public=True, essential=True)
     def test_square_weights(self, student, reference, rng):
         """So it does where d_in and d_out are equal: the weights are transposed there too."""
         in_each([(4, 4), (2, 2)], lambda widths: self.check(student, reference, rng, *widths))
@@ -64,7 +64,7 @@ class TestCopyWeights(contracts.Graders):
         """A bias of v2's layers becomes zero, for v1 has none."""
         in_each([(3, 2), (3, 3)], lambda widths: self.check(student, reference, rng, *widths, True))
 
-    @contracts.points(1, public=True)
+    @contracts.points(1, public=True, essential=True)
     def test_copies(self, student, reference, rng):
         """What v2 gets are copies: when v1 changes later, v2 does not."""
         (v1, v2), (_, right) = self.copied(student, reference, rng, 3, 2)

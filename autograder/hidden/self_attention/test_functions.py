@@ -29,7 +29,10 @@ class TestProjectQKV(contracts.Graders):
         public=True,
     )
     test_square_weights = contracts.agree(
-        "Square weights are used as they are, not transposed.", [(5, 3, 3, 3)], weight=1
+        "Square weights are used as they are, not transposed.",
+        [(5, 3, 3, 3)],
+        weight=1,
+        essential=True,
     )
     test_gradients = contracts.gradients("Gradients flow back to the inputs and to all three weights.")
     test_float64_stays_exact = contracts.float64("The projections of float64 inputs are as exact as float64 is.")
@@ -51,7 +54,9 @@ class TestLinearProjection(contracts.Graders):
         for d_out in (24, 28):
             self.assert_agree(student, reference, inputs, rng.randn(d_out, 16))
 
-    test_square_weight = contracts.agree("A square weight is transposed like any other.", [(5, 4, 4)], weight=1)
+    test_square_weight = contracts.agree(
+        "A square weight is transposed like any other.", [(5, 4, 4)], weight=1, essential=True
+    )
 
     @contracts.points(2, public=True)
     def test_any_leading_dimensions(self, student, reference, rng):
@@ -87,6 +92,7 @@ class TestAttentionScores(contracts.Graders):
     test_any_leading_dimensions = contracts.agree(
         "Leading dimensions, such as those of a batch, stay apart.",
         [(3, 5, 7, 4), (4, 4, 4, 4), (2, 3, 5, 7, 4), (3, 3, 3, 3, 3), (1, 1, 7, 4), (2, 1, 2, 1, 3, 2)],
+        essential=True,
     )
     test_gradients_reach_queries_and_keys = contracts.gradients(
         "Gradients flow back to the queries and to the keys.", of=(2, 5, 7, 4)
@@ -128,6 +134,7 @@ class TestScaledSoftmax(contracts.Graders):
         "Each query's weights sum to 1 over the keys, the last dimension, for any leading dimensions.",
         [(5, 7), (3, 5, 7), (2, 3, 5, 7), (4, 4, 4, 4), (1, 1, 7), (2, 1, 2, 1, 3)],
         scale=2.0,
+        essential=True,
     )
     # Square, so that a lost dimension raises no error.
     test_large_scores_do_not_overflow = contracts.large_scores(
@@ -163,6 +170,7 @@ class TestContextVectors(contracts.Graders):
     test_any_leading_dimensions = contracts.agree(
         "Leading dimensions, such as those of a batch, stay apart.",
         [(3, 5, 7, 2), (4, 4, 4, 4), (2, 3, 5, 7, 2), (3, 3, 3, 3, 3), (1, 1, 7, 1), (2, 1, 2, 1, 3, 2)],
+        essential=True,
     )
     test_gradients = contracts.gradients("Gradients flow back to the weights and to the values.", of=(2, 5, 7, 3))
     test_float64_stays_exact = contracts.float64("Context vectors of float64 values are as exact as float64 is.")
@@ -223,6 +231,7 @@ class TestScaledDotProductAttention(contracts.Graders):
     test_any_leading_dimensions = contracts.agree(
         "Leading dimensions, such as those of a batch, stay apart.",
         [(3, 5, 7, 3, 2), (3, 3, 3, 3, 3), (2, 3, 5, 7, 5, 2), (3, 3, 3, 3, 3, 3), (2, 1, 2, 1, 3, 5, 1)],
+        essential=True,
     )
     test_large_scores_do_not_overflow = contracts.large_scores(
         "Scores in the thousands give context vectors, not NaN.", queries=100.0, keys=100.0

@@ -15,7 +15,7 @@ class TestBuildVocab(contracts.Graders):
         vocab = student.build_vocab("Life is short, eat dessert first")
         assert_equal(vocab, {"Life": 0, "dessert": 1, "eat": 2, "first": 3, "is": 4, "short": 5})
 
-    @contracts.points(1, public=True)
+    @contracts.points(1, public=True, essential=True)
     def test_repeated_words(self, student):
         """A word that stands twice gets one number, and no number is left out."""
         vocab = student.build_vocab("a cat saw the dog, the dog saw the cat")
@@ -37,7 +37,7 @@ class TestEncode(contracts.Graders):
         tokens = student.encode("Life is short, eat dessert first", vocab)
         assert_close(tokens, golden([0, 4, 5, 2, 1, 3]))
 
-    @contracts.points(2, public=True)
+    @contracts.points(2, public=True, essential=True)
     def test_given_vocabulary(self, student):
         """The numbers are those of the vocabulary passed in, for any sentence made of its words."""
         tokens = student.encode("b a, c a", {"a": 7, "c": 3, "b": 11, "unused": 0})

@@ -145,7 +145,7 @@ class TestSampleNext(contracts.Graders):
         """So it is with temperature 0, whatever top_k is."""
         self.sure(student, reference, [self.draw(rng, 4, 7, 0.0, k) for k in (1, 3, 7)])
 
-    @contracts.points(2)
+    @contracts.points(2, essential=True)
     def test_sure_words(self, student, reference, rng):
         """A word whose logit is far above the others is drawn, in each row its own, whatever top_k is."""
         cases = []
@@ -204,7 +204,7 @@ class TestSampleNext(contracts.Graders):
             if found := fault(words):
                 raise Mismatch(found)
 
-    @contracts.points(4)
+    @contracts.points(4, essential=True)
     def test_shares(self, student, rng):
         """Each is drawn as often as softmax(logits / temperature) says, over these words alone."""
         for temperature, top_k in [(1.0, 6), (0.5, 4), (2.0, 3)]:
@@ -212,7 +212,7 @@ class TestSampleNext(contracts.Graders):
             words = self.by_law(student, logits, temperature, top_k)
             drawn_words.assert_shares(drawn_words.laws(words, logits, temperature, top_k))
 
-    @contracts.points(1, property=True)
+    @contracts.points(1, property=True, essential=True)
     def test_drawn_anew(self, student, rng):
         """Each call draws anew, for many rows as for a single one."""
         for logits, temperature in [(rng.randn(200, 6), 1.0), (rng.randn(1, 60), 4.0)]:
@@ -282,7 +282,7 @@ class TestGenerate(contracts.Graders):
         """The prompt comes back with n tokens after it, each with the largest logit at the last place."""
         self.agrees(student, reference, rng, [(1, 3, 4, 10), (2, 4, 3, 10)])
 
-    @contracts.points(3)
+    @contracts.points(3, essential=True)
     def test_longer_than_the_context(self, student, reference, rng):
         """Where there are more tokens than context_length, the model reads the last ones; none of them are lost."""
         self.agrees(student, reference, rng, [(2, 4, 5, 6), (3, 9, 4, 5), (1, 3, 6, 3), (2, 6, 5, 1)])

@@ -5,7 +5,7 @@ import re
 
 import torch
 
-from autograder.compare import Mismatch, OddShape, complaints, describe
+from autograder.compare import RIGHT_NUMBERS, Mismatch, OddForm, complaints, describe
 from autograder.graders import contracts
 from autograder.graders.statements import assert_dtype, in_each
 
@@ -193,4 +193,4 @@ def close(one, other):
 
 def assert_no_batch(odd):
     if odd:
-        raise OddShape("Each matrix has a dimension of size 1 too many. Its numbers are right.")
+        raise OddForm("Each matrix has a dimension of size 1 too many.", RIGHT_NUMBERS)

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 
 _SMALL_FILE_BYTES = 4 << 10
-_M_MMAP_THRESHOLD, _LARGE_PIECE_BYTES = -3, 1 << 20  # see mallopt(3)
+_M_MMAP_THRESHOLD, _LARGE_PIECE_BYTES = -3, 1 << 19  # see mallopt(3)
 _LEEWAY = 4  # more than the limit are seen, and end the worker; these are as many as there can be until then
 _LAST_SECONDS = 5  # after SIGXCPU, which code can catch, the kernel kills
 

@@ -32,9 +32,7 @@ from ...core.packing import ProtocolError
 from ..confine import processor, scratch
 from ..confine.confinement import CannotConfine, Confinement, Terms, prepare
 from ..confine.resources import WorkerLimits
-from . import breakpoints, global_state, protocol
-from . import request_loop as worker
-from . import warm_up as practice
+from . import breakpoints, global_state, protocol, request_loop, warm_up
 from .cells import Notebook
 from .lazy_import import Later
 
@@ -117,7 +115,7 @@ class _Nursery:
         assert self._confinement.terms.scratch is not None
         processor.keep_to(job["core"])  # which the worker does too, then, and finds the caches warm
         if job["is_one_of_many"] and self._plots is not None:
-            practice.for_many(self._plots, self._notebook, cuda=self._confinement.terms.cuda)
+            warm_up.for_many(self._plots, self._notebook, cuda=self._confinement.terms.cuda)
             self._plots = None
         folder = scratch.make(self._confinement.terms.scratch)
         warm_parent = os.getpid()
@@ -131,9 +129,9 @@ class _Nursery:
             self._control.close()
             connection = socket.socket(fileno=connection_fd)
             limits = WorkerLimits(**job["limits"])
-            worker.work(
+            request_loop.work(
                 connection,
-                worker.Job(
+                request_loop.Job(
                     job["device"], limits, folder, warm_parent, job["wrong"], job["spare_memory"], job["imports"]
                 ),
                 self._notebook,
