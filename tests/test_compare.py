@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from autograder.compare import Expected, Mismatch, assert_close
+from autograder.compare import Expected, Mismatch, OddForm, assert_close, assert_equal
 
 SCORES = torch.tensor([[1.0, 2.0, 0.5], [0.1, 0.4, 3.0], [2.0, 2.0, 2.0]])
 WEIGHTS = SCORES.softmax(-1)
@@ -52,3 +52,37 @@ except Mismatch as found:
 print({name.partition(".")[0] for name in set(sys.modules) - before})"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] in ("set()", "{'torch'}"), done.stdout
+
+
+@pytest.mark.parametrize("actual", [{"a": torch.eye(2)[0], "b": torch.eye(2)[1]}, [("a", torch.zeros(0))], object()])
+def test_a_plain_value_of_anything_else_is_not_right_in_another_form(actual):
+    with pytest.raises(Mismatch) as wrong:
+        assert_equal(actual, {"a": 0, "b": 1})
+    assert not isinstance(wrong.value, OddForm)
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected"),
+    [(3.0, 3), (torch.tensor(3), 3), ([("a", 0)], {"a": 0}), ((1, 2), [1, 2]), ({"a": 0.0}, {"a": 0})],
+)
+def test_a_plain_value_can_be_right_in_another_form(actual, expected):
+    with pytest.raises(OddForm):
+        assert_equal(actual, expected)
+
+
+RIGHT = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+
+
+@pytest.mark.parametrize(
+    "actual", [RIGHT.tolist(), [RIGHT[0], RIGHT[1]], (RIGHT, RIGHT + 1), {"weights": RIGHT + 1, "context": RIGHT}]
+)
+def test_a_tensor_can_be_right_in_another_form(actual):
+    with pytest.raises(OddForm):
+        assert_close(actual, Expected(RIGHT, 1e-5))
+
+
+@pytest.mark.parametrize("actual", [RIGHT.T, [RIGHT + 1] * 3 + [RIGHT], [[1, 2], [3]], 10**400, ["a"], None])
+def test_a_wrong_tensor_is_not_right_in_another_form(actual):
+    with pytest.raises(Mismatch) as wrong:
+        assert_close(actual, Expected(RIGHT, 1e-5))
+    assert not isinstance(wrong.value, OddForm)

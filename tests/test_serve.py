@@ -411,7 +411,7 @@ def test_work_in_a_zip_file_next_to_a_stub_is_served(course, recorded):
     hand_in(course, "ada", (REPOSITORY / "release" / UNIT / f"{UNIT}.ipynb").read_bytes(), FIRST)
     packed = course / "submitted" / "ada" / UNIT / "work.zip"
     with Serving(course, recorded) as serving:
-        for content, scores in ((wrong(), [17.11]), (notebook(), [17.11, 18.0])):
+        for content, scores in ((wrong(), [16.0]), (notebook(), [16.0, 18.0])):
             with zipfile.ZipFile(packed, "w") as file:
                 file.writestr("a/b.ipynb", content)
             serving.work_off()

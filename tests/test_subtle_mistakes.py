@@ -228,4 +228,5 @@ def test_numbers_of_words_are_whole(marker):
     return {word: float(i) for i, word in enumerate(sorted(set(sentence.replace(",", "").split())))}
 """
     exercise = marked(marker, SELF, build_vocab=code).exercise("build_vocab")
-    assert exercise.score == 0
+    assert all(test.outcome == "failed" for test in exercise.tests)
+    assert exercise.score == exercise.max_score / 2, "for float(i) is i in another form"
