@@ -218,10 +218,10 @@ class Counting(OperatorMode):
                 self.cost.rows = Most(rows, name, *self.place())
 
     def _project_by_elements(self, operands: list[torch.Tensor], made: list[torch.Tensor]) -> None:
-        """Count the rows of a product of elements, `x.unsqueeze(-2) * weight`, which sums complete."""
+        """Count the rows of a product of elements, `x.unsqueeze(-2) * weight`, which a sum completes."""
+        size = sum(tensor.numel() for tensor in made)
         for weight in operands:
             names = sorted(self._parameters.get(memory_of(weight), ()))
-            size = sum(made_tensor.numel() for made_tensor in made)
             if names and size > weight.numel():
                 self._add_rows(names, size / max(sum(self._sizes[name] for name in names), 1))
 
@@ -232,15 +232,11 @@ class Counting(OperatorMode):
         each = [self._parameters.get(memory_of(tensor)) for tensor in operands]
         if not any(each):
             return
-        of_all = all(each)
+        is_whole = all(each)
         for tensor in made:
-            names = frozenset[str]().union(
-                *(
-                    names
-                    for operand, names in zip(operands, each, strict=True)
-                    if names and (of_all or operand.numel() == tensor.numel())
-                )
-            )
+            pairs = zip(operands, each, strict=True)
+            chosen = [names or () for one, names in pairs if is_whole or one.numel() == tensor.numel()]
+            names = frozenset[str]().union(*chosen)
             if names and self._parameters.setdefault(memory_of(tensor), names) is names:
                 self._derived.append(StorageWeakRef(tensor.untyped_storage()))
 

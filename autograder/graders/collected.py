@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ..compare import Mismatch, OddForm, Unproven
+from ..compare import Mismatch, Unproven
 from ..core.faults import Missing, Raised, StudentFault
 from ..core.library_calls import LIBRARIES
 from ..core.lost_aspects import OF_VALUE
@@ -87,8 +87,6 @@ class Verdict:
     outcome: TestOutcome
     seen: str = ""
     lost: TimedOut | Crashed | OutOfBudget | None = None
-    odd_form: bool = False
-    """It failed, by its shape alone: its numbers are right."""
     missing: bool = False
     """The notebook does not define what was to be called."""
     raised: bool = False
@@ -202,7 +200,6 @@ def looked_at(student: Student, grader: Grader) -> Verdict:
             str(found),
             aspect=found.aspect if isinstance(found, Mismatch) else OF_VALUE,
             details=found.details if isinstance(found, Mismatch) else (),
-            odd_form=isinstance(found, OddForm),
             missing=isinstance(found, Missing),
             raised=isinstance(found, Raised),
         )

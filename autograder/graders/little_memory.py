@@ -18,7 +18,7 @@ from ..student.face import Student
 
 
 class MemoryLimit(NamedTuple):
-    """The memory and CPU time of a call with large inputs."""
+    """The memory and CPU time of a call with large inputs, and how large these are."""
 
     spare_bytes: int
     """Memory beyond what Python, PyTorch and the notebook's own imports take."""
@@ -67,11 +67,10 @@ def assert_fits(
     """Raise Mismatch unless the call gives the right result in little memory.
 
     large: returns the call to a student's code for a number of tokens, a fraction of the usual one. check: compares
-    its result with the right one. may_be_slow: whether the count of a small call decides if
-    this call takes too long.
+    its result with the right one.
 
-    A call that takes too long is made once more with fewer tokens, less memory and more time. Without a sandbox there
-    is no limit, and no call.
+    A call that takes too long is made once more with fewer tokens, less memory and more time. may_be_slow: it is not,
+    and passes, so that only the count of a small call decides. Without a sandbox there is no limit, and no call.
     """
     for limit in _LIMITS:
         if (confined := student.apart(limit.spare_bytes, limit.cpu_seconds)) is None:
@@ -85,8 +84,8 @@ def assert_fits(
         except (TimedOut, OutOfBudget):
             if may_be_slow:
                 return
-            continue
-        return
+        else:
+            return
     raise Mismatch(_TOO_SLOW)
 
 

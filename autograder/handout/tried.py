@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 
-from ..compare import Mismatch, OddForm
+from ..compare import Mismatch
 from ..compare.errors_meant import meant
 from ..core.faults import StudentFault
-from ..core.lost_aspects import OF_COUNTING, OF_VALUE
+from ..core.lost_aspects import OF_COUNTING, OF_FORM, OF_VALUE
 from ..core.points import Points, TestShare, distribute
 from ..core.raising import is_cell
 from .forbidden import libraries_watched
@@ -55,8 +55,6 @@ class Tried:
     aspect: str = OF_VALUE
     """The wrong aspect of the answer, as in `compare.Mismatch`."""
     details: tuple[str, ...] = ()
-    odd_form: bool = False
-    """The result is right in another form, for half of the weight."""
     skipped: bool = False
     """Not tried, because an example before it took too long."""
 
@@ -64,7 +62,7 @@ class Tried:
     def share(self) -> TestShare:
         """Its weight, and how much of it the answer earns."""
         is_passed = not self.problem and not self.skipped
-        share = 1.0 if is_passed else 0.5 if self.odd_form else 0.0
+        share = 1.0 if is_passed else 0.5 if self.aspect == OF_FORM else 0.0
         return _test_share(self.example, share, is_counted=self.aspect != OF_COUNTING)
 
 
@@ -189,8 +187,7 @@ def _tried(names: dict[str, Any], example: Mapping[str, Any]) -> Tried:
     except KeyboardInterrupt:
         raise
     except Mismatch as mismatch:
-        one.problem, one.odd_form = revealed(mismatch), isinstance(mismatch, OddForm)
-        one.aspect, one.details = mismatch.aspect, mismatch.details
+        one.problem, one.aspect, one.details = revealed(mismatch), mismatch.aspect, mismatch.details
     except StudentFault as fault:
         one.problem = str(fault)
     except TimeUp:

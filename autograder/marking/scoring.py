@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from .. import course
 from ..compare import complaints
 from ..core.faults import Missing
-from ..core.lost_aspects import OF_COUNTING
+from ..core.lost_aspects import OF_COUNTING, OF_FORM
 from ..core.points import TestShare, distribute
 from ..graders.collected import Verdict
 from ..report import (
@@ -96,7 +96,7 @@ def _proven(verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
 
 def _test_share(verdict: Verdict) -> TestShare:
     grader = verdict.grader
-    share = 1.0 if verdict.outcome == "passed" else 0.5 if verdict.odd_form else 0.0
+    share = 1.0 if verdict.outcome == "passed" else 0.5 if verdict.aspect == OF_FORM else 0.0
     # An uncountable call earns nothing for this test and leaves the points of the others.
     is_essential = grader.is_essential and verdict.aspect != OF_COUNTING
     return TestShare(grader.points, share, grader.is_property, grader.is_public, is_essential)

@@ -109,8 +109,8 @@ class TestOnlineSoftmax(contracts.Graders):
             self.assert_these_fit(student, reference, 104, 1 << 18)  # 104 MB
 
     def assert_these_fit(self, student, reference, number, length):
-        def large(confined, tokens):
-            drawn = 1, int(number * tokens), length
+        def large(confined, _):
+            drawn = 1, number, length
             own, right = (lambda face=face: face.online_softmax.of_blocks(*drawn) for face in (confined, reference))
             return little_memory.LargeCall(own, right, ("online_softmax", *drawn))
 
