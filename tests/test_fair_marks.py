@@ -13,6 +13,7 @@ from autograder.catalogue.candidate import Code
 from autograder.compare import Mismatch
 from autograder.compare.complaints import RESULT_NOT_FINITE
 from autograder.core.operations import Call
+from autograder.course.cells import filled_in
 from autograder.graders.collected import collected
 from autograder.handout.judgement import judged
 from autograder.marking import scoring
@@ -184,6 +185,16 @@ def divided_by(denominator):
         assert f"({query} @ total + 1e-06)" in code
         code = code.replace(f"({query} @ total + 1e-06)", denominator.format(query))
     return catalogue.Candidate(LINEAR, "typed", "", Code(UNIT_7, LINEAR, IMPORTS + code))
+
+
+def test_a_cache_that_writes_into_free_room_may_be_read_before_it_is_appended_to(marker):
+    """Scores with cached keys need those keys for gradients, into whose tensor such a cache then writes."""
+    answers = {name: entry.source() for name, entry in catalogue.solutions("inference").items()}
+    right = {entry.name: entry for entry in catalogue.right_answers("inference").values()}
+    for name in ("CacheWithRoom", "CachedInTwoParts"):
+        answers[right[name].exercise] = right[name].source()
+    report = marker.mark("inference.ipynb", filled_in("inference", answers), "inference")
+    assert [test.name for of in report.exercises for test in of.tests if test.outcome != "passed"] == []
 
 
 @pytest.mark.parametrize("denominator", SAFE)
