@@ -24,8 +24,8 @@ from autograder.diagnosis.pairs import Pairs
 from autograder.graders.collected import collected
 from autograder.marking.examiner import Examiner
 from autograder.marking.submission import Desk
+from autograder.sandbox.fork_server import ForkServer
 from autograder.sandbox.launch import launch
-from autograder.sandbox.server import WarmParent
 
 from .cpu_time import of_tree
 
@@ -77,7 +77,7 @@ def main() -> None:
 
     Pairs.explaining = timed  # type: ignore[method-assign]
     settings = load()
-    with WarmParent(launch("A", settings.limits, cuda=False, check=settings.check)) as sandbox:
+    with ForkServer(launch("A", settings.limits, cuda=False, check=settings.check)) as sandbox:
         desk = Desk(Examiner(collected()), sandbox, Ready("cpu", sandbox.isolation, sandbox.enforced))
         before = of_tree(os.getpid())
         for content in notebooks:

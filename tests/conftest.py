@@ -26,8 +26,8 @@ from autograder.course.folder import VARIABLE, folder
 from autograder.course.settings import load
 from autograder.report import Report
 from autograder.sandbox.confine.confinement import Level
+from autograder.sandbox.fork_server import ForkServer
 from autograder.sandbox.launch import launch
-from autograder.sandbox.server import WarmParent
 from tests import REPOSITORY, forked_command, sampling
 from tests.postgresql_server import Server
 
@@ -132,12 +132,12 @@ def marker() -> Iterator[Marker]:
 
 
 @pytest.fixture(scope="session")
-def warm_parent() -> Iterator[Callable[[Level], WarmParent]]:
-    """The warm parent of a level, with the usual limits: one for the whole run, so it must be left as it was."""
+def fork_server() -> Iterator[Callable[[Level], ForkServer]]:
+    """The fork server of a level, with the usual limits: one for the whole run, so it must be left as it was."""
     with ExitStack() as parents:
         yield cache(
             lambda level: parents.enter_context(
-                WarmParent(launch(level, load().limits, cuda=False, check=load().check))
+                ForkServer(launch(level, load().limits, cuda=False, check=load().check))
             )
         )
 

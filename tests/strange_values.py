@@ -208,8 +208,8 @@ def examined(examiner: Examiner, unit: str, exercise: str, twist: Twist, where: 
 
     def answer(request: dict[str, Any], tensors: packing.Tensors) -> bytes:
         header, payload = service.answer(request, tensors)
-        text = worker.protocol.as_head({**header, "number": request["number"]})
-        return frame(text, worker.protocol.as_payload(payload) if payload else b"")
+        text = worker.protocol.encode_header({**header, "number": request["number"]})
+        return frame(text, worker.protocol.encode_tensors(payload) if payload else b"")
 
     parent: Any = HostileParent(answer)
     with contextlib.closing(SandboxedNotebook(parent, [], "cpu", exercises=[exercise])) as code:

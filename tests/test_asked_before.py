@@ -7,7 +7,7 @@ import torch
 
 from autograder.core.arguments import Arguments
 from autograder.core.operations import Call, KindOf
-from autograder.sandbox.client import Answered
+from autograder.sandbox.client import Response
 from autograder.sandbox.failures import TimedOut
 from autograder.sandbox.worker.protocol import Frame
 from autograder.student import asked_before
@@ -29,7 +29,7 @@ class Code:
         number, answer = len(self.asked), self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        return Answered(number, Frame(b'{"number":%d,"value":"%s"}' % (number, answer.encode()), b""))
+        return Response(number, Frame(b'{"number":%d,"value":"%s"}' % (number, answer.encode()), b""))
 
     def read(self, operation, answered):
         return answered.frame.head.decode().split('"')[-2]
@@ -155,12 +155,12 @@ def test_nor_with_how_large_answers_are(before, look, monkeypatch):
     [(b'{"number":7,"value":1}', True), (b'{"value":1,"number":7}', False), (b'{"number":8,"value":1}', False)],
 )
 def test_an_answer_of_another_form_has_no_digest(head, is_told):
-    assert bool(Answered(7, Frame(head, b"")).digest) is is_told
+    assert bool(Response(7, Frame(head, b"")).digest) is is_told
 
 
 def test_the_digest_tells_json_from_tensors():
     one, other = (
-        Answered(1, Frame(b'{"number":1,' + head, tail)).digest for head, tail in [(b"a", b"b"), (b"ab", b"")]
+        Response(1, Frame(b'{"number":1,' + head, tail)).digest for head, tail in [(b"a", b"b"), (b"ab", b"")]
     )
     assert one != other
 

@@ -157,9 +157,9 @@ while time.process_time() < 30:
 
 
 @pytest.mark.parametrize("level", ["A", "B"] if sampling.every else ["A"])
-def test_a_limit_on_cpu_time_that_is_put_off_holds_all_the_same(level, warm_parent):
+def test_a_limit_on_cpu_time_that_is_put_off_holds_all_the_same(level, fork_server):
     """Nothing else would end it: the wall is a hundred seconds away. At level B, `test_misbehaving` does it too."""
-    worker = warm_parent(level).fork("cpu")
+    worker = fork_server(level).fork("cpu")
     cell = {"operation": "cell", "cell": "c", "source": PUTS_ITS_LIMIT_OFF}
     begun = time.monotonic()
     with pytest.raises(TimedOut):

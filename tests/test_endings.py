@@ -79,7 +79,7 @@ def test_a_command_that_is_ended_says_so_and_leaves_no_process(command, number, 
         "grade": [UNIT, "--course", str(course_folder), "--markers", "1"],
     }
     process = Started("autograder", command, *arguments[command], cwd=REPOSITORY)
-    # The command, its grader, the warm parent (or what it is in), a worker.
+    # The command, its grader, the fork server (or what it is in), a worker.
     until(lambda: len(below(process.pid)) >= 3)
     running = below(process.pid)
     process.send_signal(number)

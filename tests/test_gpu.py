@@ -11,8 +11,8 @@ from autograder.core.faults import Raised
 from autograder.core.operations import Call
 from autograder.course.settings import load
 from autograder.notebook import CodeCell
+from autograder.sandbox.fork_server import ForkServer
 from autograder.sandbox.launch import launch
-from autograder.sandbox.server import WarmParent
 from autograder.student.sandboxed import SandboxedNotebook
 from tests import CHECK, REPOSITORY
 
@@ -23,25 +23,24 @@ def refuses(*args, **kwargs):
     raise SystemExit("a gradient was asked for")
 
 torch.autograd._engine_run_backward = torch.autograd.graph._engine_run_backward = refuses
-from autograder.sandbox.worker import warm_parent, warm_up
+from autograder.sandbox.worker import warm_up
 from autograder.sandbox.worker.cells import Notebook
-from autograder.sandbox.worker.lazy_import import Later
 
 notebook = Notebook({CHECK!r})
-warm_parent._warm_up(notebook, cuda=True)
-warm_up.for_many(Later("matplotlib.pyplot"), notebook, cuda=True)
+warm_up.prepare_for_one(notebook, cuda=True)
+warm_up.prepare_for_many(warm_up.LazyModule("matplotlib.pyplot"), notebook, cuda=True)
 """
 
 
 def test_nothing_starts_cuda_before_the_fork():
-    """A gradient asks how many GPUs there are, and CUDA that runs in the warm parent works in no worker."""
+    """A gradient asks how many GPUs there are, and CUDA that runs in the fork server works in no worker."""
     done = subprocess.run([sys.executable, "-c", WARMS_UP], cwd=REPOSITORY, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("level", ["A", "B"])
 def test_the_sandbox_for_a_gpu_denies_what_any_does(level):
-    with WarmParent(launch(level, load().limits, cuda=True, check=CHECK)) as parent:
+    with ForkServer(launch(level, load().limits, cuda=True, check=CHECK)) as parent:
         assert any("self-test" in enforced for enforced in parent.enforced)
         worker = parent.fork("cpu")
         source = "open('/proc/self/maps')"
@@ -62,7 +61,7 @@ calls = 0
 """
 
 
-def test_a_lost_gpu_costs_the_call_that_lost_it_alone(warm_parent, monkeypatch):
+def test_a_lost_gpu_costs_the_call_that_lost_it_alone(fork_server, monkeypatch):
     """A worker whose GPU computes nothing more is replaced, as often as it takes."""
     read = SandboxedNotebook._read
 
@@ -73,7 +72,7 @@ def test_a_lost_gpu_costs_the_call_that_lost_it_alone(warm_parent, monkeypatch):
 
     monkeypatch.setattr(SandboxedNotebook, "_read", with_lost_gpu)
     cells = [CodeCell("answer", FAILS_ONCE, "answer")]
-    with contextlib.closing(SandboxedNotebook(warm_parent("B"), cells, "cpu", exercises=["answer"])) as code:
+    with contextlib.closing(SandboxedNotebook(fork_server("B"), cells, "cpu", exercises=["answer"])) as code:
         for _ in range(load().limits.restarts + 2):
             assert code.ask(Call("answer", Arguments(([1],)))).value == 1
             with pytest.raises(Raised, match="device-side assert"):

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from autograder.sandbox.worker.newer_syntax import version_needed
+from autograder.sandbox.worker.cell_source import version_needed
 
 from . import typed
 

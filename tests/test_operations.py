@@ -100,9 +100,9 @@ NAMES = {
 def far_away(service, operation):
     """What comes of an operation that goes to a worker and back, with all its bytes."""
     tensors = {}
-    header = json.loads(protocol.as_head(operation.packed(tensors)))
+    header = json.loads(protocol.encode_header(operation.packed(tensors)))
     answer, payload = service.answer(header, tensors)
-    return given(operation, msgspec.json.decode(protocol.as_head(answer), type=Answer), payload)
+    return given(operation, msgspec.json.decode(protocol.encode_header(answer), type=Answer), payload)
 
 
 def plain(value):

@@ -26,11 +26,11 @@ from autograder.core.operations import Call
 from autograder.core.packing import ProtocolError, Tensors, pack, unpack
 from autograder.course.cells import filled_in
 from autograder.course.settings import BadSettings, Isolation, Settings, load
-from autograder.sandbox import isolation, processes, self_test
+from autograder.sandbox import isolation, processes
 from autograder.sandbox.confine import scratch
 from autograder.sandbox.failures import Crashed, TimedOut
+from autograder.sandbox.fork_server import ForkServer
 from autograder.sandbox.launch import launch
-from autograder.sandbox.server import WarmParent
 from autograder.sandbox.worker import protocol
 from autograder.student.answer import Value
 from tests import CHECK, REPOSITORY
@@ -46,8 +46,8 @@ CALLED = Call("answer", Arguments()).packed({})
 
 
 @pytest.fixture(params=["A", "B", "none"])
-def parent(request, warm_parent):
-    return warm_parent(request.param)
+def parent(request, fork_server):
+    return fork_server(request.param)
 
 
 @pytest.fixture
@@ -146,8 +146,8 @@ CORE = max(os.sched_getaffinity(0))
 
 @pytest.fixture(scope="module")
 def own_parent():
-    """A warm parent of these tests' own, on one processor, that forks its first worker in the first of them."""
-    with WarmParent(launch("B", LIMITS, cuda=False, core=CORE)) as parent:
+    """A fork server of these tests' own, on one processor, that forks its first worker in the first of them."""
+    with ForkServer(launch("B", LIMITS, cuda=False, core=CORE)) as parent:
         yield parent
 
 
@@ -165,7 +165,7 @@ def test_what_draws_is_imported_where_it_is_used_and_kept_for_the_second_submiss
     assert said == [("_LazyModule\n", None), drawn, ("module\n", None), drawn]
 
 
-def test_a_lost_warm_parent_is_replaced(own_parent):
+def test_a_lost_fork_server_is_replaced(own_parent):
     first = own_parent.fork("cpu")
     os.kill(own_parent.pid, signal.SIGKILL)
     second = own_parent.fork("cpu")
@@ -192,7 +192,7 @@ def test_a_grader_and_its_workers_keep_to_the_processor_that_they_are_given(mark
     assert f"RuntimeError: {sorted(os.sched_getaffinity(0))}" in words[1]
 
 
-def test_a_lost_warm_parent_is_no_fault_of_a_submission(own_marker):
+def test_a_lost_fork_server_is_no_fault_of_a_submission(own_marker):
     """The system may end it, for want of memory: marked again, not marked down."""
     answers = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
     content = filled_in(UNIT, {**answers, "softmax": answers["softmax"] + "\nimport time\ntime.sleep(3)"})
@@ -276,10 +276,10 @@ print("works")
 """
 
 
-def test_locks_on_files_carry_nothing(warm_parent):
+def test_locks_on_files_carry_nothing(fork_server):
     """Processes outside of the sandbox could read them, and code in it could read theirs."""
     for level in ("A", "B"):
-        worker = warm_parent(level).fork("cpu")
+        worker = fork_server(level).fork("cpu")
         assert printed(worker, LOCKS).split() == ["refused", "works"]
         worker.end()
 
@@ -433,7 +433,7 @@ REFUSED = """
 
 
 @pytest.mark.parametrize("level", ["A", "B"])
-def test_these_system_calls_are_refused(level, warm_parent):
+def test_these_system_calls_are_refused(level, fork_server):
     """Each is made with arguments that mean nothing: were it allowed, the kernel would complain of them instead."""
     import pyseccomp
 
@@ -449,16 +449,16 @@ for name, number in {numbers!r}.items():
             print(name, ctypes.get_errno())
 print('done')
 """
-    worker = warm_parent(level).fork("cpu")
+    worker = fork_server(level).fork("cpu")
     assert printed(worker, source) == "done"
     worker.end()
 
 
-def test_the_self_test_refuses_where_a_denial_does_not_come(warm_parent):
+def test_the_self_test_refuses_where_a_denial_does_not_come(fork_server):
     """At level `none` nearly everything works, and so the self-test, which is not run there, must say so."""
-    worker = warm_parent("none").fork("cpu")
-    with pytest.raises(self_test.NotDenied) as refusal:
-        self_test.run(lambda header: worker.request(header, cpu_seconds=5)[0])
+    worker = fork_server("none").fork("cpu")
+    with pytest.raises(isolation.NotDenied) as refusal:
+        isolation.verify_denials(lambda header: worker.request(header, cpu_seconds=5)[0])
     worker.end()
     for name in ("reading a file", "deleting a file", "connecting to a port", "starting a process", "a connection"):
         assert name in str(refusal.value)
@@ -546,12 +546,12 @@ def test_exercises_whose_calls_wait_take_no_point_from_right_answers(mark_in_lit
     assert seconds < 50
 
 
-def test_what_waits_is_told_from_what_computes(warm_parent):
+def test_what_waits_is_told_from_what_computes(fork_server):
     """A cell that waits is ended after ten seconds, however long it may compute, and is told so."""
     request = {"operation": "cell", "cell": "c", "source": WAITS}
     started = time.monotonic()
     with pytest.raises(TimedOut) as waited:
-        warm_parent("B").fork("cpu").request(request, cpu_seconds=10)
+        fork_server("B").fork("cpu").request(request, cpu_seconds=10)
     assert time.monotonic() - started < 40
     assert str(waited.value) == "It waited 10 seconds for something that did not come."
 
@@ -607,9 +607,9 @@ for number in range(20): open(f"a/b/{number}", "wb").write(bytes(31 << 20))
 
 
 @pytest.mark.parametrize(("fills", "level"), sampling.at_a_level(FILLS))
-def test_the_kernel_keeps_files_to_their_limits(fills, level, warm_parent):
+def test_the_kernel_keeps_files_to_their_limits(fills, level, fork_server):
     """The cell that wants more is told so by Python, whatever way it takes."""
-    parent = warm_parent(level)
+    parent = fork_server(level)
     assert "tmpfs" in parent.enforced
     worker = parent.fork("cpu")
     cell = {"operation": "cell", "cell": "c", "source": f"import os, time\n{FILLS[fills]}\ntime.sleep(5)"}
@@ -625,9 +625,9 @@ WITHOUT_NAMESPACES = """
 import sys
 from autograder.sandbox.launch import launch
 from autograder.sandbox.failures import Crashed
-from autograder.sandbox.server import WarmParent
+from autograder.sandbox.fork_server import ForkServer
 from autograder.course.settings import load
-with WarmParent(launch("B", load().limits, cuda=False)) as parent:
+with ForkServer(launch("B", load().limits, cuda=False)) as parent:
     print("tmpfs" in parent.enforced)
     for fill in sys.argv[1:]:
         cell = {"operation": "cell", "cell": "c", "source": "import os, time\\n" + fill + "\\ntime.sleep(9)"}
@@ -650,7 +650,7 @@ def test_files_are_counted_where_the_kernel_gives_no_namespace():
 
 
 @pytest.mark.parametrize("level", ["A", "B"])
-def test_no_thread_has_a_table_of_files_of_its_own(level, warm_parent):
+def test_no_thread_has_a_table_of_files_of_its_own(level, fork_server):
     """In such a table files would be held open that no count sees."""
     source = """
 import ctypes, os
@@ -659,7 +659,7 @@ SHARES_ALL_BUT_FILES = 0x100 | 0x200 | 0x800 | 0x10000
 print(libc.syscall(436, 1000, 1001, 2), libc.syscall(56, SHARES_ALL_BUT_FILES, 0, 0, 0, 0), ctypes.get_errno())
 print(libc.syscall(436, 1000, 1001, 0), libc.syscall(436, 1000, 1001, 4))
 """
-    worker = warm_parent(level).fork("cpu")
+    worker = fork_server(level).fork("cpu")
     assert printed(worker, source) == "-1 -1 1\n0 0"
     worker.end()
 
@@ -697,15 +697,15 @@ time.sleep(5)
 
 @pytest.fixture
 def with_little_memory():
-    """A warm parent of a level, whose workers soon have no more."""
+    """A fork server of a level, whose workers soon have no more."""
     with contextlib.ExitStack() as parents:
         limits = msgspec.structs.replace(LIMITS, memory_megabytes=512)
-        yield lambda level: parents.enter_context(WarmParent(launch(level, limits, cuda=False)))
+        yield lambda level: parents.enter_context(ForkServer(launch(level, limits, cuda=False)))
 
 
 @pytest.mark.parametrize(("said", "level"), sampling.at_a_level(PASSED))
-def test_what_ended_a_worker_is_said(said, level, warm_parent, with_little_memory):
-    worker = (with_little_memory if "memory" in said else warm_parent)(level).fork("cpu")
+def test_what_ended_a_worker_is_said(said, level, fork_server, with_little_memory):
+    worker = (with_little_memory if "memory" in said else fork_server)(level).fork("cpu")
     with pytest.raises(Crashed) as loss:
         worker.request({"operation": "cell", "cell": "c", "source": PASSED[said]}, cpu_seconds=5)
     assert str(loss.value) == said

@@ -6,7 +6,7 @@ import pytest
 
 from autograder import catalogue, course
 from autograder.course.cells import filled_in
-from autograder.sandbox.worker.set_aside import SetAside
+from autograder.sandbox.worker.cell_source import DeferredCells
 
 UNIT = "self_attention"
 PICTURE = "fig, ax = subplots(2)\nfor i in range(2):\n    ax[i].bar(range(3), values)"
@@ -17,15 +17,15 @@ class Run:
 
     def __init__(self):
         self.cells = []
-        self.aside = SetAside(lambda cell, source: self.cells.append(cell))
+        self.deferred = DeferredCells(lambda cell, source: self.cells.append(cell))
 
     def cell(self, name, source):
-        self.aside.make_way(source, str)
+        self.deferred.run_before(source, str)
         self.cells.append(name)
         return self
 
     def picture(self, name="picture", source=PICTURE):
-        self.aside.put(name, source)
+        self.deferred.defer(name, source)
         return self
 
 

@@ -12,8 +12,8 @@ import pytest
 from autograder.client.marker import Marker
 from autograder.course.settings import Isolation, Settings, load
 from autograder.sandbox import temporary
+from autograder.sandbox.fork_server import ForkServer
 from autograder.sandbox.launch import launch
-from autograder.sandbox.server import WarmParent
 from tests import CHECK, REPOSITORY
 
 from .processes import below, runs
@@ -117,15 +117,15 @@ def test_a_grader_that_is_killed_takes_its_sandbox_with_it_and_leaves_nothing_fo
         time.sleep(0.05)
     assert not [pid for pid in sandbox if runs(pid)]
     next_run = launch("B", load().limits, cuda=False).confined
-    assert list(place.iterdir()) == [next_run.room]
+    assert list(place.iterdir()) == [next_run.folder]
     next_run.process.kill()
     next_run.end(60)
     assert not list(place.iterdir())
 
 
-def test_a_worker_does_not_outlive_a_warm_parent_that_is_killed():
+def test_a_worker_does_not_outlive_a_fork_server_that_is_killed():
     """Neither one that has been asked something nor one that has just been forked."""
-    with WarmParent(launch("B", load().limits, cuda=False)) as parent:
+    with ForkServer(launch("B", load().limits, cuda=False)) as parent:
         workers = [parent.fork("cpu"), parent.fork("cpu")]
         pids = parent.processes()
         assert len(pids) == 2

@@ -5,7 +5,7 @@ import torch
 
 from autograder import catalogue
 from autograder.report import NOT_WRITTEN
-from autograder.sandbox.worker.magics import magic_that_keeps_from_running
+from autograder.sandbox.worker.cell_source import unsupported_magic
 from autograder.student.grading_machine import hint
 
 from . import typed
@@ -158,6 +158,6 @@ def test_other_errors_are_no_matter_of_the_machine():
 
 def test_magics_that_keep_a_cell_from_running():
     for runs in ("%%time\nx", "%%capture out\nx", "%%timeit x", "x = 1", "# a\n%%bash", "%time x", "", "'%%bash'"):
-        assert magic_that_keeps_from_running(runs) == ""
+        assert unsupported_magic(runs) == ""
     for cell, name in {"%%bash\nls": "bash", "\n %%memit\nx": "memit", "%%script false": "script"}.items():
-        assert magic_that_keeps_from_running(cell) == name
+        assert unsupported_magic(cell) == name

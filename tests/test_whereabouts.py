@@ -143,10 +143,10 @@ def attention_scores(queries, keys):
 """
 
 
-def test_lines_are_looked_for_last_and_on_cases_that_are_released(warm_parent, monkeypatch):
+def test_lines_are_looked_for_last_and_on_cases_that_are_released(fork_server, monkeypatch):
     asked, exchange = [], SandboxedNotebook.exchange
     monkeypatch.setattr(SandboxedNotebook, "exchange", lambda self, one: (asked.append(one), exchange(self, one))[1])
-    desk = Desk(Examiner(collected()), warm_parent("A"), Conditions("cpu", "A", []))
+    desk = Desk(Examiner(collected()), fork_server("A"), Conditions("cpu", "A", []))
     wrong = {"scaled_dot_product_attention": TOO_EVEN, "attention_scores": IN_FLOAT32, "SelfAttention_v1": TWICE}
     notebook = alone("self_attention", **wrong)
     report = desk.mark(MarkNotebook("wrong.ipynb", notebook, unit="self_attention"))

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Literal
 
 from ..sandbox import isolation, temporary
-from ..sandbox.confined_process import ConfinedProcess
+from ..sandbox.launch import ConfinedProcess
 from . import formatter, frames
 from .formatter import CODE, MARKDOWN
 from .launch import launch
@@ -132,7 +132,7 @@ class Formatter:
                 said = frames.receive(launched.control, 1 << 16, time.monotonic() + _START_SECONDS)
             except (frames.Broken, OSError):
                 raise self._lose() from None
-            temporary.remove(launched.room)  # imported by now
+            temporary.remove(launched.folder)  # imported by now
             if said.code != formatter.READY:
                 raise self._lose()
             self._is_ready = True

@@ -3,10 +3,10 @@
 import json
 from dataclasses import asdict
 
-from ..sandbox import confined_process, isolation, temporary
+from ..sandbox import isolation, temporary
 from ..sandbox.confine.confinement import Level, Terms
 from ..sandbox.confine.resources import WorkerLimits
-from ..sandbox.launch import copy_packages
+from ..sandbox.launch import ConfinedProcess, copy_packages, start
 from .limits import PageLimits
 
 _MEGABYTE = 1 << 20
@@ -14,7 +14,7 @@ _CHILDS_CPU_SECONDS = 600
 """For everything that one child formats; it is replaced long before that."""
 
 
-def launch(level: Level, limits: PageLimits) -> confined_process.ConfinedProcess:
+def launch(level: Level, limits: PageLimits) -> ConfinedProcess:
     """Starts Python on a copy of the code that formats and the code that confines; raises OSError.
 
     The caller deletes the copy once the process has said that it is ready.
@@ -34,4 +34,4 @@ sys.path.remove({str(room)!r})
 terms, limits = json.loads({json.dumps([asdict(terms), asdict(worker)])!r})
 main(int(sys.argv.pop()), Terms(**terms), WorkerLimits(**limits))
 """
-    return confined_process.start(code, room, level, {"HOME": "/"}, scratch_bytes=_MEGABYTE, own_session=True)
+    return start(code, room, level, {"HOME": "/"}, scratch_bytes=_MEGABYTE, own_session=True)

@@ -8,7 +8,7 @@ from ..course import Unit
 from ..course.cells import is_training, likenesses
 from ..notebook import MAX_CHARACTERS, CodeCell, RawNotebook
 from ..report import NOT_WRITTEN
-from ..sandbox.worker.magics import WRITING, magic_that_keeps_from_running
+from ..sandbox.worker.cell_source import WRITING, unsupported_magic
 
 _DELETED = "Was its cell deleted or the name changed?"
 _TEXT = "Its cell is text, which is not run: turn it into a code cell."
@@ -48,7 +48,7 @@ def why_missing(exercise: str, notebook: RawNotebook, unit: Unit, cells: Sequenc
 
 
 def _of_cell(cell: CodeCell, exercise: str) -> str:
-    magic = magic_that_keeps_from_running(cell.source)
+    magic = unsupported_magic(cell.source)
     if magic == WRITING:
         return f"`%%{magic}` writes the cell `{cell.name}` into a file and does not run it: delete that line."
     if magic:

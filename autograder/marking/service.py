@@ -30,12 +30,11 @@ from ..client.requests import (
 from ..graders.collected import Graders, NotCollected, collected
 from ..graders.hunts import NoHunt
 from ..report import Report
-from ..sandbox.confine import processor
+from ..sandbox.confine.process import keep_to_processor
 from ..sandbox.failures import SandboxLost
-from ..sandbox.isolation import NotIsolated
+from ..sandbox.fork_server import ForkServer
+from ..sandbox.isolation import NotDenied, NotIsolated
 from ..sandbox.launch import Launched
-from ..sandbox.self_test import NotDenied
-from ..sandbox.server import WarmParent
 from . import handout, known_answers
 from .device import NO_CUDA, NoDevice
 from .examiner import Examiner
@@ -59,12 +58,12 @@ _REFUSALS = (
 def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched | None, start: Start) -> int:
     """Serves one client until it hangs up; returns the exit code. launched: None where no notebook will be marked."""
     torch.set_num_threads(1)
-    with WarmParent(launched) if launched else contextlib.nullcontext() as sandbox:
+    with ForkServer(launched) if launched else contextlib.nullcontext() as sandbox:
         try:
             device = _chosen(start.device)
             graders = collected()
             if start.unit:
-                graders.get(start.unit)  # while the warm parent starts
+                graders.get(start.unit)  # while the fork server starts
             ready = Ready(device, sandbox.isolation, sandbox.enforced) if sandbox else Ready(device, "none", [])
             if sandbox:
                 _ensure_computes(sandbox, device)
@@ -72,7 +71,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched | None, star
             _say(answers, Refused(str(reason)))
             return 0
         desk = Desk(Examiner(graders), sandbox, ready, Path(start.class_folder) if start.class_folder else None)
-        processor.keep_to(start.core)  # not before: it and the warm parent start side by side
+        keep_to_processor(start.core)  # not before: it and the fork server start side by side
         gc.freeze()  # torch's and the graders' objects stay; no collection need walk through them
         gc.enable()
         with contextlib.suppress(BrokenPipeError):  # it hung up before it had its answer
@@ -90,7 +89,7 @@ def _chosen(device: str) -> str:
     return device if device != "auto" else "cuda" if cuda else "cpu"
 
 
-def _ensure_computes(sandbox: WarmParent, device: str) -> None:
+def _ensure_computes(sandbox: ForkServer, device: str) -> None:
     """Raises NoDevice where the sandbox keeps workers from it."""
     if device != "cpu" and not sandbox.computes_on(device):
         where = f"at isolation level {sandbox.isolation}"

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from ..sandbox.confine.lifetime import end_with_parent
+from ..sandbox.confine.process import end_with_parent
 
 T = TypeVar("T")
 R = TypeVar("R")

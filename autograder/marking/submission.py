@@ -20,7 +20,7 @@ from ..diagnosis.in_short import in_short
 from ..graders import cases
 from ..report import CellReport, Conditions, Diagnosis, ExerciseReport, Report, SubmissionStatus, joined, without_marks
 from ..sandbox.failures import SandboxLost
-from ..sandbox.server import WarmParent
+from ..sandbox.fork_server import ForkServer
 from ..student.sandboxed import SandboxedNotebook
 from . import redaction, scoring
 from .examiner import Examiner, Finding, candidate_bench
@@ -42,7 +42,7 @@ class Desk:
     """What marking needs: the examiner, the sandbox, and the terms."""
 
     examiner: Examiner
-    sandbox: WarmParent | None
+    sandbox: ForkServer | None
     conditions: Conditions
     class_folder: Path | None = None
     """The class whose units are marked."""
@@ -70,7 +70,7 @@ class Desk:
         return self._marked(submission, parsed, unit, self.sandbox)
 
     def _marked(
-        self, submission: MarkNotebook, parsed: notebook.RawNotebook, unit: course.Unit, sandbox: WarmParent
+        self, submission: MarkNotebook, parsed: notebook.RawNotebook, unit: course.Unit, sandbox: ForkServer
     ) -> Report:
         cells = code_cells(parsed, unit)
         names = [exercise.name for exercise in unit.exercises]

@@ -1,46 +1,57 @@
-"""Which isolation level can be had here, and what of this machine a worker may see at it."""
+"""The isolation level: which one this machine allows, what a worker may see at it, and a test that it holds."""
 
 import functools
 import importlib
+import os
 import shutil
 import site
+import socket
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from .confine import files
-from .confine.confinement import LEAST_LANDLOCK, Level
+from . import temporary
+from .confine.confinement import DEVICES, LEAST_LANDLOCK, Level, landlock_version
+from .worker.attempts import Bait
 
 _TRIAL_SECONDS = 10
 _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin")
 _FACTS = ("/etc/ld.so.cache", "/etc/fonts", "/etc/localtime", "/proc/cpuinfo", "/sys/devices/system/cpu")
-"""What libraries ask of a machine; without the last two torch takes it for one without vector instructions."""
+"""Files in which libraries read what the machine has; the last two tell torch of its vector instructions."""
 SCRATCH = "/tmp/scratch"
-"""Where scratch folders are made in bubblewrap's sandbox."""
+"""The folder for scratch folders in bubblewrap's sandbox."""
 _CUDA_FACTS = "/proc/driver/nvidia"
-_CUDA_DEVICES = "/dev/nvidia*"
+_CUDA_DEVICES = "nvidia*"
+_SECRET = b"nothing that a submission may read"
 
 
 class NotIsolated(Exception):
-    """The level that was asked for cannot be had; `str()` says why and what to do."""
+    """The required level is not available; `str()` says why and what to do."""
+
+
+class NotDenied(Exception):
+    """The confinement does not hold; `str()` says what was possible."""
 
 
 def choose(require: str, *, trust_submissions: bool) -> Level:
-    """The level to run at: the required one, or the best there is; raises NotIsolated.
+    """Return the level to run at: the required one, or the best available one; raises NotIsolated.
 
-    `none` has to be trusted even where it is required.
+    Level `none` needs `trust_submissions`, even if it is required.
     """
     levels: dict[str, list[Level]] = {"best": ["A", "B"], "A": ["A"], "B": ["B"], "none": []}
-    wanted = levels[require]
-    for level in wanted:
+    for level in levels[require]:
         if not missing(level):
             return level
     if trust_submissions:
         return "none"
-    if not wanted:
+    if not levels[require]:
         raise NotIsolated('No isolation is required, and the submissions are not trusted. Is `require = "none"` meant?')
-    reasons = " ".join(f"Level {level}: {missing(level)}" for level in wanted)
+    reasons = " ".join(f"Level {level}: {missing(level)}" for level in levels[require])
     raise NotIsolated(
         f"Submissions cannot be isolated here, so none is run. {reasons} "
         "docs/security.md says what to install. If you trust everyone who wrote them: --trust-submissions."
@@ -49,105 +60,139 @@ def choose(require: str, *, trust_submissions: bool) -> Level:
 
 @functools.cache
 def missing(level: Level) -> str:
-    """What a level lacks on this machine, in words; empty where nothing."""
+    """Return a sentence about what a level lacks on this machine; empty if it is available."""
     if level == "none":
         return ""
     if sys.platform != "linux":
         return "needs Linux."
-    if (landlock := files.landlock_version()) < LEAST_LANDLOCK[level]:
-        return f"needs the kernel's Landlock, version {LEAST_LANDLOCK[level]}; here it is {landlock or 'off'}."
+    if (version := landlock_version()) < LEAST_LANDLOCK[level]:
+        return f"needs the kernel's Landlock, version {LEAST_LANDLOCK[level]}; here it is {version or 'off'}."
     try:
         importlib.import_module("pyseccomp")
     except (ImportError, RuntimeError, OSError):
         return "needs libseccomp (Debian and Ubuntu: apt install libseccomp2)."
-    return _without_bubblewrap() if level == "A" else ""
+    return _missing_bubblewrap() if level == "A" else ""
+
+
+def _missing_bubblewrap() -> str:
+    if shutil.which("bwrap") is None:
+        return "needs bubblewrap (Debian and Ubuntu: apt install bubblewrap)."
+    trial = wrap_in_bubblewrap([python(), "-S", "-c", ""], Path("/usr"), 1 << 20, cuda=False)
+    try:
+        result = subprocess.run(trial, capture_output=True, text=True, timeout=_TRIAL_SECONDS)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"bubblewrap does not work here ({error})."
+    if result.returncode:
+        return f"bubblewrap may not make namespaces here ({result.stderr.strip() or result.returncode})."
+    return ""
 
 
 def keep_private(folder: Path) -> None:
-    """Raises NotIsolated where a folder lies among what a worker may read."""
+    """Raise NotIsolated if workers may read a folder."""
     if place := exposed_in(folder):
         raise NotIsolated(f"{folder} lies in {place}, which submissions may read. Move it out of there.")
 
 
 def exposed_in(folder: Path) -> str | None:
-    """The place that a worker may read and that a folder lies in; None where there is none."""
-    where = folder.resolve()
-    return next((place for place in readable() if where.is_relative_to(Path(place).resolve())), None)
+    """Return the folder that workers may read and that contains this one, or None."""
+    path = folder.resolve()
+    return next((place for place in readable() if path.is_relative_to(Path(place).resolve())), None)
 
 
 def readable() -> list[str]:
-    """The folders and files that a worker may read: the system's programs, Python, and its packages."""
+    """Return the folders and files that a worker may read: the system's programs, Python, and its packages."""
     prefix = [sys.base_prefix, *{sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib", "platstdlib")}]
-    return [
-        place for place in dict.fromkeys((*_SYSTEM, *_FACTS, _CUDA_FACTS, *packages(), *prefix)) if Path(place).exists()
-    ]
+    paths = dict.fromkeys((*_SYSTEM, *_FACTS, _CUDA_FACTS, *packages(), *prefix))
+    return [path for path in paths if Path(path).exists()]
 
 
 def python() -> str:
-    """The interpreter itself, without an environment around it."""
+    """Return the path of the interpreter itself, not of a virtual environment's link to it."""
     return str(Path(sys.executable).resolve())
 
 
 def packages() -> list[str]:
-    """The folders with installed packages."""
+    """Return the folders with installed packages."""
     own = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     return sorted(own if sys.prefix != sys.base_prefix else own | set(site.getsitepackages()))
 
 
 def devices(*, cuda: bool) -> list[str]:
-    """The devices that a worker may use."""
-    pattern = Path(_CUDA_DEVICES)
-    return [*files.DEVICES, *(str(device) for device in pattern.parent.glob(pattern.name) if cuda and device.exists())]
+    """Return the devices that a worker may use."""
+    return [*DEVICES, *(str(device) for device in Path("/dev").glob(_CUDA_DEVICES) if cuda and device.exists())]
 
 
-def bubblewrapped(command: list[str], room: Path, scratch_bytes: int, *, cuda: bool) -> list[str]:
-    """The command in namespaces of its own, in which nothing is but what it may read, and a small /tmp.
+def wrap_in_bubblewrap(command: list[str], folder: Path, scratch_bytes: int, *, cuda: bool) -> list[str]:
+    """Return a command that runs another one in its own namespaces, where only readable files and a small /tmp exist.
 
-    It is process 1 there, so that with it everything else ends. It sees no /proc: a process that could read
-    that would learn of the others. With cuda it does, and only workers do not: the driver starts by reading there,
-    before a worker is confined.
+    The process has id 1 there, so that everything else ends with it. It has no /proc, where a process could learn of
+    others. With cuda it has one, because the driver reads there when it starts; workers still cannot read it.
     """
-    seen = ["--proc", "/proc"] if cuda else []
-    for place in map(Path, readable()):
-        if cuda and place.is_relative_to("/proc"):
+    mounts = ["--proc", "/proc"] if cuda else []
+    for path in map(Path, readable()):
+        if cuda and path.is_relative_to("/proc"):
             continue
-        if place.is_symlink():  # /bin and /lib, on most systems; Python's own folder, on some
-            seen += ["--ro-bind", str(place.resolve()), str(place.resolve())]
-            seen += ["--symlink", str(place.readlink()), str(place)]
-        else:
-            seen += ["--ro-bind", str(place), str(place)]
+        target = path.resolve() if path.is_symlink() else path
+        mounts += ["--ro-bind", str(target), str(target)]
+        if path.is_symlink():  # /bin and /lib, on most systems; Python's own folder, on some
+            mounts += ["--symlink", str(path.readlink()), str(path)]
     for device in devices(cuda=cuda):
-        seen += ["--dev-bind", device, device]
+        mounts += ["--dev-bind", device, device]
     return [
-        *(
-            shutil.which("bwrap") or "bwrap",
-            "--unshare-all",
-            "--as-pid-1",
-            "--die-with-parent",
-            "--new-session",
-            *(
-                "--cap-drop",
-                "ALL",
-                "--cap-add",
-                "CAP_SYS_ADMIN",
-            ),  # for `scratch_disk`, and then dropped
-        ),
+        shutil.which("bwrap") or "bwrap",
+        *("--unshare-all", "--as-pid-1", "--die-with-parent", "--new-session"),
+        *("--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN"),  # for `scratch.mount`, and then dropped
         *("--size", str(scratch_bytes), "--tmpfs", "/tmp"),  # first: some of the rest may lie in /tmp
         *("--dir", SCRATCH),
-        *seen,
-        *("--ro-bind", str(room), str(room), "--chdir", "/tmp"),
+        *mounts,
+        *("--ro-bind", str(folder), str(folder), "--chdir", "/tmp"),
         *command,
     ]
 
 
-def _without_bubblewrap() -> str:
-    if shutil.which("bwrap") is None:
-        return "needs bubblewrap (Debian and Ubuntu: apt install bubblewrap)."
-    trial = bubblewrapped([python(), "-S", "-c", ""], Path("/usr"), 1 << 20, cuda=False)
+def verify_denials(ask: Callable[[dict[str, Any]], dict[str, Any]]) -> int:
+    """Let a confined worker attempt what it must not be able to do, and return the number of attempts.
+
+    ask: sends one request to a worker that has run no student's code. The effects are checked from outside.
+    Raises NotDenied.
+    """
+    with (
+        temporary.held("bait-") as folder,
+        closing(socket.create_server(("127.0.0.1", 0))) as port,
+        closing(socket.socket(socket.AF_UNIX)) as local,
+    ):
+        file = folder / "secret"
+        file.write_bytes(_SECRET)
+        before = _properties(file)
+        local.bind(f"{folder}/socket")
+        for listener in (port, local):
+            listener.listen()
+            listener.setblocking(False)
+        bait = Bait(str(file), port.getsockname()[1], f"{folder}/socket", os.getpid())
+        answer = ask({"operation": "attempts", "bait": asdict(bait)})
+        possible = [str(name) for name in answer["succeeded"]]
+        if not file.exists() or file.read_bytes() != _SECRET or _properties(file) != before:
+            possible.append("a change of a file")
+        if len(list(folder.iterdir())) != 2:
+            possible.append("a new file")
+        if any(map(_was_reached, (port, local))):
+            possible.append("a connection")
+    if possible:
+        raise NotDenied(
+            f"The sandbox does not hold here: {', '.join(possible)} was possible. Nothing is graded. "
+            "docs/security.md says what each level needs; --require-isolation takes another."
+        )
+    return int(answer["tried"])
+
+
+def _properties(file: Path) -> tuple[int, ...]:
+    status = file.stat()
+    return status.st_mode, status.st_size, status.st_mtime_ns
+
+
+def _was_reached(listener: socket.socket) -> bool:
     try:
-        done = subprocess.run(trial, capture_output=True, text=True, timeout=_TRIAL_SECONDS)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"bubblewrap does not work here ({error})."
-    if done.returncode:
-        return f"bubblewrap may not make namespaces here ({done.stderr.strip() or done.returncode})."
-    return ""
+        listener.accept()[0].close()
+    except BlockingIOError:
+        return False
+    return True

@@ -1,24 +1,98 @@
-"""Starts the warm parent's process. Imports no torch, so that a caller's own imports run beside the parent's."""
+"""Starts confined Python processes: the fork server, and the process that formats texts for pages.
 
+Imports no torch, so that a caller can import it while the fork server does.
+"""
+
+import contextlib
 import json
+import os
 import shutil
-from collections.abc import Iterable
+import socket
+import subprocess
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from . import isolation, temporary
 from .confine.confinement import Level, Terms
-from .confined_process import ConfinedProcess, start
 from .limits import Limits
 
 CHECK = "exercise_check"
-"""What the module with the check is called, where a course says nothing else."""
+"""The module with the student check, unless a course names another."""
 _PACKAGE = Path(__file__).parents[1]
+_ENVIRONMENT = {"PATH": os.defpath, "LANG": "C.UTF-8", "PYTHONWARNINGS": "ignore"}  # warnings never change a grade
+
+
+@dataclass(frozen=True)
+class ConfinedProcess:
+    """A process, the control connection to it, and the folder with its code."""
+
+    process: subprocess.Popen[bytes]
+    control: socket.socket
+    folder: Path
+
+    def end(self, seconds: float) -> None:
+        """Close the connection, kill the process if it has not ended after some seconds, and delete its folder."""
+        self.control.close()
+        try:
+            self.process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        with contextlib.suppress(OSError):  # at worst a folder remains, which a later run removes
+            temporary.remove(self.folder)
+
+
+def start(
+    code: str,
+    folder: Path,
+    level: Level,
+    environment: Mapping[str, str],
+    *,
+    scratch_bytes: int,
+    cuda: bool = False,
+    own_session: bool = False,
+) -> ConfinedProcess:
+    """Start Python on some code, in its own folder and with a new environment.
+
+    The code finds the descriptor of its end of the connection last in sys.argv. -S leaves out the .pth files of
+    site-packages, one of which may put this repository on the path. own_session: Ctrl-C in a terminal does not reach
+    the process. If it cannot be started, its folder is removed; raises OSError.
+    """
+    control, far_end = socket.socketpair()
+    command = [isolation.python(), "-P", "-s", "-S", "-B", "-c", code, str(far_end.fileno())]
+    if level == "A":
+        command = isolation.wrap_in_bubblewrap(command, folder, scratch_bytes, cuda=cuda)
+    with far_end:
+        try:
+            process = subprocess.Popen(
+                command,
+                pass_fds=[far_end.fileno()],
+                cwd=folder,
+                env={**_ENVIRONMENT, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                start_new_session=own_session,
+            )
+        except OSError:
+            control.close()
+            temporary.remove(folder)
+            raise
+    return ConfinedProcess(process, control, folder)
+
+
+def copy_packages(names: Iterable[str], folder: Path) -> None:
+    """Copy packages of autograder into a new package. names: their paths below autograder/."""
+    folder.mkdir()
+    for name in names:
+        shutil.copytree(_PACKAGE / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for parent in (folder / name).relative_to(folder).parents:
+            (folder / parent / "__init__.py").touch()
 
 
 @dataclass(frozen=True)
 class Launched:
-    """A warm parent on its way, and the terms."""
+    """A fork server that is starting, and its settings."""
 
     confined: ConfinedProcess
     level: Level
@@ -29,29 +103,32 @@ class Launched:
     core: int | None
     """The processor that workers keep to; None leaves them to the system."""
 
-    def again(self) -> "Launched":
-        """Another one on the same terms."""
+    def launch_again(self) -> "Launched":
+        """Launch another fork server with the same settings."""
         return launch(self.level, self.limits, cuda=self.cuda, check=self.check, core=self.core)
 
 
 def launch(level: Level, limits: Limits, *, cuda: bool, check: str = CHECK, core: int | None = None) -> Launched:
-    """Start Python on a copy of the worker's packages, which is deleted before any student's code runs."""
+    """Start the fork server on a copy of the worker's packages, which is deleted before any student's code runs.
+
+    Raises NotIsolated.
+    """
     temporary.clear()
-    room = temporary.make("autograder-")
-    copy_packages(("core", "sandbox/confine", "sandbox/worker"), room / "inside")
-    (room / "home").mkdir()
-    home = "/tmp" if level == "A" else str(room / "home")
+    folder = temporary.make("autograder-")
+    copy_packages(("core", "sandbox/confine", "sandbox/worker"), folder / "inside")
+    (folder / "home").mkdir()
+    home = "/tmp" if level == "A" else str(folder / "home")
     scratch = isolation.SCRATCH if level == "A" else home
     devices = isolation.devices(cuda=cuda)
     terms = Terms(level, isolation.readable(), scratch, limits.scratch_bytes, devices, cuda)
     code = f"""
 import gc, json, sys
 gc.disable()
-sys.path[:0] = [{str(room)!r}]
+sys.path[:0] = [{str(folder)!r}]
 sys.path += {isolation.packages()!r}
-from inside.sandbox.worker.warm_parent import main
+from inside.sandbox.worker.fork_loop import main
 from inside.sandbox.confine.confinement import Terms
-sys.path.remove({str(room)!r})
+sys.path.remove({str(folder)!r})
 main(int(sys.argv.pop()), Terms(**json.loads({json.dumps(asdict(terms))!r})), {check!r})
 """
     environment = {
@@ -65,23 +142,14 @@ main(int(sys.argv.pop()), Terms(**json.loads({json.dumps(asdict(terms))!r})), {c
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
-        # Large pages, where the kernel gives them: the table of pages, which each fork copies, is so much smaller.
-        # One arena: the second has 64 MB of address space, in which a worker could exceed its memory limit.
+        # Large pages, if the kernel has them, make the table of pages smaller, which each fork copies.
+        # One arena, because a second has 64 MB of address space, in which a worker could exceed its memory limit.
         "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1",
-        "PYTHONHASHSEED": "0",  # a set is walked in the same order each time, so a mark repeats
-        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # what deterministic CUDA needs
+        "PYTHONHASHSEED": "0",  # sets are walked in the same order each time, so grades repeat
+        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # needed for deterministic CUDA
     }
     try:
-        confined = start(code, room, level, environment, scratch_bytes=limits.scratch_bytes, cuda=cuda)
+        confined = start(code, folder, level, environment, scratch_bytes=limits.scratch_bytes, cuda=cuda)
     except OSError as error:
         raise isolation.NotIsolated(f"The sandbox could not be started: {error}.") from None
     return Launched(confined, level, limits, cuda, check, core)
-
-
-def copy_packages(names: Iterable[str], folder: Path) -> None:
-    """Copy packages of autograder into a new package. names: their paths below autograder/."""
-    folder.mkdir()
-    for name in names:
-        shutil.copytree(_PACKAGE / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        for parent in (folder / name).relative_to(folder).parents:
-            (folder / parent / "__init__.py").touch()

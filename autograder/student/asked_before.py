@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from ..core.bench import Operation
 from ..core.packing import Tensors
-from ..sandbox.client import Answered
+from ..sandbox.client import Response
 from ..sandbox.worker import protocol
 from .backend import Backend, Separable
 
@@ -34,16 +34,16 @@ def packed(operation: Operation[Any]) -> Asked:
     """The operation as it is sent."""
     tensors: Tensors = {}
     header = operation.packed(tensors)
-    return Asked(header, protocol.as_payload(tensors) if tensors else b"")
+    return Asked(header, protocol.encode_tensors(tensors) if tensors else b"")
 
 
 class Far(Backend, Protocol):
     """A backend across the wire."""
 
-    def exchange(self, asked: Asked) -> Answered:
+    def exchange(self, asked: Asked) -> Response:
         """Sends what is asked; what came, not yet read."""
 
-    def read(self, operation: Operation[T], answered: Answered) -> T:
+    def read(self, operation: Operation[T], answered: Response) -> T:
         """What the operation gives by this answer."""
 
 
@@ -108,7 +108,7 @@ class _Again:
         self._trouble: Exception | None = None
         self.size = 0
         """Bytes of the answers."""
-        self.heard: list[Answered] = []
+        self.heard: list[Response] = []
         self.told: list[tuple[Asked, bytes]] | None = []
         """All that was asked, with the answers' digests; None where something else than an answer came."""
 

@@ -18,9 +18,9 @@ from ..core.wrong_function import PackedFunction
 from ..notebook import MAX_CHARACTERS, CodeCell
 from ..notebook.imports import imported_modules
 from ..report import CellReport
-from ..sandbox.client import Answered, Worker
+from ..sandbox.client import Response, Worker
 from ..sandbox.failures import Crashed, SandboxLost, TimedOut
-from ..sandbox.server import WarmParent
+from ..sandbox.fork_server import ForkServer
 from ..sandbox.worker.request_loop import COMPILER
 from .allowance import Allowance
 from .answer import MAX_NAME, MAX_NAMES, Answer, given
@@ -54,7 +54,7 @@ class SandboxedNotebook:
 
     def __init__(
         self,
-        parent: WarmParent,
+        parent: ForkServer,
         cells: Sequence[CodeCell],
         device: str,
         *,
@@ -82,7 +82,7 @@ class SandboxedNotebook:
         self._skipped = skipped
         self._is_late = False
         """True if a call with large inputs took too long, so that no other is tried."""
-        self._last: tuple[Asked, Answered] | None = None
+        self._last: tuple[Asked, Response] | None = None
         """The last call with little memory and its answer, which serves all tests with that call."""
         self._apart: dict[int, SandboxedNotebook] = {}
         """The same code in other workers, by their spare memory."""
@@ -196,7 +196,7 @@ class SandboxedNotebook:
         """What the student's code gives; nonsense from the untrusted side is a crash, and ends the worker."""
         return self.read(operation, self.exchange(packed(operation)))
 
-    def exchange(self, asked: Asked) -> Answered:
+    def exchange(self, asked: Asked) -> Response:
         """Sends what is asked of the student's code; what came, not yet read."""
         self._allowance.check()
         if self._is_late:
@@ -217,7 +217,7 @@ class SandboxedNotebook:
         self._last = asked, answered
         return answered
 
-    def read(self, operation: Operation[T], answered: Answered) -> T:
+    def read(self, operation: Operation[T], answered: Response) -> T:
         """What the operation gives by an answer, whether or not its worker is still there."""
         answer, payload = self._read(answered)
         if answer.fault:
@@ -299,7 +299,7 @@ class SandboxedNotebook:
             return CellReport(cell.name, "failed", str(answer.fault.raised(self._limits)), answer.printed[:MAX_PRINTED])
         return CellReport(cell.name, "set_aside" if cell.only_shows else "ran", "", answer.printed[:MAX_PRINTED])
 
-    def _exchange(self, asked: Asked, patience: Patience, *, is_timed: bool = False) -> Answered:
+    def _exchange(self, asked: Asked, patience: Patience, *, is_timed: bool = False) -> Response:
         worker = self._worker
         assert worker is not None
         try:
@@ -323,7 +323,7 @@ class SandboxedNotebook:
         self._allowance.take(len(answered.frame.payload))
         return answered
 
-    def _read(self, answered: Answered) -> tuple[Answer, Tensors]:
+    def _read(self, answered: Response) -> tuple[Answer, Tensors]:
         with self._crashed_if_unreadable():
             return answered.read(Answer)
 

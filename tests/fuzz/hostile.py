@@ -10,16 +10,17 @@ from typing import Any
 from autograder.core.packing import ProtocolError, Tensors
 from autograder.course.settings import load
 from autograder.sandbox.client import Worker
-from autograder.sandbox.failures import Crashed, Ending, TimedOut
+from autograder.sandbox.failures import Crashed, TimedOut
 from autograder.sandbox.limits import Limits
 from autograder.sandbox.worker import protocol
+from autograder.sandbox.worker.protocol import Ending
 
 Answer = Callable[[dict[str, Any], Tensors], bytes]
 _BUFFER = 64 << 10  # what a socket takes without anybody reading
 
 
 class HostileParent:
-    """Stands where the warm parent stands, and forks nothing: each worker is one end of a real connection.
+    """Stands in for the fork server, and forks nothing: each worker is one end of a real connection.
 
     answer: the bytes to send for each request. last: nothing comes after the first answer.
     """

@@ -125,7 +125,7 @@ class Instructor:
 
 
 def _kinds(folder: Path) -> set[str]:
-    """The names in a folder, those of warm parents' rooms without their random ends."""
+    """The names in a folder, those of fork servers' rooms without their random ends."""
     return {"a room" if path.name.startswith("autograder-") else path.name for path in folder.iterdir()}
 
 

@@ -1,4 +1,4 @@
-"""How much a worker may use: CPU time, memory, files. See setrlimit(2)."""
+"""Limits on a worker's CPU time, memory, files and threads. See setrlimit(2)."""
 
 import ctypes
 import mmap
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 _SMALL_FILE_BYTES = 4 << 10
 _M_MMAP_THRESHOLD, _LARGE_PIECE_BYTES = -3, 1 << 19  # see mallopt(3)
-_LEEWAY = 4  # more than the limit are seen, and end the worker; these are as many as there can be until then
-_LAST_SECONDS = 5  # after SIGXCPU, which code can catch, the kernel kills
+_THREAD_FACTOR = 4  # the trusted side ends a worker with too many threads; the kernel allows this many times as many
+_LAST_SECONDS = 5  # after SIGXCPU, which code can catch, until the kernel kills
 
 
 @dataclass(frozen=True)
 class WorkerLimits:
-    """What one worker may use; `sandbox.limits` says what each is for."""
+    """Limits of one worker: see `sandbox.limits`."""
 
     cpu_seconds: int
     memory_bytes: int
@@ -24,9 +24,9 @@ class WorkerLimits:
 
 
 def limit(limits: WorkerLimits, *, cuda: bool, counts_threads: bool) -> None:
-    """Applies the limits to this process, for good.
+    """Apply the limits to this process, for good.
 
-    counts_threads: the kernel counts the threads of this sandbox apart from the user's others.
+    counts_threads: the kernel counts the threads of this sandbox separately from the user's others.
     """
     fixed = {
         resource.RLIMIT_CORE: 0,
@@ -35,7 +35,7 @@ def limit(limits: WorkerLimits, *, cuda: bool, counts_threads: bool) -> None:
         resource.RLIMIT_MEMLOCK: 0,
     }
     if counts_threads:
-        fixed[resource.RLIMIT_NPROC] = _LEEWAY * limits.threads
+        fixed[resource.RLIMIT_NPROC] = _THREAD_FACTOR * limits.threads
     if sys.platform == "linux" and not cuda:  # CUDA maps more address space than any limit would allow
         fixed[resource.RLIMIT_AS] = _address_space() + limits.memory_bytes
     for kind, most in fixed.items():
@@ -46,10 +46,10 @@ def limit(limits: WorkerLimits, *, cuda: bool, counts_threads: bool) -> None:
 
 
 def limit_memory(spare_bytes: int) -> None:
-    """Lets this process map this much more address space than it has mapped now, and never more.
+    """Limit the address space of this process to what it has mapped now and `spare_bytes` more, for good.
 
-    Nor can it keep in files what does not fit: its files are small. Large pieces of memory are given back at once, so
-    that what was freed leaves no holes.
+    Its files are limited to a few kilobytes, so that they cannot hold what does not fit. Large blocks of memory are
+    returned to the system when they are freed, so that they leave no holes.
     """
     resource.setrlimit(resource.RLIMIT_FSIZE, (_SMALL_FILE_BYTES, _SMALL_FILE_BYTES))
     if sys.platform == "linux":
@@ -59,7 +59,7 @@ def limit_memory(spare_bytes: int) -> None:
 
 
 def allow_cpu(seconds: int) -> None:
-    """Ends this process by SIGXCPU once it has used this much more CPU time. Within the limit set by `limit`."""
+    """End this process by SIGXCPU once it has used this much more CPU time, within the limit set by `limit`."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     soft = int(used.ru_utime + used.ru_stime) + 1 + seconds
@@ -67,15 +67,15 @@ def allow_cpu(seconds: int) -> None:
 
 
 def _at_most(kind: int, most: int) -> int:
-    """This much, or what this process may have itself where that is less."""
+    """Return this limit, or this process's own limit if that is less."""
     _, hard = resource.getrlimit(kind)
     return most if hard == resource.RLIM_INFINITY else min(most, hard)
 
 
 def _address_space() -> int:
-    """The bytes of address space that this process has mapped, asked of the kernel without /proc.
+    """Return the bytes of address space that this process has mapped, without /proc.
 
-    A page can be mapped exactly where the limit is at least a page above what is in use.
+    The search finds the least limit at which one more page can be mapped.
     """
     before = resource.getrlimit(resource.RLIMIT_AS)
     low, high = 0, 1 << 47

@@ -1,4 +1,10 @@
-"""A worker's scratch folder: made for it, watched while it runs, wiped after it, whatever is in it."""
+"""A worker's scratch folder: made before it runs, kept within its limits, and wiped after it, whatever is in it.
+
+If the kernel allows it, all scratch folders lie in a file system in memory that is as large as the limits allow, and
+the kernel enforces them. Root can mount one, and so can an ordinary user if the kernel grants user namespaces. It lies
+in a mount namespace of the fork server's own: no other process sees it, and it is gone with that process. Elsewhere the
+fork server counts the files.
+"""
 
 import contextlib
 import os
@@ -6,39 +12,99 @@ import secrets
 import signal
 import stat
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from .process import call_kernel
+
 MOST_FILES = 1_000
-_PATIENCE = 5  # seconds
+_COUNTING_SECONDS = 5
+
+_NEW_NAMESPACE, _NEW_USER = 0x00020000, 0x10000000  # see unshare(2)
+_NO_SUID, _NO_DEVICES = 0x2, 0x4  # see mount(2)
+_RECURSIVE, _PRIVATE = 0x4000, 0x40000
+_OWN_INODES = 2
+"""The top folder and a scratch folder count as files."""
 
 Excess = Literal["", "bytes", "files"]
-"""What there is too much of."""
+"""The limit that a folder exceeds."""
+
+
+def mount(folder: str, most_bytes: int, *, has_namespace: bool) -> bool:
+    """Mount a file system in memory on a folder; return False, with nothing changed, if the kernel does not allow it.
+
+    has_namespace: this process is in a mount namespace of its own already.
+    """
+    if sys.platform != "linux":
+        return False
+    options = f"size={most_bytes},nr_inodes={MOST_FILES + _OWN_INODES},mode=700"
+    try:
+        if not has_namespace:
+            _enter_namespace()
+        call_kernel("mount", b"tmpfs", os.fsencode(folder), b"tmpfs", _NO_SUID | _NO_DEVICES, options.encode())
+    except OSError:
+        return False
+    return True
+
+
+def _enter_namespace() -> None:
+    """Enter a mount namespace of this process's own; if that raises OSError, this process is where it was."""
+    if os.geteuid() == 0:
+        call_kernel("unshare", _NEW_NAMESPACE)
+        _keep_mounts_here()
+        return
+    child = os.fork()  # tries it first: a process that may do nothing in its user namespace cannot leave it again
+    if not child:
+        try:
+            _enter_user_namespace()
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        raise PermissionError
+    _enter_user_namespace()
+
+
+def _enter_user_namespace() -> None:
+    user, group = os.geteuid(), os.getegid()
+    call_kernel("unshare", _NEW_USER | _NEW_NAMESPACE)
+    process = Path("/proc/self")
+    (process / "setgroups").write_text("deny")
+    (process / "uid_map").write_text(f"{user} {user} 1")
+    (process / "gid_map").write_text(f"{group} {group} 1")
+    _keep_mounts_here()
+
+
+def _keep_mounts_here() -> None:
+    call_kernel("mount", b"none", b"/", None, _RECURSIVE | _PRIVATE, None)
 
 
 def make(folder: str) -> str:
-    """A new scratch folder in this one."""
+    """Make a new scratch folder in a folder and return its path."""
     return tempfile.mkdtemp(prefix="submission-", dir=folder)
 
 
-def excess(folder: str, worker: int, most_bytes: int) -> Excess:
-    """Whether more than this many bytes, or a great many files, lie in a worker's folder, or are deleted but open.
+def find_excess(folder: str, worker: int, most_bytes: int) -> Excess:
+    """Return the limit that a worker's files exceed, those included that are deleted but still open.
 
-    The worker is stopped meanwhile: files that are renamed while they are counted are not seen. What cannot be counted,
-    tried twice, is too much.
+    The worker is stopped meanwhile, because it could rename files to keep them from being counted. A folder that cannot
+    be counted in two attempts counts as too many files.
     """
     with _stopped(worker):
         for _ in range(2):
             with contextlib.suppress(OSError, ValueError, IndexError, subprocess.SubprocessError):
-                return _counted(folder, worker, most_bytes)
+                if _count("--block-size=1", folder) + _deleted_but_open(worker) > most_bytes:
+                    return "bytes"
+                return "files" if _count("--inodes", folder) > MOST_FILES else ""
     return "files"
 
 
 @contextlib.contextmanager
 def _stopped(worker: int) -> Iterator[None]:
-    """Stops a child of this process, and lets it go on after; what has ended stays to be waited for."""
+    """Stop a child of this process for a while. A child that has ended remains to be waited for."""
     os.kill(worker, signal.SIGSTOP)
     os.waitid(os.P_PID, worker, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
     try:
@@ -47,50 +113,43 @@ def _stopped(worker: int) -> Iterator[None]:
         os.kill(worker, signal.SIGCONT)
 
 
-def _counted(folder: str, worker: int, most_bytes: int) -> Excess:
-    """du(1) counts, which goes down deeper than a path can name."""
-    if _measured("--block-size=1", folder) + _deleted_but_open(worker) > most_bytes:
-        return "bytes"
-    return "files" if _measured("--inodes", folder) > MOST_FILES else ""
+def _count(unit: str, folder: str) -> int:
+    """Count with du(1), which descends deeper than a path can name."""
+    command = ["du", "--summarize", unit, folder]
+    output = subprocess.run(command, capture_output=True, text=True, timeout=_COUNTING_SECONDS, check=True).stdout
+    return int(output.split()[0])
 
 
 def _deleted_but_open(worker: int) -> int:
-    """The bytes of files without a name; none are seen where there is no /proc."""
-    used = 0
+    """Return the bytes of files without a name; 0 without /proc."""
+    size = 0
     for descriptor in Path(f"/proc/{worker}/fd").glob("*"):
         with contextlib.suppress(OSError):
             status = descriptor.stat()
             if not status.st_nlink and stat.S_ISREG(status.st_mode):
-                used += status.st_blocks * 512
-    return used
-
-
-def _measured(unit: str, folder: str) -> int:
-    command = ["du", "--summarize", unit, folder]
-    printed = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=True).stdout
-    return int(printed.split()[0])
+                size += status.st_blocks * 512
+    return size
 
 
 def wipe(folder: str) -> None:
-    """Deletes the folder. Folders within are moved to its top first: they may be nested deeper than a path can name."""
+    """Delete a folder. Inner folders are moved to its top first, since they may lie deeper than a path can name."""
     top = Path(folder)
-    while folders := _emptied_of_files(top):
+    while folders := _delete_files(top):
         for inner in folders:
-            for innermost in _emptied_of_files(inner):
+            for innermost in _delete_files(inner):
                 innermost.rename(top / secrets.token_hex(8))
             inner.rmdir()
     top.rmdir()
 
 
-def _emptied_of_files(folder: Path) -> list[Path]:
-    """Deletes the folder's files; returns the folders in it, open to be emptied in turn."""
+def _delete_files(folder: Path) -> list[Path]:
+    """Delete the files of a folder and return its folders, made accessible."""
     with os.scandir(folder) as entries:
-        listed = list(entries)
-    folders = []
-    for entry in listed:
-        if entry.is_dir(follow_symlinks=False):
-            Path(entry.path).chmod(stat.S_IRWXU)
-            folders.append(Path(entry.path))
-        else:
+        listing = list(entries)
+    folders = [Path(entry.path) for entry in listing if entry.is_dir(follow_symlinks=False)]
+    for inner in folders:
+        inner.chmod(stat.S_IRWXU)
+    for entry in listing:
+        if not entry.is_dir(follow_symlinks=False):
             Path(entry.path).unlink()
     return folders

@@ -1,7 +1,7 @@
-"""Which system calls a worker may make: a list of what is allowed, and everything else is refused.
+"""The filter of system calls: a list of the calls that a worker may make. The kernel refuses all others.
 
 The list was found by tracing the catalogue, plots, IPython, einops and pandas; see seccomp(2), seccomp_rule_add(3).
-The filter is compiled once, in the warm parent, and loaded into each worker, which cannot take it off again.
+The filter is compiled once, in the fork server, and loaded into each worker, which cannot remove it.
 """
 # ruff: noqa: SIM905 (a list of a hundred names is read more easily without its quotes)
 
@@ -10,6 +10,8 @@ import errno
 import struct
 import tempfile
 from collections.abc import Iterator
+
+from .process import call_kernel, forbid_new_privileges
 
 FILES = """
     access chdir close copy_file_range creat dup dup2 dup3 faccessat faccessat2 fadvise64 fchdir
@@ -23,7 +25,7 @@ WAITING = """
     timer_gettime timer_settime wait4
 """.split()
 CONNECTION = "getsockname getsockopt recvfrom shutdown".split()
-"""Of the one connection that a worker is born with; it can open no other."""
+"""For the connection that a worker inherits; it can open no other."""
 MEMORY = "brk madvise mincore mmap mprotect mremap msync munmap".split()
 THREADS = """
     exit exit_group futex futex_waitv gettid membarrier rseq sched_get_priority_max sched_get_priority_min
@@ -36,15 +38,15 @@ FACTS = """
 """.split()
 
 NOT_THERE = "clone3 openat2 fchmodat2 io_uring_setup".split()
-"""Answered as an old kernel would, so that the C library falls back to a call whose arguments can be looked at."""
+"""Answered as an old kernel would, so that the C library falls back to a call whose arguments can be checked."""
 
 PRETENDED = "chmod fchmod fchmodat futimesat utime utimensat utimes".split()
-"""Answered as if they had worked, and not done: `shutil.copy` in a notebook goes on, and nobody's file is changed."""
+"""Answered as if they had worked, but not done: `shutil.copy` in a notebook goes on, and no file is changed."""
 
-_OWN_PID = 0x5E1F5E1F  # stands in the compiled filter for the worker's own process id
+_OWN_PID = 0x5E1F5E1F  # placeholder in the compiled filter for the worker's process id
 _CLONE_THREAD = 0x00010000
 _CLONE_SHARED = 0x00000600
-"""CLONE_FS and CLONE_FILES: a thread with a table of files of its own would keep them from the watch on files."""
+"""CLONE_FS and CLONE_FILES: a thread with its own table of files would hide them from whoever counts files."""
 _CLOSE_ON_EXEC = 0x4
 _CLONE_NEW_NAMESPACES = 0x7E020080
 _WRITE_MODES, _TRUNCATE, _PATH_ONLY = 0o3, 0o1000, 0o10000000
@@ -52,13 +54,13 @@ _OWNER = 0o700
 # No F_SETOWN and no F_SETSIG: they send a signal to any process of the same user when a file becomes ready.
 _FCNTL = {"DUPFD": 0, "GETFD": 1, "SETFD": 2, "GETFL": 3, "SETFL": 4} | {"DUPFD_CLOEXEC": 1030}
 _LOCKS = {"SETLK": 6, "SETLKW": 7}
-"""Pretended, because other processes could read them, even from outside of the sandbox. To read one is refused."""
+"""Locks are pretended, because processes outside the sandbox could read them. Reading a lock is refused."""
 _IOCTL = {"TCGETS": 0x5401, "TIOCGWINSZ": 0x5413, "FIONREAD": 0x541B, "FIONBIO": 0x5421, "FIONCLEX": 0x5450} | {
     "FIOCLEX": 0x5451
 }
 _PRCTL = {"SET_NAME": 15, "GET_NAME": 16, "SET_VMA": 0x53564D41}
 
-_SET_NO_NEW_PRIVS, _SET_SECCOMP, _MODE_FILTER = 38, 22, 2
+_SET_SECCOMP, _MODE_FILTER = 22, 2
 
 
 class _Program(ctypes.Structure):
@@ -67,10 +69,10 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
-def compiled(*, cuda: bool) -> bytes:
-    """The filter as BPF instructions, for `load`. Raises OSError or ImportError where libseccomp is not there.
+def compile_filter(*, cuda: bool) -> bytes:
+    """Return the filter as BPF instructions, for `load`. Raises OSError or ImportError if libseccomp is missing.
 
-    cuda: its driver talks to its device by ioctl, and to nothing else that is refused here.
+    cuda: also allow every ioctl, by which the driver talks to its device.
     """
     import pyseccomp as seccomp
 
@@ -95,22 +97,22 @@ def compiled(*, cuda: bool) -> bytes:
 
 
 def _conditions(*, cuda: bool) -> Iterator[tuple[str, tuple[object, ...]]]:
-    """Calls that are allowed with some arguments: names and what must hold."""
+    """Yield the calls that are allowed with some arguments only: the name and the conditions on the arguments."""
     from pyseccomp import EQ, MASKED_EQ, Arg
 
     thread = _CLONE_THREAD | _CLONE_SHARED
     yield "clone", (Arg(0, MASKED_EQ, thread | _CLONE_NEW_NAMESPACES, thread),)
     yield "close_range", (Arg(2, MASKED_EQ, 0xFFFFFFFF & ~_CLOSE_ON_EXEC, 0),)  # not CLOSE_RANGE_UNSHARE
-    looked_at = _WRITE_MODES | _TRUNCATE | _PATH_ONLY
-    for place, name in ((1, "open"), (2, "openat")):
-        # Opened to be read but cut short: Landlock before its version 3 lets this pass.
+    flags = _WRITE_MODES | _TRUNCATE | _PATH_ONLY
+    for position, name in ((1, "open"), (2, "openat")):
+        # Never read-only with O_TRUNC, which would empty the file: Landlock before version 3 allows that.
         for mode in range(_WRITE_MODES + 1):
-            yield name, (Arg(place, MASKED_EQ, looked_at, mode),)
+            yield name, (Arg(position, MASKED_EQ, flags, mode),)
             if mode:
-                yield name, (Arg(place, MASKED_EQ, looked_at, mode | _TRUNCATE),)
-    # A folder that its owner can not look into would hide what is in it from the watch on the scratch folder.
-    for place, name in ((1, "mkdir"), (2, "mkdirat")):
-        yield name, (Arg(place, MASKED_EQ, _OWNER, _OWNER),)
+                yield name, (Arg(position, MASKED_EQ, flags, mode | _TRUNCATE),)
+    # A folder that its owner cannot read would hide its files from whoever counts them.
+    for position, name in ((1, "mkdir"), (2, "mkdirat")):
+        yield name, (Arg(position, MASKED_EQ, _OWNER, _OWNER),)
     yield "umask", (Arg(0, MASKED_EQ, _OWNER, 0),)
     for name in ("kill", "tgkill"):
         yield name, (Arg(0, EQ, _OWN_PID),)
@@ -118,20 +120,17 @@ def _conditions(*, cuda: bool) -> Iterator[tuple[str, tuple[object, ...]]]:
     for pid in (0, _OWN_PID):
         for name in ("prlimit64", "sched_getaffinity", "sched_getparam", "sched_getscheduler", "getpgid", "getsid"):
             yield name, (Arg(0, EQ, pid),)
-    for place, name, values in ((1, "fcntl", _FCNTL), (0, "prctl", _PRCTL)):
+    for position, name, values in ((1, "fcntl", _FCNTL), (0, "prctl", _PRCTL)):
         for value in values.values():
-            yield name, (Arg(place, EQ, value),)
+            yield name, (Arg(position, EQ, value),)
     if not cuda:
         for value in _IOCTL.values():
             yield "ioctl", (Arg(1, EQ, value),)
 
 
 def load(program: bytes, pid: int) -> None:
-    """Puts the filter on this process, whose id is `pid`, and on whatever it starts; OSError where it cannot be."""
+    """Load the filter into this process, whose id is `pid`, and all processes that it starts; raises OSError."""
     program = program.replace(struct.pack("<I", _OWN_PID), struct.pack("<I", pid))
-    libc = ctypes.CDLL(None, use_errno=True)
-    described = _Program(len(program) // 8, program)
-    for request in ((_SET_NO_NEW_PRIVS, 1, 0, 0, 0), (_SET_SECCOMP, _MODE_FILTER, ctypes.byref(described), 0, 0)):
-        if libc.prctl(*request) != 0:
-            number = ctypes.get_errno()
-            raise OSError(number, f"the system-call filter cannot be loaded ({errno.errorcode.get(number, number)})")
+    instructions = _Program(len(program) // 8, program)
+    forbid_new_privileges()  # or the kernel accepts no filter
+    call_kernel("prctl", _SET_SECCOMP, _MODE_FILTER, ctypes.byref(instructions), 0, 0)

@@ -1,4 +1,4 @@
-"""What a confined worker must not be able to do, tried from the inside before any student's code runs."""
+"""Attempts at what a confined worker must not be able to do, made in a worker before any student's code runs."""
 
 import ctypes
 import os
@@ -15,7 +15,7 @@ _PTRACE_SEIZE, _PRIVATE_SEGMENT = 0x4206, 0  # seizing, unlike attaching, does n
 
 @dataclass(frozen=True)
 class Bait:
-    """What the trusted side has laid out: a file of its own, a port it listens on, a socket, a process."""
+    """Targets that the trusted side provides: a file, a port it listens on, a socket, a process."""
 
     file: str
     port: int
@@ -23,8 +23,8 @@ class Bait:
     pid: int
 
 
-def make_all(bait: Bait) -> dict[str, Any]:
-    """How many attempts were made, and the names of those that were not refused: none, where the confinement holds."""
+def attempt_all(bait: Bait) -> dict[str, Any]:
+    """Return the number of attempts, and the names of those that succeeded: none if the confinement holds."""
     outcomes = {name: _works(attempt) for name, attempt in _attempts(bait)}
     return {"tried": len(outcomes), "succeeded": [name for name, worked in outcomes.items() if worked]}
 
@@ -42,9 +42,9 @@ def _attempts(bait: Bait) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "reading a file", file.read_bytes
     yield "writing into a file", lambda: file.write_bytes(b"overwritten")
     yield "cutting a file short", lambda: os.truncate(file, 0)
-    # These two may seem to work: whether they did is seen from outside.
-    yield "changing a file's mode", lambda: _unseen(partial(file.chmod, 0o777))
-    yield "changing a file's times", lambda: _unseen(partial(os.utime, file, (0, 0)))
+    # These two may seem to work: the trusted side checks whether they did.
+    yield "changing a file's mode", lambda: _checked_outside(partial(file.chmod, 0o777))
+    yield "changing a file's times", lambda: _checked_outside(partial(os.utime, file, (0, 0)))
     yield "listing a folder", lambda: list(file.parent.iterdir())
     yield "making a file", lambda: file.with_name("made").write_bytes(b"")
     yield "deleting a file", file.unlink
@@ -53,17 +53,17 @@ def _attempts(bait: Bait) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "opening a socket", socket.socket
     yield "starting a process", _fork
     yield "running a program", lambda: os.posix_spawn("/bin/true", ["true"], {})
-    for name, pid in (("the warm parent", parent), ("the grader", bait.pid)):
+    for name, pid in (("the fork server", parent), ("the grader", bait.pid)):
         yield f"a signal to {name}", partial(os.kill, pid, 0)
         yield f"the limits of {name}", partial(resource.prlimit, pid, resource.RLIMIT_CPU)
         yield f"the environment of {name}", Path(f"/proc/{pid}/environ").read_bytes
         yield f"the debugging of {name}", partial(_debug, libc, pid)
-    yield "the processors of the warm parent", lambda: os.sched_setaffinity(parent, {0})
+    yield "the processors of the fork server", lambda: os.sched_setaffinity(parent, {0})
     yield "shared memory", lambda: libc.shmget(_PRIVATE_SEGMENT, 4096, 0o600) != -1
     yield "a file in memory", lambda: os.memfd_create("made")
 
 
-def _unseen(attempt: Callable[[], None]) -> bool:
+def _checked_outside(attempt: Callable[[], None]) -> bool:
     attempt()
     return False
 

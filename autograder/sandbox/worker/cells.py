@@ -1,16 +1,13 @@
-"""Runs a notebook's cells as Jupyter would, without a kernel: IPython's own shell, nothing printed, nothing kept."""
+"""Runs a notebook's cells as Jupyter would, without a kernel: in IPython's shell, which prints and stores nothing."""
 
-import ast
 import atexit
 import contextlib
 import io
 import re
 import sys
 import types
-import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from IPython.core.async_helpers import get_asyncio_loop
@@ -21,10 +18,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from ...core.faults import Raised
 from ...core.raising import CELL_PREFIX, raised
 from ...core.wrong_function import PackedFunction, unpacked_function
+from .cell_source import DEBUGGERS, RUNNING, WRITING, DeferredCells, compiles, version_needed
 from .global_state import FreshState, forget_absent_devices
-from .magics import DEBUGGERS, RUNNING, WRITING
-from .newer_syntax import version_needed
-from .set_aside import SetAside
 from .snapshots import Snapshots
 
 MAX_OUTPUT = 10_000
@@ -35,7 +30,7 @@ HistoryManager.enabled = False  # its thread and its file have no place in a wor
 
 
 class _CellCompiler(CachingCompiler):
-    """Names each cell's code after the cell, so that an error can say where it is."""
+    """Names each cell's code after the cell, so that an error can name it."""
 
     cell = ""
 
@@ -44,15 +39,9 @@ class _CellCompiler(CachingCompiler):
 
 
 def _is_plain(cell: str) -> bool:
-    """Whether a cell is Python of several lines, in which IPython looks at each token and changes nothing."""
-    if "In [" in cell or "\n" not in cell.strip():  # a prompt that was copied with it, and what IPython may complete
-        return False
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            compile(cell, "", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-    except Exception:
-        return False
-    return True
+    """Return whether IPython, which inspects each token of a cell, would change nothing in it."""
+    is_pasted_or_completed = "In [" in cell or "\n" not in cell.strip()
+    return not is_pasted_or_completed and compiles(cell)
 
 
 class NotebookShell(InteractiveShell):
@@ -60,7 +49,7 @@ class NotebookShell(InteractiveShell):
 
     def __init__(self) -> None:
         super().__init__(compiler_class=_CellCompiler)
-        self.db: dict[str, Any] = {}  # in place of a folder with what one session tells the next
+        self.db: dict[str, Any] = {}  # instead of a folder in which sessions store names
         self._usual_transforms = self._transforms()
 
     def _transforms(self) -> list[Any]:
@@ -73,7 +62,7 @@ class NotebookShell(InteractiveShell):
         ]
 
     def transform_cell(self, raw_cell: str) -> str:
-        """With the empty lines at the top, which IPython takes away: students are told lines by their numbers."""
+        """Keep the empty lines at the top, which IPython removes: messages to students count lines."""
         if _is_plain(raw_cell) and self._transforms() == self._usual_transforms:
             return raw_cell if raw_cell.endswith("\n") else raw_cell + "\n"
         above = raw_cell[: len(raw_cell) - len(raw_cell.lstrip())].count("\n")
@@ -81,20 +70,20 @@ class NotebookShell(InteractiveShell):
         return "\n" * above + text
 
     def ask_exit(self) -> None:
-        """`exit()` in a cell stops nothing here."""
+        """Ignore `exit()` in a cell."""
 
     def system(self, cmd: str) -> None:
-        """`!pip install` and its kin: a worker runs no other program, and no point hangs on one."""
+        """Ignore `!pip install` and other commands: a worker runs no other program, and no exercise needs one."""
         print("[shell commands are not run here]")
 
     system_raw = system_piped = system
 
     def getoutput(self, cmd: str, split: bool = True, depth: int = 0) -> Any:
-        """`files = !ls`."""
+        """Return no output, for `files = !ls`."""
         return [] if split else ""
 
     def run_line_magic(self, magic_name: str, line: str, _stack_depth: int = 1) -> Any:
-        """A magic that is unknown here or goes wrong never takes the rest of its cell with it."""
+        """Run a line magic; if it is unknown here or fails, the rest of its cell still runs."""
         if magic_name in DEBUGGERS:
             return None
         try:
@@ -106,7 +95,7 @@ class NotebookShell(InteractiveShell):
             return None
 
     def run_cell_magic(self, magic_name: str, line: str, cell: str) -> Any:
-        """Run the cell below `%%time`, `%%capture` and `%%debug`; once below `%%timeit`; not below any other magic."""
+        """Run the cell below `%%time`, `%%capture` and `%%debug`; once below `%%timeit`; not below other magics."""
         if magic_name in DEBUGGERS:
             return exec(self.transform_cell(f"{line}\n{cell}"), self.user_ns)
         if magic_name == "timeit":
@@ -118,17 +107,17 @@ class NotebookShell(InteractiveShell):
         return super().run_cell_magic(magic_name, line, cell)
 
     def enable_gui(self, gui: str | None = None) -> None:
-        """`%matplotlib inline` asks for an event loop; there is none to start."""
+        """Start no event loop for `%matplotlib inline`."""
 
     def showtraceback(self, *args: Any, **kwargs: Any) -> None:
-        """An error is reported as data; a printed traceback costs more than most cells."""
+        """Print nothing: an error is reported as data, and a printed traceback takes longer than most cells."""
 
     def showsyntaxerror(self, *args: Any, **kwargs: Any) -> None:
-        """As `showtraceback`."""
+        """Print nothing, as `showtraceback`."""
 
 
 class CappedText(io.TextIOBase):
-    """Keeps the beginning of what is written and counts the rest, so that no flood fills the memory."""
+    """Keeps the first `MAX_OUTPUT` characters that are written, so that endless output does not fill the memory."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -145,13 +134,12 @@ class CappedText(io.TextIOBase):
         return True
 
     def text(self) -> str:
-        """What was written, cut where the room ended."""
+        """Return the text, with a note if there was more."""
         return "".join(self._parts) + ("\n[the rest of the output is left out]" if self._room < 0 else "")
 
 
-@dataclass
-class CellOutcome:
-    """What one cell did."""
+class CellOutcome(NamedTuple):
+    """The output and the error of one cell."""
 
     printed: str
     error: Raised | None
@@ -161,8 +149,7 @@ class Notebook:
     """The namespace in which a notebook's cells run one after another."""
 
     def __init__(self, check: str) -> None:
-        """check: the module that notebooks import it from."""
-        # The check in the notebook is the student's own; here the hidden graders do the work.
+        """check: the module that notebooks import it from; its functions do nothing here."""
         stub = types.ModuleType(check)
         for name in ("check", "draw", "guess", "hint", "show"):
             stub.__dict__[name] = lambda *args, **kwargs: None
@@ -170,16 +157,16 @@ class Notebook:
         stub.__dict__["buggy"] = self._buggy
         sys.modules[check] = stub
         self._shell = NotebookShell.instance()
-        atexit.unregister(self._shell.atexit_operations)  # there is no history to put away
+        atexit.unregister(self._shell.atexit_operations)  # there is no history to save
         self._names: dict[str, Any] = self._shell.user_ns
         self.snapshots = Snapshots(self._names)
-        self._set_aside = SetAside(self._run)
+        self._deferred = DeferredCells(self._run)
         self._wrong: Mapping[str, PackedFunction] = {}
 
     def settle(self, device: torch.device, wrong: Mapping[str, PackedFunction] | None = None) -> None:
-        """Makes the event loop that `await` in a cell needs, in the process that is to use it.
+        """Prepare the worker's process: the event loop for `await` in a cell, and the state of global switches.
 
-        device: where the exercises' tensors are. wrong: what `buggy` gives, by name.
+        device: of the exercises' tensors. wrong: the functions that `buggy` calls, by name.
         """
         get_asyncio_loop()
         self._wrong = wrong or {}
@@ -187,33 +174,33 @@ class Notebook:
         self._fresh_state.reset()
 
     def begin_exercise(self, as_checked: str | None) -> None:
-        """Put everything that cells changed back, before the first call of an exercise.
+        """Restore everything that cells changed, before the first call of an exercise.
 
-        as_checked: the exercise whose check cell left the namespace as it is to be; without one, as at the end.
+        as_checked: the exercise whose check cell determines the contents of the namespace; None for the final contents.
         """
         self._fresh_state.reset()
         self.snapshots.put_back(as_checked)
 
     def _buggy(self, name: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """A wrong function as the notebook calls it: what a hunt finds by calling it is found here too."""
+        """Return a wrong function, which a notebook may call to find a counterexample."""
         function = self._wrong.get(name) if isinstance(name, str) else None
         return unpacked_function(name, function) if function else lambda *args, **kwargs: None
 
     @property
     def names(self) -> dict[str, Any]:
-        """What the cells have defined."""
+        """The namespace of the cells."""
         return self._names
 
     def run(self, cell: str, source: str) -> CellOutcome:
-        """Runs one cell; an exception is part of the outcome, as it is in Jupyter."""
+        """Run one cell; an exception is part of the outcome, as it is in Jupyter."""
         if not source.strip(" \t\n"):
             return CellOutcome("", None)  # IPython takes its time over each empty line
-        self._set_aside.make_way(source, self._shell.transform_cell)
+        self._deferred.run_before(source, self._shell.transform_cell)
         return self._run(cell, source)
 
-    def set_aside(self, cell: str, source: str) -> None:
-        """Runs one cell of ours that only shows something, as soon as another uses what it defines."""
-        self._set_aside.put(cell, source)
+    def defer(self, cell: str, source: str) -> None:
+        """Run one of the course's cells, which only shows something, once another cell uses a name that it defines."""
+        self._deferred.defer(cell, source)
 
     def _run(self, cell: str, source: str) -> CellOutcome:
         self._shell.compile.cell = cell
@@ -235,8 +222,6 @@ class Notebook:
         return Raised(fault.type_name, f"{fault.message}. {needs}", fault.place, fault.kinds)
 
     def _as_python(self, source: str) -> str:
-        try:
-            text: str = self._shell.transform_cell(source)
-        except SyntaxError:
-            return source
-        return text
+        with contextlib.suppress(SyntaxError):
+            source = self._shell.transform_cell(source)
+        return source

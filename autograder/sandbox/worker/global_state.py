@@ -1,29 +1,33 @@
-"""The global switches of Python and its libraries, which notebooks turn and which no exercise is about.
+"""The global switches of Python and its libraries, which notebooks change and which no exercise is about.
 
-Before a student's functions are judged each switch is overwritten. None is queried first, because a query may raise an
-exception: PyTorch's for the default device does so if that names a device that this machine lacks.
+Each switch is overwritten before a student's functions are tested. None is queried first, because a query may raise an
+exception: PyTorch's query of the default device does so if that is a device which this machine lacks.
 """
 
+import bdb
 import gc
 import io
 import locale
 import os
+import pdb
 import random
 import signal
 import sys
 import threading
+import types
 import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import IPython
 import matplotlib
 import numpy as np
 import torch
+from IPython.core import debugger
 from torch.nn.modules import module
 
 from ...core.seeding import seed_generators
-from .breakpoints import go_on
 
 # Bound before any cell can put something else in its place.
 _c: Any = torch._C
@@ -36,6 +40,9 @@ _bit_generator = _numpy.get_bit_generator()
 
 _PRECISIONS = [("generic", "all"), *((b, op) for b in ("cuda", "mkldnn") for op in ("all", "matmul", "conv", "rnn"))]
 _ATTENTION = (_c._set_sdp_use_flash, _c._set_sdp_use_mem_efficient, _c._set_sdp_use_math, _c._set_sdp_use_cudnn)
+_SET_TRACE = "set_trace"
+_OTHER_DEBUGGERS = ("ipdb", "pudb")
+"""Debuggers that may not be installed here."""
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 _BACKEND = "agg"
 _DISPLAYS = ("tkagg", "qtagg", "qt5agg", "gtk3agg", "gtk4agg", "wxagg", "macosx", "webagg", "nbagg")
@@ -57,7 +64,7 @@ _SWITCHES: list[_Overwriting] = [
     (sys.setprofile, (None,)),
     (sys.setrecursionlimit, (sys.getrecursionlimit(),)),
 ]
-"""Overwritten before each call: an answer may turn them, too."""
+"""Overwritten before each call, because answers may change them too."""
 _OTHER_SWITCHES: list[_Overwriting] = [
     (warnings.resetwarnings, ()),
     (warnings.simplefilter, ("ignore",)),
@@ -89,8 +96,8 @@ _OTHER_SWITCHES: list[_Overwriting] = [
 ]
 """Overwritten before the first call of an exercise."""
 
-_left: list[torch.inference_mode] = []
-"""Inference mode ends only within another, which lasts as long as it is kept."""
+_entered: list[torch.inference_mode] = []
+"""Inference mode ends only within another one, which lasts as long as its object lives."""
 
 
 class Nowhere(io.TextIOBase):
@@ -115,10 +122,10 @@ class Nowhere(io.TextIOBase):
 
 
 def restore() -> None:
-    """Overwrite, before a call, the switches that an answer itself may have turned."""
+    """Overwrite, before a call, the switches that an answer itself may have changed."""
     if torch.is_inference_mode_enabled():
-        _left.append(torch.inference_mode(mode=False))
-        _left[-1].__enter__()
+        _entered.append(torch.inference_mode(mode=False))
+        _entered[-1].__enter__()
     _end_modes()
     for overwrite, arguments in _SWITCHES:
         overwrite(*arguments)
@@ -128,7 +135,7 @@ class FreshState:
     """All global switches as a fresh notebook has them."""
 
     def __init__(self, device: torch.device) -> None:
-        """device: where the exercises' tensors are. The environment variables are those at this moment."""
+        """device: of the exercises' tensors. The environment variables are remembered as they are now."""
         self._device = device
         self._variables = dict(_environment)
 
@@ -137,7 +144,7 @@ class FreshState:
         restore()
         for overwrite, arguments in _OTHER_SWITCHES:
             overwrite(*arguments)
-        # On a GPU results repeat only so; on the CPU they do in any case.
+        # Results on a GPU repeat only then; on the CPU they always do.
         _c._set_deterministic_algorithms(self._device.type != "cpu", warn_only=self._device.type != "cpu")
         seed_generators(0, self._device)
         module._global_is_full_backward_hook = None
@@ -175,3 +182,16 @@ def _end_modes() -> None:
     while _c._autograd._top_saved_tensors_default_hooks(True):
         _c._autograd._pop_saved_tensors_default_hooks()
     _contexts.device_context = None
+
+
+def go_on(*args: Any, **named: Any) -> None:
+    """Stand in for a function that would stop the program at a breakpoint."""
+
+
+def ignore_breakpoints() -> None:
+    """Make every usual way to set a breakpoint do nothing, because nobody is there to use a debugger."""
+    sys.breakpointhook = go_on
+    stubs = [sys.modules.setdefault(name, types.ModuleType(name)) for name in _OTHER_DEBUGGERS]
+    for debugging in (pdb, debugger, bdb.Bdb, *stubs):
+        setattr(debugging, _SET_TRACE, go_on)
+    IPython.embed = go_on

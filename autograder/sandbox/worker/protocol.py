@@ -1,14 +1,14 @@
-"""The wire between the trusted and the untrusted side: data only, never pickle, sizes capped.
+"""The wire between the trusted and the untrusted side: data only, never pickle, with limited sizes.
 
-A frame is two little-endian 32-bit lengths, a JSON header of the first length and a safetensors
-payload of the second. `packing` says how values stand in the header.
-Both sides use this module; nothing that comes in is believed before it has been checked.
+A frame is two little-endian 32-bit lengths, a JSON header of the first length and a safetensors payload of the second.
+`core.packing` defines how values appear in the header. Both sides use this module; each checks what it receives before
+it uses it.
 """
 
 import json
 import socket
 import struct
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,6 +18,9 @@ import safetensors.torch
 from ...core.exact_reading import Closed, read
 from ...core.nesting import MAX_TENSORS
 from ...core.packing import MAX_DIMS, MAX_TENSOR_BYTES, ProtocolError, Tensors
+from ...core.wrong_function import PackedFunction
+from ..confine.resources import WorkerLimits
+from ..confine.scratch import Excess
 
 MAX_HEADER_BYTES = 1 << 20
 MAX_PAYLOAD_BYTES = MAX_TENSOR_BYTES + MAX_HEADER_BYTES
@@ -26,44 +29,85 @@ MAX_PAYLOAD_BYTES = MAX_TENSOR_BYTES + MAX_HEADER_BYTES
 _LENGTHS = struct.Struct("<II")
 
 
+class Job(msgspec.Struct, tag="fork"):
+    """A request to the fork server: fork a worker for one submission. A descriptor of its connection follows."""
+
+    device: str
+    limits: WorkerLimits
+    scratch_bytes: int
+    core: int | None
+    """The processor to keep to."""
+    wrong: dict[str, PackedFunction] = {}
+    """The functions that the unit's counterexample exercises are about, by name."""
+    spare_memory: int = 0
+    """Bytes of address space for the notebook beyond what its imports take; 0 for the usual limit only."""
+    imports: Sequence[str] = ()
+    """Installed modules to import before `spare_memory` is counted."""
+    is_first: bool = True
+    """False once there have been workers, so that it is worth preparing for more."""
+
+
+class End(msgspec.Struct, tag="end"):
+    """A request to the fork server: end a worker."""
+
+    pid: int
+    hung_up: bool
+    """True if the worker has closed its connection, so that it is given a moment to end by itself."""
+
+
+class Ending(msgspec.Struct):
+    """What had ended a worker before the fork server did."""
+
+    ended_by: int = 0
+    """The signal; 0 if it was none."""
+    was_running: bool = False
+    """True if nothing had ended it."""
+    most_memory: int = 0
+    """The most bytes of memory that it had; 0 if it was running."""
+    excess: Excess = ""
+    """The limit on its files that it exceeded, and was ended for."""
+
+
 class Frame(NamedTuple):
-    """What goes over the wire at a time, as bytes: JSON, and tensors in safetensors' form."""
+    """One message as bytes: JSON, and tensors in safetensors' form."""
 
     head: bytes
     payload: bytes
 
 
-class _Listed(msgspec.Struct):
-    """One entry of safetensors' own list, as far as it is looked at here."""
+class _Entry(msgspec.Struct):
+    """One entry of safetensors' own list of tensors; other fields are not needed here."""
 
     shape: list[int]
 
 
-def send(connection: socket.socket, header: Mapping[str, Any], tensors: Tensors | None = None) -> None:
-    """Sends one frame."""
-    send_frame(connection, Frame(as_head(header), as_payload(tensors) if tensors else b""))
+def send(connection: socket.socket, header: object, tensors: Tensors | None = None) -> None:
+    """Send a header and tensors as one frame; see `send_frame`."""
+    send_frame(connection, Frame(encode_header(header), encode_tensors(tensors)))
 
 
 def send_frame(connection: socket.socket, frame: Frame) -> None:
-    """Sends one frame, whose bytes have been made; raises ProtocolError where it is too large."""
+    """Send one frame; raises ProtocolError if it is too large."""
     head, payload = frame
     if len(head) > MAX_HEADER_BYTES or len(payload) > MAX_PAYLOAD_BYTES:
         raise ProtocolError("a message is larger than the protocol allows")
     connection.sendall(_LENGTHS.pack(len(head), len(payload)) + head + payload)
 
 
-def as_head(header: Mapping[str, Any]) -> bytes:
-    """A frame's JSON, whatever is in a student's strings."""
+def encode_header(header: object) -> bytes:
+    """Encode a header as JSON, whatever a student's strings contain."""
     try:
         return msgspec.json.encode(header)
     except (UnicodeEncodeError, TypeError):
-        # A lone surrogate, which Python's strings may hold, is no text that JSON or a gradebook can keep; and a string
-        # of the student's may be of a class of their own.
+        # Python's strings may hold a lone surrogate, which neither JSON nor a gradebook can store. A string may also be
+        # of a class of the student's.
         return json.dumps(header, allow_nan=False, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def as_payload(tensors: Tensors) -> bytes:
-    """The tensors, which are contiguous and on the CPU: `safetensors.torch.save` takes ten times as long to see so."""
+def encode_tensors(tensors: Tensors | None) -> bytes:
+    """Encode contiguous tensors on the CPU; `safetensors.torch.save` spends ten times as long on checking that."""
+    if not tensors:
+        return b""
     specs = {
         name: safetensors.TensorSpec(
             dtype=str(tensor.dtype).removeprefix("torch."),
@@ -77,16 +121,16 @@ def as_payload(tensors: Tensors) -> bytes:
     return payload
 
 
-def receive(connection: socket.socket, deadline: float | None = None, form: type[Any] = dict) -> tuple[Any, Tensors]:
-    """Receives one frame and reads it: see `receive_frame` and `read_frame`."""
+def receive(connection: socket.socket, deadline: float | None = None, form: Any = dict) -> tuple[Any, Tensors]:
+    """Receive one frame and read it; see `receive_frame` and `read_frame`."""
     return read_frame(receive_frame(connection, deadline), form)
 
 
 def receive_frame(connection: socket.socket, deadline: float | None = None) -> Frame:
-    """Receives one frame; lengths are checked before anything is read into memory.
+    """Receive one frame; its lengths are checked before anything is read into memory.
 
-    deadline: on time.monotonic's clock, for the whole frame: a byte now and then is no sign of life. Raises
-    TimeoutError.
+    deadline: time.monotonic() by which the whole frame must be there, however steadily bytes arrive. Raises
+    ProtocolError, OSError and TimeoutError.
     """
     try:
         head_size, payload_size = _LENGTHS.unpack(read(connection, _LENGTHS.size, deadline))
@@ -98,11 +142,11 @@ def receive_frame(connection: socket.socket, deadline: float | None = None) -> F
     return Frame(body[:head_size], body[head_size:])
 
 
-def read_frame(frame: Frame, form: type[Any] = dict) -> tuple[Any, Tensors]:
-    """The header and the tensors; raises ProtocolError.
+def read_frame(frame: Frame, form: Any = dict) -> tuple[Any, Tensors]:
+    """Return the header and the tensors of a frame; raises ProtocolError.
 
-    form: what the header is read as; of what comes from a stranger's process a Struct, in which nothing is hashed that
-    a stranger chose.
+    form: the type of the header. For a header from a student's process it must be a Struct, because a dict would hash
+    keys that the student chose.
     """
     try:
         return msgspec.json.decode(frame.head, type=form), _tensors(frame.payload) if frame.payload else {}
@@ -111,16 +155,16 @@ def read_frame(frame: Frame, form: type[Any] = dict) -> tuple[Any, Tensors]:
 
 
 def _tensors(payload: bytes) -> Tensors:
-    """The tensors of a payload, whose list is looked at first: a million empty ones take a quarter of a minute."""
+    """Return the tensors of a payload. Its list is checked first: a million empty tensors take 15 seconds to load."""
     size = int.from_bytes(payload[:8], "little")
     if size > MAX_HEADER_BYTES:
         raise ProtocolError("a list of tensors is larger than the protocol allows")
     text = payload[8 : 8 + size]
-    # Before a dict is made of the names, which can be chosen so that it takes minutes: an entry has four colons.
+    # Each entry has four colons. They are counted before a dict hashes the names, which can be chosen to take minutes.
     if text.count(b":") > 4 * MAX_TENSORS:
         raise ProtocolError("there are more tensors than the protocol allows")
-    listed = msgspec.json.decode(text, type=dict[str, _Listed])
-    if len(listed) > MAX_TENSORS or any(len(about.shape) > MAX_DIMS for about in listed.values()):
+    entries = msgspec.json.decode(text, type=dict[str, _Entry])
+    if len(entries) > MAX_TENSORS or any(len(entry.shape) > MAX_DIMS for entry in entries.values()):
         raise ProtocolError("there are more tensors, or more dimensions, than the protocol allows")
     tensors: Tensors = safetensors.torch.load(payload)
     return tensors

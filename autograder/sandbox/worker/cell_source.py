@@ -1,0 +1,218 @@
+"""Analyses of a cell's text that need not run it: its magic, the names it uses, the version of Python it needs."""
+
+import ast
+import dis
+import re
+import sys
+import warnings
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+RUNNING = ("time", "timeit", "capture", "prun", "debug", "pdb")
+"""Cell magics that run their cell here."""
+WRITING = "writefile"
+"""The cell magic that writes its cell into a file, as in Jupyter."""
+DEBUGGERS = ("debug", "pdb")
+"""Cell magics that run their cell without the debugger, because nobody is there to use it."""
+_CELL_MAGIC = re.compile(r"\s*%%(\w+)")
+
+_ANY_NAME = {"globals", "locals", "vars", "dir", "exec", "eval", "get_ipython", "__import__", "sys"}
+"""Code with one of these names may use any name."""
+_READS = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_CLASSDEREF"}
+
+Version = tuple[int, int]
+_FLAGS = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_F_STRINGS, _TYPES, _DEFAULTS, _TEMPLATES = (3, 12), (3, 12), (3, 13), (3, 14)
+_STRING = re.compile(r"(?<!\w)([A-Za-z]{0,2})('''|\"{3}|'|\")")
+_GENERIC = re.compile(r"^[ \t]*(?:(?:async[ \t]+)?def|class|type)[ \t]+\w+(?=\[)", re.M)
+_TYPE = re.compile(r"^([ \t]*)type[ \t]+(\w+[ \t]*=)", re.M)
+_EXCEPT = re.compile(r"^([ \t]*except\*?)[ \t]+([\w.]+(?:[ \t]*,[ \t]*[\w.]+)+)[ \t]*:", re.M)
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+
+
+def unsupported_magic(cell: str) -> str:
+    """Return the name of the magic that keeps a cell from running here; empty if the cell runs."""
+    magic = _CELL_MAGIC.match(cell)
+    return magic[1] if magic and magic[1] not in RUNNING else ""
+
+
+def compiles(text: str, mode: str = "exec") -> bool:
+    """Return whether the Python that runs here can parse a text."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            compile(text, "", mode, _FLAGS, dont_inherit=True)
+    except Exception:
+        return False
+    return True
+
+
+class DeferredCells:
+    """Cells that only show what other cells made, such as plots. They run when another cell uses their names.
+
+    They earn no points, and most of a notebook's time goes into them.
+    """
+
+    def __init__(self, run: Callable[[str, str], Any]) -> None:
+        """run: runs a cell, given its name and text."""
+        self._run = run
+        self._waiting: list[tuple[str, str, set[str]]] = []
+        self._used: set[str] = set()
+
+    def defer(self, cell: str, source: str) -> None:
+        """Let a cell wait, unless a cell that ran already uses a name that it defines."""
+        self._waiting.append((cell, source, _defined_names(source)))
+        self._run_needed()
+
+    def run_before(self, source: str, as_python: Callable[[str], str]) -> None:
+        """Run the waiting cells if a cell, which runs next, uses names that they define.
+
+        as_python: turns a cell with magics into plain Python.
+        """
+        self._used |= _used_names(source, as_python)
+        self._run_needed()
+
+    def _run_needed(self) -> None:
+        if self._used & _ANY_NAME or any(names & self._used for _, _, names in self._waiting):
+            waiting, self._waiting = self._waiting, []
+            for cell, source, _ in waiting:
+                self._run(cell, source)
+
+
+def _defined_names(source: str) -> set[str]:
+    """Return the names that a cell of the course's defines."""
+    nodes = list(ast.walk(ast.parse(source)))
+    assigned = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    imported = {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
+    return assigned | defined | imported
+
+
+def _used_names(source: str, as_python: Callable[[str], str]) -> set[str]:
+    """Return the global names that a cell uses; `_ANY_NAME` if it does not compile."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            code = compile(as_python(source), "", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    except Exception:
+        return _ANY_NAME
+    names, codes = set[str](), [code]
+    for code in codes:
+        names.update(step.argval for step in dis.get_instructions(code) if step.opname in _READS)
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return names
+
+
+def version_needed(source: str) -> Version | None:
+    """Return the version of Python that a cell needs, which does not compile here; None if it is not known to be newer.
+
+    Newer syntax is rewritten in a form that all versions have. If the cell then compiles, nothing else was wrong with
+    it. Example: `f"{row["x"]}"` compiles from Python 3.12 on; rewritten as `""` it compiles in every version.
+    """
+    try:
+        rewriting = _Rewriting(source)
+        text = rewriting.generics(rewriting.strings())
+        needed = max(rewriting.versions, default=(0, 0))
+        return needed if needed > sys.version_info[:2] and compiles(text) else None
+    except (ValueError, IndexError, RecursionError):
+        return None
+
+
+class _Rewriting:
+    """Rewrites a cell as code that every version of Python understands. Raises ValueError if it is not Python."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._at = 0
+        self.versions: set[Version] = set()
+        """Python versions that introduced the rewritten syntax."""
+
+    def strings(self, closing: str = "") -> str:
+        """Return the code from here on, with its f-strings and t-strings empty.
+
+        closing: characters that end the code if no bracket is open.
+        """
+        parts, brackets = list[str](), list[str]()
+        while self._at < len(self._source):
+            character = self._source[self._at]
+            if not brackets and character in closing and not self._is_comparison(character):
+                return "".join(parts)
+            if character == "#":
+                end = self._source.find("\n", self._at)
+                self._at = len(self._source) if end < 0 else end
+                continue
+            if string := _STRING.match(self._source, self._at):
+                parts.append(self._string(string))
+                continue
+            if character in _CLOSING:
+                brackets.append(_CLOSING[character])
+            elif brackets and character == brackets[-1]:
+                brackets.pop()
+            parts.append(character)
+            self._at += 1
+        if closing:
+            raise ValueError
+        return "".join(parts)
+
+    def _is_comparison(self, character: str) -> bool:
+        return character == "!" and self._source[self._at + 1 : self._at + 2] == "="
+
+    def _string(self, string: re.Match[str]) -> str:
+        prefix, quotes = string[1].lower(), string[2]
+        begins, self._at = self._at, string.end()
+        is_formatted = not {"f", "t"}.isdisjoint(prefix)
+        while not self._source.startswith(quotes, self._at):
+            character = self._source[self._at]
+            if is_formatted and character in "{}":
+                if self._source[self._at + 1] == character:
+                    self._at += 2
+                elif character == "{":
+                    self._field()
+                else:
+                    raise ValueError
+            else:
+                self._at += 2 if character == "\\" else 1
+        self._at += len(quotes)
+        if not is_formatted:
+            return self._source[begins : self._at]
+        self.versions.add(_TEMPLATES if "t" in prefix else _F_STRINGS)
+        return '""'
+
+    def _field(self) -> None:
+        """Skip a field such as `{value!r:>{width}}`, whose values must be Python."""
+        self._at += 1
+        value = self.strings("!:}=").strip()
+        while self._source[self._at] == "=":  # in `==`, in `<=` or for debugging
+            following = self._source[self._at + 1]
+            if following in "}!: " and self._source[self._at - 1] not in "<>!=":
+                self._at += 1
+                value += self.strings("!:}").strip()
+                break
+            value += "="
+            self._at += 1
+            value += self.strings("!:}=")
+        if not value or not compiles(f"({value})", "eval"):
+            raise ValueError
+        if self._source[self._at] == "!":
+            self._at += 2
+        if self._source[self._at] == ":":
+            self._at += 1
+            while self._source[self._at] != "}":
+                if self._source[self._at] == "{":
+                    self._field()
+                else:
+                    self._at += 1
+        if self._source[self._at] != "}":
+            raise ValueError
+        self._at += 1
+
+    def generics(self, text: str) -> str:
+        """Remove type parameters and `type` statements, and put brackets around the exceptions of an `except`."""
+        while generic := _GENERIC.search(text):
+            parameters = _Rewriting(text[generic.end() + 1 :])
+            inside = parameters.strings("]")
+            self.versions.add(_DEFAULTS if "=" in inside else _TYPES)
+            text = text[: generic.end()] + text[generic.end() + len(text[generic.end() + 1 :][: parameters._at]) + 2 :]
+        text, types = _TYPE.subn(r"\1\2", text)
+        text, excepts = _EXCEPT.subn(r"\1 (\2):", text)
+        self.versions |= ({_TYPES} if types else set()) | ({_TEMPLATES} if excepts else set())
+        return text

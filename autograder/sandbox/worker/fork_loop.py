@@ -1,0 +1,165 @@
+"""The fork server: imports what notebooks use once, then forks a worker for each submission.
+
+It runs none of the student's code itself and starts no thread, because a forked child of a process with a running
+thread pool may hang. The trusted side sends it `protocol.Job` and `protocol.End` over a control connection.
+"""
+
+import contextlib
+import gc
+import os
+import select
+import signal
+import site
+import socket
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import matplotlib
+import torch
+
+from ...core.packing import ProtocolError
+from ..confine import process, scratch
+from ..confine.confinement import CannotConfine, Confinement, Terms, prepare
+from . import protocol, request_loop, warm_up
+from .cells import Notebook
+from .protocol import End, Ending, Job
+
+GRACE_SECONDS = 2.0
+WATCH_SECONDS = 0.5
+_KILOBYTE = 1024
+
+
+def main(control_fd: int, terms: Terms, check: str) -> None:
+    """Serve the control connection until the trusted side closes it. check: the module with the notebooks' check."""
+    control = socket.socket(fileno=control_fd)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trusted side, which then hangs up
+    torch.set_num_threads(1)  # before any operator runs
+    site.sethelper()  # `help`, which -S leaves out
+    plots = warm_up.LazyModule("matplotlib.pyplot")
+    matplotlib.get_cachedir()  # decided here, or the first worker would have it in its scratch folder
+    notebook = Notebook(check)
+    warm_up.prepare_for_one(notebook, cuda=terms.cuda)
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the trusted side may leave at any time
+        try:
+            confinement = prepare(terms)
+        except CannotConfine as reason:
+            protocol.send(control, {"cannot": str(reason)})
+            return
+        if sys.platform == "linux":
+            process.adopt_orphans()  # and end them
+        gc.freeze()  # or a collection in a worker would walk through, and so copy, all that torch has made
+        gc.enable()
+        protocol.send(control, {"enforced": confinement.enforced})
+        _Workers(control, notebook, confinement, plots).serve()
+    os._exit(0)  # to take torch apart would take half a second, and nothing is left to do
+
+
+class _Workers:
+    """The running workers, each with its scratch folder."""
+
+    def __init__(
+        self, control: socket.socket, notebook: Notebook, confinement: Confinement, plots: warm_up.LazyModule
+    ) -> None:
+        self._plots: warm_up.LazyModule | None = plots
+        self._control = control
+        self._notebook = notebook
+        self._confinement = confinement
+        self._folders: dict[int, str] = {}
+        self._most_bytes: dict[int, int] = {}
+        self._excess: dict[int, scratch.Excess] = {}
+
+    def serve(self) -> None:
+        """Fork and end workers on request; end the rest when the trusted side leaves."""
+        try:
+            while True:
+                must_watch = self._folders and not self._confinement.has_disk
+                while not select.select([self._control], [], [], WATCH_SECONDS if must_watch else None)[0]:
+                    self._watch()
+                request, _ = protocol.receive(self._control, form=Job | End)
+                if isinstance(request, Job):
+                    (connection_fd,) = socket.recv_fds(self._control, 1, 1)[1]
+                    protocol.send(self._control, {"pid": self._fork(connection_fd, request)})
+                else:
+                    protocol.send(self._control, self._end(request))
+        except (ProtocolError, OSError):
+            for pid in list(self._folders):
+                self._end(End(pid, hung_up=False))
+
+    def _fork(self, connection_fd: int, job: Job) -> int:
+        terms = self._confinement.terms
+        assert terms.scratch is not None
+        process.keep_to_processor(job.core)  # the worker inherits that, and finds the caches warm
+        if self._plots is not None and not job.is_first:
+            warm_up.prepare_for_many(self._plots, self._notebook, cuda=terms.cuda)
+            self._plots = None
+        folder = scratch.make(terms.scratch)
+        fork_server = os.getpid()
+        pid = os.fork()
+        if pid:
+            os.close(connection_fd)
+            self._folders[pid] = folder
+            self._most_bytes[pid] = job.scratch_bytes
+            return pid
+        try:
+            self._control.close()
+            connection = socket.socket(fileno=connection_fd)
+            request_loop.work(connection, job, folder, fork_server, self._notebook, self._confinement)
+        except Exception:
+            traceback.print_exc()  # an error of the autograder: the student's errors are answers
+        finally:
+            os._exit(0)
+
+    def _watch(self) -> None:
+        """Kill a worker that fills the disk; the trusted side notices as with any other crash."""
+        for pid, folder in self._folders.items():
+            if pid not in self._excess and (excess := scratch.find_excess(folder, pid, self._most_bytes[pid])):
+                self._excess[pid] = excess
+                os.kill(pid, signal.SIGKILL)
+
+    def _end(self, request: End) -> Ending:
+        """End a worker and what it started, and delete its scratch folder; return what had ended it."""
+        ending = _kill(request)
+        ending.excess = self._excess.pop(request.pid, "")
+        folder = self._folders.pop(request.pid)
+        self._end_orphans()
+        with contextlib.suppress(OSError):  # at worst a file stays behind; the next submission goes on
+            scratch.wipe(folder)
+        return ending
+
+    def _end_orphans(self) -> None:
+        """Kill what a worker left running outside its group: children of this process, or their children."""
+        if os.getpid() == 1:  # in a process namespace of its own, without /proc
+            if not self._folders:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(-1, signal.SIGKILL)
+                with contextlib.suppress(ChildProcessError):
+                    while True:
+                        os.waitpid(-1, 0)
+            return
+        children = Path(f"/proc/self/task/{os.getpid()}/children")
+        # Without /proc this is no Linux, on which orphans do not come to this process.
+        while children.exists() and (orphans := set(map(int, children.read_text().split())) - self._folders.keys()):
+            for pid in orphans:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+
+
+def _kill(request: End) -> Ending:
+    """Kill a worker and its process group; return what had ended it before."""
+    pid = request.pid
+    deadline = time.monotonic() + (GRACE_SECONDS if request.hung_up else 0.0)
+    has_ended, status, usage = os.wait4(pid, os.WNOHANG)
+    while not has_ended and time.monotonic() < deadline:
+        time.sleep(0.002)
+        has_ended, status, usage = os.wait4(pid, os.WNOHANG)
+    if not has_ended:
+        os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)  # what the worker has left running in its group
+    if not has_ended:
+        os.waitpid(pid, 0)
+        return Ending(was_running=True)
+    ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+    return Ending(ended_by, most_memory=usage.ru_maxrss * _KILOBYTE)
