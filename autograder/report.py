@@ -1,4 +1,4 @@
-"""The result of marking: plain data, written as one JSON object per submission.
+"""The result of grading: plain data, written as one JSON object per submission.
 
 Fields may be added; none is renamed, since instructors' scripts read them. docs/mark.schema.json is made from these
 types and their docstrings.
@@ -20,32 +20,30 @@ TestOutcome = Literal["passed", "failed", "withheld", "not_run", "grader_error"]
 
 
 REPORT_FILE = "report.json"
-"""The whole report, next to the marked notebook, for the instructor."""
+"""File name of the whole report, next to the graded notebook, for the instructor."""
 
 NOT_WRITTEN = "Nothing is written in the cell"
-"""How the message begins for an exercise whose stub is untouched."""
+"""Beginning of the message on an exercise whose stub is untouched."""
 
 USES_WRONG = "It uses your"
-"""How the message begins for an exercise that calls another one that is not right."""
-
-
-_NEAR = 1e-3
-"""Between two sums over numbers that differ by rounding."""
+"""Beginning of the message on an exercise that calls another one that is not right."""
+_TOLERANCE = 1e-3
+"""Relative difference of two sums over numbers that differ by rounding."""
 
 
 class TestReport(msgspec.Struct, frozen=True):
-    """One hidden grader's verdict."""
+    """One hidden test's verdict."""
 
     name: str
     outcome: TestOutcome
-    """withheld: passed, but it pays only once a result is right that is not one of the examples."""
+    """withheld: passed, but gives points only once a result is right that is not one of the examples."""
     points: float
     message: str
-    """The grader's statement and, where it failed, what was seen."""
+    """The test's statement and, if it failed, the observed result."""
     max_points: float = 0.0
-    """0 for a grader that only tells."""
+    """0 for an advisory test."""
     public: bool = False
-    """Whether students have it with these numbers, in the check that was released."""
+    """True if the released student check runs this test with the same numbers."""
 
 
 class Mistake(msgspec.Struct, frozen=True):
@@ -59,40 +57,41 @@ class Diagnosis(Mistake, frozen=True):
     """The known misconception that behaves exactly like the submission, or one of two that do so together."""
 
     beside: Mistake | None = None
-    """The other one, where there are two at once."""
+    """The other misconception, if there are two at once."""
 
     @property
     def names(self) -> str:
-        """The name, or both."""
+        """Name of the misconception, or names of both."""
         return f"{self.name} + {self.beside.name}" if self.beside else self.name
 
 
-class Whereabouts(msgspec.Struct, frozen=True):
-    """Where an answer goes wrong on a case that is drawn for showing."""
+class FaultLocation(msgspec.Struct, frozen=True):
+    """The lines where an answer goes wrong on one case that is drawn for display."""
 
     lines: list[int]
-    """Of the cell that defines the exercise: one, or two that do not fit each other."""
+    """Lines of the cell that defines the exercise: one, or two that do not fit each other."""
     told: str
-    """The steps that are right, the one that is not, and what was made there, as lines of text."""
+    """The steps that are right, the wrong one and its result, as lines of text."""
     step: str = ""
-    """What the solution calls the step that is not right; empty where that is not known."""
+    """The solution's name for the wrong step; empty if it has none."""
 
 
 class Behaviour(msgspec.Struct, frozen=True):
-    """What a wrong answer showed its graders, in short: to find the answers of a class that do the same."""
+    """A summary of a wrong answer's results in the hidden tests, to find the answers of a class that behave alike."""
 
     exact: str
-    """A digest of all that is exact: shapes, types, errors, what was written into."""
+    """Digest of everything exact: shapes, types, errors, arguments that were changed."""
     sums: list[float]
-    """Two for each tensor, the first ones only."""
+    """Two sums for each of the first tensors."""
 
     def is_like(self, other: "Behaviour") -> bool:
-        """Whether two answers to one exercise do the same, as far as is kept."""
-        return self.exact == other.exact and all(map(_is_near, self.sums, other.sums))
+        """Return whether two answers to one exercise have the same summary, apart from rounding."""
+        pairs = zip(self.sums, other.sums, strict=False)
+        return self.exact == other.exact and all(abs(a - b) <= _TOLERANCE * (1 + abs(a)) for a, b in pairs)
 
 
 class ExerciseReport(msgspec.Struct, frozen=True):
-    """One exercise's mark."""
+    """One exercise's score and the reasons for it."""
 
     name: str
     status: ExerciseStatus
@@ -101,95 +100,97 @@ class ExerciseReport(msgspec.Struct, frozen=True):
     diagnosis: Diagnosis | None
     message: str
     tests: list[TestReport]
-    whereabouts: Whereabouts | None = None
-    """Where it goes wrong, as far as that can be told; decides no mark."""
+    whereabouts: FaultLocation | None = None
+    """The fault's location, if it was found; it affects no score."""
     behaviour: Behaviour | None = None
-    """What it does, where it failed and no known mistake does the same."""
+    """Summary of a failed answer's behaviour, if no known misconception explains it."""
     note: str = ""
     """Message: cells that changed the answer's names after its check, and the moment that is graded."""
 
+    @property
+    def mistakes(self) -> list[Mistake]:
+        """The known misconceptions that the diagnosis names: none, one, or two at once."""
+        return [mistake for mistake in (self.diagnosis, self.diagnosis and self.diagnosis.beside) if mistake]
+
 
 class WrittenQuestion(msgspec.Struct, frozen=True):
-    """A question that is answered in words, and that a person marks: it is in no score here."""
+    """A question that is answered in words and graded by a person; no score in the report includes it."""
 
     name: str
     status: Literal["answered", "unanswered", "missing"]
-    """unanswered: nothing is written. missing: the cell is not in the notebook, and no answer was found elsewhere."""
+    """unanswered: nothing is written. missing: the notebook has neither the cell nor an answer elsewhere."""
     max_score: float
     found_in: str = ""
     """Location of the answer; empty if it is in the question's own cell."""
 
 
 class CellReport(msgspec.Struct, frozen=True):
-    """What one of the notebook's own cells did when it was run."""
+    """The outcome of running one of the notebook's own cells."""
 
     cell: str
     status: Literal["ran", "set_aside", "failed", "timeout", "crashed"]
-    """set_aside: it only shows what other cells made, and runs only if another cell uses what it defines."""
+    """set_aside: the cell only displays other cells' results, and runs only if another cell uses what it defines."""
     message: str
     printed: str
 
     @property
     def troubled(self) -> bool:
-        """Whether it should have run to its end and did not."""
+        """True if the cell should have run to its end and did not."""
         return self.status in ("failed", "timeout", "crashed")
 
 
 class Report(msgspec.Struct, frozen=True):
-    """One submission's mark."""
+    """One submission's score and the reasons for it."""
 
     notebook: str
-    """The file, as it was named."""
+    """Path of the file, as the user or the course named it."""
     unit: str | None
-    """null where no unit could be told."""
+    """null if the notebook belongs to no known unit."""
     status: SubmissionStatus
     """The gravest thing that happened. damaged: there is a file, but no notebook of this course in it. unreadable:
-    there is none, or it cannot be read. grader_error: our own fault, and no mark for the exercises that say so."""
+    there is no file, or it cannot be read. grader_error: a fault of the autograder; exercises with it have no score."""
     isolation: str
     """A, B or none: see docs/security.md."""
     device: str
     score: float
-    """Given by the graders; written questions are not in it."""
+    """Points given by the hidden tests, without written questions."""
     max_score: float
-    """What the graders can give, and not by hand; 0 where no unit could be told."""
+    """Points that the hidden tests can give, without written questions; 0 if there is no unit."""
     exercises: list[ExerciseReport]
     message: str = ""
     cells: list[CellReport] = []
     enforced: list[str] = []
-    """What the isolation consisted of, in words."""
+    """The parts of the isolation, in words."""
     version: str = __version__
-    """Of the kit that gave the mark."""
+    """Version of the autograder that graded the submission."""
     submission: str = ""
-    """SHA-256 of the file that was handed in; empty if there is none."""
+    """SHA-256 of the submitted file; empty if there is none."""
     kit: str = ""
-    """SHA-256 of everything that decides a mark in this unit: see `course.kit`."""
+    """SHA-256 of everything that affects a score in this unit: see `course.kit`."""
     torch: str = ""
-    """The version of torch that the graders computed with."""
+    """Version of torch that the hidden tests ran with."""
     cases: str = ""
-    """What the graders' cases are drawn from."""
+    """Source of the random numbers in the hidden tests' cases."""
     written: list[WrittenQuestion] = []
-    """The questions that wait for a person."""
+    """Questions that a person grades."""
 
     @property
     def is_result(self) -> bool:
-        """Whether it says something of the submission: it does not where we could not read it or our grader failed."""
+        """False if the file could not be read or the autograder failed: the report says nothing of the submission."""
         return self.status not in ("unreadable", "grader_error")
 
     def exercise(self, name: str) -> ExerciseReport:
-        """The report on one exercise; raises KeyError."""
-        for exercise in self.exercises:
-            if exercise.name == name:
-                return exercise
-        raise KeyError(name)
+        """Return the report on one exercise; raises KeyError."""
+        return {exercise.name: exercise for exercise in self.exercises}[name]
 
 
 class Conditions(msgspec.Struct, frozen=True):
-    """On what a grader marks, and how its sandbox is isolated."""
+    """The device that a grading process computes on, and the isolation of its sandbox."""
 
     device: str
     isolation: str
     enforced: list[str]
-    """What the isolation consists of, in words."""
+    """The parts of the isolation, in words."""
 
 
 def without_marks(
@@ -202,17 +203,13 @@ def without_marks(
     submission: str = "",
     note: str = "",
 ) -> Report:
-    """The report on a submission that cannot be run, with a sentence that says why."""
+    """Return the report on a submission that cannot be run, with a sentence that says why."""
     return Report(
         notebook, unit, status, on.isolation, on.device, 0.0, 0.0, [], joined(note, sentence),
         enforced=on.enforced, submission=submission,
     )  # fmt: skip
 
 
-def _is_near(one: float, other: float) -> bool:
-    return abs(one - other) <= _NEAR * (1 + abs(one))
-
-
 def joined(*sentences: str) -> str:
-    """Those that say something, one after another."""
+    """Join sentences with spaces; empty ones are left out."""
     return " ".join(filter(None, sentences))

@@ -23,9 +23,9 @@ from autograder.classroom.preview import Preview, preview
 from autograder.client.marker import Marker
 from autograder.client.requests import Ready
 from autograder.course import settings
-from autograder.feedback import page_filters
 from autograder.formatting.client import Formatter
 from autograder.gradebook.database import reading
+from autograder.reports import page_filters
 
 UNIT = "dot_product_attention"
 

@@ -13,8 +13,6 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder import catalogue, course
-from autograder.class_report.composing import compose
-from autograder.class_report.table import table
 from autograder.classroom.one_run import LOCK
 from autograder.cli.class_lines import class_lines
 from autograder.cli.class_table import changes_in_lines, class_in_lines
@@ -23,6 +21,7 @@ from autograder.gradebook.course_directory import CourseProblem, course_director
 from autograder.gradebook.database import FILE
 from autograder.gradebook.lateness import in_words
 from autograder.gradebook.marks import of_units
+from autograder.reports.class_report import compose, table
 from tests import REPOSITORY
 
 from . import forked_command

@@ -15,13 +15,13 @@ from nbconvert.exporters import HTMLExporter
 
 from autograder import catalogue, course
 from autograder.course.cells import filled_in
-from autograder.feedback import page_filters
 from autograder.formatting import client, launch
 from autograder.formatting.client import Formatter
 from autograder.formatting.limits import PageLimits
 from autograder.formatting.page import PageFormatter
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory, nbgrader_api, nbgrader_settings
+from autograder.reports import page_filters
 from autograder.sandbox import temporary
 from tests import REPOSITORY
 

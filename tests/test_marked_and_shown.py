@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from autograder import catalogue, course
 from autograder.course.cells import code_cells, filled_in
-from autograder.feedback.shortened import LONGEST_PAGE, shorten
 from autograder.gradebook.clean_notebook import clean, without_put_back
 from autograder.notebook import MAX_CELLS, MAX_CHARACTERS, joined, parse
+from autograder.notebook.truncation import LONGEST_PAGE, truncate_for_page
 from tests import REPOSITORY
 
 from . import forked_command
@@ -113,7 +113,7 @@ def test_names_that_were_changed_about_are_the_same_to_both(cells, names, many):
 )
 def test_a_page_shows_what_is_marked_before_all_else(padding):
     node = kept(handed_in(*[padding] * 45, *SOLVED))
-    shorten(node)
+    truncate_for_page(node)
     shown = {one.metadata["nbgrader"]["grade_id"]: one.source for one in node.cells if "nbgrader" in one.metadata}
     assert shown == {name: one["source"] for name, one in NAMED.items()}
     assert sum(len(one.source) for one in node.cells) < LONGEST_PAGE + 100 * len(node.cells)
@@ -122,7 +122,7 @@ def test_a_page_shows_what_is_marked_before_all_else(padding):
 
 def test_code_that_is_run_is_shown_before_text():
     node = kept(handed_in(*[LONG] * 45, ("code", "", "ran = True"), *SOLVED))
-    shorten(node)
+    truncate_for_page(node)
     assert node.cells[45].source == "ran = True"
 
 

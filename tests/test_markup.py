@@ -14,13 +14,13 @@ from nbgrader.server_extensions import formgrader
 from traitlets.config import Config
 
 from autograder import notebook
-from autograder.feedback import page_filters
-from autograder.feedback.markdown_text import as_markdown
 from autograder.formatting.formulas import mathml
 from autograder.formatting.mathml_core import ATTRIBUTES, ELEMENTS
 from autograder.formatting.pages import markdown2html
 from autograder.gradebook.clean_notebook import clean, released
 from autograder.notebook.nodes import new_output
+from autograder.reports import page_filters
+from autograder.reports.graded_notebook import escape_markdown
 from tests import RELEASE
 
 from .recorded_class import UNIT, RecordedClass, hand_in
@@ -167,7 +167,7 @@ def test_what_stands_in_for_a_formula_cannot_be_written():
 @given(HOSTILE.map(lambda text: "".join(letter for letter in text if letter.isprintable() or letter in "\n\t")))
 def test_a_sentence_of_the_kits_is_text_whatever_it_names(name):
     message = f"Marked from `{name}`; the notebook is called `{UNIT}.ipynb`."
-    page = BeautifulSoup(markdown2html(f"> **Marked.** {as_markdown(message)}"), "html.parser")
+    page = BeautifulSoup(markdown2html(f"> **Marked.** {escape_markdown(message)}"), "html.parser")
     assert {element.name for element in page.find_all()} <= {"blockquote", "p", "strong", "code"}
     assert not any(element.attrs for element in page.find_all())
     said = page.get_text()
@@ -177,7 +177,7 @@ def test_a_sentence_of_the_kits_is_text_whatever_it_names(name):
 
 def test_a_plain_name_is_code_in_the_kits_note():
     message = "Marked from `homework (final) v2.ipynb`; the notebook is called `self_attention.ipynb`."
-    assert as_markdown(message) == message
+    assert escape_markdown(message) == message
 
 
 def page_of(kind, node):

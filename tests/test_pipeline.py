@@ -21,12 +21,11 @@ from autograder.cli.class_lines import StudentLine
 from autograder.cli.mark import _exit_code
 from autograder.cli.result_files import ResultFiles
 from autograder.course.cells import filled_in
-from autograder.exports.gradescope import results
-from autograder.exports.json_schema import schema
-from autograder.exports.junit import junit
 from autograder.output_files import NotWritable
 from autograder.report import Diagnosis, ExerciseReport, Mistake, Report, WrittenQuestion
 from autograder.report import TestReport as Verdict  # pytest would collect it
+from autograder.reports.exports import gradescope_results, junit_xml
+from autograder.reports.json_output import json_schema
 from autograder.serving.rules import Served
 from tests import RELEASE, REPOSITORY
 
@@ -129,7 +128,7 @@ def test_the_schemas_are_those_of_the_types(page):
     assert [one.returncode for one in done[2:-1]] == [0]
     for name, type_ in (("mark", Report), ("grade", StudentLine), ("serve", Served)):
         kept = (REPOSITORY / "docs" / f"{name}.schema.json").read_bytes()
-        assert kept == schema(type_), f"autograder {name} --schema > docs/{name}.schema.json"
+        assert kept == json_schema(type_), f"autograder {name} --schema > docs/{name}.schema.json"
         assert kept == (folder / f"{name}.schema.json").read_bytes()
 
 
@@ -189,13 +188,13 @@ def replaced(**changes):
 
 
 def test_what_a_student_wrote_is_text_in_every_format():
-    (suite,) = validated(junit([EVERYTHING]))
+    (suite,) = validated(junit_xml([EVERYTHING]))
     tags = [[outcome.tag for outcome in case] for case in suite.iter("testcase")]
     assert tags == [[], ["failure"], ["skipped"], ["skipped"]]
     wrong = suite.find(".//failure").text
     assert "This." in wrong
     assert "<!--" in wrong
-    shown = on_gradescope(results(EVERYTHING, "after_due_date"))
+    shown = on_gradescope(gradescope_results(EVERYTHING, "after_due_date"))
     assert (shown["score"], shown["visibility"]) == (1.5, "visible")
     assert [(one.get("score"), one.get("max_score"), one["visibility"]) for one in shown["tests"]] == [
         (None, None, "after_due_date"),
@@ -211,10 +210,10 @@ def test_what_a_student_wrote_is_text_in_every_format():
 @pytest.mark.parametrize("status", ["grader_error", "unreadable"])
 def test_our_own_fault_is_no_score(status):
     fault = replaced(status=status, exercises=[], message="")
-    shown = on_gradescope(results(fault, "visible"))
+    shown = on_gradescope(gradescope_results(fault, "visible"))
     assert "score" not in shown
     assert shown["tests"] == []
-    (suite,) = validated(junit([fault]))
+    (suite,) = validated(junit_xml([fault]))
     assert suite.get("errors") == "1"
 
 

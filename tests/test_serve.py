@@ -39,8 +39,8 @@ from autograder.course import released as released_notebook
 from autograder.course import settings
 from autograder.course.cells import filled_in
 from autograder.course.folder import FILE, use
-from autograder.exports.json_line import json_line
 from autograder.gradebook.attempts import Attempt
+from autograder.reports.json_output import json_line
 from autograder.serving import exchange, http_notebooks, http_server, shown, unit_served
 from autograder.serving.arrivals import Arrivals
 from autograder.serving.desks import Done

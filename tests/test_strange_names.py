@@ -19,7 +19,6 @@ from autograder import course
 from autograder.classroom.assignment import NothingToGrade, assignment
 from autograder.classroom.hand_in import Submissions
 from autograder.cli.saying import shown
-from autograder.exports.json_line import json_line
 from autograder.gradebook import roster
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory, nbgrader_api
@@ -27,6 +26,7 @@ from autograder.gradebook.roster import BadRoster
 from autograder.gradebook.spreadsheet import text
 from autograder.gradebook.time_stamp import time_in
 from autograder.handed_in.student_id import can_be_id
+from autograder.reports.json_output import json_line
 from tests import RELEASE, REPOSITORY, SOURCE
 
 from . import forked_command

@@ -19,8 +19,8 @@ from autograder.diagnosis.cpu_limit import OverLimit, cpu_limit
 from autograder.diagnosis.fingerprint import Trace
 from autograder.diagnosis.pairs import Pairs
 from autograder.diagnosis.suspect import Suspect
-from autograder.feedback import grade_cell
 from autograder.report import Diagnosis, ExerciseReport, Mistake
+from autograder.reports import graded_notebook
 from autograder.student.recording import Event
 from tests import REPOSITORY, sampling
 
@@ -194,10 +194,10 @@ EXERCISE = ExerciseReport("scaled_softmax", "failed", 1.0, 4.0, BOTH, "", [])
 
 
 def test_the_student_reads_both_sentences_as_a_list():
-    page = grade_cell.as_html(EXERCISE)
+    page = graded_notebook.feedback_html(EXERCISE)
     assert "Two mistakes at once:<ol" in page
     assert "<li>Divide by the <code>root</code>.</li><li>Rows &lt; columns.</li></ol>" in page
-    assert grade_cell.as_text(EXERCISE).splitlines()[1:] == [
+    assert graded_notebook.feedback_text(EXERCISE).splitlines()[1:] == [
         "Two mistakes at once:",
         "  1. Divide by the `root`.",
         "  2. Rows < columns.",

@@ -11,7 +11,6 @@ from autograder.client.requests import MarkNotebook
 from autograder.core.operations import unpacked
 from autograder.core.raising import CELL_PREFIX
 from autograder.course.cells import filled_in
-from autograder.feedback import grade_cell
 from autograder.graders.cases import Cases
 from autograder.graders.collected import collected
 from autograder.handout.names import STEPS
@@ -20,6 +19,7 @@ from autograder.marking.examiner import Examiner
 from autograder.marking.submission import Desk
 from autograder.marking.telling_cases import telling_cases
 from autograder.report import Conditions
+from autograder.reports import graded_notebook
 from autograder.sandbox.worker import protocol
 from autograder.student.sandboxed import SandboxedNotebook
 from tests import REPOSITORY, released_data
@@ -67,7 +67,7 @@ def test_the_step_and_its_line_are_told(mark):
     assert rows[2].split() == ["weights:", "not", "as", "it", "should", "be", "(line", "3)"]
     assert "weights = torch.softmax(scores / keys.shape[-1] ** 2, dim=-1)" in rows[3]
     assert "too even" in found.told
-    shown = grade_cell.as_text(exercise), grade_cell.as_html(exercise)
+    shown = graded_notebook.feedback_text(exercise), graded_notebook.feedback_html(exercise)
     assert "not as it should be  (line 3)" in shown[0]
     assert "not as it should be  (line 3)" in shown[1]
 
@@ -82,7 +82,7 @@ def test_the_students_line_is_shown_as_text(mark):
     code = TOO_EVEN.replace("dim=-1)", "dim=-1)  # <script>alert(1)</script>")
     exercise = mark(scaled_dot_product_attention=code).exercise("scaled_dot_product_attention")
     assert "<script>" in exercise.whereabouts.told
-    assert "<script>" not in grade_cell.as_html(exercise)
+    assert "<script>" not in graded_notebook.feedback_html(exercise)
 
 
 @pytest.mark.parametrize(

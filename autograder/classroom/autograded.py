@@ -10,13 +10,13 @@ from nbgrader.converters import Autograde
 from nbgrader.preprocessors import LimitOutput
 
 from .. import course
-from ..feedback.notebook import write
 from ..gradebook import pictures
 from ..gradebook.clean_notebook import clean_or_stand_in
 from ..gradebook.time_stamp import TIMESTAMP
 from ..notebook import Damaged
 from ..notebook.nodes import as_file
 from ..report import REPORT_FILE, Report
+from ..reports.graded_notebook import read_report, write_report
 from . import whole_files
 
 
@@ -40,7 +40,7 @@ class Autograded:
     def marked(self, content: bytes | Damaged, report: Report) -> Any:
         """The student's notebook, with the report written into its cells."""
         node = clean_or_stand_in(content, self._unit, self._root)
-        write(node, report)
+        write_report(node, report)
         return self._limit_output.preprocess(node, {})[0]
 
     def put(self, student: str, node: Any, report: Report, timestamp: bytes | None) -> None:
@@ -56,12 +56,7 @@ class Autograded:
 
     def report(self, student: str) -> Report | None:
         """The report of the last marking; None unless the notebook that it is about is next to it."""
-        folder = self.folder(student)
-        try:
-            report = msgspec.json.decode((folder / REPORT_FILE).read_bytes(), type=Report)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-            return None
-        return report if (folder / f"{self._unit}.ipynb").is_file() else None
+        return read_report(self.folder(student), self._unit)
 
     def notebook(self, student: str) -> Any:
         """The marked notebook as it is on disk."""

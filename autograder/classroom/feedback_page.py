@@ -16,12 +16,12 @@ from nbgrader import utils
 from nbgrader.converters import GenerateFeedback
 from traitlets.config import Config
 
-from ..feedback.page_filters import filters
-from ..feedback.shortened import shorten
 from ..formatting.client import Formatter
 from ..formatting.page import PageFormatter
 from ..gradebook.clean_notebook import released
 from ..gradebook.entry import Shown
+from ..notebook.truncation import truncate_for_page
+from ..reports.page_filters import filters
 from . import whole_files
 
 _BARE_IMAGE = re.compile(r"<img\b(?![^>]*\balt=)")
@@ -89,7 +89,7 @@ class _Exporter(HTMLExporter):
 
         folder: where the files of its pictures are.
         """
-        shorten(node)
+        truncate_for_page(node)
         self._texts.begin()
         metadata = {**self._resources["metadata"], "path": folder}
         filled: str = self.template.render(

@@ -10,12 +10,12 @@ import msgspec
 
 from ..client.requests import Device, Ready
 from ..course.settings import Settings
-from ..feedback import page_filters
 from ..gradebook import database
 from ..gradebook.class_gradebook import ClassGradebook
 from ..gradebook.database import Database, said_in_a_sentence
 from ..gradebook.entry import Entry
 from ..report import Report
+from ..reports import page_filters
 from .assignment import Assignment, NotGraded
 from .feedback_page import FeedbackPages, page_path
 from .hand_in import HandIn

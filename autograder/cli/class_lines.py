@@ -93,8 +93,7 @@ def _of_row(unit: course.Unit, row: Row, result: ClassResult) -> StudentLine:
 
 
 def _of_exercise(exercise: ExerciseReport) -> WrongExercise:
-    named = [exercise.diagnosis, exercise.diagnosis.beside] if exercise.diagnosis else []
-    mistakes = [mistake.name for mistake in named if mistake]
+    mistakes = [mistake.name for mistake in exercise.mistakes]
     return WrongExercise(exercise.name, exercise.status, exercise.score, exercise.max_score, mistakes)
 
 

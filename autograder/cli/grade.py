@@ -14,7 +14,7 @@ from ..classroom import processors
 from ..client.requests import Device
 from ..course import version
 from ..course.settings import BadSettings
-from ..exports.json_line import json_line
+from ..reports.json_output import json_line
 from .cluster import PlainTcp, Scheduler, marking_at
 from .isolation import Require, Trust, asked
 from .paths import named
@@ -29,10 +29,10 @@ if TYPE_CHECKING:  # nbgrader takes seconds to import, and `autograder mark` and
 
 def _print_schema(asked: bool) -> None:
     if asked:
-        from ..exports.json_schema import schema
+        from ..reports.json_output import json_schema
         from .class_lines import StudentLine
 
-        typer.echo(schema(StudentLine), nl=False)
+        typer.echo(json_schema(StudentLine), nl=False)
         raise typer.Exit
 
 

@@ -16,10 +16,10 @@ from ..client.marker import Marker, MarkerRefused, MarkerStopped, stopped_at
 from ..client.requests import Device
 from ..client.served import NotServed, served
 from ..course.settings import BadSettings, Settings
-from ..exports.gradescope import Visibility
-from ..exports.json_line import json_line
 from ..output_files import NotWritable
 from ..report import Report
+from ..reports.exports import Visibility
+from ..reports.json_output import json_line
 from .isolation import Require, Trust, asked
 from .paths import named
 from .result_files import ResultFiles
@@ -31,9 +31,9 @@ _TRIES = 2
 
 def _print_schema(asked: bool) -> None:
     if asked:
-        from ..exports.json_schema import schema
+        from ..reports.json_output import json_schema
 
-        typer.echo(schema(Report), nl=False)
+        typer.echo(json_schema(Report), nl=False)
         raise typer.Exit
 
 

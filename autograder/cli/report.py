@@ -26,20 +26,20 @@ def report(
     course_folder: Course = None,
 ) -> None:
     """Write the class report: a page on how a class did in a unit, and the same as CSV and JSON."""
-    from ..class_report import files
-    from ..class_report.composing import compose
     from ..gradebook.course_directory import CourseProblem
     from ..gradebook.marks import NoMarks
+    from ..reports import class_report
 
     root = class_folder(course_folder).resolve()
     try:
         paths.refuse_standard_output(output, "Name a folder, or a file that ends in .html.")
         if output and output.is_symlink():
             raise NotWritable(f"{output} is a link. Give the name of the folder, or file, itself.")
-        folder = output or root / files.FOLDER / unit
-        place = folder if folder.suffix == files.PAGE else files.place(folder, is_anonymous=anonymous)
-        files.check(place)
-        written = files.write(compose(root, unit, is_anonymous=anonymous), place)
+        page = output or root / class_report.FOLDER / unit
+        if page.suffix != class_report.PAGE:
+            page = class_report.page_path(page, is_anonymous=anonymous)
+        class_report.check(page)
+        written = class_report.write(class_report.compose(root, unit, is_anonymous=anonymous), page)
     except (UnknownUnit, NoMarks, CourseProblem, NotWritable) as reason:
         refuse(reason)
     with results():

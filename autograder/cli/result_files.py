@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import output_files
-from ..exports.gradescope import Visibility
 from ..output_files import NotWritable
 from ..report import Report
+from ..reports.exports import Visibility
 from . import paths
 from .paths import STANDARD_OUTPUT
 
@@ -40,10 +40,10 @@ class ResultFiles:
     def write(self, reports: Sequence[Report]) -> None:
         """Write them; raise NotWritable and OutputLost."""
         if self.junit:
-            from ..exports.junit import junit
+            from ..reports.exports import junit_xml
 
-            paths.write(self.junit, junit(reports))
+            paths.write(self.junit, junit_xml(reports))
         if self.gradescope:
-            from ..exports.gradescope import results
+            from ..reports.exports import gradescope_results
 
-            paths.write(self.gradescope, results(reports[0], self.hidden))
+            paths.write(self.gradescope, gradescope_results(reports[0], self.hidden))

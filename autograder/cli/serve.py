@@ -12,7 +12,7 @@ from .. import course
 from ..classroom import processors
 from ..client.requests import Device, Ready
 from ..course.settings import BadSettings
-from ..exports.json_line import json_line
+from ..reports.json_output import json_line
 from .isolation import Require, Trust, asked
 from .roster import Course, IdColumn, RosterFile, class_folder
 from .saying import console, refuse, remark, results, short, shown
@@ -26,10 +26,10 @@ if TYPE_CHECKING:  # nbgrader takes seconds to import
 
 def _print_schema(asked: bool) -> None:
     if asked:
-        from ..exports.json_schema import schema
+        from ..reports.json_output import json_schema
         from ..serving.rules import Served
 
-        typer.echo(schema(Served), nl=False)
+        typer.echo(json_schema(Served), nl=False)
         raise typer.Exit
 
 

@@ -16,10 +16,9 @@ from .. import course
 from ..course.additions import Edit
 from ..course.cells import CARRIED, edits, is_addition, is_training, likenesses
 from ..course.written_answers import WrittenAnswer, written_answers
-from ..feedback.notebook import ADDED_TO
-from ..feedback.shortened import bound
 from ..notebook import Damaged, RawCell, RawNotebook, cell_name, parse
 from ..notebook.nodes import copied, new_cell
+from ..notebook.truncation import truncate_for_storage
 from . import pictures
 
 PUT_BACK = "# This cell was missing from the notebook that was handed in, and has been put back.\n"
@@ -29,6 +28,8 @@ FOUND = "*[The answer was not written into this cell. It was found in {where}:]*
 
 LEFT_OUT = "[The check that this notebook carried stood here. It takes no part in marking.]"
 
+ADDED_TO = "added_to"
+"""In the metadata of a cell with lines that a student added to a locked cell: the name of that cell."""
 DAMAGED = "damaged"
 _PUT_BACK = "put_back"
 
@@ -116,7 +117,7 @@ def clean(submission: RawNotebook, unit: str, class_folder: Path | None = None) 
                 original.source = _answer(answers[grade_id], original)
             original.metadata["autograder"] = {_PUT_BACK: True}
             cells.append(original)
-    bound(cells)
+    truncate_for_storage(cells)
     notebook.cells = cells
     return notebook
 

@@ -12,7 +12,7 @@ from ..core.lost_aspects import Lost
 from ..core.operations import LineOfAspect, WatchRun
 from ..core.tracing import Run
 from ..handout.told_of_aspects import HOW, told_of_aspect
-from ..report import Whereabouts
+from ..report import FaultLocation
 from ..student.backend import Backend
 from ..student.watched_run import read
 from ..tracing.case import TellingCase
@@ -37,7 +37,7 @@ def known(unit: str, case: TellingCase, *, without: str = "") -> Reference | Non
     return reference(case, catalogue.solutions(unit)[case.exercise].answer, others)
 
 
-def whereabouts(unit: str, exercise: str, backend: Backend, source: Source) -> Whereabouts | None:
+def whereabouts(unit: str, exercise: str, backend: Backend, source: Source) -> FaultLocation | None:
     """Where the answer behind the backend goes wrong; None where it cannot be told. Raises what the backend raises.
 
     source: the lines of a file, where they are the exercise's own; none of any other.
@@ -52,13 +52,13 @@ def whereabouts(unit: str, exercise: str, backend: Backend, source: Source) -> W
         located = _located(right, backend, first)
         if located is None or not all(line_of(source(located.file), line) for line in located.lines):
             return None  # it may be in another cell
-        return Whereabouts(list(located.lines), told(located, case, source), located.step)
+        return FaultLocation(list(located.lines), told(located, case, source), located.step)
     return None
 
 
 def line_of_aspect(
     unit: str, exercise: str, backend: Backend, source: Source, aspects: Iterable[tuple[str, Sequence[str]]]
-) -> Whereabouts | None:
+) -> FaultLocation | None:
     """Return where the answer loses one of these aspects; None if no line is found.
 
     aspects: each with its details, as in `compare.Mismatch`.
@@ -71,7 +71,7 @@ def line_of_aspect(
             except StudentFault:
                 continue  # another case may show it
             if lost and (line := line_of(source(lost.file), lost.line)):
-                return Whereabouts([lost.line], told_of_aspect(aspect, details, lost, case, line))
+                return FaultLocation([lost.line], told_of_aspect(aspect, details, lost, case, line))
     return None
 
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from ..feedback import page_filters
 from ..gradebook import tools
 from ..report import REPORT_FILE
+from ..reports import page_filters
 from . import formgrader_pages, guarded
 
 _PLUGIN = __package__

@@ -10,11 +10,11 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Enum
 
 from ..client.marker import Marker, MarkerRefused, MarkerStopped, running, stopped_at
-from ..feedback.notebook import write
 from ..gradebook import pictures
 from ..gradebook.clean_notebook import damage, without_put_back
 from ..gradebook.time_stamp import StampFormat, stamp_at
 from ..report import REPORT_FILE, Report
+from ..reports.graded_notebook import write_report
 
 SUBMISSION = "autograder_submission"
 """Key in a notebook's metadata, from when the exporter reads the file until it is marked: SHA-256 of what was read."""
@@ -36,7 +36,7 @@ class MarkExercises(NbGraderPreprocessor):
         about[SUBMISSION_TIME] = StampFormat.of_course(directory).read(stamp_at(Path(place)))
         files = pictures.pop(nb)
         report = _marker(self.device, directory.root).report(name, about["assignment"], nb, digest)
-        write(nb, report)
+        write_report(nb, report)
         resources.setdefault("outputs", {})[REPORT_FILE] = msgspec.json.format(msgspec.json.encode(report))
         resources["outputs"].update(files)
         return nb, resources

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 from tornado.web import HTTPError, RequestHandler
 
 from ..client.requests import Ready
-from ..exports.json_line import json_line
+from ..reports.json_output import json_line
 from .arrivals import Arrival
 from .guests import Guests
 from .todo import Asked

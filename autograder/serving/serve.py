@@ -15,11 +15,11 @@ from ..client.terms import on_device
 from ..client.terms import terms as marking_terms
 from ..course import UnknownUnit, UnusableUnit
 from ..course.settings import BadSettings, load
-from ..feedback import page_filters
 from ..gradebook.class_list import class_list
 from ..gradebook.course_directory import CourseProblem, course_directory
 from ..gradebook.roster import BadRoster
 from ..nbgrader_plugin.enrolment import may_be_graded
+from ..reports import page_filters
 from ..sandbox.isolation import NotIsolated
 from . import token
 from .arrivals import Arrivals

@@ -15,10 +15,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from .. import course
-from ..feedback.grade_cell import prose
 from ..handout.names import EXAMPLES, data_file
 from ..handout.unit_data import read_unit
 from ..report import NOT_WRITTEN, USES_WRONG, CellReport, ExerciseReport, Report
+from ..reports.graded_notebook import message_html
 from .rules import MOST_FAILED, Show
 
 _PAGE = "limited.html"
@@ -64,7 +64,7 @@ def waits_after_failures(until: datetime) -> str:
 
 def with_notice(page: bytes, notice: str) -> bytes:
     """The page with a sentence at its top."""
-    box = f'<div role="status" style="{_BOX}">{prose(notice)}</div>'
+    box = f'<div role="status" style="{_BOX}">{message_html(notice)}</div>'
     text = page.decode()
     return _BODY.sub(lambda found: found[0] + box, text, count=1).encode()
 
@@ -131,8 +131,7 @@ def _by_name(exercise: ExerciseReport, report: Report) -> Line:
         return Line(exercise.name, "!", [_OUR_FAULT])
     if exercise.score >= exercise.max_score:
         return Line(exercise.name, "✓", ["Right."])
-    found = exercise.diagnosis
-    named = [found.sentence, *([found.beside.sentence] if found.beside else [])] if found else []
+    named = [mistake.sentence for mistake in exercise.mistakes]
     of_cell = _of_cell(exercise, report.cells)
     return Line(exercise.name, "✗", named or [of_cell or _in_our_words(exercise, report.exercises)])
 
@@ -162,5 +161,5 @@ def _in_our_words(exercise: ExerciseReport, others: Sequence[ExerciseReport]) ->
 def _environment() -> Environment:
     folder = Path(__file__).parent / "templates"
     environment = Environment(loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined)
-    environment.filters["prose"] = lambda sentence: Markup(prose(sentence))
+    environment.filters["prose"] = lambda sentence: Markup(message_html(sentence))
     return environment

@@ -7,7 +7,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from .. import __version__
-from ..feedback.grade_cell import prose
+from ..reports.graded_notebook import message_html
 from .composing import Deck, Slide, are_a_pair
 from .text import Piece, inline
 
@@ -41,7 +41,7 @@ def _formatted(piece: Piece) -> Markup:
 
 
 def _prose(sentence: str) -> Markup:
-    return Markup(prose(sentence))
+    return Markup(message_html(sentence))
 
 
 def _layout(slide: Slide) -> str:

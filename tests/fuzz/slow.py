@@ -15,14 +15,14 @@ from pathlib import Path
 import nbformat
 
 from autograder import notebook
-from autograder.feedback.page_filters import printed
-from autograder.feedback.shortened import shorten
 from autograder.formatting.client import Formatter, Kind
 from autograder.formatting.limits import PageLimits
 from autograder.formatting.page import PageFormatter
 from autograder.formatting.plain_text import LONGEST_CELL
 from autograder.gradebook.clean_notebook import clean
 from autograder.marking.redaction import without_folders
+from autograder.notebook.truncation import truncate_for_page
+from autograder.reports.page_filters import printed
 
 CORPUS = Path(__file__).parent / "corpus" / "slow"
 UNIT = "dot_product_attention"
@@ -84,7 +84,7 @@ def _notebooks(text: str) -> None:
     cells = [{"cell_type": kind, "metadata": {}, "source": text} for kind in ("raw", "markdown", "code")]
     node = clean(notebook.parse(json.dumps({"nbformat": 4, "cells": cells}).encode()), UNIT)
     nbformat.v4.reads(nbformat.v4.writes(node))
-    shorten(node)
+    truncate_for_page(node)
     with Formatter(PageLimits(), "none", trust_submissions=False) as nobody:  # as where nothing can be formatted
         page = PageFormatter(nobody)
         for cell in node.cells:

@@ -1,1 +1,0 @@
-"""Reports in the formats of other programs."""

@@ -1,0 +1,138 @@
+"""The class report as one HTML page, which needs neither network nor script. All text in it is escaped."""
+
+import io
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import matplotlib
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ..gradebook.rounding import rounded
+from ..gradebook.spreadsheet import PLACES, number
+from ..notebook import printable
+from .class_report_schema import CellFigures, ClassReport
+from .graded_notebook import message_html
+
+_TEMPLATE = "class_report/report.html"
+_MOST_IN_LECTURE = 5
+_MOST_SHOWN = 60
+"""Mistakes, and as many clusters, on the page; report.json has all of them."""
+_MOST_ROWS = 1000
+_MOST_NAMES = 60
+_LONGEST_NAME = 60  # characters
+_HARDLY, _WELL = 0.15, 0.3
+
+_MOST_BARS = 20
+_BAR_WIDTHS = (0.5, 1, 2, 2.5, 5, 10, 20, 25, 50, 100)
+_TEXT, _BARS, _MEDIAN, _NONE = "#010101", "#020202", "#030303", "none"
+_PAGE_COLOURS = {_TEXT: "currentColor", _BARS: "var(--accent)", _MEDIAN: "var(--strong)"}
+"""The page's colours that replace those of the histogram, so that it is readable in light and in dark."""
+_STYLE = {
+    "svg.fonttype": "none", "svg.hashsalt": "class report", "font.family": "sans-serif", "font.size": 10,
+    "axes.labelcolor": _TEXT, "axes.edgecolor": _TEXT, "xtick.color": _TEXT, "ytick.color": _TEXT,
+    "xtick.major.size": 3, "ytick.major.size": 3, "axes.ymargin": 0.12, "axes.facecolor": _NONE,
+    "axes.spines.left": False, "axes.spines.top": False, "axes.spines.right": False, "savefig.facecolor": _NONE,
+}  # fmt: skip
+
+
+def page(report: ClassReport) -> str:
+    """Return the page."""
+    spread = report.spread
+    rows = [row for row in report.rows if row.cells]
+    numbers = {(mistake.exercise, mistake.name): f"M{i}" for i, mistake in enumerate(report.mistakes, start=1)}
+    return _environment().get_template(_TEMPLATE).render(
+        report=report,
+        lecture=report.mistakes[:_MOST_IN_LECTURE],
+        mistakes=report.mistakes[:_MOST_SHOWN],
+        clusters=report.clusters[:_MOST_SHOWN],
+        histogram=histogram([row.score for row in rows], report.max_score, spread.median) if spread else "",
+        waiting=sum(exercise.waiting for exercise in report.exercises),
+        without_name=sum(cluster.count for cluster in report.clusters),
+        map=sorted(rows, key=lambda row: -row.score)[:_MOST_ROWS],
+        numbers=numbers,
+        kind=_kind,
+    )  # fmt: skip
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "points": number,
+        "figure": lambda value: f"{rounded(value, PLACES):.{PLACES}f}",
+        "percent": lambda share: "–" if share is None else f"{100 * share:.0f}%",
+        "prose": lambda text: Markup(message_html(text)),
+        "named": _truncate_name,
+        "who": _list_names,
+        "discriminates": _describe_correlation,
+    }
+    return environment
+
+
+def _truncate_name(student: str) -> str:
+    """Return a student's id or name, as far as anyone reads it."""
+    name = printable(student)
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+
+
+def _list_names(students: Sequence[str]) -> str:
+    more = f" and {len(students) - _MOST_NAMES} more, all in report.json" if len(students) > _MOST_NAMES else ""
+    return ", ".join(map(_truncate_name, students[:_MOST_NAMES])) + more
+
+
+def _describe_correlation(correlation: float | None) -> str:
+    """Say in words how well an exercise discriminates; the limits are those in common use."""
+    if correlation is None:
+        return "cannot be told"
+    if correlation < -_HARDLY:
+        return "the wrong way round"
+    return "well" if correlation >= _WELL else "a little" if correlation >= _HARDLY else "hardly"
+
+
+def _kind(cell: CellFigures, worth: float) -> str:
+    """Return the CSS class, so the colour, of a score in the map."""
+    if cell.is_waiting:
+        return "w"
+    share = cell.score / worth if worth else 1.0
+    return "f" if share > 1 - 1e-6 else "n0" if share < 1e-6 else "h" if share >= 0.5 else "l"
+
+
+def histogram(scores: Sequence[float], max_score: float, median: float) -> Markup:
+    """Return the distribution of scores as an `svg` element in the page's colours."""
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(6.4, 2.5), layout="constrained")
+        FigureCanvasSVG(figure)
+        axes = figure.add_subplot(xlabel=f"points of {max_score:g}", ylabel="students")
+        top = max(max_score, *scores) or 1.0
+        width = next((width for width in _BAR_WIDTHS if top / width <= _MOST_BARS), top / _MOST_BARS)
+        count = max(1, -int(-top // width))
+        axes.hist(scores, bins=[width * edge for edge in range(count + 1)], color=_BARS, rwidth=0.92)
+        axes.axvline(median, color=_MEDIAN, linewidth=1.5, linestyle=(0, (4, 3)))
+        is_right = median > top / 2
+        axes.annotate(
+            f"median {median:g}", (median, 1), xycoords=("data", "axes fraction"), textcoords="offset points",
+            xytext=(-5 if is_right else 5, -2), ha="right" if is_right else "left", va="top", color=_MEDIAN,
+        )  # fmt: skip
+        axes.set_xlim(0, top)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=10, steps=[1, 2, 5, 10]))
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
+        file = io.StringIO()
+        figure.savefig(file, format="svg")
+    svg = file.getvalue()
+    element = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    element = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", element)
+    for colour, page_colour in _PAGE_COLOURS.items():
+        element = element.replace(colour, page_colour)
+    return Markup(element.replace("<svg", '<svg aria-hidden="true"', 1))

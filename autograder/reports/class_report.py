@@ -1,0 +1,215 @@
+"""The class report: composed from the gradebook and the stored reports, written as a page, a table and data."""
+
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from math import ceil
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from .. import __version__, course, output_files
+from ..course.cells import code_cells
+from ..course.sections import sections, title
+from ..gradebook.course_directory import course_directory
+from ..gradebook.marks import Mark, NoMarks, UnitMarks, of_units
+from ..gradebook.roster import Enrolled
+from ..gradebook.rounding import rounded
+from ..gradebook.spreadsheet import as_csv, text
+from ..handed_in.notebook_file import read_at
+from ..notebook import RawNotebook, parse
+from ..report import Report
+from . import item_analysis
+from .class_page import page
+from .class_report_schema import CellFigures, ClassReport, Concern, Row, ToLookAt
+from .code_sample import Names, full_name
+from .graded_notebook import read_report
+from .item_analysis import DIGITS
+from .mistakes import WrongAnswer, WrongAnswers
+
+FOLDER = "reports"
+"""Folder of class reports, in the course's folder."""
+PAGE, TABLE, DATA = ".html", ".csv", ".json"
+_COLUMNS = ("student", "name", "status", "late_minutes", "raw_score", "late_penalty", "score", "max_score")
+_STATUSES = {
+    Concern.OUR_FAULT: "grader_error",
+    Concern.DAMAGED: "damaged",
+    Concern.TIMED_OUT: "timed_out",
+    Concern.CRASHED: "crashed",
+    Concern.CELLS_FAILED: "cells_failed",
+}
+
+
+def page_path(folder: Path, *, is_anonymous: bool) -> Path:
+    """Return the page's path in a folder; a report without names does not replace the one with them."""
+    return folder / (f"anonymous{PAGE}" if is_anonymous else f"report{PAGE}")
+
+
+def check(path: Path) -> None:
+    """Raise NotWritable if one of the three files cannot be written. path: the page."""
+    for suffix in (PAGE, TABLE, DATA):
+        output_files.check(path.with_suffix(suffix), makes_folder=True)
+
+
+def write(report: ClassReport, path: Path) -> list[Path]:
+    """Write the page at `path`, and the table and the data next to it; return the three paths. Raises NotWritable."""
+    contents = {
+        path: page(report).encode(),
+        path.with_suffix(TABLE): table(report).encode(),
+        path.with_suffix(DATA): msgspec.json.format(msgspec.json.encode(report)) + b"\n",
+    }
+    output_files.write(contents, 0o644 if report.is_anonymous else 0o600, makes_folder=True)
+    return list(contents)
+
+
+def table(report: ClassReport) -> str:
+    """Return the report as CSV: a line per student, two columns per exercise.
+
+    A score that a person has not given yet is empty; two mistakes at once are joined by a plus.
+    """
+    exercises = [exercise.name for exercise in report.exercises]
+    header = [*_COLUMNS, *(column for name in exercises for column in (name, f"{name}: mistakes"))]
+    return as_csv([header, *(_line(row, exercises, report.max_score) for row in report.rows)])
+
+
+def _line(row: Row, exercises: Collection[str], max_score: float) -> list[object]:
+    late = "unknown" if row.is_lateness_unknown else row.late_minutes
+    points = (row.raw_score, row.late_penalty, row.score, max_score)
+    line: list[object] = [text(row.student), text(row.name), row.status, late, *points]
+    for exercise in exercises:
+        cell = row.cells.get(exercise)
+        score = "" if cell is None or cell.is_waiting else cell.score
+        line += [score, text(" + ".join(cell.mistakes)) if cell else ""]
+    return line
+
+
+def compose(root: Path, unit_name: str, *, is_anonymous: bool = False) -> ClassReport:
+    """Return the report on a unit of the course in `root`. Raises UnknownUnit, NoMarks and CourseProblem."""
+    if not root.is_dir():
+        raise NoMarks(f"The course folder {root} is not there.")
+    unit = course.unit(unit_name, root)
+    (scores,) = of_units(root, [unit_name])
+    if not scores.marks:
+        command = shlex.join(["autograder", "grade", unit_name, "--course", str(root)])
+        raise NoMarks(f"Nothing of {unit_name} is graded yet. Run `{command}`.")
+    directory = course_directory(root)
+    answers: list[WrongAnswer] = []
+    statements: dict[tuple[str, str], str] = {}
+    reported: set[str] = set()
+    for student, mark in scores.marks.items():
+        folder = Path(directory.format_path(directory.autograded_directory, student, unit_name))
+        report = read_report(folder, unit_name)
+        if report is not None and report.submission == mark.submission:
+            reported.add(student)
+            answers += _wrong_answers(student, report, folder, unit)
+            statements |= _statements(report)
+    names = Names(scores.students, _source_text(unit_name))
+    headings = sections(unit_name)
+    wrong = WrongAnswers(
+        answers,
+        {exercise.name: headings.get(exercise.name, "") for exercise in unit.exercises},
+        statements,
+        lambda answer, text: not (is_anonymous and names.is_in(text, answer.notebook)),
+    )
+    mistakes = {
+        (answer.student, answer.report.name): [mistake.name for mistake in answer.report.mistakes] for answer in answers
+    }
+    marks = list(scores.marks.values())
+    class_report = ClassReport(
+        unit_name,
+        title(unit_name),
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        __version__,
+        is_anonymous,
+        len(scores.students),
+        len(marks),
+        scores.max_score,
+        item_analysis.spread(marks),
+        item_analysis.exercises(scores.points, marks, headings),
+        wrong.mistakes(len(marks)),
+        wrong.clusters(),
+        wrong.unexplained(),
+        _concerns(scores, reported),
+        [_row(student, scores.marks.get(student.id), scores.points, mistakes) for student in scores.students],
+    )
+    return _without_names(class_report) if is_anonymous else class_report
+
+
+def _source_text(unit_name: str) -> str:
+    """Return all cells of the course's own notebook."""
+    notebook = parse(course.source(unit_name).read_bytes())
+    return "\n".join(cell.text for cell in notebook.cells) if isinstance(notebook, RawNotebook) else ""
+
+
+def _wrong_answers(student: str, report: Report, folder: Path, unit: course.Unit) -> Iterator[WrongAnswer]:
+    """Yield a student's answers that did not pass, with their cells in the graded notebook."""
+    exercises = [exercise for exercise in report.exercises if exercise.status != "passed"]
+    notebook = parse(read_at(folder / f"{unit.name}.ipynb").content) if exercises else None
+    cells = code_cells(notebook, unit) if isinstance(notebook, RawNotebook) else []
+    for exercise in exercises:
+        failed = [test for test in exercise.tests if test.outcome == "failed"]
+        sources = [cell.source for cell in cells if cell.defines(exercise.name)]
+        file = report.notebook.rpartition("/")[2]
+        yield WrongAnswer(student, file, replace(exercise, tests=failed), sources[-1] if sources else "")
+
+
+def _statements(report: Report) -> dict[tuple[str, str], str]:
+    """Return the messages of the passed tests, which are no more than the tests' statements, by exercise and test."""
+    return {
+        (exercise.name, test.name): test.message
+        for exercise in report.exercises
+        for test in exercise.tests
+        if test.outcome == "passed"
+    }
+
+
+def _row(
+    student: Enrolled, mark: Mark | None, cell_names: Iterable[str], mistakes: Mapping[tuple[str, str], list[str]]
+) -> Row:
+    """cell_names: the grade cells, in their order. mistakes: names of known mistakes by student and exercise."""
+    if mark is None:
+        return Row(student.id, full_name(student), "not_submitted", 0, 0.0, 0.0, 0.0, {})
+    cells = {}
+    for name in cell_names:
+        if name in mark.shown.scores:
+            exercise = name.removeprefix(course.CHECK_PREFIX)
+            score = rounded(mark.shown.scores[name], DIGITS)
+            cells[exercise] = CellFigures(score, name in mark.waiting, mistakes.get((student.id, exercise), []))
+    return Row(
+        student.id,
+        full_name(student),
+        mark.status,
+        ceil(mark.late.total_seconds() / 60),
+        rounded(mark.shown.score, DIGITS),
+        rounded(mark.shown.late_penalty, DIGITS),
+        rounded(mark.score, DIGITS),
+        cells,
+        mark.shown.is_time_unresolved,
+    )
+
+
+def _concerns(scores: UnitMarks, reported: Collection[str]) -> list[ToLookAt]:
+    """reported: the students with a report on the submission that the gradebook has."""
+    marks = scores.marks
+    students = {
+        Concern.WAITING: [student for student, mark in marks.items() if mark.waiting],
+        Concern.LATE: [student for student, mark in marks.items() if mark.late],
+        Concern.LATENESS_UNKNOWN: [student for student, mark in marks.items() if mark.shown.is_time_unresolved],
+        Concern.NOTHING: [student.id for student in scores.students if student.id not in marks],
+        Concern.NO_REPORT: [student for student in marks if student not in reported],
+    }
+    for concern, status in _STATUSES.items():
+        students[concern] = [student for student, mark in marks.items() if mark.status == status]
+    return [ToLookAt(concern, len(students[concern]), students[concern]) for concern in Concern if students[concern]]
+
+
+def _without_names(report: ClassReport) -> ClassReport:
+    """Return the report without students, and its rows in an order that depends only on their scores."""
+    rows = [Row("", "", row.status, 0, row.raw_score, row.late_penalty, row.score, row.cells) for row in report.rows]
+    rows.sort(key=lambda row: (-row.score, [-cell.score for cell in row.cells.values()], repr(row)))
+    groups = {
+        name: [replace(group, students=[]) for group in getattr(report, name)]
+        for name in ("mistakes", "clusters", "unexplained", "to_look_at")
+    }
+    return replace(report, rows=rows, **groups)

@@ -1,0 +1,143 @@
+"""Reports in the formats of other programs: JUnit XML for CI systems, results.json for Gradescope."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+import msgspec
+
+from ..notebook import printable_lines
+from ..report import ExerciseReport, Report, TestReport, WrittenQuestion
+
+Visibility = Literal["visible", "hidden", "after_due_date", "after_published"]
+
+_JUNIT_PROPERTIES = (
+    "status", "score", "max_score", "isolation", "device", "version", "kit", "torch", "submission",
+)  # fmt: skip
+_GRADESCOPE_DATA = ("status", "isolation", "version", "kit", "submission")
+_COUNTS = {"failure": "failures", "error": "errors", "skipped": "skipped"}
+_WRITTEN = {
+    "answered": "It is answered, and a person marks it.",
+    "unanswered": "It is not answered.",
+    "missing": "Its cell is not in the notebook.",
+}
+
+
+def _exercise_text(exercise: ExerciseReport) -> str:
+    """Return the messages on an exercise as a whole, as plain lines: its own, the mistakes', the fault's location."""
+    location = exercise.whereabouts.told if exercise.whereabouts else ""
+    sentences = [mistake.sentence for mistake in exercise.mistakes]
+    return printable_lines("\n".join(filter(None, [exercise.message, exercise.note, *sentences, location])))
+
+
+def _question_text(question: WrittenQuestion) -> str:
+    place = f" It was found in {question.found_in}." if question.found_in else ""
+    return f"A written question for {question.max_score:g} points. {_WRITTEN[question.status]}{place}"
+
+
+def gradescope_results(report: Report, hidden: Visibility) -> bytes:
+    """Return Gradescope's results.json: the score, and an entry for each hidden test.
+
+    hidden: who sees the results of tests whose numbers are not released. If the file could not be read, or a test
+    failed through a fault of the autograder, there is no score, which Gradescope takes for a run that failed: such a
+    run is not the student's 0.
+    """
+    written = [f"{question.name}: {_question_text(question)}" for question in report.written]
+    text = "\n".join(filter(None, [report.message, *written]))
+    results: dict[str, Any] = {
+        "output": printable_lines(text),
+        "output_format": "text",
+        "visibility": "visible",
+        "tests": [entry for exercise in report.exercises for entry in _entries(exercise, hidden)],
+        "extra_data": {name: getattr(report, name) for name in _GRADESCOPE_DATA},
+        "score": report.score,
+    }
+    if not report.is_result:
+        results["tests"] = []
+        del results["score"]
+    return msgspec.json.format(msgspec.json.encode(results)) + b"\n"
+
+
+def _entries(exercise: ExerciseReport, hidden: Visibility) -> Iterator[dict[str, Any]]:
+    if text := _exercise_text(exercise):
+        name = f"{exercise.name}: {exercise.score:g} of {exercise.max_score:g}"
+        yield {"name": name, "output": text, "visibility": hidden, "output_format": "text"}
+    for test in exercise.tests:
+        yield {
+            "name": f"{exercise.name}: {test.name.removeprefix('test_').replace('_', ' ')}",
+            "output": printable_lines(test.message),
+            "visibility": "visible" if test.public else hidden,
+            "output_format": "text",
+            "score": round(test.points, 2),
+            "max_score": round(test.max_points, 2),
+            "status": "passed" if test.outcome == "passed" else "failed",
+        }
+
+
+def junit_xml(reports: Iterable[Report]) -> bytes:
+    """Return JUnit XML: a test suite for each notebook, a test case for each hidden test.
+
+    Every character in it is printable, which XML demands of most.
+    """
+    suites = [_suite(report) for report in reports]
+    totals = {name: str(sum(int(suite.attrib[name]) for suite in suites)) for name in ("tests", "failures", "errors")}
+    root = Element("testsuites", {"name": "autograder", **totals})
+    root.extend(suites)
+    indent(root)
+    content: bytes = tostring(root, encoding="utf-8", xml_declaration=True)
+    return content + b"\n"
+
+
+def _suite(report: Report) -> Element:
+    cases = list(_cases(report))
+    outcomes = Counter(outcome.tag for case in cases for outcome in case)
+    counts = {name: str(outcomes[tag]) for tag, name in _COUNTS.items()}
+    suite = Element("testsuite", {"name": printable_lines(report.notebook), "tests": str(len(cases)), **counts})
+    properties = SubElement(suite, "properties")
+    for name in _JUNIT_PROPERTIES:
+        SubElement(properties, "property", name=name, value=printable_lines(str(getattr(report, name))))
+    suite.extend(cases)
+    if report.message:
+        SubElement(suite, "system-out").text = printable_lines(report.message)
+    return suite
+
+
+def _cases(report: Report) -> Iterator[Element]:
+    unit = report.unit or "notebook"
+    if not report.exercises:
+        yield _case(unit, "notebook", "failure" if report.is_result else "error", report.status, report.message)
+    for exercise in report.exercises:
+        yield from _exercise_cases(f"{unit}.{exercise.name}", exercise)
+    for question in report.written:
+        yield _case(unit, question.name, "skipped", question.status, _question_text(question))
+
+
+def _exercise_cases(place: str, exercise: ExerciseReport) -> Iterator[Element]:
+    """Yield a case for each hidden test; the first that is not right has the messages on the whole exercise too."""
+    text = _exercise_text(exercise)
+    if not exercise.tests:
+        yield _case(place, exercise.name, "error", exercise.status, text)
+    for test in exercise.tests:
+        tag = _tag(test)
+        is_wrong = tag in ("failure", "error")
+        yield _case(place, test.name, tag, test.outcome, test.message, text if is_wrong else "")
+        text = "" if is_wrong else text
+
+
+def _tag(test: TestReport) -> str:
+    """Return the element for an outcome; a failure that costs nothing does not make a pipeline fail."""
+    if test.outcome == "grader_error":
+        return "error"
+    if test.outcome == "passed":
+        return ""
+    return "failure" if test.max_points else "skipped"
+
+
+def _case(place: str, name: str, tag: str, kind: str, message: str, exercise_text: str = "") -> Element:
+    case = Element("testcase", classname=place, name=name)
+    if tag:
+        first, _, rest = printable_lines(message).partition("\n")
+        outcome = SubElement(case, tag, type=kind, message=first)
+        outcome.text = "\n".join(filter(None, (first, rest, exercise_text)))
+    return case

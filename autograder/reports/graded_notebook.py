@@ -1,0 +1,153 @@
+"""A student's notebook with the report written into its cells, and the report that is stored next to it."""
+
+import re
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from .. import course
+from ..course.cells import ADDED
+from ..gradebook.clean_notebook import ADDED_TO
+from ..notebook import cell_name
+from ..notebook.nodes import new_cell, new_output
+from ..notebook.truncation import NOTE
+from ..report import REPORT_FILE, CellReport, ExerciseReport, Report
+
+_OUTCOMES = {
+    "passed": ("✓", "#1a7f37"),
+    "failed": ("✗", "#b42318"),
+    "withheld": ("–", "#57606a"),
+    "not_run": ("–", "#57606a"),
+    "grader_error": ("!", "#9a6700"),
+}
+"""Sign and colour of a hidden test's outcome."""
+_BOX = "margin:.4em 0;padding:.4em .7em;border-left:4px solid #9a6700;background:#fff8c5;color:#24292f"
+_TITLES = {
+    "graded": "Marked.",
+    "cells_failed": "Some cells failed.",
+    "timed_out": "Something in this notebook did not come back in time.",
+    "crashed": "Something in this notebook ended Python.",
+    "damaged": "This file could not be marked.",
+    "grader_error": "This could not be graded to its end.",
+}
+# Anything else between backticks could end the code, or be a formula, because formulas are found in code too.
+_CODE = re.compile(r"(`[\w .,()+=@/-]+`)")
+_PUNCTUATION = re.compile(r"[!#$%()*+/:<=>?@\[\\\]^_`{|}~]|\.(?=\S)")
+
+
+def read_report(folder: Path, unit: str) -> Report | None:
+    """Return the report in a student's folder of graded notebooks; None unless its notebook is there too."""
+    try:
+        report = msgspec.json.decode((folder / REPORT_FILE).read_bytes(), type=Report)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return report if (folder / f"{unit}.ipynb").is_file() else None
+
+
+def write_report(notebook: Any, report: Report) -> None:
+    """Fill the outputs of a notebook's cells in place. Scores go into the grade cells and nowhere else."""
+    exercises = {course.CHECK_PREFIX + exercise.name: exercise for exercise in report.exercises}
+    cells = {cell.cell: cell for cell in report.cells}
+    number = 0
+    for cell in notebook.cells:
+        added_to = cell.metadata.get("autograder", {}).get(ADDED_TO)
+        number += added_to is None
+        if cell.cell_type != "code":
+            continue
+        about = cell.metadata.get("nbgrader", {})
+        name = cell_name(number, about.get("grade_id", "")) if added_to is None else added_to + ADDED
+        if name in exercises:
+            cell.outputs = grade_cell_outputs(exercises[name])
+        elif about.get("grade"):
+            cell.outputs = [new_output("execute_result", data={"text/plain": "0.0"})]
+        else:
+            cell.outputs = _outputs(cells[name]) if name in cells else []
+    if report.message:
+        note = f"> **{_TITLES[report.status]}** {escape_markdown(report.message)}"
+        notebook.cells.insert(0, new_cell("markdown", NOTE, note))
+
+
+def _outputs(cell: CellReport) -> list[Any]:
+    outputs = [new_output("stream", name="stdout", text=cell.printed)] if cell.printed else []
+    if cell.message:
+        outputs.append(new_output("error", ename=cell.status, evalue=cell.message, traceback=[cell.message]))
+    return outputs
+
+
+def grade_cell_outputs(exercise: ExerciseReport) -> list[Any]:
+    """Return the outputs of an exercise's grade cell: feedback to read, then the score, which nbgrader takes."""
+    texts = {"text/html": feedback_html(exercise), "text/plain": feedback_text(exercise)}
+    feedback = new_output("display_data", data=texts)
+    feedback.metadata["says"] = summary(exercise)
+    return [feedback, new_output("execute_result", data={"text/plain": repr(exercise.score)})]
+
+
+def summary(exercise: ExerciseReport) -> str:
+    """Return the most important message on an exercise, for the top of the page; empty if it has full marks."""
+    if exercise.score >= exercise.max_score:
+        return ""
+    notes, both = _notes(exercise)
+    failed = (test.message for test in exercise.tests if test.outcome == "failed")
+    message = " ".join(both) or next(reversed(notes), "") or next(failed, "")
+    if not exercise.whereabouts:
+        return message
+    lines = exercise.whereabouts.lines
+    return f"{message} (Line{'s' if lines[1:] else ''} {' and '.join(map(str, lines))}.)"
+
+
+def feedback_text(exercise: ExerciseReport) -> str:
+    """Return the feedback on an exercise as plain lines."""
+    notes, both = _notes(exercise)
+    listed = [f"  {number}. {sentence}" for number, sentence in enumerate(both, start=1)]
+    location = [exercise.whereabouts.told] if exercise.whereabouts else []
+    tests = [f"  {_OUTCOMES[test.outcome][0]} {test.message}" for test in exercise.tests]
+    return "\n".join([_headline(exercise), *notes, *listed, *location, *tests])
+
+
+def feedback_html(exercise: ExerciseReport) -> str:
+    """Return the feedback on an exercise as HTML that needs no style sheet; everything in it is escaped."""
+    notes, both = _notes(exercise)
+    boxes = [message_html(note) for note in notes]
+    if both:
+        items = "".join(f"<li>{message_html(sentence)}</li>" for sentence in both)
+        boxes[-1] += f'<ol style="margin:.2em 0;padding-left:1.6em">{items}</ol>'
+    html = "".join(f'<div style="{_BOX}">{box}</div>' for box in boxes)
+    if exercise.whereabouts:
+        html += f'<pre style="{_BOX};white-space:pre-wrap">{escape(exercise.whereabouts.told)}</pre>'
+    tests = ""
+    for test in exercise.tests:
+        if test.outcome != "not_run":
+            sign, colour = _OUTCOMES[test.outcome]
+            tests += f'<li style="list-style:none;margin:.15em 0"><b style="color:{colour}">{sign}</b> '
+            tests += f"{message_html(test.message)}</li>"
+    return f'<p><b>{escape(_headline(exercise))}</b></p>{html}<ul style="padding-left:.3em">{tests}</ul>'
+
+
+def _headline(exercise: ExerciseReport) -> str:
+    return f"{exercise.name}: {exercise.score:g} of {exercise.max_score:g} points"
+
+
+def _notes(exercise: ExerciseReport) -> tuple[list[str], list[str]]:
+    """Return the messages on an exercise as a whole, and below the last one the sentences on two mistakes at once."""
+    sentences = [mistake.sentence for mistake in exercise.mistakes]
+    both = sentences if len(sentences) > 1 else []
+    diagnosis = ["Two mistakes at once:"] if both else sentences
+    return [note for note in (exercise.message, exercise.note, *diagnosis) if note], both
+
+
+def message_html(message: str) -> str:
+    """Return one of the autograder's messages as HTML; text between backticks is code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(message))
+
+
+def escape_markdown(message: str) -> str:
+    """Return a message as one line of markdown in which names that a stranger chose are no markup.
+
+    A plain name between backticks is code, everything else is text.
+    """
+    parts = _CODE.split(" ".join(message.split()))
+    # An ampersand after a backslash would be read together with what follows it.
+    parts[::2] = [_PUNCTUATION.sub(r"\\\g<0>", text).replace("&", "&amp;") for text in parts[::2]]
+    return "".join(parts)
