@@ -20,7 +20,7 @@ import msgspec
 from autograder import catalogue
 from autograder.classroom.assignment import Assignment, assignment
 from autograder.classroom.marking_ahead import MarkingAhead
-from autograder.cluster.marking_on_cluster import MarkingOnCluster
+from autograder.cluster.cluster_run import ClusterRun
 from autograder.course.cells import filled_in
 from autograder.course.settings import HandingIn, load
 from tests.dask_cluster import DaskCluster
@@ -68,7 +68,7 @@ def main() -> None:
             cluster.workers(2)
             found: dict[str, list[tuple[float, float]]] = {"here": [], "cluster": []}
             with cluster.spoken_to() as address:
-                there = partial(MarkingOnCluster, scheduler=address, say=lambda sentence: None)
+                there = partial(ClusterRun, scheduler=address, say=lambda sentence: None)
                 cost(there, work, -1)  # until both workers are there
                 for number in range(rounds):
                     found["here"].append(cost(MarkingAhead, work, number))

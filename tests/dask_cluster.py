@@ -13,7 +13,7 @@ from pathlib import Path
 
 import dask
 
-from autograder.cluster.address import Address
+from autograder.cluster.connection import Address
 from autograder.sandbox.processes import threads
 from tests import REPOSITORY
 

@@ -20,10 +20,9 @@ from autograder.classroom.grade import grade
 from autograder.cli.cluster import marking_at
 from autograder.client.marker import MarkerRefused
 from autograder.client.requests import MarkNotebook
-from autograder.cluster.address import Address
-from autograder.cluster.checking import BadAnswer, CannotMark, Expected
-from autograder.cluster.marking_on_cluster import MarkingOnCluster
-from autograder.cluster.messages import MOST_BYTES, Able, Done, Terms, Unable
+from autograder.cluster.cluster_run import ClusterRun
+from autograder.cluster.connection import Address
+from autograder.cluster.messages import MOST_BYTES, Able, BadAnswer, CannotGrade, Done, Expected, Terms, Unable
 from autograder.course import kit, settings
 from autograder.course.cells import filled_in
 from autograder.gradebook.course_directory import CourseProblem
@@ -112,7 +111,7 @@ def whole(tmp_path):
 def on(cluster, root, say=lambda sentence: None, device="cpu", **terms):
     """What `autograder grade --scheduler` does with a course folder."""
     with cluster.spoken_to() as address:
-        marking = partial(MarkingOnCluster, scheduler=address, say=say)
+        marking = partial(ClusterRun, scheduler=address, say=say)
         work = assignment(UNIT, root, None, None)
         return grade(work, device=device, settings=settings.load(), markers=1, marking=marking, **terms)
 
@@ -150,18 +149,18 @@ def local(root, recorded, tmp_path):
 LIES = """
 import msgspec
 from autograder.client.marker import Report
-from autograder.cluster import messages, on_worker
+from autograder.cluster import messages, worker
 
-def examined(terms):
+def examine(terms):
     return msgspec.json.encode(
-        messages.Able("cpu", "A", [], msgspec.json.decode(terms)["kit"], on_worker.version("torch")))
+        messages.Able("cpu", "A", [], msgspec.json.decode(terms)["kit"], worker.version("torch")))
 
-def marked(task):
+def grade(task):
     asked = msgspec.json.decode(task, type=messages.Task)
     lie = Report(asked.submissions[0].name, asked.terms.unit, "graded", "A", "cpu", 15.0, 15.0, [])
     return msgspec.json.encode(messages.Done([lie]))
 
-on_worker.examined, on_worker.marked = examined, marked
+worker.examine, worker.grade = examine, grade
 """
 
 
@@ -373,13 +372,13 @@ def test_what_is_no_answer_is_refused(honest, expected):
         expected.reports(msgspec.json.encode(Done([])), asked, able)
     with pytest.raises(BadAnswer):
         expected.able(answer)
-    with pytest.raises(CannotMark, match="No bwrap"):
+    with pytest.raises(CannotGrade, match="No bwrap"):
         expected.able(msgspec.json.encode(Unable("No bwrap.")))
     for change, why in [
         ({"isolation": "none"}, "its isolation is none"), ({"device": "cuda"}, "it computes on cuda"),
         ({"torch": "1.0"}, "it has torch 1.0"), ({"kit": "other"}, "its kit is another one"),
     ]:  # fmt: skip
-        with pytest.raises(CannotMark, match=why):
+        with pytest.raises(CannotGrade, match=why):
             expected.able(msgspec.json.encode(msgspec.structs.replace(able, **change)))
 
 
@@ -389,7 +388,7 @@ def test_no_bytes_are_more_than_refused(honest, expected, inserted, place, dropp
     answer = msgspec.json.encode(done)
     place %= len(answer)
     changed = answer[:place] + inserted + answer[place + dropped :]
-    with contextlib.suppress(BadAnswer, CannotMark):
+    with contextlib.suppress(BadAnswer, CannotGrade):
         expected.reports(changed, asked, able)
 
 
@@ -418,7 +417,7 @@ def test_plain_tcp_stays_here_unless_it_is_asked_for():
 
 
 def test_without_dask_it_is_said_what_to_install(monkeypatch, capsys):
-    for module in ("address", "marking_on_cluster"):
+    for module in ("connection", "cluster_run"):
         monkeypatch.delitem(sys.modules, f"autograder.cluster.{module}")
     monkeypatch.setitem(sys.modules, "distributed.security", None)
     with pytest.raises(typer.Exit) as end:
@@ -444,13 +443,13 @@ def test_a_scheduler_that_goes_is_a_sentence_and_what_is_recorded_stays(with_two
     ending = threading.Thread(target=end_it, daemon=True)
     ending.start()
     result = forked_command.autograder(
-        "grade", UNIT, "--course", root, "--device", "cpu", "--scheduler", cluster.address.removeprefix("tls://"),
+        "grade", UNIT, "--course", root, "--device", "cpu", "--scheduler", cluster.connection.removeprefix("tls://"),
         cwd=REPOSITORY, env={**os.environ, **cluster.environment},
     )  # fmt: skip
     over.set()
     ending.join()
     assert result.returncode == 2
-    assert f"The Dask scheduler at {cluster.address} is gone" in result.stderr
+    assert f"The Dask scheduler at {cluster.connection} is gone" in result.stderr
     assert "Traceback" not in result.stderr
     assert page.exists()
     recorded.grade(root)

@@ -17,7 +17,7 @@ from autograder.classroom.assignment import assignment
 from autograder.classroom.marking_ahead import MarkingAhead
 from autograder.client.marker import Marker, MarkerRefused
 from autograder.client.requests import MarkNotebook
-from autograder.cluster import on_worker
+from autograder.cluster import worker as cluster_worker
 from autograder.cluster.messages import Done as DoneOnWorker
 from autograder.cluster.messages import Task, Terms
 from autograder.course import kit, settings
@@ -243,12 +243,12 @@ def test_a_process_that_does_not_start_is_started_again_and_ends_nothing(course,
 
 
 def test_on_a_cluster_a_process_that_ends_costs_its_submission_alone(monkeypatch):
-    monkeypatch.setattr(on_worker, "_of_dask", list)
-    monkeypatch.setattr(on_worker, "_is_wanted", lambda: True)
+    monkeypatch.setattr(cluster_worker, "_of_dask", list)
+    monkeypatch.setattr(cluster_worker, "_is_wanted", lambda: True)
     terms = Terms(UNIT, kit.digest(UNIT), "cpu", UNISOLATED)
     asked = [MarkNotebook(str(n), its, UNIT, f"digest {n}") for n, its in enumerate((deadly(), notebook()))]
     try:
-        done = msgspec.json.decode(on_worker.marked(msgspec.json.encode(Task(terms, asked))), type=DoneOnWorker)
+        done = msgspec.json.decode(cluster_worker.grade(msgspec.json.encode(Task(terms, asked))), type=DoneOnWorker)
         assert [(report.status, report.submission) for report in done.reports] == [
             ("grader_error", "digest 0"), ("graded", "digest 1"),
         ]  # fmt: skip
@@ -256,13 +256,13 @@ def test_on_a_cluster_a_process_that_ends_costs_its_submission_alone(monkeypatch
         def refuses(terms):
             raise MarkerRefused("No grading process can be started.")
 
-        monkeypatch.setattr(on_worker._kept, "marker", _after_one(on_worker._kept.marker, refuses))
-        answer = on_worker.marked(msgspec.json.encode(Task(terms, asked)))
+        monkeypatch.setattr(cluster_worker._kept, "marker", _after_one(cluster_worker._kept.marker, refuses))
+        answer = cluster_worker.grade(msgspec.json.encode(Task(terms, asked)))
         done = msgspec.json.decode(answer, type=DoneOnWorker)
         assert [report.submission for report in done.reports] == ["digest 0"]  # it is not asked for again
     finally:
         monkeypatch.undo()
-        on_worker._kept.end()
+        cluster_worker._kept.end()
 
 
 def _after_one(first, others):

@@ -7,13 +7,10 @@ import msgspec
 
 from autograder import course
 from autograder.classroom.hand_in import HandIn, Read
-from autograder.client.requests import Ready
-from autograder.cluster import on_worker
-from autograder.cluster.at_workers import AtWorkers
-from autograder.cluster.checking import Expected
-from autograder.cluster.messages import Able, Done, Task, Terms
-from autograder.cluster.sharing_out import Todo
-from autograder.course import settings
+from autograder.cluster import worker
+from autograder.cluster.cluster_run import ClusterRun, WorkQueue
+from autograder.cluster.messages import Able, Done, Task
+from autograder.course import kit, settings
 from autograder.handed_in.notebook_file import NotebookFile
 from autograder.report import without_marks
 
@@ -29,25 +26,25 @@ def students(hand_ins):
 
 
 def test_each_of_a_task_whose_worker_lost_is_marked_alone_and_who_kills_again_is_told():
-    todo, tasks, marked, told = Todo(CLASS), [], [], []
-    while batch := todo.take(workers=1):
+    queue, tasks, graded, blamed = WorkQueue(CLASS), [], [], []
+    while batch := queue.take(workers=1):
         tasks.append(students(batch))
         if DEADLY not in tasks[-1]:
-            marked += tasks[-1]
-        elif blamed := todo.worker_lost(batch):
-            told.append(blamed.student)
+            graded += tasks[-1]
+        elif alone := queue.worker_lost(batch):
+            blamed.append(alone.student)
     assert [task for task in tasks if DEADLY in task] == [AT_FIRST, [DEADLY], [DEADLY]]
-    assert told == [DEADLY]
-    assert sorted([*marked, *told]) == sorted(students(CLASS))
+    assert blamed == [DEADLY]
+    assert sorted([*graded, *blamed]) == sorted(students(CLASS))
 
 
 def test_what_a_worker_gave_back_comes_first_and_suspects_stay_last():
-    todo = Todo(CLASS)
-    todo.worker_lost(todo.take(workers=1))
-    given_back = todo.take(workers=1)
-    todo.put_back(given_back)
+    queue = WorkQueue(CLASS)
+    queue.worker_lost(queue.take(workers=1))
+    given_back = queue.take(workers=1)
+    queue.put_back(given_back)
     tasks = []
-    while batch := todo.take(workers=1):
+    while batch := queue.take(workers=1):
         tasks.append(students(batch))
     assert tasks[0] == students(given_back)
     assert tasks[-4:] == [[student] for student in AT_FIRST]
@@ -56,16 +53,14 @@ def test_what_a_worker_gave_back_comes_first_and_suspects_stay_last():
 class Connection:
     """In the place of a cluster: each worker answers at once, with nonsense if the deadly one is in its task."""
 
-    scheduler = SimpleNamespace(is_safe=lambda address: True, text="a scheduler")
-
     def __init__(self, able):
         self._able, self.tasks = able, []
 
     async def workers(self):
         return {f"worker {number}": {} for number in range(5)}
 
-    async def answer(self, address, function, data, gone, *, gpu):
-        if function is on_worker.examined:
+    async def answer(self, address, function, data, left, *, gpu):
+        if function is worker.examine:
             return msgspec.json.encode(self._able)
         asked = msgspec.json.decode(data, type=Task).submissions
         self.tasks.append([one.digest for one in asked])
@@ -76,19 +71,17 @@ class Connection:
 
 
 def test_whoever_provokes_answers_that_are_not_valid_costs_no_more_than_three_workers():
-    terms = Terms(UNIT, "kit", "cpu", settings.load())
-    expected = Expected(course.unit(UNIT), terms, frozenset())
-    ready = Ready("cpu", "A", [])
-    connection = Connection(Able(ready.device, ready.isolation, [], terms.kit, on_worker.version("torch")))
-    marked, said = {}, []
-    run = AtWorkers(
-        connection, expected, CLASS,
-        read=lambda hand_in: Read(NotebookFile(b"", hand_in.student), None),
-        on_able=lambda able: None,
-        on_marked=lambda its: marked.update({its.hand_in.student: its.report}),
-        may_go_on=lambda: True, say=said.append,
+    work = SimpleNamespace(
+        unit=course.unit(UNIT), root=None,
+        submissions=SimpleNamespace(read=lambda hand_in: Read(NotebookFile(b"", hand_in.student), None)),
     )  # fmt: skip
-    asyncio.run(asyncio.wait_for(run.run(), 60))
+    scheduler = SimpleNamespace(is_safe=lambda address: True, text="a scheduler")
+    said = []
+    run = ClusterRun(work, CLASS, device="cpu", settings=settings.load(), scheduler=scheduler, say=said.append)
+    connection = Connection(Able("cpu", "A", [], kit.digest(UNIT), worker.version("torch")))
+    asyncio.run(asyncio.wait_for(run.distribute(connection), 60))
+    assert run._results.get().isolation == "A"
+    marked = {its.hand_in.student: its.report for its in run.marked()}
     assert marked.keys() == {one.student for one in CLASS}
     assert {who: its.status for who, its in marked.items() if its.status != "damaged"} == {DEADLY: "grader_error"}
     assert "gave no valid answer" in marked[DEADLY].message

@@ -27,10 +27,10 @@ def marking_at(scheduler: str | None, *, plain_tcp: bool) -> "Callable[..., Mark
 
         return MarkingAhead
     try:
-        from ..cluster.address import Address
-        from ..cluster.marking_on_cluster import MarkingOnCluster
+        from ..cluster.cluster_run import ClusterRun
+        from ..cluster.connection import Address
     except ModuleNotFoundError as missing:
         if str(missing.name).partition(".")[0] not in ("dask", "distributed"):
             raise
         refuse("--scheduler needs Dask, which is not installed: pip install 'attention-autograder[cluster]'.")
-    return partial(MarkingOnCluster, scheduler=Address(scheduler, plain_tcp=plain_tcp), say=remark)
+    return partial(ClusterRun, scheduler=Address(scheduler, plain_tcp=plain_tcp), say=remark)

@@ -1,4 +1,5 @@
-"""Marking a class on a Dask cluster: tasks are made and results checked at home, which alone writes the gradebook.
+"""Grading of a class on a Dask cluster.
 
-`on_worker` is what Dask's workers import; they need none of the rest.
+The coordinator, which is the `autograder grade` command, makes the tasks, validates the workers' reports and is the
+only process that writes the gradebook. Dask's workers import `worker` and `messages`, none of the rest.
 """

@@ -1,53 +1,126 @@
-"""What a run asks of Dask: who is there, and one worker's answer to bytes. What Dask raises becomes a sentence here."""
+"""The connection to a Dask scheduler: its address, TLS, its workers, and one worker's answer to bytes.
+
+A Dask scheduler runs code for whoever reaches it, so a connection without TLS stays on this machine unless the
+instructor allows more. Dask's exceptions become messages here.
+"""
 
 import asyncio
 import contextlib
+import ipaddress
 import logging
+import re
+import socket
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import CancelledError
+from pathlib import Path
 from typing import Any
 
 import dask
 from distributed import Client, KilledWorker
 from distributed.scheduler import NoValidWorkerError
+from distributed.security import Security
 
 from ..client.marker import MarkerRefused
-from .address import Address
-from .checking import CannotMark
+from .messages import CannotGrade
 
+_ADDRESS = re.compile(r"(?P<protocol>[a-z]+)://(?P<host>[\w.%-]+|\[[\w:.%]+\]):\d{1,5}")
+_TLS_FILES = {
+    "tls_ca_file": "DASK_DISTRIBUTED__COMM__TLS__CA_FILE",
+    "tls_client_cert": "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT",
+    "tls_client_key": "DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY",
+}
+"""Environment variables that tell Dask the files; its configuration has them as `distributed.comm.tls`."""
 _CONNECTING_SECONDS = 15
 _CLOSING_SECONDS = 5
 _LONGEST_REASON = 600
 
 
-class Gone(Exception):
+class WorkerLost(Exception):
     """A worker died, or left, before it answered."""
 
 
+class Address:
+    """The address of a scheduler."""
+
+    def __init__(self, text: str, *, plain_tcp: bool = False) -> None:
+        """text: tls://HOST:PORT, also without tls://. plain_tcp: whether tcp:// may leave this machine.
+
+        Raises MarkerRefused.
+        """
+        self.text = text if "://" in text else f"tls://{text}"
+        self._plain_tcp = plain_tcp
+        match = _ADDRESS.fullmatch(self.text)
+        if match is None or match["protocol"] not in ("tls", "tcp"):
+            raise MarkerRefused(f"{text} is no scheduler's address: it is tls://HOST:PORT.")
+        if not self.is_safe(self.text):
+            raise MarkerRefused(
+                f"{text} is no address of this machine, and over plain tcp anyone on the way could read submissions, "
+                "change marks and run code here and there. Take tls:// (docs/cluster.md says how), or an SSH tunnel; "
+                "--plain-tcp where the network is yours alone."
+            )
+        self.security = _tls() if match["protocol"] == "tls" else Security(require_encryption=False)
+
+    def is_safe(self, address: str) -> bool:
+        """Return whether Dask may connect to this address, of a worker or of the scheduler."""
+        match = _ADDRESS.fullmatch(address)
+        if match is None:
+            return False
+        return match["protocol"] == "tls" or self._plain_tcp or _is_local(match["host"].strip("[]"))
+
+
+def _is_local(host: str) -> bool:
+    """Return whether a name or a number stands for this machine only."""
+    try:
+        numbers = {str(info[4][0]) for info in socket.getaddrinfo(host, None)}
+        return bool(numbers) and all(ipaddress.ip_address(number.partition("%")[0]).is_loopback for number in numbers)
+    except (OSError, ValueError):
+        return False
+
+
+def _tls() -> Security:
+    """Return a client's TLS settings in Dask's own configuration, tried; raises MarkerRefused."""
+    security = Security(require_encryption=True)
+    for name, variable in _TLS_FILES.items():
+        file = getattr(security, name)
+        if not file and name != "tls_client_key":  # the key may be in the certificate's file
+            raise MarkerRefused(
+                f"TLS needs three files, and {variable} names none. docs/cluster.md says how they are made."
+            )
+        if file and "\n" not in file and not Path(file).is_file():
+            raise MarkerRefused(f"{variable} names {file}, which is not there.")
+    try:
+        security.get_connection_args("client")
+    except (OSError, ValueError) as error:  # OSError: includes the errors of ssl
+        raise MarkerRefused(
+            f"The files for TLS cannot be used ({error}): see {', '.join(_TLS_FILES.values())}."
+        ) from None
+    return security
+
+
 class Connection:
-    """To a scheduler."""
+    """A connection to a scheduler."""
 
     def __init__(self, scheduler: Address, client: Client) -> None:
         self.scheduler = scheduler
         self._client = client
 
     async def workers(self) -> dict[str, dict[str, Any]]:
-        """What the scheduler knows of each worker, by its address; raises MarkerRefused where it is gone."""
+        """Return what the scheduler knows of each worker, by its address; raises MarkerRefused if it is gone."""
         try:
             if self._client.status != "running":
                 raise OSError("the connection is lost")
-            there = await asyncio.wait_for(self._client.scheduler.identity(n_workers=-1), _CONNECTING_SECONDS)
+            identity = await asyncio.wait_for(self._client.scheduler.identity(n_workers=-1), _CONNECTING_SECONDS)
         except (OSError, TimeoutError) as error:
-            raise self._lost(error) from None
-        return dict(there["workers"])
+            raise self._gone(error) from None
+        return dict(identity["workers"])
 
     async def answer(
-        self, worker: str, function: Callable[[bytes], bytes], data: bytes, gone: asyncio.Event, *, gpu: bool
+        self, worker: str, function: Callable[[bytes], bytes], data: bytes, left: asyncio.Event, *, gpu: bool
     ) -> object:
-        """What a function says at this worker and no other. gone: is set when the worker is no longer there.
+        """Return a function's result at this worker and no other. left: set when the worker is no longer there.
 
-        Raises Gone; CannotMark where Dask cannot run it there; MarkerRefused where the scheduler is gone.
+        Raises WorkerLost; CannotGrade if Dask cannot run the function there; MarkerRefused if the scheduler is gone.
         """
         future = self._client.submit(
             function,
@@ -57,31 +130,27 @@ class Connection:
             allow_other_workers=False,
             resources={"GPU": 1} if gpu else None,
         )
-        waiting = [
-            asyncio.ensure_future(self._client.gather(future, direct=False)),
-            asyncio.ensure_future(gone.wait()),
-        ]
+        result = asyncio.ensure_future(self._client.gather(future, direct=False))
+        leaving = asyncio.ensure_future(left.wait())
         try:
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            if not waiting[0].done():
-                raise Gone
-            return waiting[0].result()
+            await asyncio.wait([result, leaving], return_when=asyncio.FIRST_COMPLETED)
+            if result.done():
+                return result.result()
         except (KilledWorker, NoValidWorkerError):
-            raise Gone from None
+            pass
         except CancelledError as error:
-            raise self._lost(error) from None
-        except (Gone, asyncio.CancelledError):
-            raise
+            raise self._gone(error) from None
         except Exception as error:
-            raise CannotMark(f"Dask cannot run the kit there ({shortened(error)}).") from None
+            raise CannotGrade(f"Dask cannot run the kit there ({shortened(error)}).") from None
         finally:
-            for one in waiting:
-                one.cancel()
-            with contextlib.suppress(Exception):  # of a task that is still running: it ends with its submission
+            result.cancel()
+            leaving.cancel()
+            with contextlib.suppress(Exception):  # a task that is still running ends with its submission
                 await asyncio.wait_for(self._client.cancel([future]), _CLOSING_SECONDS)
-            await asyncio.gather(*waiting, return_exceptions=True)
+            await asyncio.gather(result, leaving, return_exceptions=True)
+        raise WorkerLost
 
-    def _lost(self, error: BaseException) -> MarkerRefused:
+    def _gone(self, error: BaseException) -> MarkerRefused:
         return MarkerRefused(
             f"The Dask scheduler at {self.scheduler.text} is gone ({shortened(error)}). What was recorded so far "
             "stays; run the same command again for the rest."
@@ -90,9 +159,21 @@ class Connection:
 
 @contextlib.asynccontextmanager
 async def connected(scheduler: Address) -> AsyncIterator[Connection]:
-    """A connection to the scheduler; raises MarkerRefused where none can be had."""
+    """Connect to the scheduler; raises MarkerRefused if that fails."""
     with _quiet(), dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GiB"}):
-        client = await _client(scheduler)
+        try:
+            client = await Client(
+                scheduler.text,
+                security=scheduler.security,
+                timeout=_CONNECTING_SECONDS,
+                asynchronous=True,
+                set_as_default=False,
+            )
+        except (OSError, RuntimeError, ValueError) as error:
+            raise MarkerRefused(
+                f"No Dask scheduler answers at {scheduler.text} ({shortened(error)}). Is it running, and with TLS "
+                "files of the same authority?"
+            ) from None
         try:
             yield Connection(scheduler, client)
         finally:
@@ -102,35 +183,18 @@ async def connected(scheduler: Address) -> AsyncIterator[Connection]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without Dask's log, which has a traceback for each worker that died and a connection that is lost."""
+    """Silence Dask's log, which has a traceback for each worker that died and for a lost connection."""
     logs = [logging.getLogger(name) for name in logging.root.manager.loggerDict if name.startswith("distributed")]
-    levels = [log.level for log in logs]
+    for log in logs:
+        log.disabled = True
     try:
-        for log in logs:
-            log.setLevel(logging.CRITICAL + 1)
         yield
     finally:
-        for log, level in zip(logs, levels, strict=True):
-            log.setLevel(level)
-
-
-async def _client(scheduler: Address) -> Client:
-    try:
-        return await Client(
-            scheduler.text,
-            security=scheduler.security,
-            timeout=_CONNECTING_SECONDS,
-            asynchronous=True,
-            set_as_default=False,
-        )
-    except (OSError, RuntimeError, ValueError) as error:
-        raise MarkerRefused(
-            f"No Dask scheduler answers at {scheduler.text} ({shortened(error)}). Is it running, and with TLS files of "
-            "the same authority?"
-        ) from None
+        for log in logs:
+            log.disabled = False
 
 
 def shortened(reason: object) -> str:
-    """On one line, and no longer than anyone reads."""
+    """Return a reason on one line, and no longer than anyone reads."""
     text = " ".join(str(reason).split()) or type(reason).__name__
     return text if len(text) <= _LONGEST_REASON else text[:_LONGEST_REASON] + " …"

@@ -1,53 +1,180 @@
-"""What home and a worker say to each other, as bytes of JSON: of anything else Dask would make a pickle."""
+"""The messages between coordinator and workers, as bytes of JSON, and the validation of what workers send.
 
+Dask would pickle anything but bytes. The coordinator cannot grade again, so it needs honest workers. But it records
+only reports on the submissions that it sent, with the unit's exercises and points, made on its own terms.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Literal
 
 import msgspec
 
+from .. import __version__, course
 from ..client.requests import MarkNotebook
 from ..course.settings import Settings
-from ..report import Conditions, Report
+from ..report import Conditions, ExerciseReport, Report
 
 MOST_BYTES = 64 << 20
 """Limit for a task and for an answer. The largest notebook takes 38 MB in base64, the longest report about 25 MB."""
 ANSWER_BYTES = 8 << 20
-"""A worker with so many bytes of reports answers, though submissions of its task are left."""
+"""A worker answers once its reports have this size, even if submissions of its task are left."""
+_ROUNDING = 0.011
+"""Scores are rounded to two decimals, points of single tests to none or to four."""
+_NOTHING_RUN = ("damaged", "grader_error")
+_OF_FILES = ("damaged", "unreadable", "not_submitted")
+_WITHOUT_POINTS = ("missing", "error", "forbidden")
+_UNPAID = ("withheld", "not_run", "grader_error")
 
 
 class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a run marks, and how."""
+    """The unit that a run grades, and the conditions."""
 
     unit: str
     kit: str
-    """The digest at home of all that decides a mark in the unit: see `course.kit`."""
+    """The coordinator's digest of everything that affects a score in the unit: see `course.kit`."""
     device: Literal["cpu", "cuda"]
     settings: Settings
 
 
 class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Submissions to mark. They are named by their place in the task: no student is named to the cluster."""
+    """Submissions to grade. Their names are positions in the task: the cluster learns no student's name."""
 
     terms: Terms
     submissions: list[MarkNotebook]
 
 
 class Able(Conditions, frozen=True, forbid_unknown_fields=True, tag="able"):
-    """What a worker would mark with."""
+    """The conditions on which a worker would grade."""
 
     kit: str
     torch: str
 
 
 class Unable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="unable"):
-    """Why a worker cannot mark, as a sentence."""
+    """A worker's reason for not grading, as a sentence."""
 
     sentence: str
 
 
 class Done(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="done"):
-    """Reports on the first submissions of a task, in their order; on one at least."""
+    """Reports on the first submissions of a task, in their order; at least one."""
 
     reports: list[Report]
 
 
 Answer = Able | Unable | Done
+
+
+class BadAnswer(Exception):
+    """A worker's answer is not valid; `str()` says why."""
+
+
+class CannotGrade(Exception):
+    """A worker cannot grade this run; `str()` says why."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The answers that a run accepts from its workers."""
+
+    unit: course.Unit
+    terms: Terms
+    written: frozenset[str]
+    """The questions that a person grades."""
+
+    def able(self, answer: object) -> Able:
+        """Return a worker's conditions if they are those of the run; raises CannotGrade and BadAnswer."""
+        able = _decode(answer)
+        if not isinstance(able, Able):
+            raise BadAnswer("it does not say what it would mark with.")
+        isolation = self.terms.settings.isolation
+        levels = {"best": ("A", "B"), "A": ("A",), "B": ("B",), "none": ()}[isolation.require]
+        if able.isolation not in (*levels, *(("none",) if isolation.trust_submissions else ())):
+            raise CannotGrade(f"its isolation is {able.isolation}, and {isolation.require} is asked for.")
+        if able.device != self.terms.device:
+            raise CannotGrade(f"it computes on {able.device}, and {self.terms.device} is asked for.")
+        if (theirs := _release(able.torch)) != (ours := _release(version("torch"))):
+            raise CannotGrade(f"it has torch {theirs}, and here it is {ours}.")
+        if able.kit != self.terms.kit:
+            raise CannotGrade("its kit is another one.")
+        return able
+
+    def reports(self, answer: object, submissions: Sequence[MarkNotebook], able: Able) -> list[Report]:
+        """Return the reports on the first of these submissions, or on all; raises CannotGrade and BadAnswer."""
+        done = _decode(answer)
+        if not isinstance(done, Done) or not 1 <= len(done.reports) <= len(submissions):
+            raise BadAnswer("it does not answer with reports on what was sent.")
+        for report, submission in zip(done.reports, submissions, strict=False):
+            if fault := self._fault(report, submission, able):
+                raise BadAnswer(f"a report has {fault}.")
+        return done.reports
+
+    def _fault(self, report: Report, submission: MarkNotebook, able: Able) -> str:
+        """Return what a report on this submission cannot have; empty if it is valid."""
+        if report.notebook != submission.name:
+            return "another submission's name"
+        if report.submission != submission.digest:
+            return "another submission's digest"
+        if (report.isolation, report.device) != (able.isolation, able.device):
+            return f"isolation {report.isolation} on {report.device}, where {able.isolation} on {able.device} was said"
+        if report.version != __version__:
+            return f"the version {report.version[:40]!r}"
+        if not report.exercises:
+            is_empty = report.status in _NOTHING_RUN and report.score == report.max_score == 0 and not report.written
+            is_valid = is_empty and report.unit in (None, self.unit.name)
+            return "" if is_valid else "no exercises, and is no damaged file's"
+        if report.unit != self.unit.name:
+            return "another unit"
+        if (report.kit, _release(report.torch)) != (self.terms.kit, _release(able.torch)):
+            return "another kit or torch"
+        if [exercise.name for exercise in report.exercises] != [exercise.name for exercise in self.unit.exercises]:
+            return "other exercises than the unit"
+        for exercise, known in zip(report.exercises, self.unit.exercises, strict=True):
+            if exercise.max_score != known.points or _is_impossible(exercise):
+                return f"points for {exercise.name} that cannot be"
+        failed = any(exercise.status == "grader_error" for exercise in report.exercises)
+        if report.status in _OF_FILES or failed != (report.status == "grader_error"):
+            return f"the status {report.status}, which is not its exercises'"
+        score = sum(exercise.score for exercise in report.exercises)
+        if not _is_near(report.score, score) or not _is_near(report.max_score, self.unit.max_score):
+            return "a sum that is not its exercises'"
+        return "" if {question.name for question in report.written} <= self.written else "questions of another unit"
+
+
+def _decode(answer: object) -> Able | Done:
+    """Return a worker's answer; raises BadAnswer if it is none, CannotGrade with the worker's own reason."""
+    if not isinstance(answer, bytes):
+        raise BadAnswer("it does not answer in bytes.")
+    if len(answer) > MOST_BYTES:
+        raise BadAnswer(f"its answer has {len(answer)} bytes, more than {MOST_BYTES}.")
+    try:
+        message: Answer = msgspec.json.decode(answer, type=Answer)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadAnswer(f"its answer cannot be read ({error}).") from None
+    if isinstance(message, Unable):
+        raise CannotGrade(message.sentence)
+    return message
+
+
+def _is_impossible(exercise: ExerciseReport) -> bool:
+    """Return whether an exercise's points contradict its status or its tests' outcomes."""
+    score, tests = exercise.score, exercise.tests
+    return (
+        not 0 <= score <= exercise.max_score + _ROUNDING
+        or (exercise.status in _WITHOUT_POINTS and score > 0)
+        or any(not 0 <= test.points <= test.max_points + _ROUNDING for test in tests)
+        or any(test.points and test.outcome in _UNPAID for test in tests)
+        or (exercise.status == "passed" and any(test.max_points and test.outcome == "failed" for test in tests))
+        or not _is_near(score, sum(test.points for test in tests))
+    )
+
+
+def _is_near(one: float, other: float) -> bool:
+    return abs(one - other) <= _ROUNDING
+
+
+def _release(torch: str) -> str:
+    """Return the version without the part that distinguishes builds for a processor and for a GPU."""
+    return torch.partition("+")[0]

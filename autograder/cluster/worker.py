@@ -1,15 +1,14 @@
-"""What a Dask worker does for a run: it says what it would mark with, and marks.
+"""The part of a run that a Dask worker executes: it reports its conditions, and it grades.
 
-Dask calls `examined` and `marked` by their names, with bytes and for bytes. Students' code never runs in the worker's
-own process: that keeps a marking process, for the next task of the same run too, and ends it when none has come for a
-while.
+Dask calls `examine` and `grade` by their names, with bytes and for bytes. Students' code never runs in the worker's own
+process. The worker keeps a grading process for the next task of the run, and ends it when none has come for a while.
 """
 
 import atexit
 import threading
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -23,56 +22,52 @@ from .messages import ANSWER_BYTES, MOST_BYTES, Able, Answer, Done, Task, Terms,
 _IDLE_SECONDS = 300
 
 
-class _OtherKit(Exception):
-    """This worker's kit would give other marks; `str()` says why and what to do."""
+_REFUSALS = (MarkerRefused, MarkerStopped, NoCourse, UnknownUnit, UnusableUnit, BadSettings)
 
 
-_REFUSALS = (_OtherKit, MarkerRefused, MarkerStopped, NoCourse, UnknownUnit, UnusableUnit, BadSettings)
+def examine(terms: bytes) -> bytes:
+    """Return this worker's conditions: `Able` or `Unable`."""
+    return _encode(terms, _able)
 
 
-def examined(terms: bytes) -> bytes:
-    """What this worker would mark with: `Able` or `Unable`."""
-    return _answered(terms, _able)
+def grade(task: bytes) -> bytes:
+    """Return the reports on a task's submissions: `Done` or `Unable`."""
+    return _encode(task, _done)
 
 
-def marked(task: bytes) -> bytes:
-    """The reports on a task's submissions: `Done` or `Unable`."""
-    return _answered(task, _done)
-
-
-def _answered(asked: bytes, answer: Any) -> bytes:
-    """The answer as JSON. No exception leaves here: Dask would pickle it."""
+def _encode(message: bytes, answers: Callable[[bytes], Answer]) -> bytes:
+    """Return the answer as JSON. Raises nothing: Dask would pickle an exception."""
     try:
-        if len(asked) > MOST_BYTES:
-            said: Answer = Unable(f"The task has {len(asked)} bytes, more than {MOST_BYTES}.")
+        if len(message) > MOST_BYTES:
+            answer: Answer = Unable(f"The task has {len(message)} bytes, more than {MOST_BYTES}.")
         else:
-            said = answer(asked)
+            answer = answers(message)
     except _REFUSALS as reason:
-        said = Unable(str(reason))
+        answer = Unable(str(reason))
     except msgspec.DecodeError as error:
-        said = Unable(f"The task cannot be read ({error}): is the kit here of another version?")
+        answer = Unable(f"The task cannot be read ({error}): is the kit here of another version?")
     except Exception as error:
-        said = Unable(f"Our fault: {type(error).__name__}: {error}")
-    return msgspec.json.encode(said)
+        answer = Unable(f"Our fault: {type(error).__name__}: {error}")
+    return msgspec.json.encode(answer)
 
 
-def _able(asked: bytes) -> Able:
-    terms = msgspec.json.decode(asked, type=Terms)
-    found = kit.digest_as_it_is(terms.unit)
-    if found != terms.kit:
-        raise _OtherKit(
-            f"its engine or its course is another one for {terms.unit} (digest {found[:12]}, at home "
+def _able(message: bytes) -> Able | Unable:
+    terms = msgspec.json.decode(message, type=Terms)
+    digest = kit.digest_as_it_is(terms.unit)
+    if digest != terms.kit:
+        return Unable(
+            f"its engine or its course is another one for {terms.unit} (digest {digest[:12]}, at home "
             f"{terms.kit[:12]}). Install the same kit there, and copy the course: autograder.toml, autograder/, "
             "solutions/, and source/ and release/ as this class has them."
         )
     with _kept.lock:
-        its = _kept.marker(terms).ready
+        ready = _kept.marker(terms).ready
         _kept.wait_for_more()
-        return Able(its.device, its.isolation, its.enforced, found, version("torch"))
+        return Able(ready.device, ready.isolation, ready.enforced, digest, version("torch"))
 
 
-def _done(asked: bytes) -> Done:
-    task = msgspec.json.decode(asked, type=Task)
+def _done(message: bytes) -> Done:
+    task = msgspec.json.decode(message, type=Task)
     reports: list[Report] = []
     size = 0
     with _kept.lock:
@@ -100,17 +95,17 @@ def _done(asked: bytes) -> Done:
 
 
 class _Kept:
-    """The marking process of this Dask worker."""
+    """The grading process of this Dask worker."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        """Held while the process is asked anything."""
+        """Held while the process is used."""
         self._terms: Terms | None = None
         self._marker: Marker | None = None
-        self._timer: threading.Timer | None = None
+        self._timer = threading.Timer(_IDLE_SECONDS, self._end_if_idle)
 
     def marker(self, terms: Terms) -> Marker:
-        """The process for these terms, which name the kit: a new one, where the one that is kept began with others."""
+        """Return the process for these terms, which name the kit; a new one if the present one began with others."""
         if self._marker is None or not self._marker.is_running or self._terms != terms:
             self.end()
             self._marker = Marker(terms.device, terms.settings, private=_of_dask(), unit=terms.unit)
@@ -118,30 +113,23 @@ class _Kept:
         return self._marker
 
     def wait_for_more(self) -> None:
-        """From here on a time runs after which the process is ended."""
-        self._stop_waiting()
+        """End the process after a while, unless another task comes."""
+        self._timer.cancel()
         self._timer = threading.Timer(_IDLE_SECONDS, self._end_if_idle)
         self._timer.daemon = True
         self._timer.start()
 
     def end(self) -> None:
-        """Ends the process, if there is one."""
-        self._stop_waiting()
+        """End the process, if there is one."""
+        self._timer.cancel()
         if self._marker is not None:
             self._marker.close()
             self._marker = None
 
-    def _stop_waiting(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
     def _end_if_idle(self) -> None:
-        if self.lock.acquire(blocking=False):  # else there is more to do
-            try:
+        with self.lock:
+            if threading.current_thread() is self._timer:  # no task has come since it was started
                 self.end()
-            finally:
-                self.lock.release()
 
 
 _kept = _Kept()
@@ -149,7 +137,7 @@ atexit.register(_kept.end)
 
 
 def _of_dask() -> list[Path]:
-    """What no submission may read here: the worker's key, by which one speaks to the scheduler, and its folder."""
+    """Return what no submission may read: the worker's key, which gives access to the scheduler, and its folder."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -158,7 +146,7 @@ def _of_dask() -> list[Path]:
 
 
 def _is_wanted() -> bool:
-    """Whether home still waits for the task that this thread runs: it may have been interrupted, or have ended."""
+    """Return whether the coordinator still waits for this thread's task: it may have been interrupted."""
     from distributed import get_worker
 
     worker = get_worker()
