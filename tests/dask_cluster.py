@@ -52,7 +52,7 @@ class DaskCluster:
         return self._started(
             "worker", "--scheduler-file", str(self._scheduler_file), "--nworkers", str(count), "--nthreads", "1",
             "--host", "127.0.0.1", "--local-directory", str(self.folder / "scratch"), *options,
-            AUTOGRADER_COURSE=str(course), PYTHONPATH=path,
+            AUTOGRADER_COURSE=str(course), PYTHONPATH=f"{REPOSITORY}:{path}".rstrip(":"),
         )  # fmt: skip
 
     @cached_property

@@ -443,13 +443,13 @@ def test_a_scheduler_that_goes_is_a_sentence_and_what_is_recorded_stays(with_two
     ending = threading.Thread(target=end_it, daemon=True)
     ending.start()
     result = forked_command.autograder(
-        "grade", UNIT, "--course", root, "--device", "cpu", "--scheduler", cluster.connection.removeprefix("tls://"),
+        "grade", UNIT, "--course", root, "--device", "cpu", "--scheduler", cluster.address.removeprefix("tls://"),
         cwd=REPOSITORY, env={**os.environ, **cluster.environment},
     )  # fmt: skip
     over.set()
     ending.join()
     assert result.returncode == 2
-    assert f"The Dask scheduler at {cluster.connection} is gone" in result.stderr
+    assert f"The Dask scheduler at {cluster.address} is gone" in result.stderr
     assert "Traceback" not in result.stderr
     assert page.exists()
     recorded.grade(root)
