@@ -21,7 +21,7 @@ from autograder.core.operations import Call
 from autograder.course.cells import filled_in
 from autograder.gradebook import tools
 from autograder.graders.collected import collected
-from autograder.marking.examiner import Examiner, candidate_bench
+from autograder.grading.examiner import Examiner, candidate_bench
 
 CONFIG = """c = get_config()
 c.CourseDirectory.course_id = "attention"

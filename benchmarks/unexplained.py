@@ -22,8 +22,8 @@ from autograder.course.cells import filled_in
 from autograder.course.settings import load
 from autograder.diagnosis.pairs import Pairs
 from autograder.graders.collected import collected
-from autograder.marking.examiner import Examiner
-from autograder.marking.submission import Desk
+from autograder.grading.examiner import Examiner
+from autograder.grading.submission import NotebookGrading
 from autograder.sandbox.fork_server import ForkServer
 from autograder.sandbox.launch import launch
 
@@ -78,10 +78,10 @@ def main() -> None:
     Pairs.explaining = timed  # type: ignore[method-assign]
     settings = load()
     with ForkServer(launch("A", settings.limits, cuda=False, check=settings.check)) as sandbox:
-        desk = Desk(Examiner(collected()), sandbox, Ready("cpu", sandbox.isolation, sandbox.enforced))
+        grading = NotebookGrading(Examiner(collected()), sandbox, Ready("cpu", sandbox.isolation, sandbox.enforced))
         before = of_tree(os.getpid())
         for content in notebooks:
-            desk.mark(MarkNotebook("typed.ipynb", content, unit))
+            grading.grade(MarkNotebook("typed.ipynb", content, unit))
         cpu = of_tree(os.getpid()) - before
     print(
         json.dumps(

@@ -16,10 +16,10 @@ import torch
 from autograder import catalogue, course
 from autograder.core.nesting import tensors_in
 from autograder.graders.collected import Grader, Graders, Verdict, collected
+from autograder.grading import scoring
+from autograder.grading.examiner import Examiner, candidate_bench
 from autograder.handout.names import EXAMPLES
 from autograder.handout.written_values import as_value
-from autograder.marking import scoring
-from autograder.marking.examiner import Examiner, candidate_bench
 from tests import released_data
 
 Answer = Callable[..., Any]
@@ -232,7 +232,7 @@ def _findings(unit: str, of_unit: Mapping[str, Sequence[Grader]], *, every: bool
 def _finding(
     unit: str, exercise: course.Exercise, adversary: str, graders: Sequence[Grader], verdicts: list[Verdict]
 ) -> dict[str, Any]:
-    marked = scoring.mark(exercise, verdicts, library_calls=set())
+    marked = scoring.score(exercise, verdicts, library_calls=set())
     kinds = {grader.name: _kind(grader) for grader in graders}
     passed = [verdict.grader.name for verdict in verdicts if verdict.outcome == "passed"]
     everything = sum(grader.points for grader in graders)

@@ -20,7 +20,7 @@ import torch
 from autograder import catalogue, course
 from autograder.catalogue import Candidate, can_be_combined, combined, moved
 from autograder.graders.collected import collected
-from autograder.marking.examiner import Examiner, Finding, candidate_bench
+from autograder.grading.examiner import Examiner, Finding, candidate_bench
 from autograder.report import Diagnosis
 
 Pair = tuple[Candidate, Candidate]

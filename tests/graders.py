@@ -16,7 +16,7 @@ from autograder import course
 from autograder.core.arguments import Arguments
 from autograder.core.bench import Operation
 from autograder.graders.collected import Grader, Graders, collected
-from autograder.marking.examiner import candidate_bench
+from autograder.grading.examiner import candidate_bench
 from autograder.student.face import Student
 from autograder.student.recording import Recording
 

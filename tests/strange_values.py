@@ -25,8 +25,8 @@ from autograder.core.operations import Call, NamedParameters
 from autograder.diagnosis.fingerprint import Known
 from autograder.diagnosis.shown import shown
 from autograder.graders.collected import Graders, collected
-from autograder.marking import scoring
-from autograder.marking.examiner import Examiner, Finding, candidate_bench
+from autograder.grading import scoring
+from autograder.grading.examiner import Examiner, Finding, candidate_bench
 from autograder.sandbox.worker import request_loop as worker
 from autograder.student.sandboxed import SandboxedNotebook
 
@@ -235,7 +235,7 @@ def _faults(graders: Graders, unit: course.Unit, every: int) -> Iterator[str]:
         finding = examined(examiner, unit.name, exercise.name, twist, where)
         Known(iter(right[exercise.name])).is_that_of(finding.fingerprint)  # as with each misconception's
         shown(finding.fingerprint)  # as where pairs of them are looked for
-        report = scoring.mark(exercise, finding.verdicts, library_calls=set())
+        report = scoring.score(exercise, finding.verdicts, library_calls=set())
         label = f"{exercise.name}, {where}: {name}"
         if report.status not in ("passed", "failed"):
             said = {verdict.seen for verdict in finding.verdicts if verdict.outcome != "passed"}

@@ -29,11 +29,12 @@ from autograder.course.settings import HandingIn, load
 from autograder.course.version import digest
 from autograder.gradebook.course_directory import nbgrader_api
 from autograder.graders.collected import collected
+from autograder.grading import public_examples, reference_trace
+from autograder.grading.reference_trace import packed_numbers
+from autograder.grading.release_misconceptions import released_misconceptions, signatures
 from autograder.handout.names import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN
 from autograder.handout.unit_data import packed_unit
 from autograder.handout.written_values import packed, shortened
-from autograder.marking import known_mistakes, public_examples, right_steps
-from autograder.marking.right_steps import packed_numbers
 from tests import RELEASE, REPOSITORY, SOURCE, released_data
 
 from .graders import listed
@@ -225,7 +226,7 @@ def examples():
     """By unit, what its graders ask, as it is written for the release."""
     graders = collected()
     return cache(
-        lambda unit: {name: public_examples.of_exercise(unit, list(its)) for name, its in graders[unit].items()}
+        lambda unit: {name: public_examples.examples_of(unit, list(its)) for name, its in graders[unit].items()}
     )
 
 
@@ -264,7 +265,8 @@ SOON_BUILT = {
 def test_the_numbers_of_mistakes_are_what_is_built_now(tmp_path, examples, unit):
     released = released_data(unit)[MISTAKES]
     for exercise in SOON_BUILT[unit]:
-        built = {exercise: known_mistakes.of_exercise(unit, exercise, examples(unit)[exercise])}
+        shown = signatures(unit, {exercise: examples(unit)[exercise]}, {})[exercise]
+        built = {exercise: released_misconceptions(unit, exercise, shown)}
         files = tmp_path / f"built_{exercise}.json.gz", tmp_path / f"present_{exercise}.json.gz"
         for file, held in zip(files, (built, {exercise: released[exercise]}), strict=True):
             file.write_bytes(packed_unit(unit, {MISTAKES: held}))
@@ -349,7 +351,7 @@ def test_numbers_that_fill_a_right_step_may_be_rounded_differently(judged):
 
     def filled(number):
         other = torch.tensor([[0.1, -2.5, 0.7]], dtype=torch.float64)
-        [written, *_] = right_steps.ways_to_fill(other, other.masked_fill(other < 0, number))
+        [written, *_] = reference_trace.ways_to_fill(other, other.masked_fill(other < 0, number))
         return {"rights": [{"of": 0, **written}]}
 
     assert judged(STEPS, filled(0.1 + 0.2), filled(0.3))

@@ -11,9 +11,9 @@ from jupyter_client.manager import start_new_kernel
 
 from autograder import catalogue, course
 from autograder.graders.collected import collected
+from autograder.grading import public_examples
 from autograder.handout.showing import Account, Line, account, as_text
 from autograder.handout.tried import Outcome, Tried, outcome
-from autograder.marking import public_examples
 from tests import RELEASE
 
 from .test_student_check import Notebook
@@ -158,7 +158,7 @@ def test_a_long_line_and_many_prints_are_cut():
 def test_points_are_those_of_what_is_tried():
     """Tests without an example are not counted as passed."""
     tests = collected()[UNIT]["softmax"]
-    of = {"points": 4, **public_examples.of_exercise(UNIT, tests)}
+    of = {"points": 4, **public_examples.examples_of(UNIT, tests)}
     not_tried = of["examples"].pop()
     weight = sum(test.points for test in tests)
     of["not_tried"] = [{key: not_tried[key] for key in ("statement", "weight", "public")}]

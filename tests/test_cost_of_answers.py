@@ -184,21 +184,22 @@ DIAGNOSING_FAILS = """
 from autograder import catalogue, course
 from autograder.diagnosis.fingerprint import Known
 from autograder.client.requests import LearnMistakes
-from autograder.marking.examiner import Examiner
-from autograder.marking.service import _answer
+from autograder.grading.examiner import Examiner
+from autograder.grading.service import _answer
 from autograder.graders.collected import collected
-from autograder.marking.submission import Desk
+from autograder.grading.submission import NotebookGrading
 from autograder.report import Conditions
 from tests.fuzz.hostile import HostileParent
 
 unit = course.unit("dot_product_attention")
-desk = Desk(Examiner(collected()), HostileParent(lambda request, tensors: b""), Conditions("cpu", "none", []))
+parent = HostileParent(lambda request, tensors: b"")
+grading = NotebookGrading(Examiner(collected()), parent, Conditions("cpu", "none", []))
 mistake = next(iter(catalogue.misconceptions(unit.name).values()))
-named = desk.mark_candidate(unit, mistake).exercises[0]
+named = grading.grade_candidate(unit, mistake).exercises[0]
 Known.__iter__ = lambda self: 1 / 0
-nameless = desk.mark_candidate(unit, mistake).exercises[0]
+nameless = grading.grade_candidate(unit, mistake).exercises[0]
 print(named.diagnosis.name == mistake.name, nameless.diagnosis, nameless.status, named.score == nameless.score)
-print(_answer(desk, collected(), LearnMistakes(unit.name)))
+print(_answer(grading, collected(), LearnMistakes(unit.name)))
 """
 
 

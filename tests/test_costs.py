@@ -23,9 +23,9 @@ from autograder.core.cost import of_call
 from autograder.core.countable import LEFT, OPERATOR, THREAD, UNSEEN, Countable
 from autograder.graders.collected import Verdict
 from autograder.graders.statements import assert_costs_no_more, assert_dtype_kept, assert_follows_device
+from autograder.grading.released_steps import as_json
+from autograder.grading.scoring import score
 from autograder.handout.judgement import judged
-from autograder.marking.scoring import mark
-from autograder.marking.written_calls import as_json
 from autograder.student.face import Student
 from autograder.student.reference import Reference
 
@@ -481,7 +481,7 @@ def test_a_property_whose_value_is_wrong_counts_unless_all_other_values_are_righ
     exercise = SimpleNamespace(name="f", points=4.0)
     for outcome, points in (("passed", 0.0), ("failed", 1.0)):
         values = [Verdict(grader("values", 2.0), "passed"), Verdict(grader("more", 1.0), outcome)]
-        report = mark(exercise, [*values, unproven], library_calls=set())
+        report = score(exercise, [*values, unproven], library_calls=set())
         assert report.tests[2].points == points
     assert report.tests[2].outcome == "passed"
     assert "It differs." not in report.tests[2].message

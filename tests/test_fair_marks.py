@@ -15,10 +15,10 @@ from autograder.compare.complaints import RESULT_NOT_FINITE
 from autograder.core.operations import Call
 from autograder.course.cells import filled_in
 from autograder.graders.collected import collected
+from autograder.grading import scoring
+from autograder.grading.examiner import Examiner, candidate_bench
+from autograder.grading.public_examples import example
 from autograder.handout.judgement import judged
-from autograder.marking import scoring
-from autograder.marking.examiner import Examiner, candidate_bench
-from autograder.marking.public_examples import example
 
 from . import sampling
 from .graders import listed
@@ -48,7 +48,7 @@ def share(examiner, unit, exercise, code):
     """
     answer = catalogue.Candidate(exercise, "typed", "", Code(unit, exercise, IMPORTS + code))
     found = examiner.examine(unit, exercise, candidate_bench(unit, answer), answer)
-    report = scoring.mark(course.unit(unit).exercise(exercise), found.verdicts, library_calls=found.library_calls)
+    report = scoring.score(course.unit(unit).exercise(exercise), found.verdicts, library_calls=found.library_calls)
     assert report.status == "failed", report
     return report.score / report.max_score, report
 

@@ -18,9 +18,9 @@ from autograder.course.cells import filled_in
 from autograder.graders import hunts as graders_of_hunts
 from autograder.graders.collected import collected
 from autograder.graders.hunts import Hunt, NoHunt
+from autograder.grading import release_data
+from autograder.grading.released_steps import NotReleasable
 from autograder.handout.names import EXAMPLES, zip_file
-from autograder.marking import handout
-from autograder.marking.written_calls import NotReleasable
 from autograder.proof.first_word import released_check
 from tests import RELEASE, released_data
 
@@ -365,7 +365,7 @@ def test_a_mistake_that_is_not_known_cannot_be_hunted():
 def test_two_hunts_for_one_function_are_refused(graders):
     both = {HUNT: graders[HEADS][HUNT], "another": graders[HEADS][HUNT]}
     with pytest.raises(NotReleasable, match="Two exercises hunt `merge_heads`"):
-        handout.of_unit({HEADS: both}, HEADS, is_new=True)
+        release_data.release_data({HEADS: both}, HEADS, is_new=True)
 
 
 def test_a_wrong_function_that_needs_more_than_modules_cannot_be_released(monkeypatch):

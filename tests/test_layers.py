@@ -12,9 +12,9 @@ PACKAGE = REPOSITORY / "autograder"
 LAYERS = [
     {"cli"},
     {"cluster", "lms", "serving", "slides"},
-    {"classroom", "build", "proof", "nbgrader_plugin"},
+    {"classroom", "build", "proof", "nbgrader_plugin", "marking"},
     {"reports"},
-    {"marking", "gradebook"},
+    {"grading", "gradebook"},
     {"graders"},
     {"client", "catalogue", "diagnosis"},
     {"course", "student", "handout"},

@@ -15,10 +15,10 @@ from autograder.build import check_files
 from autograder.core.operations import Call, LoadParameters
 from autograder.course.cells import filled_in
 from autograder.graders.collected import collected
+from autograder.grading.examiner import candidate_bench
+from autograder.grading.messages import without_folders
 from autograder.handout.names import EXAMPLES, MISTAKES, STEPS, data_file
 from autograder.handout.written_values import as_value
-from autograder.marking.examiner import candidate_bench
-from autograder.marking.redaction import without_folders
 from autograder.student.face import Student
 from tests import RELEASE, REPOSITORY, released_data
 

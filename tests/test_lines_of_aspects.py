@@ -17,11 +17,11 @@ from autograder.compare.judgement import (
 )
 from autograder.core.device_probe import ELSEWHERE, MIXED
 from autograder.core.lost_aspects import Asked, where_lost
+from autograder.grading import reference_trace
+from autograder.grading.trace_cases import trace_cases
 from autograder.handout.line_told import line_told
 from autograder.handout.names import STEPS, data_file
 from autograder.handout.unit_data import packed_unit
-from autograder.marking import right_steps
-from autograder.marking.telling_cases import telling_cases
 
 from .located.edits import right_sources
 from .located.measure import FILE, defined
@@ -105,7 +105,7 @@ def lost(kind, source):
     unit, exercise = WRONG[kind][:2]
     aspect, details = ASPECTS[kind]
     answer = defined(unit, exercise, source)
-    cases = telling_cases(unit, exercise)
+    cases = trace_cases(unit, exercise)
     asked = [Asked(answer, case.arguments, case.built, case.parameters, case.through) for case in cases]
     return [one.line for one in (where_lost(aspect, details, each, FILE.__eq__) for each in asked) if one]
 
@@ -162,7 +162,7 @@ def test_marking_and_the_check_say_the_same(kind, marker, tmp_path):
     assert said in told.told
 
     data = tmp_path / data_file(unit)
-    data.write_bytes(packed_unit(unit, {STEPS: {exercise: right_steps.of_exercise(unit, exercise)}}))
+    data.write_bytes(packed_unit(unit, {STEPS: {exercise: reference_trace.written_traces(unit, exercise)}}))
     file = f"<ipython-input-{exercise}>"
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
     names = dict(vars(inspect.getmodule(catalogue.solutions(unit)[exercise].answer)))

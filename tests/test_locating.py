@@ -12,20 +12,20 @@ from autograder.core.operations import WatchRun
 from autograder.core.packed_run import packed
 from autograder.core.raising import CELL_PREFIX
 from autograder.core.tracing import MAX_MADE, Made, Run, Watch, watched
-from autograder.marking import finding
-from autograder.marking.telling_cases import telling_cases
+from autograder.grading import reference_trace
+from autograder.grading.trace_cases import trace_cases
 from autograder.student.watched_run import Unreadable, read
 from autograder.tracing.locating import locate
 
 from .located.edits import right_sources
 from .located.measure import FILE, defined, run_of
 
-ANSWERS = [(unit, exercise, name) for unit, exercise, name in right_sources() if telling_cases(unit, exercise)]
+ANSWERS = [(unit, exercise, name) for unit, exercise, name in right_sources() if trace_cases(unit, exercise)]
 
 
 @cache
 def known(unit, exercise):
-    return [(case, finding.known(unit, case)) for case in telling_cases(unit, exercise)]
+    return [(case, reference_trace.reference_trace(unit, case)) for case in trace_cases(unit, exercise)]
 
 
 def located(unit, exercise, source):
@@ -317,11 +317,11 @@ BLOCK = "tiny_language_model", "TransformerBlock"
 
 def test_what_was_made_of_what_does_not_depend_on_where_it_lies_in_memory():
     """A parameter that gets its numbers lets go of its memory, which the next tensor may get."""
-    (case,) = telling_cases(*BLOCK)
+    (case,) = trace_cases(*BLOCK)
     found, junk = [], []
     for number in range(6):
         junk.append(torch.randn(50 + 37 * number))  # so that each time other places are free
-        right = finding.known(BLOCK[0], case)
+        right = reference_trace.reference_trace(BLOCK[0], case)
         found.append((right.before, right.inputs))
     assert all(one == found[0] for one in found)
 
@@ -331,7 +331,7 @@ def test_a_run_with_something_replaced_is_sent_whole():
     key = "self_attention", "attention_scores"
     scope = {"torch": torch}
     exec(compile(right_sources()[*key, "attention_scores"], f"{CELL_PREFIX}attention_scores", "exec"), scope)
-    case = telling_cases(*key)[0]
+    case = trace_cases(*key)[0]
     asked = WatchRun(case.exercise, Arguments(case.arguments))
     whole = read(asked.on(Bench(scope)))
     last = len(whole.made) - 1

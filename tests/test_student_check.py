@@ -18,12 +18,12 @@ from autograder import catalogue, course
 from autograder.compare import of_dropout
 from autograder.core.tracing import Run
 from autograder.graders.collected import collected
+from autograder.grading import public_examples, reference_trace
+from autograder.grading.release_misconceptions import MOST_SENTENCES
+from autograder.grading.trace_cases import trace_cases
 from autograder.handout.line_told import known_right, line_told
 from autograder.handout.names import EXAMPLES, MISTAKES, STEPS, data_file
 from autograder.handout.tried import as_in_a_new_notebook, outcome
-from autograder.marking import finding, public_examples
-from autograder.marking.known_mistakes import MOST_SENTENCES
-from autograder.marking.telling_cases import telling_cases
 from autograder.proof.first_word import released_check, word
 from autograder.proof.golden_record import check_part
 from solutions.six_words import SIX_WORDS
@@ -473,11 +473,11 @@ def test_of_a_right_answer_no_line_is_told(unit):
 def test_what_is_released_of_the_right_steps_is_what_marking_knows(unit):
     data = RELEASE / unit / data_file(unit)
     for exercise in sampling.thinned(released_data(unit)[STEPS], 6):
-        cases = telling_cases(unit, exercise)
+        cases = trace_cases(unit, exercise)
         known_cases = known_right(data, 0, exercise)
         assert len(known_cases) == len(cases)
         for (given, one), case in zip(known_cases, cases, strict=True):
-            known = finding.known(unit, case)
+            known = reference_trace.reference_trace(unit, case)
             assert given.is_silent == case.is_silent == (one is None)
             if known is None:
                 continue

@@ -5,9 +5,9 @@ import torch
 
 from autograder.compare import of_dropout
 from autograder.graders.collected import collected
-from autograder.marking import examiner, finding
-from autograder.marking.examiner import Examiner, candidate_bench
-from autograder.marking.telling_cases import telling_cases
+from autograder.grading import examiner, reference_trace
+from autograder.grading.examiner import Examiner, candidate_bench
+from autograder.grading.trace_cases import trace_cases
 from autograder.tracing.locating import locate
 from autograder.tracing.told import told
 
@@ -22,8 +22,8 @@ SDPA = ("self_attention", "scaled_dot_product_attention")
 def said(unit, exercise, source):
     """What is told where the answer goes wrong; its lines have the numbers that they have in the source."""
     answer, lines = defined(unit, exercise, source), source.splitlines()
-    for case in telling_cases(unit, exercise):
-        known = finding.known(unit, case)
+    for case in trace_cases(unit, exercise):
+        known = reference_trace.reference_trace(unit, case)
         found = locate(known, lambda new, case=case: run_of(answer, case, new))
         if not known.is_right(run_of(answer, case, {})):
             assert found, "no line is told"

@@ -13,11 +13,11 @@ from autograder.core.raising import CELL_PREFIX
 from autograder.course.cells import filled_in
 from autograder.graders.cases import Cases
 from autograder.graders.collected import collected
+from autograder.grading.examiner import Examiner
+from autograder.grading.submission import NotebookGrading
+from autograder.grading.trace_cases import trace_cases
 from autograder.handout.names import STEPS
 from autograder.handout.written_values import as_value
-from autograder.marking.examiner import Examiner
-from autograder.marking.submission import Desk
-from autograder.marking.telling_cases import telling_cases
 from autograder.report import Conditions
 from autograder.reports import graded_notebook
 from autograder.sandbox.worker import protocol
@@ -126,7 +126,7 @@ def test_no_telling_case_has_the_numbers_of_a_hidden_one(unit, exercise):
     names = [line.split()[1] for line in listed if line.startswith(f"{unit}.{exercise} ")]
     assert names
     hidden = {three for name in names for three in in_a_row(Cases(name).randn(200))}
-    for case in telling_cases(unit, exercise):
+    for case in trace_cases(unit, exercise):
         shown = {three for arg in case.arguments if isinstance(arg, torch.Tensor) for three in in_a_row(arg)}
         assert not hidden & shown
 
@@ -146,10 +146,10 @@ def attention_scores(queries, keys):
 def test_lines_are_looked_for_last_and_on_cases_that_are_released(fork_server, monkeypatch):
     asked, exchange = [], SandboxedNotebook.exchange
     monkeypatch.setattr(SandboxedNotebook, "exchange", lambda self, one: (asked.append(one), exchange(self, one))[1])
-    desk = Desk(Examiner(collected()), fork_server("A"), Conditions("cpu", "A", []))
+    grading = NotebookGrading(Examiner(collected()), fork_server("A"), Conditions("cpu", "A", []))
     wrong = {"scaled_dot_product_attention": TOO_EVEN, "attention_scores": IN_FLOAT32, "SelfAttention_v1": TWICE}
     notebook = alone("self_attention", **wrong)
-    report = desk.mark(MarkNotebook("wrong.ipynb", notebook, unit="self_attention"))
+    report = grading.grade(MarkNotebook("wrong.ipynb", notebook, unit="self_attention"))
     assert all(report.exercise(name).whereabouts for name in wrong)
     kinds = [one.header["operation"] for one in asked]
     first = next(place for place, kind in enumerate(kinds) if kind in WATCHING)

@@ -84,7 +84,7 @@ class Marker:
         self._lock = threading.Lock()
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "autograder.marking", msgspec.json.encode(start).decode()],
+                [sys.executable, "-P", "-m", "autograder.grading", msgspec.json.encode(start).decode()],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 # As in the sandbox: what walks a set does so in the same order on both sides.

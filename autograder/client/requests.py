@@ -118,11 +118,11 @@ class Handout(msgspec.Struct, tag="handout"):
     """By exercise, what `build` writes into the release."""
 
     examples: dict[str, Any]
-    """See `marking.public_examples`."""
+    """See `grading.public_examples`."""
     mistakes: dict[str, list[Any]]
-    """See `marking.known_mistakes`."""
+    """See `grading.release_misconceptions`."""
     steps: dict[str, Any]
-    """See `marking.right_steps`."""
+    """See `grading.reference_trace`."""
 
 
 Answer = Ready | Refused | Marked | AllMarked | Learnt | Handout

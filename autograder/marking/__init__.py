@@ -1,1 +1,1 @@
-"""The marking process: a submission in, its report out. It holds the graders, the solutions and the fork server."""
+"""Keep the former path of the shapes in a course's `telling_sizes`: see `grading.trace_cases`."""

@@ -18,8 +18,8 @@ from autograder.core.packing import Tensors
 from autograder.diagnosis.fingerprint import Fingerprint, Known
 from autograder.diagnosis.shown import shown
 from autograder.graders.collected import Graders, collected
-from autograder.marking import redaction, scoring
-from autograder.marking.examiner import Examiner, candidate_bench
+from autograder.grading import messages, scoring
+from autograder.grading.examiner import Examiner, candidate_bench
 from autograder.sandbox.worker import request_loop as worker
 from autograder.student.sandboxed import SandboxedNotebook
 
@@ -76,13 +76,13 @@ def check(data: bytes) -> None:
         finding = examiner.examine(unit.name, spec["exercise"], code)
     Known(iter(_right(unit.name, spec["exercise"]))).is_that_of(finding.fingerprint)  # as with each misconception's
     shown(finding.fingerprint)  # as where pairs of them are looked for
-    exercise = scoring.mark(
+    exercise = scoring.score(
         unit.exercise(spec["exercise"]), finding.verdicts, library_calls=finding.library_calls, cell=None
     )
     errors = [f"{test.name}: {test.message}" for test in exercise.tests if test.outcome == "grader_error"]
     assert not errors, errors
     assert exercise.status != "grader_error"
-    msgspec.json.encode(redaction.exercise(exercise))
+    msgspec.json.encode(messages.readable_exercise(exercise))
 
 
 @cache

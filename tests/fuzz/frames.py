@@ -15,7 +15,7 @@ from autograder.core.arguments import Arguments
 from autograder.core.faults import StudentFault
 from autograder.core.operations import Build, Call, NamedParameters, ProbeDevice
 from autograder.diagnosis.fingerprint import Known, Trace
-from autograder.marking.redaction import without_folders
+from autograder.grading.messages import without_folders
 from autograder.notebook import CodeCell
 from autograder.sandbox.failures import Crashed, TimedOut
 from autograder.student.face import Student

@@ -20,7 +20,7 @@ from autograder.formatting.limits import PageLimits
 from autograder.formatting.page import PageFormatter
 from autograder.formatting.plain_text import LONGEST_CELL
 from autograder.gradebook.clean_notebook import clean
-from autograder.marking.redaction import without_folders
+from autograder.grading.messages import without_folders
 from autograder.notebook.truncation import truncate_for_page
 from autograder.reports.page_filters import printed
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from autograder.graders.collected import Verdict, collected
-from autograder.marking.examiner import Examiner, candidate_bench
+from autograder.grading.examiner import Examiner, candidate_bench
 
 from .edits import EditedAnswer, all_edits
 

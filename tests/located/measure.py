@@ -15,8 +15,8 @@ import torch
 
 from autograder.core.tracing import Run, Watch, made_ready, watched
 from autograder.course import content
-from autograder.marking import finding
-from autograder.marking.telling_cases import telling_cases
+from autograder.grading.reference_trace import reference_trace
+from autograder.grading.trace_cases import trace_cases
 from autograder.tracing.case import TellingCase
 from autograder.tracing.locating import Located, locate
 from autograder.tracing.reference import Reference, same
@@ -43,7 +43,8 @@ class Measured:
 @cache
 def cases(unit: str, exercise: str, without: str) -> list[tuple[TellingCase, Reference]]:
     """The telling cases, with what is known to be right but for one answer."""
-    found = [(case, finding.known(unit, case, without=without)) for case in telling_cases(unit, exercise)]
+    cases = trace_cases(unit, exercise)
+    found = [(case, reference_trace(unit, case, without=without)) for case in cases]
     return [(case, right) for case, right in found if right is not None]
 
 

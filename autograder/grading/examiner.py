@@ -44,6 +44,11 @@ class Finding:
     library_calls: set[str]
 
     @property
+    def has_wrong_values(self) -> bool:
+        """True if a test of values failed, and not only tests of other aspects."""
+        return any(one.outcome == "failed" and not one.grader.is_property for one in self.verdicts)
+
+    @property
     def lost_aspects(self) -> list[tuple[str, tuple[str, ...]]]:
         """The aspects whose tests failed and whose line can be searched, each with its details."""
         return [(one.aspect, one.details) for one in self.verdicts if one.details]
@@ -110,10 +115,6 @@ class Examiner:
             hunted = [one.hunted for one in graders if one.hunted is not None]
             self._hunted[unit] = {one.of: one.packed(unit) for one in hunted}
         return self._hunted[unit]
-
-    def is_value(self, unit: str, exercise: str, test: str) -> bool:
-        """Whether the grader of this name is one of values, and not of a property alone."""
-        return any(grader.name == test and not grader.is_property for grader in self._graders[unit][exercise])
 
     def _known_of(self, unit: str, exercise: str) -> tuple[list[Suspect], Pairs]:
         """The exercise's known mistakes, and what finds two of them at once."""

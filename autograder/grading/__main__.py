@@ -1,4 +1,4 @@
-"""The trusted marking process: `python -m autograder.marking START`, START being `requests.Start` as JSON."""
+"""Start a grading process: `python -m autograder.grading START`, START being `requests.Start` as JSON."""
 
 import gc
 import os
@@ -17,11 +17,11 @@ from .device import NoDevice, may_be_cuda
 
 
 def main() -> int:
-    """Serves one client on stdin and stdout until it hangs up."""
+    """Serve one client on stdin and stdout until it hangs up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the client, which then hangs up
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # nothing but answers goes to the client
-    warnings.simplefilter("ignore", UserWarning)  # what torch says of known mistakes, which run here too
+    os.dup2(2, 1)  # only answers go to the client
+    warnings.simplefilter("ignore", UserWarning)  # torch's, about misconceptions, which run in this process too
     start = msgspec.json.decode(sys.argv[1], type=Start)
     try:
         launched = None if start.own_code_alone else _launched(start)  # imports torch while this process does
@@ -35,17 +35,16 @@ def main() -> int:
 
 
 def _launched(start: Start) -> Launched:
-    asked = start.settings.isolation
-    level = isolation.choose(asked.require, trust_submissions=asked.trust_submissions)
+    settings = start.settings
+    level = isolation.choose(settings.isolation.require, trust_submissions=settings.isolation.trust_submissions)
     if level != "none":
         for private in (folder(), *map(Path, start.private)):
             isolation.keep_private(private)
-    settings = start.settings
     return launch(level, settings.limits, cuda=may_be_cuda(start.device), check=settings.check, core=start.core)
 
 
 if __name__ == "__main__":
-    gc.disable()  # until torch and the graders are here, which stay: looking through them costs seconds
+    gc.disable()  # until torch and the hidden tests are loaded; they stay, and collections would inspect them
     code = main()
     sys.stderr.flush()
-    os._exit(code)  # to take torch apart would take half a second, and nothing is left to do
+    os._exit(code)  # tearing torch down takes half a second, and nothing is left to do

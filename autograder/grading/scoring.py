@@ -1,4 +1,4 @@
-"""From what the graders found to an exercise's mark. Pure arithmetic on verdicts."""
+"""Turn the verdicts of the hidden tests into the report on an exercise."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from ..sandbox.failures import Crashed, TimedOut
 _COUNTS_ONCE = "Counts once a result is right that is not one of the examples in the notebook."
 
 
-def mark(
+def score(
     exercise: course.Exercise,
     verdicts: Sequence[Verdict],
     *,
@@ -37,57 +37,59 @@ def mark(
     uses_wrong: Sequence[str] = (),
     why_missing: str = "",
 ) -> ExerciseReport:
-    """The mark of one exercise.
+    """Return the report on one exercise.
 
-    library_calls: the libraries that ran in it. cell: what its solution cell did, where it did not simply run.
-    uses_wrong: other exercises that it calls and that are not right: which mistake is its own cannot be told then.
-    why_missing: the message if it is not defined.
+    library_calls: the libraries that its code called. cell: the report on its solution cell, if that did not run to its
+    end. uses_wrong: wrong exercises that it calls; its own misconception is unknown then. why_missing: the message if
+    it is not defined.
     """
-    verdicts = _proven(verdicts)
+    verdicts = _without_unproven(verdicts)
     forbidden = sorted({name for verdict in verdicts for name in verdict.grader.forbids} & library_calls)
     status = "forbidden" if forbidden else _status(exercise.name, verdicts, cell)
-    everywhere, loss = _seen_everywhere(verdicts), _said_of_loss(verdicts)
+    shared = _shared_message(verdicts)
     points = distribute([_test_share(verdict) for verdict in verdicts], exercise.points)
-    worth = exercise.points / sum(verdict.grader.points for verdict in verdicts)
+    points_per_weight = exercise.points / sum(verdict.grader.points for verdict in verdicts)
     tests = [
-        _test(verdict, worth, earned, withheld=withheld, forbidden=bool(forbidden), general=everywhere)
+        _test_report(verdict, points_per_weight, earned, withheld=withheld, forbidden=bool(forbidden), shared=shared)
         for verdict, earned, withheld in zip(verdicts, points.each, points.withheld, strict=True)
     ]
     if points.is_halved and not forbidden:
-        tests = [_explained(test, verdict) for test, verdict in zip(tests, verdicts, strict=True)]
+        tests = [_explain_half(test, verdict) for test, verdict in zip(tests, verdicts, strict=True)]
+    loss = next((str(verdict.lost) for verdict in verdicts if verdict.lost is not None), "")
     return ExerciseReport(
         exercise.name,
         status,
         round(sum(test.points for test in tests), 2),
         exercise.points,
         None if forbidden or uses_wrong else diagnosis,
-        _message(status, forbidden, cell, loss, why_missing) or everywhere or _after(uses_wrong, status),
+        _message(status, forbidden, cell, loss, why_missing) or shared or _on_other_exercises(uses_wrong, status),
         tests,
     )
 
 
-def without_mark(exercise: course.Exercise) -> ExerciseReport:
-    """The report where a fault of ours left no mark; the other exercises keep theirs."""
-    said = _message("grader_error", (), None, "")
-    return ExerciseReport(exercise.name, "grader_error", 0.0, exercise.points, None, said, [])
+def without_score(exercise: course.Exercise) -> ExerciseReport:
+    """Return the report on an exercise that a fault of ours left without a score."""
+    message = _message("grader_error", (), None, "")
+    return ExerciseReport(exercise.name, "grader_error", 0.0, exercise.points, None, message, [])
 
 
 def submission_status(exercises: Sequence[ExerciseReport], cells: Sequence[CellReport]) -> SubmissionStatus:
-    """The submission's status: the gravest thing that happened in it."""
-    happened = {exercise.status for exercise in exercises} | {cell.status for cell in cells}
-    if "grader_error" in happened:
+    """Return the gravest status of a submission's exercises and cells."""
+    statuses = {exercise.status for exercise in exercises} | {cell.status for cell in cells}
+    if "grader_error" in statuses:
         return "grader_error"
-    if "crashed" in happened:
+    if "crashed" in statuses:
         return "crashed"
-    if "timeout" in happened or "skipped" in happened:
+    if "timeout" in statuses or "skipped" in statuses:
         return "timed_out"
     return "cells_failed" if "failed" in {cell.status for cell in cells} else "graded"
 
 
-def _proven(verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
-    """Fail what is unproven if all results are right elsewhere: the code does something else where it is measured.
+def _without_unproven(verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
+    """Fail unproven conditional tests if all tests of values pass.
 
-    Otherwise the property counts, for the wrong results cost their own points.
+    The code then does something else when it is measured. Otherwise the conditional test passes, because the wrong
+    values cost their own points.
     """
     if any(verdict.outcome != "passed" for verdict in verdicts if not verdict.grader.is_property):
         return verdicts
@@ -95,31 +97,26 @@ def _proven(verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
 
 
 def _test_share(verdict: Verdict) -> TestShare:
-    grader = verdict.grader
+    test = verdict.grader
     share = 1.0 if verdict.outcome == "passed" else 0.5 if verdict.aspect == OF_FORM else 0.0
     # An uncountable call earns nothing for this test and leaves the points of the others.
-    is_essential = grader.is_essential and verdict.aspect != OF_COUNTING
-    return TestShare(grader.points, share, grader.is_property, grader.is_public, is_essential)
+    is_essential = test.is_essential and verdict.aspect != OF_COUNTING
+    return TestShare(test.points, share, test.is_property, test.is_public, is_essential)
 
 
-def _explained(test: TestReport, verdict: Verdict) -> TestReport:
-    """Say in the report of a failed essential test that the exercise gives at most half of its points."""
+def _explain_half(report: TestReport, verdict: Verdict) -> TestReport:
+    """Add to the report of a failed essential test that the exercise gives at most half of its points."""
     if verdict.grader.is_essential and verdict.outcome != "passed":
-        return replace(test, message=complaints.halves_the_points(test.message))
-    return test
+        return replace(report, message=complaints.halves_the_points(report.message))
+    return report
 
 
 def _status(name: str, verdicts: Sequence[Verdict], cell: CellReport | None) -> ExerciseStatus:
     if any(verdict.outcome == "grader_error" for verdict in verdicts):
         return "grader_error"
-    for verdict in verdicts:
-        if verdict.lost is not None:
-            match verdict.lost:
-                case TimedOut():
-                    return "timeout"
-                case Crashed():
-                    return "crashed"
-            return "skipped"
+    loss = next((verdict.lost for verdict in verdicts if verdict.lost is not None), None)
+    if loss is not None:
+        return "timeout" if isinstance(loss, TimedOut) else "crashed" if isinstance(loss, Crashed) else "skipped"
     if all(verdict.outcome == "passed" or not verdict.grader.points for verdict in verdicts):
         return "passed"
     if cell is not None and cell.status in ("timeout", "crashed"):
@@ -129,49 +126,41 @@ def _status(name: str, verdicts: Sequence[Verdict], cell: CellReport | None) -> 
     return "failed"
 
 
-def _seen_everywhere(verdicts: Sequence[Verdict]) -> str:
-    """What every grader saw, if it was the same each time: said once, then, and not below each statement."""
-    seen = {verdict.seen for verdict in verdicts}
-    said = seen.pop() if len(seen) == 1 else ""
-    return said if len(verdicts) > 1 or said.startswith(NOT_WRITTEN) else ""
+def _shared_message(verdicts: Sequence[Verdict]) -> str:
+    """Return the message of all tests if it is the same; the report then has it once, and not below each statement."""
+    messages = {verdict.seen for verdict in verdicts}
+    message = messages.pop() if len(messages) == 1 else ""
+    return message if len(verdicts) > 1 or message.startswith(NOT_WRITTEN) else ""
 
 
-def _test(
-    verdict: Verdict, worth: float, earned: float, *, withheld: bool, forbidden: bool, general: str
+def _test_report(
+    verdict: Verdict, points_per_weight: float, earned: float, *, withheld: bool, forbidden: bool, shared: str
 ) -> TestReport:
-    """Return a test's report.
-
-    worth: the points of a weight of 1. earned: the test's points. general: the message that all tests of the exercise
-    share, which the exercise's report has.
-    """
-    grader = verdict.grader
-    report = partial(TestReport, grader.name, max_points=round(grader.points * worth, 4), public=grader.is_public)
+    """earned: the test's points. shared: the message that all tests share, which the exercise's report has."""
+    test = verdict.grader
+    max_points = round(test.points * points_per_weight, 4)
+    report = partial(TestReport, test.name, max_points=max_points, public=test.is_public)
     if verdict.outcome != "passed":
-        seen = verdict.seen.removeprefix(general)
-        return report(verdict.outcome, 0.0 if forbidden else earned, f"{grader.statement} {seen}".strip())
+        message = f"{test.statement} {verdict.seen.removeprefix(shared)}".strip()
+        return report(verdict.outcome, 0.0 if forbidden else earned, message)
     if forbidden:
-        return report("withheld", 0.0, grader.statement)
+        return report("withheld", 0.0, test.statement)
     if withheld:
-        return report("withheld", 0.0, f"{grader.statement} {_COUNTS_ONCE}")
-    return report("passed", earned, grader.statement)
+        return report("withheld", 0.0, f"{test.statement} {_COUNTS_ONCE}")
+    return report("passed", earned, test.statement)
 
 
-def _after(uses_wrong: Sequence[str], status: ExerciseStatus) -> str:
+def _on_other_exercises(uses_wrong: Sequence[str], status: ExerciseStatus) -> str:
     if not uses_wrong or status == "passed":
         return ""
     names = " and ".join(f"`{name}`" for name in uses_wrong)
     return f"{USES_WRONG} {names}, which is not right yet: fix that first, for what is wrong here may come from there."
 
 
-def _said_of_loss(verdicts: Sequence[Verdict]) -> str:
-    """What is known of why the worker was lost."""
-    return next((str(verdict.lost) for verdict in verdicts if verdict.lost is not None), "")
-
-
 def _message(
     status: ExerciseStatus, forbidden: Sequence[str], cell: CellReport | None, loss: str, why_missing: str = ""
 ) -> str:
-    """loss: why the worker was lost, where that is known."""
+    """loss: the reason why the worker was lost, if it is known."""
     match status:
         case "forbidden":
             return complaints.calls_forbidden(forbidden)

@@ -1,0 +1,148 @@
+"""Find the line at which an answer goes wrong, and add it to the report. The line changes no points."""
+
+import sys
+import traceback
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, partial
+
+import torch
+from msgspec.structs import replace
+
+from .. import catalogue
+from ..core.arguments import Arguments
+from ..core.faults import StudentFault
+from ..core.lost_aspects import Lost
+from ..core.operations import LineOfAspect, WatchRun
+from ..core.raising import CELL_PREFIX
+from ..core.tracing import Run
+from ..diagnosis.cpu_limit import OverLimit, cpu_limit
+from ..handout.told_of_aspects import HOW, told_of_aspect
+from ..notebook import CodeCell
+from ..report import ExerciseReport, FaultLocation
+from ..sandbox.failures import Crashed, SandboxLost, TimedOut
+from ..student.backend import Backend
+from ..student.budget import OutOfBudget
+from ..student.sandboxed import SandboxedNotebook
+from ..student.watched_run import read
+from ..tracing.case import TellingCase
+from ..tracing.locating import locate
+from ..tracing.told import Source, line_of, told
+from .examiner import Finding
+from .messages import readable
+from .reference_trace import reference_trace
+from .trace_cases import trace_cases
+
+MAX_SECONDS = 10.0
+"""CPU seconds of this process for a submission's lines: a worker sends a graph of any shape."""
+
+CODE_FAILURES = (StudentFault, TimedOut, Crashed, OutOfBudget)
+"""Exceptions that a student's code can cause when a backend runs it."""
+
+_reference = cache(lambda unit, exercise, number: reference_trace(unit, trace_cases(unit, exercise)[number]))
+
+
+def add_fault_lines(
+    unit: str,
+    reports: Sequence[ExerciseReport],
+    code: SandboxedNotebook,
+    cells: Sequence[CodeCell],
+    findings: Mapping[str, Finding],
+    at_end: Collection[str] = (),
+) -> list[ExerciseReport]:
+    """Return the reports, with the faulty line of each exercise that failed, if it is found.
+
+    findings: by exercise. at_end: exercises that were judged in the state at the end of the notebook.
+    """
+    wrong = {report.name for report in reports if report.status != "passed"}
+    located: dict[str, ExerciseReport] = {}
+    with suppress(OverLimit), cpu_limit(MAX_SECONDS):  # the worker is not used after this
+        for report in reports:
+            name = report.name
+            has_failed = report.status == "failed" and any(test.outcome == "failed" for test in report.tests)
+            if has_failed and not wrong & catalogue.used_by(unit, name):
+                code.begin_exercise(None if name in at_end else name)
+                own = [cell for cell in cells if cell.defines(name)]
+                located[name] = _with_fault_line(unit, report, code, own, findings[name])
+    return [located.get(report.name, report) for report in reports]
+
+
+def _with_fault_line(
+    unit: str, report: ExerciseReport, code: SandboxedNotebook, cells: Sequence[CodeCell], finding: Finding
+) -> ExerciseReport:
+    """cells: those that define the exercise."""
+    texts = {CELL_PREFIX + cell.name: cell.source.splitlines() for cell in cells}
+
+    def source(file: str) -> list[str]:
+        return texts.get(file, [])
+
+    try:
+        location = fault_line(unit, report.name, code, source) if finding.has_wrong_values else None
+        location = location or line_of_aspect(unit, report.name, code, source, finding.lost_aspects)
+    except CODE_FAILURES:
+        return report
+    except SandboxLost:
+        raise
+    except Exception:
+        print(f"{unit}: no line could be looked for in {report.name}:", file=sys.stderr)
+        traceback.print_exc()
+        return report
+    if location is None:
+        return report
+    return replace(report, whereabouts=replace(location, told=readable(location.told)))
+
+
+def fault_line(unit: str, exercise: str, backend: Backend, source: Source) -> FaultLocation | None:
+    """Return the line at which the values of an answer go wrong; None if it is not found.
+
+    source: gives the lines of a file that defines the exercise, and no lines of any other file. Raises what the backend
+    raises.
+    """
+    for number, case in enumerate(trace_cases(unit, exercise)):
+        right = _reference(unit, exercise, number)
+        if right is None:
+            continue
+        first = _trace(backend, case, {})
+        if right.is_right(first):
+            continue
+        located = locate(right, partial(_trace_again, backend, case, first))
+        if located is None or not all(line_of(source(located.file), line) for line in located.lines):
+            return None  # the fault may be in another cell
+        return FaultLocation(list(located.lines), told(located, case, source), located.step)
+    return None
+
+
+def line_of_aspect(
+    unit: str, exercise: str, backend: Backend, source: Source, aspects: Iterable[tuple[str, Sequence[str]]]
+) -> FaultLocation | None:
+    """Return the line at which the answer loses one of these aspects; None if it is not found.
+
+    aspects: each with its details, as in `compare.Mismatch`.
+    """
+    for aspect, details in aspects:
+        for case in trace_cases(unit, exercise):
+            call = Arguments(case.arguments), case.built, case.parameters, case.through
+            try:
+                lost = _lost(backend.ask(LineOfAspect(exercise, *call, aspect, tuple(details))))
+            except StudentFault:
+                continue  # another case may show it
+            if lost and (line := line_of(source(lost.file), lost.line)):
+                return FaultLocation([lost.line], told_of_aspect(aspect, details, lost, case, line))
+    return None
+
+
+def _lost(sent: str) -> Lost | None:
+    """Read a worker's answer, which a student can forge."""
+    line, how, file = [*sent.split(" ", 2), "", ""][:3]
+    return Lost(file, int(line), how) if line.isdecimal() and len(line) < 6 and how in HOW else None
+
+
+def _trace(backend: Backend, case: TellingCase, replaced: Mapping[int, torch.Tensor]) -> Run:
+    """Run the answer on a case, with these of its tensors replaced, and read the trace."""
+    call = case.exercise, Arguments(case.arguments), case.built, case.parameters, case.through
+    values = tuple(tensor.float() for tensor in replaced.values())
+    return read(backend.ask(WatchRun(*call, tuple(replaced), values)))
+
+
+def _trace_again(backend: Backend, case: TellingCase, first: Run, replaced: Mapping[int, torch.Tensor]) -> Run:
+    return _trace(backend, case, replaced) if replaced else first

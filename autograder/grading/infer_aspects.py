@@ -1,0 +1,192 @@
+"""Infer which aspects of an answer a hidden test inspects, by altering the solution's results.
+
+If the test passes although an aspect was altered, it does not inspect that aspect. So a hidden test need not declare
+its aspects, and the released example inspects the same ones as the hidden test.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import torch
+
+from ..compare import GOLDEN, LARGE_LOGITS, TOLERANCE, Mismatch, Unproven
+from ..core.bench import Operation
+from ..core.cost import Cost, Most
+from ..core.countable import OPERATOR
+from ..core.device_probe import MIXED
+from ..core.faults import Raised, StudentFault
+from ..core.nesting import each, tensors_in
+from ..core.observation import Observation
+from ..core.operations import Call, MeasureCost, NamedParameters, ProbeDevice, is_bias
+from ..student.backend import Backend
+
+T = TypeVar("T")
+Change = Callable[[Operation[Any], Any], Any]
+"""Alters the result of an operation."""
+Runs = Callable[[Callable[[Backend], Backend]], None]
+"""Runs a hidden test on the solution behind another backend; raises what the test finds."""
+
+BIASES = "biases"
+"""The value of the aspect `gradients` if the test inspects only those of biases."""
+_MOST_EXPENSIVE = Cost(1 << 62, *(Most(1 << 62),) * 3)
+_UNCOUNTABLE = Cost(uncounted=Most(1, OPERATOR))
+_ERRORS = ("ValueError", "AssertionError", "KeyError", "TypeError", "IndexError", "RuntimeError", "NotImplementedError")
+_OTHER_DTYPE = {torch.float32: torch.float64, torch.float64: torch.float32, torch.bool: torch.int64}
+
+
+class _Altered:
+    """A backend whose results are altered, or whose exceptions are of another type."""
+
+    def __init__(self, backend: Backend, change: Change, error: str) -> None:
+        self._backend = backend
+        self._change = change
+        self._error = error
+
+    def ask(self, operation: Operation[T]) -> T:
+        try:
+            result: T = self._change(operation, self._backend.ask(operation))
+        except Raised:
+            if not self._error:
+                raise
+            raise Raised(self._error, "", kinds=(self._error,)) from None
+        return result
+
+
+def fails(run: Runs, change: Change, error: str = "") -> bool:
+    """Return whether the hidden test fails for the solution with this change.
+
+    error: the type that replaces that of each exception.
+    """
+    try:
+        run(lambda backend: _Altered(backend, change, error))
+    except Unproven:
+        return False  # the values are other hidden tests' concern, unless all of those pass
+    except (Mismatch, StudentFault):
+        return True
+    return False
+
+
+def infer_aspects(run: Runs, calls: int) -> dict[str, Any]:
+    """Return the aspects that a hidden test inspects, each with its details. calls: the number of calls it makes."""
+    aspects: dict[str, Any] = {}
+    if fails(run, _moved_values(1.0)):
+        aspects["value"] = _closeness(run)
+    elif calls > 1 and fails(run, _last_call_moved(calls)):
+        aspects["steady"] = True
+    if fails(run, _of_calls(lambda result: replace(result, value=_in_other_dtype(result.value)))):
+        aspects["dtype"] = True
+    if fails(run, _of_calls(lambda result: replace(result, changed=[0]))):
+        aspects["unchanged"] = True
+    if fails(run, _of_gradients(lambda gradient: None)):
+        is_inspected = fails(run, _of_gradients(lambda gradient: None if gradient is None else gradient * 1.5 + 1))
+        aspects["gradients" if is_inspected else "arrival"] = True
+        if is_inspected and not fails(run, _of_calls(_with_gradients_of_biases)):
+            aspects["gradients"] = BIASES
+    elif fails(run, _of_gradients(lambda gradient: None if gradient is None else gradient + torch.nan)):
+        aspects["finite"] = True
+    if fails(run, _of_parameters(lambda name, parameter: (f"x{name}", parameter))):
+        aspects["parameters"] = True
+    if fails(run, _of_parameters(lambda name, parameter: (name, torch.zeros_like(parameter)))):
+        aspects["other parameters"] = True
+    if fails(run, lambda operation, result: (MIXED, None) if isinstance(operation, ProbeDevice) else result):
+        aspects["device"] = True
+    if fails(run, _of_cost(_MOST_EXPENSIVE)):
+        aspects["cost"] = True
+    if fails(run, _of_cost(_UNCOUNTABLE)):
+        aspects["countable"] = True
+    return aspects
+
+
+def accepted_errors(run: Runs) -> list[str]:
+    """Return the types of exceptions with which a call may refuse its arguments."""
+    return [error for error in _ERRORS if not fails(run, lambda operation, result: result, error)]
+
+
+def tolerance_of(call: Call) -> float:
+    """Return the tolerance for results of a call, which depends on the dtype of its arguments."""
+    floats = (arg.dtype for arg in tensors_in(call.arguments.positional) if arg.is_floating_point())
+    return TOLERANCE[next(floats, torch.float32)]
+
+
+def _closeness(run: Runs) -> float | None:
+    """Return the tolerance of a test; None if that is the tolerance of its arguments' dtype."""
+    if fails(run, _moved_values(2.0, in_tolerances=True)):
+        return None
+    closest = (close for close in (TOLERANCE[torch.float32], GOLDEN) if fails(run, _moved_values(5 * close)))
+    return next(closest, LARGE_LOGITS)
+
+
+def _moved_values(amount: float, *, in_tolerances: bool = False) -> Change:
+    """in_tolerances: amount is a multiple of each call's tolerance."""
+
+    def change(operation: Operation[Any], result: Any) -> Any:
+        if not isinstance(operation, Call):
+            return result
+        step = amount * tolerance_of(operation) if in_tolerances else amount
+        return replace(result, value=_moved(result.value, step))
+
+    return change
+
+
+def _last_call_moved(calls: int) -> Change:
+    made = 0
+
+    def change(operation: Operation[Any], result: Any) -> Any:
+        nonlocal made
+        made += isinstance(operation, Call)
+        return _moved_values(1.0)(operation, result) if made == calls else result
+
+    return change
+
+
+def _moved(value: Any, step: float) -> Any:
+    def moved(one: Any) -> Any:
+        if not isinstance(one, torch.Tensor):
+            return one if step < 1 else None
+        if one.is_floating_point():
+            return (one.double() + step * (1 + one.double().abs())).to(one.dtype)
+        return one if step < 1 else one.logical_not() if one.dtype == torch.bool else one + 1
+
+    return each(value, moved)
+
+
+def _in_other_dtype(value: Any) -> Any:
+    def converted(one: Any) -> Any:
+        if not isinstance(one, torch.Tensor):
+            return one
+        return one.to(_OTHER_DTYPE.get(one.dtype, torch.float32 if one.is_floating_point() else torch.int32))
+
+    return each(value, converted)
+
+
+def _of_calls(change: Callable[[Observation[Any]], Observation[Any]]) -> Change:
+    return lambda operation, result: change(result) if isinstance(operation, Call) else result
+
+
+def _of_gradients(change: Callable[[torch.Tensor | None], torch.Tensor | None]) -> Change:
+    def changed(result: Observation[Any]) -> Observation[Any]:
+        parameters = {name: change(one) for name, one in (result.parameter_gradients or {}).items()}
+        return replace(result, gradients=list(map(change, result.gradients or [])), parameter_gradients=parameters)
+
+    return _of_calls(changed)
+
+
+def _with_gradients_of_biases(result: Observation[Any]) -> Observation[Any]:
+    gradients = {name: one if is_bias(name) else None for name, one in (result.parameter_gradients or {}).items()}
+    return replace(result, gradients=[None] * len(result.gradients or []), parameter_gradients=gradients)
+
+
+def _of_parameters(change: Callable[[str, torch.Tensor], tuple[str, torch.Tensor]]) -> Change:
+    def changed(operation: Operation[Any], result: Any) -> Any:
+        if not isinstance(operation, NamedParameters):
+            return result
+        return dict(change(name, parameter) for name, parameter in result.items())
+
+    return changed
+
+
+def _of_cost(cost: Cost) -> Change:
+    return lambda operation, result: (
+        replace(result, cost=cost.packed()) if isinstance(operation, MeasureCost) else result
+    )

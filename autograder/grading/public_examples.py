@@ -1,0 +1,208 @@
+"""Make the examples of the student check: the operations of each hidden test, with the solution's results.
+
+Each hidden test is run on the solutions with a recorder in between. A public test is recorded with its own inputs, any
+other test with released ones (`released_steps`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import torch
+
+from ..core.bench import Operation
+from ..core.faults import StudentFault
+from ..core.observation import Observation
+from ..core.operations import Call, KindOf, LoadParameters, ManualSeed, NamedParameters, ProbeDevice, is_bias
+from ..course import content
+from ..graders.collected import Grader
+from ..handout import trial
+from ..handout.known import sums
+from ..handout.tried import as_in_a_new_notebook
+from ..student.backend import Backend
+from ..student.face import Student
+from ..student.reference import Exact
+from .examiner import candidate_bench
+from .infer_aspects import accepted_errors, infer_aspects
+from .released_steps import INSTEAD, Answered, SeededCases, SeededInputs, SeededReference, StepWriter, as_json, name_of
+from .verify_solutions import FAILURES, SolutionFails, failure_message
+
+T = TypeVar("T")
+_DIGITS = 4
+
+
+def examples_of(unit: str, tests: Sequence[Grader]) -> dict[str, Any]:
+    """Return the examples of an exercise, the tests without an example, and the libraries that it forbids.
+
+    Raises NotReleasable and SolutionFails.
+    """
+    examples = [(test, example(unit, test)) for test in tests]
+    return {
+        "forbids": sorted({library for test in tests for library in test.forbids}),
+        "not_tried": [_about(test) for test, written in examples if written is None],
+        "examples": [written for _, written in examples if written is not None],
+    }
+
+
+def example(unit: str, test: Grader) -> dict[str, Any] | None:
+    """Return a test's statement, weight, aspects and steps; None if it cannot be released."""
+    about = _about(test)
+    if test.hunted is not None:  # there is no known result to inspect
+        step = {"operation": "call", "name": test.exercise, "hunt": test.hunted.released(unit)}
+        return {**about, "looks_at": ["hunt"], "steps": [step]}
+    steps_instead, tests_instead = _instead()
+    key = test.exercise, test.name
+    if key in steps_instead:
+        aspect_names, written_steps = steps_instead[key]
+        return {**about, "looks_at": aspect_names, "steps": _with_right_sums(unit, written_steps)}
+    if key in tests_instead:
+        test = replace(test, function=tests_instead[key], asks_for=frozenset({"student", "reference", "rng"}))
+    runs = _Runs(unit, test)
+    answered = runs.recorded()
+    if key not in tests_instead and runs.shows_a_hidden_case(answered):
+        return None
+    calls = [one for one in answered if isinstance(one.operation, Call)]
+    aspects = infer_aspects(runs, len(calls))
+    if "steady" in aspects and len({_shape_of(one) for one in calls}) > 1:
+        aspects = {**aspects, "value": None}  # the test compares results of several shapes
+        del aspects["steady"]
+    errors = accepted_errors(runs) if any(one.has_raised for one in answered) else []
+    if not (aspects or errors) or (
+        aspects.keys() & {"value", "steady", "gradients"} and runs.depends_on_chance(answered)
+    ):
+        return None
+    steps = StepWriter(runs.inputs, aspects, errors).steps(answered)
+    written = {**about, "looks_at": sorted(aspects), "steps": steps}
+    if any(isinstance(one.operation, LoadParameters) and not one.operation.exactly for one in answered):
+        answered = runs.recorded(has_biases=False)  # draws its inputs again
+        unbiased = StepWriter(runs.inputs, aspects, errors).steps(answered)
+        if unbiased != steps:
+            written["unbiased"] = unbiased
+    return written
+
+
+def _instead() -> tuple[Mapping[tuple[str, str], Any], Mapping[tuple[str, str], Callable[..., None]]]:
+    """Return the steps, and the tests, that the course releases instead of tests that cannot be released."""
+    if not (content.place(content.HIDDEN) / f"{INSTEAD}.py").is_file():
+        return {}, {}
+    module = content.module(f"{content.HIDDEN}.{INSTEAD}")
+    return module.STEPS, module.GRADERS
+
+
+def _with_right_sums(unit: str, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Add the shape and sums of the solution's result to the steps that compare a module's result in evaluation.
+
+    The student check can then tell a wrong result from wrong dropout.
+    """
+    solution = trial.Trial(content.solutions(unit))
+    completed: list[dict[str, Any]] = []
+    with as_in_a_new_notebook():
+        for step in steps:
+            call = solution.take(step)
+            if isinstance(call, trial.Call) and step.get("whole") == "evaluation":
+                right = {
+                    "shape": list(call.whole.shape),
+                    "sums": [round(number, _DIGITS) for number in sums(call.whole)],
+                }
+                step = {**step, "dropped": {**step["dropped"], "evaluation": right}}
+            completed.append(step)
+    return completed
+
+
+def _about(test: Grader) -> dict[str, Any]:
+    """Return the statement and weight of a hidden test, and by which rules it earns points."""
+    rules = (("property", test.is_property), ("essential", test.is_essential))
+    about = {"statement": test.statement, "weight": test.points, "public": test.is_public}
+    return about | {rule: True for rule, applies in rules if applies}
+
+
+class _Recorder:
+    """A backend with the solutions that records operations, with their results in float64."""
+
+    def __init__(self, unit: str, other_seeds: int, *, has_biases: bool) -> None:
+        """has_biases: false to hide the biases of instances from the hidden test, which then expects none."""
+        self._backend = candidate_bench(unit, None)
+        self._exact = Exact(candidate_bench(unit, None))
+        self._other_seeds = other_seeds
+        self._has_biases = has_biases
+        self.answered: list[Answered] = []
+
+    def ask(self, operation: Operation[T]) -> T:
+        seeded: Any = operation
+        if isinstance(operation, ManualSeed) and self._other_seeds:
+            seeded = ManualSeed(operation.seed + self._other_seeds)
+        try:
+            result: Any = self._backend.ask(seeded)
+        except StudentFault:
+            self.answered.append(Answered(operation, has_raised=True))
+            raise
+        if not isinstance(operation, KindOf):
+            exact = result if isinstance(operation, ProbeDevice | NamedParameters) else self._exact.ask(seeded)
+            self.answered.append(Answered(operation, exact, _dtype_of(result)))
+        if isinstance(operation, NamedParameters) and not self._has_biases:
+            result = {name: parameter for name, parameter in result.items() if not is_bias(name)}
+        recorded: T = result
+        return recorded
+
+
+class _Runs:
+    """Run one hidden test on the solutions, with released inputs."""
+
+    def __init__(self, unit: str, test: Grader) -> None:
+        self._unit = unit
+        self._test = test
+        self._new_inputs()
+
+    def _new_inputs(self) -> None:
+        self.inputs = SeededInputs(f"{self._unit} {self._test.exercise} {self._test.name}")
+
+    def __call__(self, between: Callable[[Backend], Backend]) -> None:
+        """Run the test on the solutions behind another backend. They compute in the dtypes of their arguments."""
+        self._run(Student(between(candidate_bench(self._unit, None))))
+
+    def _run(self, student: Student) -> None:
+        if self._test.is_public:
+            self._test.ask(student)
+            return
+        self._new_inputs()
+        solutions = content.solutions(self._unit)
+        self._test.ask(student, SeededReference(solutions, self.inputs), SeededCases(self.inputs))
+
+    def recorded(self, other_seeds: int = 0, *, has_biases: bool = True) -> list[Answered]:
+        """Return the operations of the hidden test, answered in float64; without biases if the answer lacks them."""
+        recorder = _Recorder(self._unit, other_seeds, has_biases=has_biases)
+        try:
+            self._run(Student(recorder))
+        except FAILURES as error:
+            on = "" if self._test.is_public else " with numbers drawn for the release"
+            raise SolutionFails(failure_message(self._test, error, on)) from error
+        return recorder.answered
+
+    def depends_on_chance(self, answered: list[Answered]) -> bool:
+        """Return whether other seeds give other results."""
+        if self._test.is_public:
+            return False
+        pairs = zip(answered, self.recorded(other_seeds=1), strict=True)
+        return any(
+            as_json(one.result.value) != as_json(other.result.value)
+            for one, other in pairs
+            if isinstance(one.operation, Call) and not one.has_raised
+        )
+
+    def shows_a_hidden_case(self, answered: list[Answered]) -> bool:
+        """Return whether the test has tensors or strings of its own as arguments, which would be released."""
+        if self._test.is_public or "rng" in self._test.asks_for:
+            return False
+        calls = [one.operation for one in answered if isinstance(one.operation, Call)]
+        return any(isinstance(arg, torch.Tensor | str) for call in calls for arg in call.arguments.positional)
+
+
+def _dtype_of(result: Any) -> str:
+    value = result.value if isinstance(result, Observation) else None
+    first = value[0] if isinstance(value, tuple) else value
+    return name_of(first.dtype) if isinstance(first, torch.Tensor) else ""
+
+
+def _shape_of(answered: Answered) -> tuple[int, ...]:
+    value = getattr(answered.result, "value", None)
+    return tuple(value.shape) if isinstance(value, torch.Tensor) else ()

@@ -1,0 +1,93 @@
+"""Make the data that are released with a unit, several exercises at the same time.
+
+The data of an exercise are cached under a digest of everything that they depend on.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+
+from .. import catalogue
+from ..catalogue.kept import Kept
+from ..client.requests import Handout
+from ..course import content
+from ..graders.collected import Graders
+from ..handout.written_values import shortened
+from .parallel import parallel_map
+from .public_examples import examples_of
+from .reference_trace import written_traces
+from .release_misconceptions import Signature, released_misconceptions, signatures
+from .released_steps import NotReleasable
+from .verify_solutions import verify_solutions
+
+T = TypeVar("T")
+
+
+class _Released(msgspec.Struct):
+    """The data of one exercise, in the fields of `Handout`."""
+
+    examples: dict[str, Any]
+    mistakes: list[Any]
+    steps: dict[str, Any]
+
+
+def release_data(graders: Graders, unit: str, *, is_new: bool) -> Handout:
+    """Return the data that are released with a unit. is_new: ignore cached data.
+
+    Raises SolutionFails, NotReleasable and ProcessLost.
+    """
+    _refuse_duplicate_hunts(graders, unit)
+    verify_solutions(graders, unit)
+    exercises = list(graders[unit])
+    caches = {exercise: Kept("handout", unit, exercise) for exercise in exercises}
+    cached = {exercise: None if is_new else _read(cache, _Released) for exercise, cache in caches.items()}
+    data = {exercise: released for exercise, released in cached.items() if released is not None}
+    # Read once, before processes are forked. The exercises with the most misconceptions take longest.
+    misconceptions = [entry.exercise for entry in catalogue.misconceptions(unit).values()]
+    missing = sorted((name for name in exercises if name not in data), key=misconceptions.count, reverse=True)
+    for exercise, released in _make(graders, unit, missing, is_new=is_new).items():
+        data[exercise] = released
+        caches[exercise].write(released)
+    traces = {
+        name: data[name].steps if name in data else written_traces(unit, name) for name in content.solutions(unit)
+    }
+    return Handout(
+        {exercise: data[exercise].examples for exercise in exercises},
+        {exercise: data[exercise].mistakes for exercise in exercises},
+        {exercise: written for exercise, written in traces.items() if written["cases"]},
+    )
+
+
+def _refuse_duplicate_hunts(graders: Graders, unit: str) -> None:
+    hunted = [test.hunted.of for tests in graders[unit].values() for test in tests if test.hunted is not None]
+    if twice := sorted({name for name in hunted if hunted.count(name) > 1}):
+        raise NotReleasable(f"Two exercises hunt `{twice[0]}`; a notebook's `buggy` can give one wrong function of it.")
+
+
+def _make(graders: Graders, unit: str, exercises: Sequence[str], *, is_new: bool) -> dict[str, _Released]:
+    """Make the data of some exercises. Signatures have a cache of their own: they outlast changes of other answers."""
+    made = parallel_map(lambda exercise: examples_of(unit, graders[unit][exercise]), exercises)
+    examples = dict(zip(exercises, made, strict=True))
+    caches = {exercise: Kept("shown", unit, exercise) for exercise in exercises}
+    before = {} if is_new else {name: _read(cache, dict[str, Signature]) or {} for name, cache in caches.items()}
+    found = signatures(unit, examples, before)
+    for exercise, cache in caches.items():
+        cache.write(found[exercise])
+    traces = parallel_map(partial(written_traces, unit), exercises)
+    return {
+        exercise: _Released(
+            {**its, "examples": [{**one, "steps": shortened(one["steps"])} for one in its["examples"]]},
+            released_misconceptions(unit, exercise, found[exercise]),
+            written,
+        )
+        for (exercise, its), written in zip(examples.items(), traces, strict=True)
+    }
+
+
+def _read(cache: Kept, kind: type[T]) -> T | None:
+    try:
+        return msgspec.convert(cache.read(), kind | None)
+    except msgspec.ValidationError:
+        return None

@@ -1,0 +1,265 @@
+"""Write the operations of a hidden test down as the steps of a released example, with released inputs.
+
+A test that is not public is run on other inputs than its own, so that its cases stay hidden. The release holds the
+rules from which these inputs are drawn, and not their elements.
+"""
+
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+
+from ..core.arguments import Arguments
+from ..core.bench import Bench, Operation, Target
+from ..core.operations import (
+    Assemble,
+    Build,
+    Call,
+    LoadParameters,
+    ManualSeed,
+    MeasureCost,
+    NamedParameters,
+    ProbeDevice,
+    Read,
+    ToDtype,
+    Train,
+    is_bias,
+)
+from ..graders.cases import Cases
+from ..handout.written_values import are_short, drawn, identity, in_thousandths, packed
+from ..student.reference import Reference
+from .infer_aspects import BIASES, tolerance_of
+
+T = TypeVar("T")
+Rule = list[float]
+_DECIMALS, _EXACT_DECIMALS = 6, 12
+INSTEAD = "instead"
+"""The module of the hidden tests with examples that are released instead of those of some tests."""
+_LONG = 24
+"""Elements of the largest tensor that the release holds in readable form."""
+
+
+class NotReleasable(Exception):
+    """A hidden test requires an operation that the student check cannot do; `str()` says which."""
+
+
+class SeededInputs:
+    """The inputs of one example, and the rule from which each was drawn."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._drawn: list[tuple[Rule, torch.Tensor]] = []
+
+    def draw(self, shape: tuple[int, ...], *mean_and_deviation: float) -> torch.Tensor:
+        """Draw the next tensor, in float64: from a normal distribution, or evenly between 0.1 and 1.1."""
+        seed = zlib.crc32(f"{self._name}, released, {len(self._drawn)}".encode())
+        rule: Rule = [seed, *mean_and_deviation]
+        tensor = drawn(rule, shape)
+        self._drawn.append((rule, tensor))
+        return tensor
+
+    def rule_of(self, tensor: torch.Tensor) -> tuple[Rule, torch.dtype] | None:
+        """Return the rule from which a tensor was drawn, and its dtype at that time; None if it was not drawn."""
+        for rule, original in self._drawn:
+            if original.shape != tensor.shape or original.numel() < 2:
+                continue
+            for dtype in (tensor.dtype, torch.float32):
+                if torch.equal(original.to(dtype).to(tensor.dtype), tensor):
+                    return rule, dtype
+        return None
+
+
+class SeededCases(Cases):
+    """The cases of a hidden test, drawn by released rules."""
+
+    def __init__(self, inputs: SeededInputs) -> None:
+        self._inputs = inputs
+        self._dtype = torch.float32
+
+    def _even(self, shape: tuple[int, ...]) -> torch.Tensor:
+        return self._inputs.draw(shape)
+
+    def _bell(self, shape: tuple[int, ...], scale: float) -> torch.Tensor:
+        return self._inputs.draw(shape, 0.0, scale)
+
+
+class SeededReference(Reference):
+    """The solutions, with instances whose parameters are drawn by released rules."""
+
+    def __init__(self, solutions: Mapping[str, Any], inputs: SeededInputs) -> None:
+        super().__init__(solutions)
+        backend: Any = self._backend
+        backend._backend = _SeededBench(solutions, inputs)  # below the backend that computes in float64
+
+
+class _SeededBench(Bench):
+    def __init__(self, solutions: Mapping[str, Any], inputs: SeededInputs) -> None:
+        super().__init__(solutions)
+        self._inputs = inputs
+
+    def ask(self, operation: Operation[T]) -> T:
+        result = super().ask(operation)
+        if isinstance(operation, Assemble) or (isinstance(operation, Build) and not operation.plain):
+            for parameter in self.instances[-1].parameters():
+                initial = parameter.data
+                deviation = float(initial.std()) if initial.numel() > 1 else 0.5
+                mean = float(initial.mean()) if initial.numel() > 20 else 0.0
+                drawn_values = self._inputs.draw(tuple(initial.shape), round(mean, 2), max(round(deviation, 2), 0.1))
+                initial.copy_(drawn_values)
+        return result
+
+
+@dataclass
+class Answered:
+    """An operation of a hidden test, and its result on the solution."""
+
+    operation: Operation[Any]
+    result: Any = None
+    dtype: str = ""
+    """That of a call's result."""
+    has_raised: bool = False
+
+
+@dataclass
+class StepWriter:
+    """Write operations as steps, in the form that `handout.tried` reads."""
+
+    inputs: SeededInputs
+    aspects: dict[str, Any]
+    """What the test inspects, as in `infer_aspects`."""
+    errors: list[str]
+    """The types of exceptions with which a call may refuse its arguments."""
+
+    def steps(self, answered: Sequence[Answered]) -> list[dict[str, Any]]:
+        """Return the operations as steps. Raises NotReleasable."""
+        return [{**self._step(one), "refuses": self.errors} if one.has_raised else self._step(one) for one in answered]
+
+    def _step(self, answered: Answered) -> dict[str, Any]:
+        match answered.operation:
+            case ManualSeed(seed):
+                return {"operation": "manual_seed", "seed": seed}
+            case Build(name, arguments, plain):
+                step = {"operation": "build", "name": name, **self._arguments(arguments)}
+                return {**step, "plain": True} if plain else step
+            case Assemble(parameters, buffers, frozen, shared, computes, others):
+                optional: dict[str, Any] = {"buffers": _lists(buffers), "frozen": list(frozen)}
+                optional |= {"shared": dict(shared), "computes": computes, "others": list(others)}
+                written = {part: value for part, value in optional.items() if value}
+                return {"operation": "assemble", "parameters": _lists(parameters), **written}
+            case MeasureCost(limits=limits):
+                return {**self._call(answered.operation, answered), "operation": "cost", "limits": dict(limits)}
+            case Call():
+                return self._call(answered.operation, answered)
+            case LoadParameters(instance, values, exactly):
+                written = {name: self._value(value) for name, value in values.items()}
+                step = {"operation": "load", "instance": instance, "values": written}
+                return {**step, "exactly": True} if exactly else step
+            case ToDtype(instance, dtype):
+                return {"operation": "to", "instance": instance, "dtype": dtype}
+            case Train(instance, mode):
+                return {"operation": "train", "instance": instance, "mode": mode}
+            case NamedParameters(instance):
+                shapes = {name: list(parameter.shape) for name, parameter in answered.result.items()}
+                inspected = {"right": shapes} if "parameters" in self.aspects else {}
+                return {"operation": "parameters", "instance": instance, **inspected}
+            case ProbeDevice(target, arguments):
+                return {"operation": "probe", **_target(target), **self._arguments(arguments)}
+        raise NotReleasable(
+            f"A grader asks for {type(answered.operation).__name__}, which the check cannot do: {INSTEAD}.py can hold "
+            "another for it."
+        )
+
+    def _call(self, call: Call, answered: Answered) -> dict[str, Any]:
+        step = {"operation": "call", **_target(call.target), **self._arguments(call.arguments)}
+        if call.held:
+            step["with"] = [list(one) for one in call.held]
+        if call.part:
+            step |= {"operation": "read" if isinstance(call, Read) else "call", "part": call.part}
+        if call.once:
+            step["once"] = True
+        result = answered.result
+        if result is None or ((call.held or call.part) and result.value is None):
+            return step  # its effect on the instances shows in later steps
+        close = self.aspects.get("value") or tolerance_of(call)
+        decimals = _EXACT_DECIMALS if close < 1e-6 else _DECIMALS
+        if "dtype" in self.aspects:
+            step["dtype"] = answered.dtype
+        if self.aspects.keys() & {"value", "steady"}:
+            step |= {"result": self._value(result.value, decimals), "close": close}
+        if call.cotangents is not None and self.aspects.keys() & {"gradients", "arrival", "finite"}:
+            step["cotangents"] = [self._value(one) for one in call.cotangents]
+            if "gradients" in self.aspects:
+                step["close"] = close
+                only_biases = self.aspects["gradients"] == BIASES
+                step["gradients"] = [None if only_biases else self._value(one, decimals) for one in result.gradients]
+                step["parameter_gradients"] = {
+                    name: self._value(one, decimals)
+                    for name, one in result.parameter_gradients.items()
+                    if is_bias(name) or not only_biases
+                }
+            elif "arrival" in self.aspects:
+                step["arrives_at"] = [n for n, one in enumerate(result.gradients) if one is not None]
+        return step
+
+    def _arguments(self, arguments: Arguments) -> dict[str, Any]:
+        positional = [self._value(value) for value in arguments.positional]
+        return {"args": positional, "named": dict(arguments.named)} if arguments.named else {"args": positional}
+
+    def _value(self, value: Any, decimals: int | None = None) -> Any:
+        if isinstance(value, tuple | list):
+            return {"tuple": [self._value(one, decimals) for one in value]}
+        if decimals is None and isinstance(value, torch.Tensor) and (rule := self._rule(value)):
+            return rule
+        return as_json(value, decimals)
+
+    def _rule(self, value: torch.Tensor) -> dict[str, Any] | None:
+        about = {"shape": list(value.shape), "dtype": name_of(value.dtype)}
+        if found := self.inputs.rule_of(value):
+            rule, dtype = found
+            then = {} if dtype == value.dtype else {"then": name_of(value.dtype)}
+            return {"drawn": rule, **about, "dtype": name_of(dtype), **then}
+        if value.dim() > 1 and value.numel() > 16:
+            for size in (1, *value.shape[-2:]):
+                if torch.equal(identity(size, value.shape).to(value.dtype), value):
+                    return {"identity": size, **about}
+        return None
+
+
+def _lists(shapes: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
+    return {name: list(shape) for name, shape in shapes.items()}
+
+
+def _target(target: Target) -> dict[str, Any]:
+    return {"instance": target} if isinstance(target, int) else {"name": target}
+
+
+def name_of(dtype: torch.dtype) -> str:
+    """Return the name of a dtype in the release."""
+    return str(dtype).removeprefix("torch.")
+
+
+def as_json(value: Any, decimals: int | None = None) -> Any:
+    """Return a value as JSON, with elements rounded to a number of decimals. `written_values.as_value` reads it."""
+    if isinstance(value, tuple | list):
+        return {"tuple": [as_json(item, decimals) for item in value]}
+    if isinstance(value, dict):
+        return {"plain": value}
+    if not isinstance(value, torch.Tensor):
+        return value
+    flat = value.detach().flatten()
+    if value.is_floating_point():
+        # The shortest digits that read back as the same number, or the rounded ones.
+        shortest = [float(str(number)) for number in (flat.float() if flat.dtype == torch.bfloat16 else flat).numpy()]
+        digits = [round(number, decimals) for number in shortest] if decimals is not None else shortest
+        if len(digits) > _LONG:
+            dtype = "float32" if decimals == _DECIMALS or value.dtype == torch.float32 else "float64"
+            short = {"thousandths": in_thousandths(digits)} if are_short(digits) else {"packed": packed(digits, dtype)}
+            return {"shape": list(value.shape), "dtype": dtype, **short}
+    else:
+        digits = flat.int().tolist() if flat.dtype == torch.bool else flat.tolist()
+    # JSON has no infinity; it is written as a word.
+    written = [number if math.isfinite(number) else str(number) for number in digits]
+    return {"shape": list(value.shape), "dtype": name_of(value.dtype), "values": written}

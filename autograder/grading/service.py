@@ -1,0 +1,171 @@
+"""Answer the requests of one client, one JSON object a line."""
+
+import contextlib
+import gc
+import traceback
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+import torch
+
+from .. import catalogue, course
+from ..client.requests import (
+    LOST,
+    AllMarked,
+    Answer,
+    Known,
+    LearnMistakes,
+    Learnt,
+    MakeHandout,
+    MarkCandidate,
+    Marked,
+    MarkKnown,
+    MarkNotebook,
+    Ready,
+    Refused,
+    Request,
+    Start,
+)
+from ..graders.collected import Graders, NotCollected, collected
+from ..graders.hunts import NoHunt
+from ..report import ExerciseReport, Report
+from ..sandbox.confine.process import keep_to_processor
+from ..sandbox.failures import SandboxLost
+from ..sandbox.fork_server import ForkServer
+from ..sandbox.isolation import NotDenied, NotIsolated
+from ..sandbox.launch import Launched
+from .device import NoDevice, choose_device
+from .examiner import Examiner
+from .parallel import ProcessLost, parallel_map
+from .release_data import release_data
+from .released_steps import NotReleasable
+from .submission import NoSandbox, NotebookGrading
+from .verify_solutions import SolutionFails
+
+_REFUSALS = (
+    NotCollected,
+    course.UnknownUnit,
+    course.UnusableUnit,
+    NotReleasable,
+    SolutionFails,
+    NoHunt,
+    catalogue.EditError,
+    NoSandbox,
+)
+
+
+def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched | None, start: Start) -> int:
+    """Serve one client until it hangs up; return the exit code. launched: None if no notebook will be graded."""
+    torch.set_num_threads(1)
+    with ForkServer(launched) if launched else contextlib.nullcontext() as sandbox:
+        try:
+            device = choose_device(start.device)
+            graders = collected()
+            if start.unit:
+                graders.get(start.unit)  # while the fork server starts
+            ready = Ready(device, "none", [])
+            if sandbox:
+                ready = Ready(device, sandbox.isolation, sandbox.enforced)
+                _ensure_computes(sandbox, device)
+        except (NoDevice, NotCollected, NotIsolated, NotDenied) as reason:
+            _send(answers, Refused(str(reason)))
+            return 0
+        class_folder = Path(start.class_folder) if start.class_folder else None
+        grading = NotebookGrading(Examiner(graders), sandbox, ready, class_folder)
+        keep_to_processor(start.core)  # not earlier: this process and the fork server start at the same time
+        gc.freeze()  # the objects of torch and of the hidden tests stay; collections need not inspect them
+        gc.enable()
+        with contextlib.suppress(BrokenPipeError):  # the client hung up before it had its answer
+            _send(answers, ready)
+            for line in requests:
+                _send(answers, _answer(grading, graders, msgspec.json.decode(line, type=Request)))
+    return 0
+
+
+def _ensure_computes(sandbox: ForkServer, device: str) -> None:
+    """Raise NoDevice if the sandbox keeps workers from the device."""
+    if device != "cpu" and not sandbox.computes_on(device):
+        where = f"at isolation level {sandbox.isolation}"
+        raise NoDevice(f"{device} does not work {where} here: take --device cpu, or see docs/security.md.")
+
+
+def _answer(grading: NotebookGrading, graders: Graders, request: Request) -> Answer:
+    try:
+        match request:
+            case MarkNotebook():
+                return Marked(_grade(grading, request))
+            case MarkCandidate(unit=unit_name, kind="solution"):
+                return Marked(grading.grade_candidate(course.unit(unit_name), None))
+            case MarkCandidate(unit=unit_name, kind=kind, name=name):
+                return Marked(grading.grade_candidate(course.unit(unit_name), _known(unit_name, kind)[name]))
+            case MakeHandout(unit=unit_name):
+                return release_data(graders, unit_name, is_new=request.is_new)
+            case MarkKnown(unit=unit_name, known=known):
+                graders.get(unit_name)  # before processes are forked that would each collect them
+                return AllMarked(_grade_known(grading, unit_name, known))
+            case LearnMistakes(unit=unit_name):
+                return _learn(grading, unit_name)
+    except ProcessLost:
+        return Refused(LOST.format(unit=unit_name))
+    except _REFUSALS as reason:
+        return Refused(str(reason))
+
+
+def _grade(grading: NotebookGrading, submission: MarkNotebook) -> Report:
+    """Return the report on a submission. A fault of ours is a status of the report, and does not end the batch."""
+    grading = replace(grading, class_folder=None) if submission.of_course else grading
+    try:
+        return grading.grade(submission)
+    except (course.UnusableUnit, NotCollected, NoSandbox):
+        raise
+    except (SandboxLost, NotIsolated, NotDenied):
+        traceback.print_exc()
+        message = "The sandbox was lost while this notebook was graded. Please tell your instructor."
+    except Exception:
+        traceback.print_exc()
+        message = "Our grader failed on this notebook, which is our fault and not yours. Please tell your instructor."
+    return grading.without_score(submission, "grader_error", message)
+
+
+def _known(unit: str, kind: str) -> dict[str, catalogue.Candidate]:
+    return catalogue.misconceptions(unit) if kind == "misconception" else catalogue.right_answers(unit)
+
+
+def _grade_known(grading: NotebookGrading, unit_name: str, known: Sequence[Known]) -> list[ExerciseReport]:
+    """Grade misconceptions and alternative solutions of a unit in parallel, one exercise a process. Raises ProcessLost.
+
+    The reports come in the order of `known`.
+    """
+    unit = course.unit(unit_name)
+    answers = [_known(unit_name, kind)[name] for kind, name in known]
+    by_exercise: dict[str, list[int]] = defaultdict(list)
+    for number, answer in enumerate(answers):
+        by_exercise[answer.exercise].append(number)
+
+    def grade(numbers: list[int]) -> dict[int, ExerciseReport]:
+        return {n: grading.grade_candidate(unit, answers[n]).exercises[0] for n in numbers}
+
+    reports: dict[int, ExerciseReport] = {}
+    for of_exercise in parallel_map(grade, sorted(by_exercise.values(), key=len, reverse=True)):
+        reports |= of_exercise
+    return [reports[number] for number in range(len(known))]
+
+
+def _learn(grading: NotebookGrading, unit: str) -> Learnt:
+    """Record the behaviour of a unit's misconceptions. A fault of ours costs only time: wrong answers then wait."""
+    try:
+        grading.examiner.learn(unit)
+    except _REFUSALS:
+        raise
+    except Exception:
+        traceback.print_exc()
+    return Learnt()
+
+
+def _send(answers: BinaryIO, answer: Answer) -> None:
+    answers.write(msgspec.json.encode(answer) + b"\n")
+    answers.flush()

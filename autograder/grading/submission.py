@@ -1,0 +1,318 @@
+"""Grade one notebook: its cells in the sandbox, its exercises by the hidden tests."""
+
+import contextlib
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import torch
+from msgspec.structs import replace
+
+from .. import catalogue, course, notebook
+from ..client.requests import MarkNotebook
+from ..course import kit
+from ..course.cells import code_cells, unit_of
+from ..course.written_answers import written_answers
+from ..diagnosis.in_short import in_short
+from ..graders import cases
+from ..report import (
+    CellReport,
+    Conditions,
+    Diagnosis,
+    ExerciseReport,
+    Report,
+    SubmissionStatus,
+    WrittenQuestion,
+    joined,
+    without_marks,
+)
+from ..sandbox.failures import SandboxLost
+from ..sandbox.fork_server import ForkServer
+from ..student.sandboxed import Change, SandboxedNotebook
+from . import messages, scoring
+from .examiner import Examiner, Finding, candidate_bench
+from .fault_line import CODE_FAILURES, add_fault_lines
+
+_MOST_CELLS = 5
+_MOST_CHANGES = 3
+
+
+class NoSandbox(Exception):
+    """There is no sandbox to run a notebook in."""
+
+
+@dataclass(frozen=True)
+class NotebookGrading:
+    """The examiner, the sandbox and the conditions of a grading process."""
+
+    examiner: Examiner
+    sandbox: ForkServer | None
+    conditions: Conditions
+    class_folder: Path | None = None
+    """The class whose units are graded."""
+
+    def grade(self, submission: MarkNotebook) -> Report:
+        """Return the report on a submission; raises UnusableUnit and NoSandbox."""
+        parsed = notebook.parse(submission.content)
+        if isinstance(parsed, notebook.Damaged):
+            return self.without_score(submission, "damaged", parsed)
+        folder = self.class_folder
+        unit = course.unit(submission.unit, folder) if submission.unit else unit_of(parsed, folder)
+        if isinstance(unit, notebook.Damaged):
+            return self.without_score(submission, "damaged", unit)
+        course.refuse_outgrown(unit)
+        if self.sandbox is None:
+            raise NoSandbox("This marking process was started for the kit's own code alone.")
+        losses = self.sandbox.losses
+        with contextlib.suppress(SandboxLost):
+            report = self._grade(submission, parsed, unit, self.sandbox)
+            if self.sandbox.losses == losses:
+                return report
+        # Part of it may have been graded without a sandbox, through no fault of the submission: grade all of it again.
+        return self._grade(submission, parsed, unit, self.sandbox)
+
+    def _grade(
+        self, submission: MarkNotebook, parsed: notebook.RawNotebook, unit: course.Unit, sandbox: ForkServer
+    ) -> Report:
+        cells = code_cells(parsed, unit)
+        names = [exercise.name for exercise in unit.exercises]
+        hunted = self.examiner.hunted(unit.name)
+        code = SandboxedNotebook(sandbox, cells, self.conditions.device, exercises=names, wrong=hunted)
+        with contextlib.closing(code):
+            outcomes = [
+                replace(outcome, message=messages.about_stubs(outcome.message, cells)) for outcome in code.run_cells()
+            ]
+            judged = judge(
+                unit.exercises, code, cells, lambda one: self.examiner.examine(unit.name, one.name, code), _points
+            )
+            exercises: list[ExerciseReport] = []
+            for exercise in unit.exercises:
+                wrong = {other.name for other in exercises if other.status not in ("passed", "grader_error")}
+                used = sorted(wrong & catalogue.used_by(unit.name, exercise.name))
+                own = [cell for cell in cells if used and cell.defines(exercise.name)]
+                scored = self._score(
+                    unit.name,
+                    exercise,
+                    judged[exercise.name].finding,
+                    _failed_cell(exercise.name, cells, outcomes),
+                    uses_wrong=[name for name in used if any(name in cell.names for cell in own)],
+                    why_missing=partial(messages.why_missing, exercise.name, parsed, unit, cells),
+                )
+                exercises.append(_about_stubs(replace(scored, note=judged[exercise.name].note), cells))
+            # Last, so that it cannot cost an exercise its points.
+            findings = {name: one.finding for name, one in judged.items()}
+            at_end = [name for name, one in judged.items() if one.at_end]
+            exercises = add_fault_lines(unit.name, exercises, code, cells, findings, at_end)
+        message = joined(
+            self._on_another_unit(parsed, unit, exercises), _on_failed_cells(outcomes), messages.notes(unit, cells)
+        )
+        report = self._report(submission, unit, exercises, outcomes, message)
+        return replace(report, written=self._written_questions(parsed, unit))
+
+    def _on_another_unit(
+        self, parsed: notebook.RawNotebook, unit: course.Unit, exercises: Sequence[ExerciseReport]
+    ) -> str:
+        """Return a message if the notebook is that of another unit, and holds nothing of this one."""
+        if any(exercise.status != "missing" for exercise in exercises):
+            return ""
+        other = unit_of(parsed, self.class_folder)
+        if isinstance(other, notebook.Damaged) or other == unit:
+            return ""
+        return f"This is the notebook of `{other.name}`, not that of `{unit.name}`."
+
+    def _written_questions(self, parsed: notebook.RawNotebook, unit: course.Unit) -> list[WrittenQuestion]:
+        points = course.points(unit.name, self.class_folder)
+        answers = written_answers(parsed, unit, self.class_folder)
+        return [WrittenQuestion(name, one.status, points[name], one.found_in) for name, one in answers.items()]
+
+    def without_score(self, submission: MarkNotebook, status: SubmissionStatus, why: object) -> Report:
+        """Return the report on a submission of which nothing can be run."""
+        unit = submission.unit if status == "grader_error" else None
+        return without_marks(
+            submission.name, status, str(why), self.conditions,
+            unit=unit, submission=submission.digest, note=submission.note,
+        )  # fmt: skip
+
+    def grade_candidate(self, unit: course.Unit, candidate: catalogue.Candidate | None) -> Report:
+        """Return the report on an answer of the catalogue, or on the solutions. They run in this process."""
+        exercises = unit.exercises if candidate is None else (unit.exercise(candidate.exercise),)
+        bench = candidate_bench(unit.name, candidate and candidate.anew(), watch=True)
+        reports = [
+            self._score(unit.name, one, self.examiner.examine(unit.name, one.name, bench, candidate), None)
+            for one in exercises
+        ]
+        return self._report(MarkNotebook(candidate.name if candidate else "solutions", b""), unit, reports, [], "")
+
+    def _score(
+        self,
+        unit: str,
+        exercise: course.Exercise,
+        finding: Finding,
+        cell: CellReport | None,
+        uses_wrong: Sequence[str] = (),
+        why_missing: Callable[[], str] = str,
+    ) -> ExerciseReport:
+        diagnosis = None if uses_wrong else self._diagnose(unit, exercise.name, finding)
+        try:
+            report = scoring.score(
+                exercise,
+                finding.verdicts,
+                library_calls=finding.library_calls,
+                diagnosis=diagnosis,
+                cell=cell,
+                uses_wrong=uses_wrong,
+                why_missing=why_missing() if any(verdict.missing for verdict in finding.verdicts) else "",
+            )
+        except Exception:
+            traceback.print_exc()
+            return scoring.without_score(exercise)
+        return _with_behaviour(report, finding) if diagnosis is None and not uses_wrong else report
+
+    def _diagnose(self, unit: str, exercise: str, finding: Finding) -> Diagnosis | None:
+        """Return the misconception. A fault of ours costs only its name: the points need none."""
+        try:
+            return self.examiner.diagnose(unit, exercise, finding)
+        except Exception:
+            print(f"{unit}: no mistake could be looked for in {exercise}:", file=sys.stderr)
+            traceback.print_exc()
+            return None
+
+    def _report(
+        self,
+        submission: MarkNotebook,
+        unit: course.Unit,
+        exercises: list[ExerciseReport],
+        cells: list[CellReport],
+        message: str,
+    ) -> Report:
+        return Report(
+            notebook=submission.name,
+            unit=unit.name,
+            status=scoring.submission_status(exercises, cells),
+            isolation=self.conditions.isolation,
+            device=self.conditions.device,
+            score=round(sum(exercise.score for exercise in exercises), 2),
+            max_score=sum(exercise.max_score for exercise in exercises),
+            exercises=list(map(messages.readable_exercise, exercises)),
+            message=joined(submission.note, messages.readable(message)),
+            cells=messages.readable_cells(cells),
+            enforced=self.conditions.enforced,
+            submission=submission.digest,
+            kit=kit.digest(unit.name, self.class_folder),
+            torch=str(torch.__version__),
+            cases=cases.DRAWN_FROM,
+        )
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The finding of an exercise at the moment that earns more: at its check, or at the end of the notebook."""
+
+    finding: Finding
+    at_end: bool = False
+    changes: Sequence[Change] = ()
+    """The names that later cells changed, if it was judged at both moments."""
+
+    @property
+    def note(self) -> str:
+        """A message to the student that names the cells; empty if it was judged at its check only."""
+        if not self.changes:
+            return ""
+        names = " and ".join(f"`{change.name}` in the cell `{change.cell}`" for change in self.changes[:_MOST_CHANGES])
+        moment = "at the end of the notebook, where it does better" if self.at_end else "at its check"
+        return f"After its check you changed {names}. It is judged as it stands {moment}."
+
+
+def judge(
+    exercises: Sequence[course.Exercise],
+    code: SandboxedNotebook,
+    cells: Sequence[notebook.CodeCell],
+    examine: Callable[[course.Exercise], Finding],
+    points: Callable[[course.Exercise, Finding], float],
+) -> dict[str, Judged]:
+    """Return by exercise the finding of `examine` at its check, or at the end of the notebook if that earns more.
+
+    The end is judged only if the check's moment does not earn the full points, and the answer reaches names that later
+    cells changed. The end is judged in another worker. It gets the same requests
+    again, and the code must not remember them.
+    """
+    judged: dict[str, Judged] = {}
+    for exercise in exercises:
+        code.begin_exercise(exercise.name)
+        judged[exercise.name] = Judged(examine(exercise))
+    earned = {exercise.name: points(exercise, judged[exercise.name].finding) for exercise in exercises}
+    failed = [exercise for exercise in exercises if earned[exercise.name] < exercise.points]
+    changes = {exercise.name: _changes(exercise.name, code, cells) for exercise in failed}
+    again = [exercise for exercise in failed if changes[exercise.name]]
+    if again and not code.is_in_haste:
+        code.renew()
+        for exercise in again:
+            code.begin_exercise()
+            at_end = examine(exercise)
+            is_better = points(exercise, at_end) > earned[exercise.name]
+            finding = at_end if is_better else judged[exercise.name].finding
+            judged[exercise.name] = Judged(finding, is_better, changes[exercise.name])
+    return judged
+
+
+def _changes(exercise: str, code: SandboxedNotebook, cells: Sequence[notebook.CodeCell]) -> list[Change]:
+    """Return the changes that the worker reports, if the notebook's text confirms them."""
+    try:
+        changes = code.changes_after_check(exercise)
+    except CODE_FAILURES:
+        return []
+    names = {cell.name for cell in cells}
+    return [
+        change
+        for change in changes
+        if change.name.isidentifier() and change.cell in names and any(change.name in cell.source for cell in cells)
+    ]
+
+
+def _points(exercise: course.Exercise, finding: Finding) -> float:
+    """Return the points that a finding earns; all of them for a fault of ours, which another moment cannot repair."""
+    try:
+        report = scoring.score(exercise, finding.verdicts, library_calls=finding.library_calls)
+    except Exception:  # reported when the exercise is scored
+        return exercise.points
+    return exercise.points if report.status == "grader_error" else report.score
+
+
+def _about_stubs(report: ExerciseReport, cells: Sequence[notebook.CodeCell]) -> ExerciseReport:
+    """Return the report with `NOT_WRITTEN` only in messages about untouched stubs."""
+    if report.status == "passed":
+        return report
+    tests = [replace(test, message=messages.about_stubs(test.message, cells)) for test in report.tests]
+    return replace(report, message=messages.about_stubs(report.message, cells), tests=tests)
+
+
+def _with_behaviour(report: ExerciseReport, finding: Finding) -> ExerciseReport:
+    """Add to the report of a failed answer without a diagnosis what identifies answers that behave alike."""
+    if report.status != "failed":
+        return report
+    try:
+        return replace(report, behaviour=in_short(finding.fingerprint))
+    except Exception:  # a fault of ours costs only the behaviour
+        traceback.print_exc()
+        return report
+
+
+def _on_failed_cells(outcomes: Sequence[CellReport]) -> str:
+    failed = [cell.cell for cell in outcomes if cell.troubled]
+    if not failed:
+        return ""
+    more = f" and {len(failed) - _MOST_CELLS} more" if len(failed) > _MOST_CELLS else ""
+    return f"Cells that did not run to their end: {', '.join(failed[:_MOST_CELLS])}{more}."
+
+
+def _failed_cell(
+    exercise: str, cells: Sequence[notebook.CodeCell], outcomes: Sequence[CellReport]
+) -> CellReport | None:
+    """Return the report on the last cell that means to define the exercise, if it did not run to its end."""
+    for cell, outcome in zip(reversed(cells), reversed(outcomes), strict=True):
+        if cell.exercise == exercise or cell.defines(exercise):
+            return outcome if outcome.troubled else None
+    return None
