@@ -57,7 +57,7 @@ def calls(unit: str) -> dict[str, list[tuple[Any, Any, Any]]]:
 
     examiner = Examiner(collected())
     for exercise in course.unit(unit).exercises:
-        traces = examiner.examine(unit, exercise.name, candidate_bench(unit, None)).fingerprint
+        traces = examiner.examine(unit, exercise.name, candidate_bench(unit, None)).transcript
         found[exercise.name] = [
             (call.arguments.positional, dict(call.arguments.named), _plain(event.shown.value))
             for trace in traces

@@ -68,10 +68,10 @@ def main() -> None:
     notebooks, spent = class_of(size, unit), list[float]()
     explaining = Pairs.explaining
 
-    def timed(self: Pairs, fingerprint: Any) -> Any:
+    def timed(self: Pairs, transcript: Any) -> Any:
         begun = time.thread_time()
         try:
-            return explaining(self, fingerprint)
+            return explaining(self, transcript)
         finally:
             spent.append(time.thread_time() - begun)
 

@@ -3,7 +3,7 @@
 from functools import cache
 
 from autograder.catalogue import Candidate
-from autograder.proof import golden_record
+from autograder.diagnosis import golden_record
 from tests import REPOSITORY
 
 

@@ -22,8 +22,8 @@ from autograder import course
 from autograder.core import packing
 from autograder.core.bench import Bench, Operation
 from autograder.core.operations import Call, NamedParameters
-from autograder.diagnosis.fingerprint import Known
-from autograder.diagnosis.shown import shown
+from autograder.diagnosis.signature import signature
+from autograder.diagnosis.transcript import LazyTranscript
 from autograder.graders.collected import Graders, collected
 from autograder.grading import scoring
 from autograder.grading.examiner import Examiner, Finding, candidate_bench
@@ -229,12 +229,12 @@ def _tried(unit: course.Unit, every: int) -> Iterator[tuple[course.Exercise, str
 def _faults(graders: Graders, unit: course.Unit, every: int) -> Iterator[str]:
     examiner = Examiner(graders)
     solutions = candidate_bench(unit.name, None)
-    right = {one.name: examiner.examine(unit.name, one.name, solutions).fingerprint for one in unit.exercises}
+    right = {one.name: examiner.examine(unit.name, one.name, solutions).transcript for one in unit.exercises}
     for exercise, where, name, twist in _tried(unit, every):
         begun = time.thread_time()
         finding = examined(examiner, unit.name, exercise.name, twist, where)
-        Known(iter(right[exercise.name])).is_that_of(finding.fingerprint)  # as with each misconception's
-        shown(finding.fingerprint)  # as where pairs of them are looked for
+        LazyTranscript(iter(right[exercise.name])).equals(finding.transcript)  # as with each misconception's
+        signature(finding.transcript)  # as where pairs of them are looked for
         report = scoring.score(exercise, finding.verdicts, library_calls=set())
         label = f"{exercise.name}, {where}: {name}"
         if report.status not in ("passed", "failed"):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.catalogue.strict_yaml import read_yaml
+from autograder.catalogue.misconception_file import read_yaml
 from tests import REPOSITORY, forked_command
 
 UNIT = "normalisation"

@@ -10,9 +10,8 @@ import pytest
 
 from autograder import catalogue, course
 from autograder.catalogue import Candidate, Code, Edit, EditError, can_be_combined, combined, moved
-from autograder.catalogue.as_typed import as_typed
-from autograder.catalogue.edit import edited
-from autograder.catalogue.mistakes_file import mistakes_in
+from autograder.catalogue.edit import edited, strip_annotations
+from autograder.catalogue.misconception_file import read_misconceptions
 
 TEXT = """\
 def scaled(scores, d_k):
@@ -38,7 +37,7 @@ def test_what_is_typed_has_no_docstring_annotation_decorator_or_comment():
             """(b, T) # no comment"""
             return x["é"] @ x  # (b, T)
     '''
-    assert as_typed(source).splitlines() == [
+    assert strip_annotations(source).splitlines() == [
         "class Layer(nn.Module):",
         "    def __init__(self, size, bias = False):",
         "        super().__init__()",
@@ -175,7 +174,7 @@ value, caught by test_values:
 def read(tmp_path, content):
     file = tmp_path / "mistakes.yaml"
     file.write_text(content)
-    return list(mistakes_in(file, "self_attention", lambda exercise, of: f"def {exercise}(x):\n    return x\n"))
+    return list(read_misconceptions(file, "self_attention", lambda exercise, of: f"def {exercise}(x):\n    return x\n"))
 
 
 def test_a_mistake_of_two_exercises_is_written_once(tmp_path):

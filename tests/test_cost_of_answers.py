@@ -182,7 +182,7 @@ def test_no_grader_fails_at_a_strange_value(units):
 
 DIAGNOSING_FAILS = """
 from autograder import catalogue, course
-from autograder.diagnosis.fingerprint import Known
+from autograder.diagnosis.transcript import LazyTranscript
 from autograder.client.requests import LearnMistakes
 from autograder.grading.examiner import Examiner
 from autograder.grading.service import _answer
@@ -196,7 +196,7 @@ parent = HostileParent(lambda request, tensors: b"")
 grading = NotebookGrading(Examiner(collected()), parent, Conditions("cpu", "none", []))
 mistake = next(iter(catalogue.misconceptions(unit.name).values()))
 named = grading.grade_candidate(unit, mistake).exercises[0]
-Known.__iter__ = lambda self: 1 / 0
+LazyTranscript.__iter__ = lambda self: 1 / 0
 nameless = grading.grade_candidate(unit, mistake).exercises[0]
 print(named.diagnosis.name == mistake.name, nameless.diagnosis, nameless.status, named.score == nameless.score)
 print(_answer(grading, collected(), LearnMistakes(unit.name)))

@@ -205,7 +205,7 @@ def test_any_way_to_keep_a_denominator_from_0_gets_all_points(examiner, denomina
 
 
 def test_linear_attention_is_compared_only_where_its_denominator_is_at_least_1(examiner):
-    traces = examiner.examine(UNIT_7, LINEAR, candidate_bench(UNIT_7, None)).fingerprint
+    traces = examiner.examine(UNIT_7, LINEAR, candidate_bench(UNIT_7, None)).transcript
     calls = [event.operation for trace in traces for event in trace.events if isinstance(event.operation, Call)]
     assert len(calls) > 20
     for call in calls:

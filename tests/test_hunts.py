@@ -15,13 +15,13 @@ from autograder.compare import describe
 from autograder.compare.hunting import APART, MOST_NUMBERS, Prey, shown_by
 from autograder.core.wrong_function import packed_function, unpacked_function
 from autograder.course.cells import filled_in
+from autograder.diagnosis.check_verdict import released_check
 from autograder.graders import hunts as graders_of_hunts
 from autograder.graders.collected import collected
 from autograder.graders.hunts import Hunt, NoHunt
 from autograder.grading import release_data
 from autograder.grading.released_steps import NotReleasable
 from autograder.handout.names import EXAMPLES, zip_file
-from autograder.proof.first_word import released_check
 from tests import RELEASE, released_data
 
 from .hunts import hunts

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from autograder.catalogue.kept import FOLDER
+from autograder.catalogue.build_cache import FOLDER
 from autograder.handout.names import MISTAKES, data_file
 from autograder.handout.unit_data import read_unit
 from tests import REPOSITORY, forked_command
@@ -41,7 +41,7 @@ ORIGINS = """
 import json, os, sys
 from pathlib import Path
 import torch
-from autograder.catalogue import kept
+from autograder.catalogue import build_cache
 from autograder.course import kit
 
 for change in json.loads(sys.argv[1]):
@@ -57,7 +57,7 @@ for change in json.loads(sys.argv[1]):
     elif change != "nothing":
         text = (before or b"").decode().replace("says: \\"", "says: \\"Now: ")
         path.write_text(f"{text}\\n# changed\\n")
-    print(json.dumps({kind: {name: kept.Kept(kind, "normalisation", name)._origin.decode() for name in
+    print(json.dumps({kind: {name: build_cache.BuildCache(kind, "normalisation", name)._origin.decode() for name in
                              ("layer_norm", "ResidualBlock")} for kind in ("handout", "shown")}), flush=True)
     if before is not None:
         path.write_bytes(before)

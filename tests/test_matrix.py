@@ -10,10 +10,10 @@ import pytest
 
 from autograder import catalogue, course
 from autograder.client.marker import Marker
+from autograder.diagnosis import report_page
+from autograder.diagnosis.golden_record import name_of, outcome_line
+from autograder.diagnosis.mutation_report import Outcome, entries, outcome
 from autograder.handout.names import EXAMPLES
-from autograder.proof import content_digest
-from autograder.proof.golden_record import name_of, outcome_line
-from autograder.proof.matrix import Outcome, entries, outcome
 from tests import REPOSITORY, released_data
 
 from . import golden_record, sampling
@@ -87,7 +87,7 @@ def test_the_check_and_the_grade_agree_on_the_tests_that_both_try(unit):
 
 
 def test_the_page_is_about_what_is_there_now():
-    assert content_digest.digest_in(PAGE.read_text()) == content_digest.digest(), (
+    assert report_page.digest_in(PAGE.read_text()) == report_page.digest(), (
         "Graders, known answers or what is released have changed since all were tried: run `make search`."
     )
 

@@ -17,6 +17,8 @@ import torch
 from autograder import catalogue, course
 from autograder.compare import of_dropout
 from autograder.core.tracing import Run
+from autograder.diagnosis.check_verdict import check_verdict, released_check
+from autograder.diagnosis.golden_record import check_part
 from autograder.graders.collected import collected
 from autograder.grading import public_examples, reference_trace
 from autograder.grading.release_misconceptions import MOST_SENTENCES
@@ -24,8 +26,6 @@ from autograder.grading.trace_cases import trace_cases
 from autograder.handout.line_told import known_right, line_told
 from autograder.handout.names import EXAMPLES, MISTAKES, STEPS, data_file
 from autograder.handout.tried import as_in_a_new_notebook, outcome
-from autograder.proof.first_word import released_check, word
-from autograder.proof.golden_record import check_part
 from solutions.six_words import SIX_WORDS
 from tests import RELEASE, REPOSITORY, released_data
 
@@ -41,7 +41,7 @@ HEADER = (
 )
 
 
-said_of = cache(word)
+said_of = cache(check_verdict)
 """What the check says of an answer; each is tried once."""
 
 

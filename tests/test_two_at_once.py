@@ -11,14 +11,13 @@ import time
 import msgspec
 import pytest
 
+from autograder.catalogue import Candidate
 from autograder.core.arguments import Arguments
 from autograder.core.operations import Call
 from autograder.diagnosis import pairs as searching
-from autograder.diagnosis.behaviour import Behaviour
-from autograder.diagnosis.cpu_limit import OverLimit, cpu_limit
-from autograder.diagnosis.fingerprint import Trace
-from autograder.diagnosis.pairs import Pairs
-from autograder.diagnosis.suspect import Suspect
+from autograder.diagnosis.behaviour import Behaviour, Misconception
+from autograder.diagnosis.pairs import OverLimit, Pairs, cpu_limit
+from autograder.diagnosis.transcript import Trace
 from autograder.report import Diagnosis, ExerciseReport, Mistake
 from autograder.reports import graded_notebook
 from autograder.student.recording import Event
@@ -65,21 +64,24 @@ class Mistakes:
         self.tried = []
         self._moved = moved or {}
         self._together = together or {}
-        self.suspects = [Suspect(name, f"{name}.", "test_2", False, False, self._behaviour(f)) for name, f in added]
+        self.misconceptions = [
+            Misconception(Candidate("f", name, f"{name}.", None, caught_by="test_2"), self._behaviour(f))
+            for name, f in added
+        ]
         self._added = dict(added)
-        self.pairs = Pairs(self._behaviour(lambda x: 0), self.suspects, self._combined, self._in_another_code)
+        self.pairs = Pairs(self._behaviour(lambda x: 0), self.misconceptions, self._combined, self._in_another_code)
 
     def explaining(self, *names, gives=None):
         pair = self.pairs.explaining(tuple(self._traces(gives or self._both(*names))))
-        return None if pair is None else {one.name for one in pair}
+        return None if pair is None else {one.entry.name for one in pair}
 
     def _combined(self, one, other):
-        names = frozenset((one.name, other.name))
+        names = frozenset((one.entry.name, other.entry.name))
         return self._behaviour(self._both(*names), lambda: self.tried.append(names))
 
     def _in_another_code(self, *pair):
-        moved = [one for one in pair if one.name in self._moved]
-        return [(one, self._behaviour(self._moved[one.name])) for one in moved]
+        moved = [one for one in pair if one.entry.name in self._moved]
+        return [(one, self._behaviour(self._moved[one.entry.name])) for one in moved]
 
     def _both(self, one, other):
         adds = [self._added[one], self._added[other]]

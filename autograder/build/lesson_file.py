@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ..catalogue.strict_yaml import NotYaml, read_yaml
+from ..catalogue.misconception_file import NotYaml, read_yaml
 from ..handout.guesses import agrees, wanted
 from .lesson_calls import called_in
 from .source_notebook import BuildError, points_of

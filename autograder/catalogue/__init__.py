@@ -1,6 +1,6 @@
-"""The catalogue: known wrong answers with the sentence that names each mistake, and right answers in other styles.
+"""The catalogue of known answers: misconceptions with the sentence that explains each, and alternative solutions.
 
-A mistake is an edit of the solution, in `misconceptions/<unit>/<exercise>.yaml`:
+A misconception is an edit of the solution, in `misconceptions/<unit>/<exercise>.yaml` (see `misconception_file`):
 
     exercises: scaled_softmax
     value, caught by test_divided_by_the_root_of_d_k:
@@ -8,8 +8,7 @@ A mistake is an edit of the solution, in `misconceptions/<unit>/<exercise>.yaml`
         says: "The scores are divided by d_k; divide by its square root, so that their variance stays near 1."
         edit: d_k**0.5 -> d_k
 
-`mistakes_file` says what else can stand there. Right answers are functions and classes in
-`right_answers/<unit>/<exercise>.py`.
+Alternative solutions are functions and classes in `right_answers/<unit>/<exercise>.py`.
 """
 
 import ast
@@ -20,10 +19,9 @@ from functools import cache
 from typing import TypeVar
 
 from ..course import content
-from .as_typed import as_typed
 from .candidate import KINDS, Candidate, Code, Kind, can_be_combined, combined, moved
-from .edit import Edit, EditError
-from .mistakes_file import SOLUTION, mistakes_in
+from .edit import Edit, EditError, strip_annotations
+from .misconception_file import SOLUTION, read_misconceptions
 
 __all__ = [
     "FORBIDDEN", "KINDS", "Candidate", "Code", "Edit", "EditError", "Kind", "can_be_combined", "combined",
@@ -33,13 +31,13 @@ __all__ = [
 T = TypeVar("T")
 
 FORBIDDEN = "forbidden"
-"""Takes the place of a grader where what catches a misconception is the rule against library calls."""
+"""Stands for the hidden test of a misconception that only the rule against library calls detects."""
 
 _ENTRY = "__catalogue_entry__"
 
 
 def right_answer(exercise: str) -> Callable[[T], T]:
-    """Marks a right answer: its docstring names the style."""
+    """Mark an alternative solution of an exercise. Its docstring names the style."""
 
     def mark(answer: T) -> T:
         setattr(answer, _ENTRY, exercise)
@@ -49,7 +47,7 @@ def right_answer(exercise: str) -> Callable[[T], T]:
 
 
 def solutions(unit: str) -> dict[str, Candidate]:
-    """The unit's solutions by exercise."""
+    """Return the unit's solutions by exercise."""
     return {
         name: Candidate(name, name, "the solution", answer)
         for name, answer in content.solutions(unit).items()
@@ -59,7 +57,7 @@ def solutions(unit: str) -> dict[str, Candidate]:
 
 @cache
 def used_by(unit: str, exercise: str) -> frozenset[str]:
-    """The other exercises whose answers this one's calls, as its solution does."""
+    """Return the other exercises that the solution of this one calls."""
     answers = solutions(unit)
     named = {node.id for node in ast.walk(ast.parse(answers[exercise].source())) if isinstance(node, ast.Name)}
     return frozenset(named & answers.keys() - {exercise})
@@ -67,15 +65,15 @@ def used_by(unit: str, exercise: str) -> frozenset[str]:
 
 @cache
 def misconceptions(unit: str) -> dict[str, Candidate]:
-    """The unit's misconceptions by name; raises EditError where a file of them is wrong."""
+    """Return the unit's misconceptions by name; raises EditError if one of their files is wrong."""
     found: dict[str, Candidate] = {}
     sentences: dict[tuple[str, str], str] = {}
     for file in sorted((content.place(content.MISCONCEPTIONS) / unit).rglob("*.yaml")):
-        for candidate in mistakes_in(file, unit, lambda exercise, of: _text(unit, exercise, of)):
+        for candidate in read_misconceptions(file, unit, lambda exercise, of: _text(unit, exercise, of)):
             if candidate.name in found:
                 raise EditError(f"{file}: another exercise of this unit has a mistake called `{candidate.name}`.")
-            told = candidate.exercise, candidate.sentence
-            if (other := sentences.setdefault(told, candidate.mistake)) != candidate.mistake:
+            sentence = candidate.exercise, candidate.sentence
+            if (other := sentences.setdefault(sentence, candidate.mistake)) != candidate.mistake:
                 raise EditError(f"{file}: `{candidate.name}` and `{other}` have the same sentence.")
             found[candidate.name] = candidate
     return found
@@ -83,7 +81,7 @@ def misconceptions(unit: str) -> dict[str, Candidate]:
 
 @cache
 def right_answers(unit: str) -> dict[str, Candidate]:
-    """The unit's right answers in other styles by name."""
+    """Return the unit's alternative solutions by name."""
     found: dict[str, Candidate] = {}
     for module in content.right_answers(unit):
         for name, answer in vars(module).items():
@@ -102,8 +100,8 @@ def right_answers(unit: str) -> dict[str, Candidate]:
 
 @cache
 def _text(unit: str, exercise: str, of: str) -> str:
-    """What an edit is made in, as a student would type it: the exercise's solution, or its right answer called `of`."""
+    """Return the text that an edit changes: of the solution, or of the alternative solution called `of`."""
     known = solutions(unit).get(exercise) if of == SOLUTION else right_answers(unit).get(of)
     if known is None or known.exercise != exercise:
         raise EditError(f"`{exercise}` has no {'solution' if of == SOLUTION else f'right answer called `{of}`'}")
-    return re.sub(rf"\A(class|def) {of}\b", rf"\1 {exercise}", as_typed(inspect.getsource(known.answer)))
+    return re.sub(rf"\A(class|def) {of}\b", rf"\1 {exercise}", strip_annotations(inspect.getsource(known.answer)))

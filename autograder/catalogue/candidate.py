@@ -1,4 +1,4 @@
-"""One answer that the kit knows: whose exercise it is, what is said of it, and its code."""
+"""Hold one known answer: its exercise, its sentence and its code."""
 
 import ast
 import copy
@@ -19,10 +19,10 @@ Kind = Literal[
     "value", "mask", "edge", "gradient", "initialisation", "dropout",
     "device", "dtype", "side effect", "contract", "hard-coded output",
 ]  # fmt: skip
-"""What goes wrong in a misconception: the results in general, or the part of the exercise that the kind names.
+"""The aspect that a misconception gets wrong: the results in general, or a part of the exercise.
 
-edge: right in common cases only (sizes of 1, large scores, other lengths). contract: what comes back, or is refused or
-called, is not what was asked for. hard-coded output: right for the public examples alone.
+edge: right in common cases only (sizes of 1, large scores, other lengths). contract: a wrong form of the result, or
+calls and refusals other than required. hard-coded output: right only for the public examples.
 """
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -30,18 +30,18 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True)
 class Code:
-    """An answer as text: a base, which may be another answer's text, and the edits that make this one of it."""
+    """An answer as text: a base, which may be the text of another answer, and edits of it."""
 
     unit: str
     exercise: str
     base: str
     edits: tuple[Edit, ...] = ()
     origin: str = ""
-    """Where it is written, for whoever must mend it."""
+    """The file and name for error messages."""
 
     @property
     def text(self) -> str:
-        """The code; raises EditError where an edit cannot be made, or what it makes is no answer to the exercise."""
+        """The code; raises EditError if an edit cannot be made, or the result is no answer to the exercise."""
         try:
             (definition,) = ast.parse(self.written).body
         except (SyntaxError, ValueError) as reason:
@@ -60,7 +60,7 @@ class Code:
 
     @cached_property
     def answer(self) -> Any:
-        """The function or class, next to the unit's solutions and what the notebooks define; raises EditError."""
+        """The function or class. Its globals are the unit's solutions and the notebooks' names. Raises EditError."""
         file = f"<{self.exercise} {id(self):x}>"
         try:
             code = compile(self.written, file, "exec")
@@ -82,7 +82,6 @@ class Code:
         return self._wrong(f"the code does not define `{self.exercise}`")
 
     def _wrong(self, reason: str) -> EditError:
-        """What is wrong with it, and where it is written."""
         return EditError(f"{self.origin}: {reason}." if self.origin else reason)
 
 
@@ -93,17 +92,17 @@ class Candidate:
     exercise: str
     name: str
     sentence: str
-    """What the student is told; for a right answer, what its style is."""
+    """The sentence for the student; for an alternative solution, its style."""
     code: Any
     """`Code`, or the function or class itself."""
     kind: Kind | None = None
-    """What goes wrong; None for a right answer."""
+    """The aspect that it gets wrong; None for a right answer."""
     caught_by: str | None = None
-    """The grader that a misconception must fail; None for a right answer."""
+    """The hidden test that must fail for a misconception; None for a right answer."""
     mistake: str = ""
-    """The name of the mistake of which this is one form; its own, where it is the only one."""
+    """The name of the misconception of which this is a variant; its own name if it is the only one."""
     whatever_weights: bool = False
-    """Its sentence is true of each class that shows the same but for the weights that it begins with."""
+    """True if its sentence holds for each class that behaves alike but for its initial weights."""
 
     @property
     def answer(self) -> Any:
@@ -111,27 +110,28 @@ class Candidate:
         return self.code.answer if isinstance(self.code, Code) else self.code
 
     def anew(self) -> "Candidate":
-        """The same, of which nobody has called anything yet: what an answer keeps in its class stays with it."""
+        """Return the answer with new code, of which nothing has been called: a class may store results."""
         return replace(self, code=replace(self.code)) if isinstance(self.code, Code) else self
 
     def source(self) -> str:
-        """The code as a student would have typed it, under the exercise's name and without the docstring."""
+        """Return the code as a student would have typed it, under the exercise's name and without the docstring."""
         return self.code.text if isinstance(self.code, Code) else _typed(self.code, self.exercise)
 
 
 def can_be_combined(one: Candidate, other: Candidate) -> bool:
-    """Whether both can be made in one code, in different places: in that of either."""
-    return _place_of_both(one, other) is not None
+    """Return whether both edits have different places in the code of one of the two."""
+    return _common_base(one, other) is not None
 
 
 def combined(one: Candidate, other: Candidate) -> Candidate:
-    """Both mistakes in one answer; raises EditError where they are in the same place or not made in the same code.
+    """Return an answer with both misconceptions.
 
-    What the edits make together may still be no code, which its `answer` raises.
+    Raises EditError if they edit the same place, or have no common code. The combined code may be invalid, which its
+    `answer` raises.
     """
     if not _are_edits(one, other):
         raise EditError("they are not edits of the same code")
-    base = _place_of_both(one, other) or one.code.base
+    base = _common_base(one, other) or one.code.base
     code = Code(one.code.unit, one.exercise, base, (*one.code.edits, *other.code.edits))
     _ = code.written
     return Candidate(
@@ -140,11 +140,11 @@ def combined(one: Candidate, other: Candidate) -> Candidate:
 
 
 def moved(one: Candidate, other: Candidate) -> list[tuple[Candidate, Candidate]]:
-    """Of two that are combined, the one that is then made in another code than its own, and what it is there alone.
+    """Return that of two combined misconceptions whose code is then another, and how it is alone in that code.
 
-    The same edit may be another mistake there, of which its sentence says nothing.
+    The same edit may be another misconception there, for which its sentence is not true.
     """
-    base = _place_of_both(one, other)
+    base = _common_base(one, other)
     return [
         (each, replace(each, code=replace(each.code, base=base))) for each in (one, other) if each.code.base != base
     ]
@@ -154,8 +154,8 @@ def _are_edits(*candidates: Candidate) -> bool:
     return all(isinstance(one.code, Code) and one.code.edits for one in candidates)
 
 
-def _place_of_both(one: Candidate, other: Candidate) -> str | None:
-    """The code in which both can be made: that of the first, or else of the second; None where neither is."""
+def _common_base(one: Candidate, other: Candidate) -> str | None:
+    """Return the code in which both can be made, the first one's if possible; None if there is none."""
     if not _are_edits(one, other):
         return None
     edits = (*one.code.edits, *other.code.edits)
@@ -170,7 +170,7 @@ def _place_of_both(one: Candidate, other: Candidate) -> str | None:
 def _typed(thing: Any, name: str) -> str:
     # A class is found by its name; of functions several may be called `_`.
     where = thing.__name__ if inspect.isclass(thing) else thing.__code__.co_firstlineno
-    definition = copy.copy(_definitions(thing.__module__)[where])  # only what stands in it directly is replaced
+    definition = copy.copy(_definitions(thing.__module__)[where])  # a shallow copy: only its own fields are replaced
     definition.name = name
     definition.decorator_list = []
     if ast.get_docstring(definition) is not None:  # the catalogue's, not the student's
@@ -180,7 +180,7 @@ def _typed(thing: Any, name: str) -> str:
 
 @cache
 def _definitions(module: str) -> dict[str | int, ast.FunctionDef | ast.ClassDef]:
-    """A module's functions and classes by name, and by the line where their decorators begin."""
+    """Return a module's functions and classes by name, and by the line where their decorators begin."""
     found: dict[str | int, ast.FunctionDef | ast.ClassDef] = {}
     for node in ast.parse(inspect.getsource(sys.modules[module])).body:
         if isinstance(node, ast.ClassDef) and node.name in found:

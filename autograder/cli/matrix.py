@@ -29,8 +29,6 @@ def matrix(
     """Mark every answer that the kit knows: which mistakes are caught and named, which right answers are refused."""
     if write and (units or only):
         refuse(f"{PAGE} has the figures of all known answers: give --write without a unit and without -k.")
-    from dataclasses import astuple
-
     from .. import course
 
     try:
@@ -44,8 +42,8 @@ def matrix(
     from ..client.marker import Marker, MarkerRefused, MarkerStopped
     from ..course.folder import folder
     from ..course.settings import BadSettings, load
-    from ..proof.matrix import COLUMNS, Way, by_exercise, by_kind, entries, figures, outcome
-    from ..proof.matrix import outcomes as all_outcomes
+    from ..diagnosis.mutation_report import COLUMNS, Way, count, count_by, count_by_kind, entries, outcome
+    from ..diagnosis.mutation_report import outcomes as all_outcomes
 
     try:
         known = entries(tuple(dict.fromkeys(units or ())), only)
@@ -70,21 +68,20 @@ def matrix(
     table.add_column("", no_wrap=True)
     for column in COLUMNS:
         table.add_column(column, justify="right")
-    for _, exercise, row in by_exercise(outcomes):
-        table.add_row(exercise, *map(str, astuple(row)))
+    for exercise, counts in count_by(outcomes, lambda one: one.entry.exercise, COLUMNS):
+        table.add_row(exercise, *map(str, counts))
     table.add_section()
-    for kind, row in by_kind(outcomes):
-        if row.misconceptions:
-            table.add_row(kind, *map(str, astuple(row)[:5]))
+    for kind, counts in count_by_kind(outcomes):
+        if counts[0]:
+            table.add_row(kind, *map(str, counts))
     table.add_section()
-    total = figures(outcomes)
-    table.add_row("all", *map(str, astuple(total)))
+    table.add_row("all", *map(str, count(outcomes, COLUMNS)))
     if write:
-        from ..proof.first_word import words
-        from ..proof.golden_record import records
-        from ..proof.page import page
+        from ..diagnosis.check_verdict import check_verdicts
+        from ..diagnosis.golden_record import records
+        from ..diagnosis.report_page import page
 
-        checked = list(words())
+        checked = list(check_verdicts())
         texts = {PAGE: page(outcomes, checked), **records(outcomes, checked)}
         try:
             output_files.write({folder() / path: text.encode() for path, text in texts.items()}, makes_folder=True)
@@ -93,12 +90,12 @@ def matrix(
     with results():
         console.print(table)
         for one in outcomes:
-            if one.refused or one.wrongly_named or (one.wrong and not ((one.caught or one.told) and one.named)):
+            if not one.is_as_expected:
                 said = one.report.diagnosis.names if one.report.diagnosis else "no name"
                 console.print(f"{one.entry.exercise}: {one.entry.name}: {one.report.status}, {said}", markup=False)
         if write:
             console.print(f"{PAGE} written.")
-    if total.refused or total.wrongly_named or not total.misconceptions == total.caught + total.told == total.named:
+    if not all(one.is_as_expected for one in outcomes):
         refuse("The graders do not do what they should: see the lines above.")
 
 

@@ -1,168 +1,202 @@
-"""Finds two known mistakes that an answer makes at once: the pair that shows, together, exactly what it shows.
+"""Search for two misconceptions that an answer has at once: the pair with exactly its transcript.
 
-Many exercises have thousands of pairs, and to try one takes a millisecond. So the mistakes are first asked one by one,
-a question of each grader: where one of two shows nothing, both together mostly show what the other does. A pair that
-fits the answer so far is asked where both show something, and compared as a whole if it fits there too.
+Many exercises have thousands of pairs, and trying one takes a millisecond. So the search asks the single misconceptions
+first, one question of each hidden test. Where one of two shows nothing, the pair mostly shows what the other shows. A
+pair that fits the answer so far is asked a question on which both show something, and its transcript is compared only
+if that fits, too.
 
-That rule can lose a name, and never gives a wrong one: a pair is told only if its whole fingerprint is the answer's,
-and no other pair's is. Of several nothing is told, not even a mistake that all of them have: who mends it finds an
-answer that is as wrong as before. A pair that shows the same as a right answer or a single mistake, such as one of its
-parts, is never found: an answer that shows this is right, or has its name before pairs are looked for.
+This rule can lose a pair but never gives a wrong one: a pair is returned only if its whole transcript is the answer's,
+and no other pair's is. Of several pairs none is returned, not even a misconception that all of them have: a student who
+corrects only that has an answer that is as wrong as before. A pair that behaves like a right answer or a single
+misconception is never found: such an answer is right, or was diagnosed before pairs are searched.
 """
 
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
-from .behaviour import Behaviour
-from .cpu_limit import OverLimit, cpu_limit
-from .fingerprint import Fingerprint
-from .question import Question, question, telling
-from .shown import Shown, alike, shown
-from .suspect import Suspect
+from .behaviour import Behaviour, Misconception, Question, last_telling_event, question_at
+from .signature import Signature, are_alike, signature
+from .transcript import Place, Transcript
 
 MOST_PAIRS = 2_000
-"""Tried for one answer, or none is told: some two seconds, if they are the first. Those that were tried before count
-too, so that the name of an answer does not depend on what was marked before it."""
+"""Pairs that are tried for one answer; with more, none is returned. They take about two seconds when they are new.
+Pairs that were tried for earlier answers count, too: a diagnosis must not depend on what was graded before."""
 MOST_SECONDS = 10.0
 """CPU seconds for one answer, and for one pair. They end a search with slow hidden tests, and a pair of misconceptions
 that never ends. The longest search that finds a pair takes about 4 s, and twice as many on a busy machine."""
+_AGAIN = 0.05
+"""Seconds until OverLimit is raised again: the code that is tried runs where every exception counts as its own."""
 
 Pair = tuple[int, int]
-"""The places of two suspects, the lower one first."""
-Places = int
-"""Of several suspects, a bit for each."""
+"""The numbers of two misconceptions, the lower one first."""
+Numbers = int
+"""The numbers of several misconceptions, a bit for each."""
+
+
+class OverLimit(BaseException):
+    """The limit of CPU time is exceeded."""
+
+
+@contextmanager
+def cpu_limit(seconds: float) -> Iterator[None]:
+    """Raise OverLimit in the block, and at its end, once this process used so much CPU time. For the main thread."""
+    passed: list[int] = []
+
+    def end(number: int, frame: Any) -> None:
+        passed.append(number)
+        raise OverLimit
+
+    before = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, seconds, _AGAIN)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+    if passed:
+        raise OverLimit
 
 
 class Pairs:
-    """The pairs of an exercise's known mistakes, with what was found out about each."""
+    """The pairs of an exercise's misconceptions, and their behaviour as far as it is known."""
 
     def __init__(
         self,
         right: Behaviour,
-        suspects: Sequence[Suspect],
-        combined: Callable[[Suspect, Suspect], Behaviour | None],
-        moved: Callable[[Suspect, Suspect], Iterable[tuple[Suspect, Behaviour]]],
+        misconceptions: Sequence[Misconception],
+        combined: Callable[[Misconception, Misconception], Behaviour | None],
+        moved: Callable[[Misconception, Misconception], Iterable[tuple[Misconception, Behaviour]]],
     ) -> None:
-        """right: what the solution shows. combined: what two mistakes show together; None where they cannot be.
-        moved: which of two is combined with the other in another code than its own, and what it shows there alone.
+        """right: the solution's behaviour.
+
+        combined: gives the behaviour of two misconceptions in one answer; None if they cannot be combined.
+        moved: gives those of two that are combined in other code than their own, and their behaviour in that code.
         """
         self._right = right
-        self._suspects = suspects
+        self._misconceptions = misconceptions
         self._combined = combined
         self._moved = moved
 
     @cached_property
     def _pairs(self) -> dict[Pair, Behaviour]:
-        """What the pairs show that can stand together."""
-        places = combinations(range(len(self._suspects)), 2)
-        made = (((i, j), self._combined(self._suspects[i], self._suspects[j])) for i, j in places)
-        return {pair: behaviour for pair, behaviour in made if behaviour is not None}
+        """The pairs that can be combined."""
+        pairs = combinations(range(len(self._misconceptions)), 2)
+        behaviours = (((i, j), self._combined(self._misconceptions[i], self._misconceptions[j])) for i, j in pairs)
+        return {pair: behaviour for pair, behaviour in behaviours if behaviour is not None}
 
     @cached_property
-    def _beside(self) -> dict[int, Places]:
-        """By a suspect's place, with which others it can stand together."""
-        beside = dict.fromkeys(range(len(self._suspects)), 0)
+    def _partners(self) -> dict[int, Numbers]:
+        """By a misconception's number, those with which it can be combined."""
+        partners = dict.fromkeys(range(len(self._misconceptions)), 0)
         for one, other in self._pairs:
-            beside[one] |= 1 << other
-            beside[other] |= 1 << one
-        return beside
+            partners[one] |= 1 << other
+            partners[other] |= 1 << one
+        return partners
 
-    def explaining(self, fingerprint: Fingerprint) -> tuple[Suspect, Suspect] | None:
-        """The only pair that shows this, which nothing single does; None where it is not known to be the only one."""
-        answer = _Answer(fingerprint)
+    def explaining(self, transcript: Transcript) -> tuple[Misconception, Misconception] | None:
+        """Return the only pair with this transcript; None if it is not known to be the only one."""
+        answer = _Answer(transcript)
         try:
-            found = self._among(self._possible(answer), answer)
+            found = self._matching(self._possible(answer), answer)
             for pair in found if len(found) == 1 else ():
-                found = found | self._among(self._rivals(pair, answer), answer)
+                found = found | self._matching(self._rivals(pair, answer), answer)
         except _TooMany:
             return None
         if len(found) != 1:
             return None
         ((one, other),) = found
-        return self._if_the_same(self._suspects[one], self._suspects[other])
+        return self._unless_changed(self._misconceptions[one], self._misconceptions[other])
 
-    def _if_the_same(self, one: Suspect, other: Suspect) -> tuple[Suspect, Suspect] | None:
-        """The pair; None where an edit, in the code of the other, is not the mistake that its sentence tells."""
+    def _unless_changed(self, one: Misconception, other: Misconception) -> tuple[Misconception, Misconception] | None:
+        """Return the pair; None if an edit means another misconception in the code of the other one."""
         try:
             with cpu_limit(MOST_SECONDS):
-                same = (there.known.is_that_of(tuple(each.behaviour.known)) for each, there in self._moved(one, other))
-                return (one, other) if all(same) else None
-        except (Exception, OverLimit):  # an edit that is no code there
+                for its, moved in self._moved(one, other):
+                    if not moved.transcript.equals(tuple(its.behaviour.transcript)):
+                        return None
+                return one, other
+        except (Exception, OverLimit):  # the edit is no valid code there
             return None
 
-    def _among(self, pairs: Iterable[tuple[Pair, Question | None]], answer: "_Answer") -> set[Pair]:
-        """Those that show what the answer does; raises _TooMany."""
+    def _matching(self, pairs: Iterable[tuple[Pair, Question | None]], answer: "_Answer") -> set[Pair]:
+        """Return the pairs that behave like the answer; raises _TooMany."""
         found = set()
-        for pair, at in pairs:
+        for pair, question in pairs:
             answer.count()
-            if self._shows(pair, at, answer):
+            if self._matches(pair, question, answer):
                 found.add(pair)
         return found
 
     def _possible(self, answer: "_Answer") -> Iterator[tuple[Pair, Question | None]]:
-        """The pairs that fit what their parts show, each with the question that is left."""
-        caught = _bits(n for n, suspect in enumerate(self._suspects) if suspect.caught_by in answer.failed)
-        beside = {place: others & caught for place, others in self._beside.items() if caught >> place & 1}
-        beside, visible = _with_any(beside), dict[Question, Places]()
+        """Yield the pairs that fit the behaviour of their parts, each with a question on which both show something."""
+        detected = _bits(n for n, one in enumerate(self._misconceptions) if one.entry.caught_by in answer.failed)
+        partners = {number: others & detected for number, others in self._partners.items() if detected >> number & 1}
+        partners, visible = _with_any(partners), dict[Question, Numbers]()
         if not (questions := self._questions(answer)):
             return
         first = questions[0]
-        for at in questions:  # more may be added on the way
-            if not beside or at in visible:
+        for question in questions:  # more may be added on the way
+            if not partners or question in visible:
                 continue
             answer.check_time()
-            told, right = answer.at(at), self._right.at(at)
-            shows = {place: self._suspects[place].behaviour.at(at) for place in beside}
-            visible[at] = _bits(place for place in beside if not alike(shows[place], right))
-            same = _bits(place for place in beside if alike(shows[place], told))
-            for place in beside:
-                # Of two that are visible all is possible; else what shows is what the answer shows.
-                others = -1 if same >> place & 1 else visible[at]
-                beside[place] &= others if visible[at] >> place & 1 else same
-            if at == first:  # beside one that shows here what the answer does, the other is what shows next
-                alone = [self._suspects[place].behaviour for place in beside if same >> place & 1]
-                questions[1:1] = filter(None, map(answer.differs_from, alone))  # these divide the pairs most
-            beside = _with_any(beside)
-            if sum(others.bit_count() for others in beside.values()) <= 2 * len(beside):
-                break  # to try what is left costs no more than the next question
-        for pair in combinations(sorted(beside), 2):
+            response, right = answer.at(question), self._right.at(question)
+            responses = {number: self._misconceptions[number].behaviour.at(question) for number in partners}
+            visible[question] = _bits(number for number in partners if not are_alike(responses[number], right))
+            same = _bits(number for number in partners if are_alike(responses[number], response))
+            for number in partners:
+                # Two that are visible can show anything together; of any other two, the answer shows what one shows.
+                others = -1 if same >> number & 1 else visible[question]
+                partners[number] &= others if visible[question] >> number & 1 else same
+            if question == first:  # the partner of one that shows the same here decides the next difference
+                single = [self._misconceptions[number].behaviour for number in partners if same >> number & 1]
+                questions[1:1] = filter(None, map(answer.differs_from, single))  # these divide the pairs most
+            partners = _with_any(partners)
+            if sum(others.bit_count() for others in partners.values()) <= 2 * len(partners):
+                break  # trying the rest costs no more than the next question
+        for pair in combinations(sorted(partners), 2):
             one, other = pair
-            if beside[one] >> other & 1 and beside[other] >> one & 1 and pair in self._pairs:
+            if partners[one] >> other & 1 and partners[other] >> one & 1 and pair in self._pairs:
                 both = 1 << one | 1 << other
-                yield pair, next((at for at, shown in visible.items() if shown & both == both), None)
+                yield pair, next((question for question, shown in visible.items() if shown & both == both), None)
 
     def _questions(self, answer: "_Answer") -> list[Question]:
-        """A question of each grader, the first where the answer is not right: where it is not, or its last."""
+        """Return a question of each hidden test, where the answer is not right, or about the last telling event.
+
+        The first question is about the first difference from the solution.
+        """
         places = list(answer.differences(self._right))
-        if not places:  # it fails by what no fingerprint keeps
+        if not places:  # it fails for a reason that no transcript holds
             return []
-        first, *others = (question(answer.fingerprint, *place) for place in places)
-        differ = {first.grader, *(at.grader for at in others)}
-        right = tuple(self._right.known)
-        last = [question(right, number, telling(trace)) for number, trace in enumerate(right)]
-        others += [at for at in last if at.grader not in differ]
-        return [first, *(at for at in others if at.event is not None)]  # all that a grader sees costs ten times as much
+        first, *others = (question_at(answer.transcript, *place) for place in places)
+        differ = {first.grader, *(question.grader for question in others)}
+        right = tuple(self._right.transcript)
+        last = [question_at(right, number, last_telling_event(trace)) for number, trace in enumerate(right)]
+        others += [question for question in last if question.grader not in differ]
+        return [first, *(one for one in others if one.event is not None)]  # a whole trace costs ten times as much
 
     def _rivals(self, found: Pair, answer: "_Answer") -> Iterator[tuple[Pair, Question | None]]:
-        """Either mistake of a pair with every other: one may show less beside it than alone, and was ruled out."""
-        for place in found:
-            at = answer.differs_from(self._suspects[place].behaviour)
-            for other in range(len(self._suspects)):
-                if (pair := (min(place, other), max(place, other))) in self._pairs and pair != found:
-                    yield pair, at
+        """Yield the pairs that share a misconception with this one: its partner may have hidden it in a question."""
+        for number in found:
+            question = answer.differs_from(self._misconceptions[number].behaviour)
+            for other in range(len(self._misconceptions)):
+                if (pair := (min(number, other), max(number, other))) in self._pairs and pair != found:
+                    yield pair, question
 
-    def _shows(self, pair: Pair, at: Question | None, answer: "_Answer") -> bool:
-        """Whether a pair shows what the answer does: at a question first, if there is one."""
+    def _matches(self, pair: Pair, question: Question | None, answer: "_Answer") -> bool:
+        """Return whether a pair behaves like the answer; the question is asked first, if there is one."""
         behaviour = self._pairs[pair]
-        if at in behaviour.asked and not alike(behaviour.asked[at], answer.at(at)):
+        if question in behaviour.asked and not are_alike(behaviour.asked[question], answer.at(question)):
             return False
         try:
             with cpu_limit(MOST_SECONDS):
-                same = at is None or alike(behaviour.at(at), answer.at(at))
-                return same and behaviour.known.is_that_of(answer.fingerprint)
-        except (Exception, OverLimit):  # two edits that together are no code, or that never end
+                fits = question is None or are_alike(behaviour.at(question), answer.at(question))
+                return fits and behaviour.transcript.equals(answer.transcript)
+        except (Exception, OverLimit):  # two edits that together are no valid code, or never end
             del self._pairs[pair]
             return False
 
@@ -172,47 +206,47 @@ class _TooMany(Exception):
 
 
 class _Answer:
-    """The answer that is to be explained, and what was spent on it."""
+    """The answer that is diagnosed, and the effort spent on it."""
 
-    def __init__(self, fingerprint: Fingerprint) -> None:
-        self.fingerprint = fingerprint
-        self.failed = {trace.grader for trace in fingerprint if trace.outcome == "failed"}
-        self._shown: dict[Question, Shown] = {}
+    def __init__(self, transcript: Transcript) -> None:
+        self.transcript = transcript
+        self.failed = {trace.grader for trace in transcript if trace.outcome == "failed"}
+        self._asked: dict[Question, Signature] = {}
         self._tried = 0
         self._begun = time.thread_time()
 
-    def at(self, at: Question) -> Shown:
-        """What it shows at a question."""
-        if at not in self._shown:
-            self._shown[at] = shown(at.answered(self.fingerprint))
-        return self._shown[at]
+    def at(self, question: Question) -> Signature:
+        """Return the signature of its response to a question."""
+        if question not in self._asked:
+            self._asked[question] = signature(question.answered(self.transcript))
+        return self._asked[question]
 
     def differs_from(self, behaviour: Behaviour) -> Question | None:
-        """What it answers differently before all else."""
-        place = behaviour.known.first_difference(self.fingerprint)
-        return None if place is None else question(self.fingerprint, *place)
+        """Return the question of the first difference from a known answer."""
+        place = behaviour.transcript.first_difference(self.transcript)
+        return None if place is None else question_at(self.transcript, *place)
 
-    def differences(self, behaviour: Behaviour) -> Iterator[tuple[int, int | None]]:
-        """What it answers differently in each grader."""
-        return behaviour.known.differences(self.fingerprint)
+    def differences(self, behaviour: Behaviour) -> Iterator[Place]:
+        """Yield the first place of each hidden test at which it differs from a known answer."""
+        return behaviour.transcript.differences(self.transcript)
 
     def count(self) -> None:
-        """Counts a pair; raises _TooMany."""
+        """Count a pair; raises _TooMany."""
         self._tried += 1
         if self._tried > MOST_PAIRS:
             raise _TooMany
         self.check_time()
 
     def check_time(self) -> None:
-        """Raises _TooMany where too much time has passed."""
+        """Raise _TooMany if the search takes too long."""
         if time.thread_time() - self._begun > MOST_SECONDS:
             raise _TooMany
 
 
-def _with_any(beside: dict[int, Places]) -> dict[int, Places]:
-    """Those that something can be beside."""
-    return {place: others for place, others in beside.items() if others}
+def _with_any(partners: dict[int, Numbers]) -> dict[int, Numbers]:
+    """Return those that have a partner."""
+    return {number: others for number, others in partners.items() if others}
 
 
-def _bits(places: Iterable[int]) -> Places:
-    return sum(1 << place for place in places)
+def _bits(numbers: Iterable[int]) -> Numbers:
+    return sum(1 << number for number in numbers)

@@ -1,9 +1,9 @@
-"""Examines one answer to one exercise: runs its graders, keeps what they saw, and names the misconception."""
+"""Examine one answer to one exercise: run its hidden tests, record its transcript, and diagnose it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from .. import catalogue
@@ -17,12 +17,10 @@ from ..core.operations import Kind, KindOf, NamedParameters
 from ..core.packing import as_it_arrives
 from ..core.wrong_function import PackedFunction
 from ..course import content
-from ..diagnosis.behaviour import Behaviour
-from ..diagnosis.fingerprint import Fingerprint, Trace
-from ..diagnosis.naming import named
+from ..diagnosis.behaviour import Behaviour, Misconception, Question
+from ..diagnosis.diagnose import diagnose
 from ..diagnosis.pairs import Pairs
-from ..diagnosis.question import Question
-from ..diagnosis.suspect import Suspect
+from ..diagnosis.transcript import Trace, Transcript
 from ..graders.collected import Grader, Graders, Verdict, looked_at, not_run
 from ..report import NOT_WRITTEN, Diagnosis
 from ..student.answer import as_parameters
@@ -37,10 +35,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Finding:
-    """What the graders of one exercise found in one answer."""
+    """What the hidden tests of one exercise found in one answer."""
 
     verdicts: list[Verdict]
-    fingerprint: Fingerprint
+    transcript: Transcript
     library_calls: set[str]
 
     @property
@@ -55,13 +53,14 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """What one grader saw of one answer, and found."""
+class _TestRun:
+    """One hidden test, run on one answer."""
 
     verdict: Verdict
     events: tuple[Event, ...]
     library_calls: frozenset[str]
     kinds: Mapping[str, Kind]
+    """By name, whether the notebook defines a function or a class, as far as tests required it by now."""
 
     @property
     def trace(self) -> Trace:
@@ -69,137 +68,129 @@ class _Seen:
 
 
 class Examiner:
-    """Runs graders; keeps the misconceptions' fingerprints once they are known."""
+    """Runs hidden tests. It caches verdicts on answers that behave alike, and the behaviour of misconceptions."""
 
     def __init__(self, graders: Graders) -> None:
         self._graders = graders
-        self._known: dict[tuple[str, str], tuple[list[Suspect], Pairs]] = {}
-        self._hunted: dict[str, dict[str, PackedFunction]] = {}
-        self._before: AskedBefore[_Seen] = AskedBefore()
+        self._known = cache(self._misconceptions)
+        self._verdicts: AskedBefore[_TestRun] = AskedBefore()
+        self.hunted = cache(self._hunted)
 
     def examine(self, unit: str, exercise: str, backend: Backend, entry: catalogue.Candidate | None = None) -> Finding:
-        """What the exercise's graders find in the code behind this backend; `entry` says which of ours it is."""
-        seen = list(self._seen(unit, exercise, backend, entry))
-        library_calls = {name for one in seen for name in one.library_calls}
-        return Finding([one.verdict for one in seen], tuple(one.trace for one in seen), library_calls)
+        """Return what the exercise's hidden tests find in the code behind a backend.
+
+        entry: the known answer that this code is.
+        """
+        runs = list(self._runs(unit, exercise, backend, entry))
+        library_calls = {name for run in runs for name in run.library_calls}
+        return Finding([run.verdict for run in runs], tuple(run.trace for run in runs), library_calls)
 
     def diagnose(self, unit: str, exercise: str, finding: Finding) -> Diagnosis | None:
-        """The misconception that shows exactly this; None where none does: a wrong name is worse than no name."""
-        if all(_passed_or_is_not_there(verdict) for verdict in finding.verdicts):
-            return None  # what is not there makes no mistake, and to compare it with each takes seconds
+        """Return the misconception that behaves exactly like this; None if none does."""
+        if all(_has_passed_or_is_missing(verdict) for verdict in finding.verdicts):
+            return None  # a comparison with each misconception would take seconds
         if any(verdict.lost for verdict in finding.verdicts):
-            return None  # no known mistake hangs or crashes
+            return None  # no misconception hangs or crashes
         failed = [verdict for verdict in finding.verdicts if verdict.outcome == "failed"]
-        is_one = len({verdict.seen for verdict in failed}) == 1 and failed[0].raised  # the same error, wherever it came
-        return self._named(unit, exercise, finding, may_be_two=not is_one)
+        has_one_error = len({verdict.seen for verdict in failed}) == 1 and failed[0].raised
+        return self._diagnose(unit, exercise, finding, may_be_pair=not has_one_error)
 
     def learn(self, unit: str) -> None:
-        """Sees what a unit's known mistakes show, for which else its first wrong answers wait."""
-        right = content.solutions(unit)
+        """Record the behaviour of a unit's misconceptions, which its first wrong answers would wait for."""
+        solutions = content.solutions(unit)
         for exercise in self._graders[unit]:
-            bench = _Beside({**right, exercise: _wrong_everywhere(right[exercise])}, watch=False)
-            self._named(unit, exercise, self.examine(unit, exercise, bench), may_be_two=False)
+            bench = _LocalBench({**solutions, exercise: _always_raising(solutions[exercise])}, watch=False)
+            self._diagnose(unit, exercise, self.examine(unit, exercise, bench), may_be_pair=False)
 
-    def _named(self, unit: str, exercise: str, finding: Finding, *, may_be_two: bool) -> Diagnosis | None:
-        probes = {verdict.grader.name for verdict in finding.verdicts if verdict.grader.probes_device}
-        weightless = {verdict.grader.name for verdict in finding.verdicts if not verdict.grader.points}
-        if (unit, exercise) not in self._known:
-            self._known[unit, exercise] = self._known_of(unit, exercise)
-        suspects, pairs = self._known[unit, exercise]
-        return named(finding.fingerprint, suspects, pairs if may_be_two else None, probes, weightless)
+    def _diagnose(self, unit: str, exercise: str, finding: Finding, *, may_be_pair: bool) -> Diagnosis | None:
+        tests = [verdict.grader for verdict in finding.verdicts]
+        device_tests = {test.name for test in tests if test.probes_device}
+        advisory_tests = {test.name for test in tests if not test.points}
+        misconceptions, pairs = self._known(unit, exercise)
+        return diagnose(
+            finding.transcript, misconceptions, pairs if may_be_pair else None, device_tests, advisory_tests
+        )
 
-    def hunted(self, unit: str) -> dict[str, PackedFunction]:
-        """The wrong functions that the unit's hunts are for, by name: what students have of them."""
-        if unit not in self._hunted:
-            graders = [one for of_exercise in self._graders[unit].values() for one in of_exercise]
-            hunted = [one.hunted for one in graders if one.hunted is not None]
-            self._hunted[unit] = {one.of: one.packed(unit) for one in hunted}
-        return self._hunted[unit]
+    def _hunted(self, unit: str) -> dict[str, PackedFunction]:
+        """Return by name the wrong functions of the unit's counterexample exercises, as students have them."""
+        tests = [test for of_exercise in self._graders[unit].values() for test in of_exercise]
+        return {test.hunted.of: test.hunted.packed(unit) for test in tests if test.hunted is not None}
 
-    def _known_of(self, unit: str, exercise: str) -> tuple[list[Suspect], Pairs]:
-        """The exercise's known mistakes, and what finds two of them at once."""
-        entries = {name: one for name, one in catalogue.misconceptions(unit).items() if one.exercise == exercise}
+    def _misconceptions(self, unit: str, exercise: str) -> tuple[list[Misconception], Pairs]:
+        """Return the exercise's misconceptions, and the search for pairs of them."""
 
-        def behaviour(made: Callable[[], catalogue.Candidate]) -> Behaviour:
-            # Made anew where something is asked: the code of thousands of pairs is not kept.
+        def behaviour(make: Callable[[], catalogue.Candidate]) -> Behaviour:
+            # Made again for each question: the code of thousands of pairs is not stored.
             return Behaviour(
-                lambda: self._traces(unit, exercise, made), lambda question: self._answered(unit, made(), question)
+                lambda: self._traces(unit, exercise, make), lambda question: self._answered(unit, make(), question)
             )
 
-        def combined(one: Suspect, other: Suspect) -> Behaviour | None:
-            pair = entries[one.name], entries[other.name]
+        def combined(one: Misconception, other: Misconception) -> Behaviour | None:
+            pair = one.entry, other.entry
             return behaviour(partial(catalogue.combined, *pair)) if catalogue.can_be_combined(*pair) else None
 
-        def moved(one: Suspect, other: Suspect) -> Iterator[tuple[Suspect, Behaviour]]:
-            for own, there in catalogue.moved(entries[one.name], entries[other.name]):
-                yield one if own.name == one.name else other, behaviour(there.anew)
+        def moved(one: Misconception, other: Misconception) -> Iterator[tuple[Misconception, Behaviour]]:
+            for entry, there in catalogue.moved(one.entry, other.entry):
+                yield one if entry is one.entry else other, behaviour(there.anew)
 
-        suspects = [
-            Suspect(
-                name,
-                entry.sentence,
-                entry.caught_by,
-                entry.kind == "device",
-                entry.kind == "gradient",
-                behaviour(partial(entries.__getitem__, name)),
-                entry.whatever_weights,
-            )
-            for name, entry in entries.items()
+        entries = {name: one for name, one in catalogue.misconceptions(unit).items() if one.exercise == exercise}
+        misconceptions = [
+            Misconception(entry, behaviour(partial(entries.__getitem__, name))) for name, entry in entries.items()
         ]
-        right = behaviour(lambda: catalogue.solutions(unit)[exercise])
-        return suspects, Pairs(right, suspects, combined, moved)
+        solution = behaviour(lambda: catalogue.solutions(unit)[exercise])
+        return misconceptions, Pairs(solution, misconceptions, combined, moved)
 
-    def _traces(self, unit: str, exercise: str, made: Callable[[], catalogue.Candidate]) -> Iterator[Trace]:
-        """What the graders see in an entry, which is made when the first of them is run."""
-        entry = made().anew()
-        for seen in self._seen(unit, exercise, candidate_bench(unit, entry), entry):
-            yield seen.trace
+    def _traces(self, unit: str, exercise: str, make: Callable[[], catalogue.Candidate]) -> Iterator[Trace]:
+        """Run the hidden tests on a known answer, which is made when the first of them runs."""
+        entry = make().anew()
+        for run in self._runs(unit, exercise, candidate_bench(unit, entry), entry):
+            yield run.trace
 
     def _answered(self, unit: str, entry: catalogue.Candidate, question: Question) -> Any:
-        """What an entry shows at a question."""
+        """Return the response of a known answer to a question."""
         bench = candidate_bench(unit, entry)
         if question.event is None:
-            graders = [one for one in self._graders[unit][entry.exercise] if one.name == question.grader]
-            (seen,) = self._seen(unit, entry.exercise, bench, entry, graders)
-            return seen.trace
+            tests = [test for test in self._graders[unit][entry.exercise] if test.name == question.grader]
+            (run,) = self._runs(unit, entry.exercise, bench, entry, tests)
+            return run.trace
         recording = Recording(bench, entry.name, entry.exercise)
         with suppress(StudentFault):
             for operation in question.operations:
                 recording.ask(operation)
         return recording.events[-1].shown
 
-    def _seen(
+    def _runs(
         self,
         unit: str,
         exercise: str,
         backend: Backend,
         entry: catalogue.Candidate | None,
-        graders: Sequence[Grader] | None = None,
-    ) -> Iterator[_Seen]:
-        """What one grader after another sees and finds; after a hang or a crash the rest is not run."""
+        tests: Sequence[Grader] | None = None,
+    ) -> Iterator[_TestRun]:
+        """Run one hidden test after another; after a hang or a crash the rest is not run."""
         right = candidate_bench(unit, None).ask(KindOf(exercise))
         kinds: Mapping[str, Kind] = {}
-        lost = False
-        for grader in self._graders[unit][exercise] if graders is None else graders:
-            if lost:
-                yield _Seen(not_run(grader), (), frozenset(), kinds)
+        is_lost = False
+        for test in self._graders[unit][exercise] if tests is None else tests:
+            if is_lost:
+                yield _TestRun(not_run(test), (), frozenset(), kinds)
                 continue
-            look = partial(_look, grader, {exercise: right}, kinds, entry)
+            run_test = partial(_run_test, test, {exercise: right}, kinds, entry)
             if isinstance(backend, SandboxedNotebook):
-                what = unit, exercise, grader.name, frozenset(kinds.items())
-                seen = self._before.find(what, backend, look, is_to_keep=_follows_from_the_answers)
+                what = unit, exercise, test.name, frozenset(kinds.items())
+                run = self._verdicts.find(what, backend, run_test, is_to_keep=_follows_from_the_answers)
             else:
-                seen = look(backend)
-            yield seen
-            kinds, lost = seen.kinds, seen.verdict.lost is not None
+                run = run_test(backend)
+            yield run
+            kinds, is_lost = run.kinds, run.verdict.lost is not None
 
 
-def _passed_or_is_not_there(verdict: Verdict) -> bool:
+def _has_passed_or_is_missing(verdict: Verdict) -> bool:
     return verdict.outcome == "passed" or verdict.missing or verdict.seen.startswith(NOT_WRITTEN)
 
 
-def _wrong_everywhere(right: Any) -> Any:
-    """A function or class like the right one, that always raises an error."""
+def _always_raising(right: Any) -> Any:
+    """Return a function or class like the right one that always raises an exception."""
 
     def raises(*args: Any, **named: Any) -> Any:
         raise RuntimeError
@@ -207,27 +198,30 @@ def _wrong_everywhere(right: Any) -> Any:
     return type(right.__name__, (right,), {"__init__": raises}) if isinstance(right, type) else raises
 
 
-def _look(
-    grader: Grader,
+def _run_test(
+    test: Grader,
     right: Mapping[str, Kind],
     known: Mapping[str, Kind],
     entry: catalogue.Candidate | None,
     backend: Backend,
-) -> _Seen:
-    """right: what kind the exercise is of. known: kinds of names that were asked for before."""
+) -> _TestRun:
+    """right: the kind of the solution. known: the kinds of names that were required by earlier tests."""
     recording = Recording(backend, entry.name, entry.exercise) if entry else Recording(backend)
     student = Student(recording, right, known=known)
-    verdict = looked_at(student, grader)
-    return _Seen(verdict, tuple(recording.events), frozenset(recording.library_calls), student.kinds)
+    verdict = looked_at(student, test)
+    return _TestRun(verdict, tuple(recording.events), frozenset(recording.library_calls), student.kinds)
 
 
-def _follows_from_the_answers(seen: _Seen) -> bool:
-    """What was lost may have been so for lack of time, and what is wrong with a grader is to be said each time."""
-    return seen.verdict.lost is None and seen.verdict.outcome != "grader_error"
+def _follows_from_the_answers(run: _TestRun) -> bool:
+    """Return whether the same answers give the same verdict.
+
+    Code may be lost for lack of time, and a fault of a hidden test is to be reported each time.
+    """
+    return run.verdict.lost is None and run.verdict.outcome != "grader_error"
 
 
-class _Beside(Bench):
-    """A bench in this process whose values are what they would be if they came from another one."""
+class _LocalBench(Bench):
+    """A bench in this process. Its values are those that would arrive from a worker."""
 
     def __init__(self, names: Mapping[str, Any], *, watch: bool) -> None:
         super().__init__(names)
@@ -237,24 +231,24 @@ class _Beside(Bench):
             observe_functions()
 
     def ask(self, operation: Operation[T]) -> T:
-        """As the worker's answers come: values and parameters packed, and with what ran by then."""
-        library_calls.taken()  # the graders' own
-        given: Any = super().ask(operation)
+        """Return the result with packed values and parameters, and with the libraries that the code called."""
+        library_calls.taken()  # the hidden test's own
+        result: Any = super().ask(operation)
         if isinstance(operation, NamedParameters):
-            given = as_parameters(as_it_arrives(given))
-        if isinstance(given, Observation):
-            given.value = as_it_arrives(given.value)
-            given.library_calls = library_calls.taken() if self._watch else []
-        found: T = given
-        return found
+            result = as_parameters(as_it_arrives(result))
+        if isinstance(result, Observation):
+            result.value = as_it_arrives(result.value)
+            result.library_calls = library_calls.taken() if self._watch else []
+        arrived: T = result
+        return arrived
 
 
 def candidate_bench(unit: str, candidate: catalogue.Candidate | None, *, watch: bool = False) -> Bench:
-    """A bench in this process with the solutions, and the candidate in the place of one of them.
+    """Return a bench in this process with the solutions, one of them replaced by a candidate.
 
-    watch: note the libraries that it calls.
+    watch: observe the libraries that the code calls.
     """
     names = dict(content.solutions(unit))
     if candidate is not None:
         names[candidate.exercise] = candidate.answer
-    return _Beside(names, watch=watch)
+    return _LocalBench(names, watch=watch)

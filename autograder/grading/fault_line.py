@@ -16,7 +16,7 @@ from ..core.lost_aspects import Lost
 from ..core.operations import LineOfAspect, WatchRun
 from ..core.raising import CELL_PREFIX
 from ..core.tracing import Run
-from ..diagnosis.cpu_limit import OverLimit, cpu_limit
+from ..diagnosis.pairs import OverLimit, cpu_limit
 from ..handout.told_of_aspects import HOW, told_of_aspect
 from ..notebook import CodeCell
 from ..report import ExerciseReport, FaultLocation

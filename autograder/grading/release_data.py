@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from .. import catalogue
-from ..catalogue.kept import Kept
+from ..catalogue.build_cache import BuildCache
 from ..client.requests import Handout
 from ..course import content
 from ..graders.collected import Graders
@@ -41,8 +41,8 @@ def release_data(graders: Graders, unit: str, *, is_new: bool) -> Handout:
     _refuse_duplicate_hunts(graders, unit)
     verify_solutions(graders, unit)
     exercises = list(graders[unit])
-    caches = {exercise: Kept("handout", unit, exercise) for exercise in exercises}
-    cached = {exercise: None if is_new else _read(cache, _Released) for exercise, cache in caches.items()}
+    caches = {exercise: BuildCache("handout", unit, exercise) for exercise in exercises}
+    cached = {exercise: None if is_new else cache.read(_Released) for exercise, cache in caches.items()}
     data = {exercise: released for exercise, released in cached.items() if released is not None}
     # Read once, before processes are forked. The exercises with the most misconceptions take longest.
     misconceptions = [entry.exercise for entry in catalogue.misconceptions(unit).values()]
@@ -70,8 +70,8 @@ def _make(graders: Graders, unit: str, exercises: Sequence[str], *, is_new: bool
     """Make the data of some exercises. Signatures have a cache of their own: they outlast changes of other answers."""
     made = parallel_map(lambda exercise: examples_of(unit, graders[unit][exercise]), exercises)
     examples = dict(zip(exercises, made, strict=True))
-    caches = {exercise: Kept("shown", unit, exercise) for exercise in exercises}
-    before = {} if is_new else {name: _read(cache, dict[str, Signature]) or {} for name, cache in caches.items()}
+    caches = {exercise: BuildCache("shown", unit, exercise) for exercise in exercises}
+    before = {} if is_new else {name: cache.read(dict[str, Signature]) or {} for name, cache in caches.items()}
     found = signatures(unit, examples, before)
     for exercise, cache in caches.items():
         cache.write(found[exercise])
@@ -84,10 +84,3 @@ def _make(graders: Graders, unit: str, exercises: Sequence[str], *, is_new: bool
         )
         for (exercise, its), written in zip(examples.items(), traces, strict=True)
     }
-
-
-def _read(cache: Kept, kind: type[T]) -> T | None:
-    try:
-        return msgspec.convert(cache.read(), kind | None)
-    except msgspec.ValidationError:
-        return None

@@ -16,7 +16,7 @@ from ..client.requests import MarkNotebook
 from ..course import kit
 from ..course.cells import code_cells, unit_of
 from ..course.written_answers import written_answers
-from ..diagnosis.in_short import in_short
+from ..diagnosis.signature import short_signature
 from ..graders import cases
 from ..report import (
     CellReport,
@@ -294,7 +294,7 @@ def _with_behaviour(report: ExerciseReport, finding: Finding) -> ExerciseReport:
     if report.status != "failed":
         return report
     try:
-        return replace(report, behaviour=in_short(finding.fingerprint))
+        return replace(report, behaviour=short_signature(finding.transcript))
     except Exception:  # a fault of ours costs only the behaviour
         traceback.print_exc()
         return report

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from autograder import course
 from autograder.core.packing import Tensors
-from autograder.diagnosis.fingerprint import Fingerprint, Known
-from autograder.diagnosis.shown import shown
+from autograder.diagnosis.signature import signature
+from autograder.diagnosis.transcript import LazyTranscript, Transcript
 from autograder.graders.collected import Graders, collected
 from autograder.grading import messages, scoring
 from autograder.grading.examiner import Examiner, candidate_bench
@@ -74,8 +74,8 @@ def check(data: bytes) -> None:
     examiner = Examiner(_graders)
     with contextlib.closing(SandboxedNotebook(parent, [], "cpu", exercises=[spec["exercise"]])) as code:
         finding = examiner.examine(unit.name, spec["exercise"], code)
-    Known(iter(_right(unit.name, spec["exercise"]))).is_that_of(finding.fingerprint)  # as with each misconception's
-    shown(finding.fingerprint)  # as where pairs of them are looked for
+    LazyTranscript(iter(_right(unit.name, spec["exercise"]))).equals(finding.transcript)  # as with each misconception's
+    signature(finding.transcript)  # as where pairs of them are looked for
     exercise = scoring.score(
         unit.exercise(spec["exercise"]), finding.verdicts, library_calls=finding.library_calls, cell=None
     )
@@ -86,9 +86,9 @@ def check(data: bytes) -> None:
 
 
 @cache
-def _right(unit: str, exercise: str) -> Fingerprint:
+def _right(unit: str, exercise: str) -> Transcript:
     assert _graders is not None
-    return Examiner(_graders).examine(unit, exercise, candidate_bench(unit, None)).fingerprint
+    return Examiner(_graders).examine(unit, exercise, candidate_bench(unit, None)).transcript
 
 
 def _frame(header: dict[str, Any], payload: Tensors, **how: Any) -> bytes:

@@ -14,7 +14,7 @@ from autograder import compare
 from autograder.core.arguments import Arguments
 from autograder.core.faults import StudentFault
 from autograder.core.operations import Build, Call, NamedParameters, ProbeDevice
-from autograder.diagnosis.fingerprint import Known, Trace
+from autograder.diagnosis.transcript import LazyTranscript, Trace
 from autograder.grading.messages import without_folders
 from autograder.notebook import CodeCell
 from autograder.sandbox.failures import Crashed, TimedOut
@@ -89,7 +89,7 @@ def _ask_everything(data: bytes) -> None:
     fingerprint = (Trace("grader", "failed", tuple(recording.events)),)
     others = (Trace("grader", "failed", tuple(Event(e.operation, 1) for e in recording.events)),)
     for other in (fingerprint, others):
-        Known(iter(fingerprint)).is_that_of(other)
+        LazyTranscript(iter(fingerprint)).equals(other)
     code.close()
     parent: Any = HostileParent(lambda request, tensors: data, last=True)
     code = SandboxedNotebook(parent, [CodeCell("a", "1", None)], "cpu", exercises=[])

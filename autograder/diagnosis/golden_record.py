@@ -1,13 +1,13 @@
-"""The golden record: what grading and the student check say of each known answer, in one line of text.
+"""The golden record: the verdicts of grading and of the student check on each known answer, in one line of text.
 
-It shows every change of a verdict that a change of the code brings with it. A line has the exercise, the answer, its
-points, the outcome of each hidden test as a letter, the diagnosis, and what the check says:
+It shows every change of a verdict that a change of the code causes. A line has the exercise, the answer, its points,
+the outcome of each hidden test as a letter, the diagnosis, and the verdict of the student check:
 
     online_softmax old_sum_not_rescaled 1/5 FFFFF.FFFFF.F. old_sum_not_rescaled check 1.25/5 FFFFF.FFFFF.F? diagnosed
 
 In the check's part, `?` stands for a hidden test without an example.
 
-Faulty lines are not in it: they are found in the sandbox, in which the known answers do not run here.
+Faulty lines are not recorded: they are found in the sandbox, in which the known answers do not run here.
 
 `autograder matrix --write` writes the record, a file for each unit.
 """
@@ -17,8 +17,8 @@ from itertools import groupby
 
 from ..catalogue import Candidate
 from ..graders.collected import collected
-from .first_word import Word
-from .matrix import Outcome
+from .check_verdict import CheckVerdict
+from .mutation_report import Outcome
 
 FOLDER = "tests/golden"
 CHECK = " check "
@@ -27,12 +27,12 @@ _LETTERS = {"passed": ".", "failed": "F", "withheld": "w", "not_run": "-", "grad
 
 
 def name_of(answer: Candidate) -> tuple[str, str]:
-    """Return the exercise of an answer, and its name, which says of a right one that it is right."""
+    """Return the exercise and the name of an answer; the name of a right one begins with `right:`."""
     return answer.exercise, f"{'right:' if answer.caught_by is None else ''}{answer.name}"
 
 
 def outcome_line(outcome: Outcome) -> str:
-    """Return what grading says of an answer: the part of its line before the check."""
+    """Return the part of an answer's line that describes its grading."""
     report = outcome.report
     letters = "".join(_LETTERS[test.outcome] for test in report.tests) or report.status
     diagnosis = report.diagnosis.names.replace(" + ", "+") if report.diagnosis else "-"
@@ -40,17 +40,18 @@ def outcome_line(outcome: Outcome) -> str:
     return " ".join([*name_of(outcome.entry), points, letters, diagnosis])
 
 
-def check_part(word: Word) -> str:
-    """Return what the student check says of an answer: points, outcomes, and whether it gives the diagnosis."""
-    hidden_tests = collected()[word.unit][word.entry.exercise]
-    letters = "".join(word.outcome(test.statement) for test in hidden_tests)
-    return f"{CHECK}{word.score:.7g}/{word.points:g} {letters}{' diagnosed' if word.named else ''}"
+def check_part(verdict: CheckVerdict) -> str:
+    """Return the part of an answer's line that describes the student check: points, outcomes and diagnosis."""
+    hidden_tests = collected()[verdict.unit][verdict.entry.exercise]
+    letters = "".join(verdict.outcome(test.statement) for test in hidden_tests)
+    return f"{CHECK}{verdict.score:.7g}/{verdict.points:g} {letters}{' diagnosed' if verdict.named else ''}"
 
 
-def records(outcomes: Iterable[Outcome], words: Iterable[Word]) -> dict[str, str]:
+def records(outcomes: Iterable[Outcome], verdicts: Iterable[CheckVerdict]) -> dict[str, str]:
     """Return the text of each file of the record, by its path in the repository."""
     lines = [
-        (outcome.unit, outcome_line(outcome) + check_part(word)) for outcome, word in zip(outcomes, words, strict=True)
+        (outcome.unit, outcome_line(outcome) + check_part(verdict))
+        for outcome, verdict in zip(outcomes, verdicts, strict=True)
     ]
     return {
         f"{FOLDER}/{unit}.txt": "".join(f"{line}\n" for _, line in of_unit)

@@ -1,0 +1,141 @@
+"""Cache results about one exercise while a course is written.
+
+The cache is in the course's `.cache/`, under a digest of everything that the results depend on: the engine, the
+installed packages, the type of processor, solutions and hidden tests, and the exercise's misconceptions and alternative
+solutions. If any of these has changed, or the file is damaged, the cache is empty.
+"""
+
+import hashlib
+import inspect
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import msgspec
+import torch
+
+from .. import course
+from ..course import content, kit
+from ..course.folder import FILE, folder
+from . import misconceptions, right_answers
+
+T = TypeVar("T")
+FOLDER = ".cache"
+_NEEDS_OTHERS = re.compile(r"right_answers|^\s*from\s+\.", re.M)
+"""The text of a module of alternative solutions that imports another one."""
+_QUOTED = re.compile(rb'"(\w+)"')
+_PACKAGES = {".dist-info", ".egg-link", ".pth"}
+"""Endings of files that name an installed package, its version and its place."""
+
+
+class BuildCache:
+    """The results of one kind about one exercise."""
+
+    def __init__(self, kind: Literal["handout", "marks", "shown"], unit: str, exercise: str) -> None:
+        """kind: `shown` for results on each misconception by itself, regardless of the others.
+
+        Raises UnknownUnit, UnusableUnit, and EditError if the exercise's misconceptions cannot be read.
+        """
+        self._file = folder() / FOLDER / kind / f"{unit}.{exercise}"
+        settings = repr(course.unit(unit).exercise(exercise)) if kind == "marks" else ""  # its points
+        self._origin = _origin(unit, exercise, settings, with_misconceptions=kind != "shown").encode()
+
+    def read(self, form: type[T]) -> T | None:
+        """Return the result that was written last; None if it depends on something else, or has another form."""
+        with suppress(OSError, ValueError, msgspec.DecodeError):
+            origin, digest, result = self._file.read_bytes().split(b"\n", 2)
+            if origin == self._origin and digest == _digest(result):
+                return msgspec.json.decode(result, type=form)
+        return None
+
+    def write(self, result: Any) -> None:
+        """Replace the cached result, if the folder can be written."""
+        encoded = msgspec.json.encode(result)
+        part = self._file.with_name(f"{self._file.name}.{os.getpid()}.part")
+        with suppress(OSError):
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            (folder() / FOLDER / ".gitignore").write_text("*\n")
+            part.write_bytes(b"\n".join([self._origin, _digest(encoded), encoded]))
+            part.replace(self._file)
+
+
+def _digest(encoded: bytes) -> bytes:
+    return hashlib.sha256(encoded).hexdigest().encode()
+
+
+def _origin(unit: str, exercise: str, settings: str, *, with_misconceptions: bool) -> str:
+    """Return a digest of everything on which the verdicts on the exercise's known answers can depend."""
+    digested = hashlib.sha256()
+    parts = settings.encode(), *_environment(), *_content(unit, exercise, with_misconceptions=with_misconceptions)
+    for part in parts:
+        digested.update(b"%d %b" % (len(part), part))
+    return digested.hexdigest()
+
+
+def _environment() -> Iterator[bytes]:
+    yield kit.engine().encode()
+    for place in filter(os.path.isdir, sys.path):
+        yield "\n".join(sorted(one.name for one in Path(place).iterdir() if one.suffix in _PACKAGES)).encode()
+    machine = sys.version, torch.__version__, torch.backends.cpu.get_cpu_capability(), platform.platform()
+    yield repr(machine).encode()
+
+
+def _content(unit: str, exercise: str, *, with_misconceptions: bool) -> Iterator[bytes]:
+    yield repr((unit, exercise)).encode()
+    quoted = set[bytes]()  # a counterexample exercise's hidden test names a misconception of another exercise
+    for path in sorted(_files(unit, exercise)):
+        content_bytes = path.read_bytes()
+        quoted |= set(_QUOTED.findall(content_bytes))
+        yield str(path.relative_to(folder())).encode()
+        yield content_bytes
+    for one in misconceptions(unit).values():
+        if (with_misconceptions and one.exercise == exercise) or one.name.encode() in quoted:
+            code = one.code.base, one.code.edits
+            fields = one.mistake, one.sentence, one.kind, one.caught_by, one.whatever_weights
+            yield repr((one.name, *fields, code)).encode()
+
+
+def _files(unit: str, exercise: str) -> set[Path]:
+    """Return the unit's settings, solutions and hidden tests, the exercise's alternative solutions, and their imports.
+
+    Another unit's files are among them if one of these files names that unit.
+    """
+    others = {text.stem for text in (folder() / "exercises").glob("*.py")} - {unit}
+    kinds = content.SOLUTIONS, content.HIDDEN
+    files = {folder() / FILE, *_alternative_solutions(unit, exercise, others)}
+    files |= {path for kind in kinds for path in _files_without(kind, others)}
+    while named := {other for other in others if any(_names(other, path) for path in files)}:
+        others -= named
+        files |= {path for kind in (*kinds, content.RIGHT_ANSWERS) for path in _files_without(kind, others)}
+    return files
+
+
+def _names(unit: str, path: Path) -> bool:
+    return re.search(rb"\b%b\b" % re.escape(unit.encode()), path.read_bytes()) is not None
+
+
+def _files_without(kind: str, others: set[str]) -> set[Path]:
+    """Return all files of a kind of content, without those of the other units."""
+    place = content.place(kind)
+    return {
+        path
+        for path in place.rglob("*")
+        if path.is_file()
+        and "__pycache__" not in path.parts
+        and path.relative_to(place).parts[0].removesuffix(".py") not in others
+    }
+
+
+def _alternative_solutions(unit: str, exercise: str, others: set[str]) -> set[Path]:
+    """Return the modules with alternative solutions of the exercise; all modules if one imports another."""
+    place, every = content.place(content.RIGHT_ANSWERS), _files_without(content.RIGHT_ANSWERS, others)
+    known = [one.answer for one in right_answers(unit).values() if one.exercise == exercise]
+    own = {Path(inspect.getsourcefile(answer) or "") for answer in known}
+    if any(_NEEDS_OTHERS.search(path.read_text()) for path in own):
+        return every
+    return own | {path for path in every if path.parent == place or path.name == "__init__.py"}

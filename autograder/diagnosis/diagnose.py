@@ -1,0 +1,57 @@
+"""Diagnose an answer: name the misconception that behaves exactly like it. A wrong name is worse than none."""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from ..report import Diagnosis, Mistake
+from .behaviour import Misconception
+from .pairs import Pairs
+from .transcript import Transcript, without_gradients, without_initial_weights
+
+
+def diagnose(
+    transcript: Transcript,
+    misconceptions: Sequence[Misconception],
+    pairs: Pairs | None,
+    device_tests: Collection[str],
+    advisory_tests: Collection[str] = (),
+) -> Diagnosis | None:
+    """Return the misconception with this transcript, or the pair of misconceptions.
+
+    pairs: searches for pairs, which can take seconds; None to leave them out. device_tests: the hidden tests about
+    devices. advisory_tests: those of weight 0.
+    """
+    failed = {trace.grader for trace in transcript if trace.outcome == "failed"}
+    # An answer that passes the test that detects a misconception has another one. So most need not run.
+    possible = [one for one in misconceptions if one.entry.caught_by in failed]
+
+    def alike(some: Iterable[Misconception], **how: Any) -> list[Misconception]:
+        return [one for one in some if one.behaviour.transcript.equals(transcript, **how)]
+
+    def first(some: Iterable[Misconception], **how: Any) -> Diagnosis | None:
+        return next((_named(one) for one in some if one.behaviour.transcript.equals(transcript, **how)), None)
+
+    if diagnosis := first(possible):
+        return diagnosis
+    if pairs is not None and (pair := pairs.explaining(transcript)) is not None:
+        one, other = pair
+        return Diagnosis(one.entry.name, one.entry.sentence, Mistake(other.entry.name, other.entry.sentence))
+    # A tensor left on the CPU often accompanies another misconception, and should not hide its name.
+    elsewhere = [one for one in possible if one.entry.kind != "device" and one.entry.caught_by not in device_tests]
+    if diagnosis := first(elsewhere, without=device_tests):
+        return diagnosis
+    # Rounding in half precision differs between answers with one misconception.
+    weighted = [one for one in possible if one.entry.caught_by not in advisory_tests]
+    if diagnosis := first(weighted, without=advisory_tests):
+        return diagnosis
+    # Gradients of wrong values depend on how these are computed: detaching a maximum changes only the gradients.
+    of_values = [one for one in weighted if one.entry.kind != "gradient"]
+    same = alike(of_values, without=advisory_tests, compared=without_gradients)
+    if len({one.entry.sentence for one in same}) == 1:
+        return _named(same[0])
+    of_any_weights = [one for one in possible if one.entry.whatever_weights]
+    return first(of_any_weights, without=advisory_tests, compared=without_initial_weights)
+
+
+def _named(one: Misconception) -> Diagnosis:
+    return Diagnosis(one.entry.name, one.entry.sentence)

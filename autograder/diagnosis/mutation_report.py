@@ -1,0 +1,165 @@
+"""Grade every known answer: which misconceptions are detected and diagnosed, and which right answers lose points.
+
+A misconception is a mutant of the solution, and the hidden tests must detect it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal, TypeVar
+
+from .. import catalogue, course
+from ..catalogue.build_cache import BuildCache
+from ..client.marker import Marker
+from ..client.requests import Known
+from ..course.cells import filled_in
+from ..report import ExerciseReport
+
+T = TypeVar("T")
+Way = Literal["in process", "sandboxed"]
+"""Run in the grading process, or typed into a notebook and graded as a submission is."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The report on one entry of the catalogue."""
+
+    unit: str
+    entry: catalogue.Candidate
+    report: ExerciseReport
+
+    @property
+    def wrong(self) -> bool:
+        """True if the entry is a misconception."""
+        return self.entry.caught_by is not None
+
+    @property
+    def caught(self) -> bool:
+        """True for a misconception that fails the hidden test that must detect it, and loses points."""
+        if self.entry.caught_by == catalogue.FORBIDDEN:
+            return self.report.status == "forbidden"
+        return self._fails_its_test and self.report.score < self.report.max_score
+
+    @property
+    def told(self) -> bool:
+        """True for a misconception that fails its hidden test and loses no points: the test is advisory."""
+        return self._fails_its_test and self.report.score == self.report.max_score
+
+    @property
+    def _fails_its_test(self) -> bool:
+        return any(test.outcome == "failed" and test.name == self.entry.caught_by for test in self.report.tests)
+
+    @property
+    def named(self) -> bool:
+        """True for a misconception whose own sentence is reported, or the library that must not be called."""
+        if self.entry.caught_by == catalogue.FORBIDDEN:
+            return self.caught and self.report.diagnosis is None
+        return self.report.diagnosis is not None and self.report.diagnosis.names == self.entry.name
+
+    @property
+    def wrongly_named(self) -> bool:
+        """True if the sentence of another misconception is reported."""
+        return self.report.diagnosis is not None and not self.named
+
+    @property
+    def refused(self) -> bool:
+        """True for a right answer that loses points."""
+        return not self.wrong and (self.report.status != "passed" or self.report.score < self.report.max_score)
+
+    @property
+    def is_as_expected(self) -> bool:
+        """True for a misconception that is detected and diagnosed, and for a right answer without loss of points."""
+        if self.refused or self.wrongly_named:
+            return False
+        return not self.wrong or ((self.caught or self.told) and self.named)
+
+
+Columns = Mapping[str, Callable[[T], bool]]
+"""The columns of a table, each with a predicate that counts answers."""
+COLUMNS: Columns[Outcome] = {
+    "mistakes": lambda one: one.wrong,
+    "caught": lambda one: one.caught,
+    "told": lambda one: one.told,
+    "named": lambda one: one.wrong and one.named,
+    "wrong name": lambda one: one.wrongly_named,
+    "right": lambda one: not one.wrong,
+    "refused": lambda one: one.refused,
+}
+OF_MISCONCEPTIONS = 5
+"""The first columns, which count misconceptions."""
+
+
+def count(answers: Iterable[T], columns: Columns[T]) -> list[int]:
+    """Return the number of answers in each column."""
+    known = list(answers)
+    return [sum(map(predicate, known)) for predicate in columns.values()]
+
+
+def count_by(answers: Iterable[T], key: Callable[[T], str], columns: Columns[T]) -> list[tuple[str, list[int]]]:
+    """Return the counts of the answers with the same key, in the order of the first answers."""
+    groups: dict[str, list[T]] = {}
+    for one in answers:
+        groups.setdefault(key(one), []).append(one)
+    return [(name, count(group, columns)) for name, group in groups.items()]
+
+
+def count_by_kind(outcomes: Sequence[Outcome]) -> list[tuple[str, list[int]]]:
+    """Return the counts of misconceptions of each kind, in the order of `catalogue.KINDS`."""
+    first = dict(list(COLUMNS.items())[:OF_MISCONCEPTIONS])
+    return [(kind, count((one for one in outcomes if one.entry.kind == kind), first)) for kind in catalogue.KINDS]
+
+
+def entries(units: Sequence[str] = (), named: str = "") -> list[tuple[str, catalogue.Candidate]]:
+    """Return the catalogue's entries with their units, in the order of the exercises.
+
+    units: only these. named: part of the name of the entry or of its exercise. Raises UnknownUnit.
+    """
+    found = []
+    for unit in units or course.unit_names():
+        known = [*catalogue.misconceptions(unit).values(), *catalogue.right_answers(unit).values()]
+        for exercise in course.unit(unit).exercises:
+            its = [entry for entry in known if entry.exercise == exercise.name]
+            found += [(unit, entry) for entry in its if named in entry.name or named in entry.exercise]
+    return found
+
+
+def outcomes(
+    marker: Callable[[], Marker], known: Sequence[tuple[str, catalogue.Candidate]], *, is_new: bool
+) -> Iterator[Outcome]:
+    """Grade entries in the grading process; yield the outcomes in their order.
+
+    marker: returns the grading process when it is first needed. is_new: ignore cached reports.
+    """
+    for unit, of_unit in groupby(known, key=lambda one: one[0]):
+        its = [entry for _, entry in of_unit]
+        caches = {entry.exercise: BuildCache("marks", unit, entry.exercise) for entry in its}
+        reports: dict[str, dict[str, ExerciseReport]] = {
+            exercise: {} if is_new else cache.read(dict[str, ExerciseReport]) or {}
+            for exercise, cache in caches.items()
+        }
+        missing = [entry for entry in its if _key(entry) not in reports[entry.exercise]]
+        graded = marker().mark_known(unit, list(map(_known, missing))) if missing else []
+        for entry, report in zip(missing, graded, strict=True):
+            reports[entry.exercise][_key(entry)] = report
+        for exercise in {entry.exercise for entry in missing}:
+            caches[exercise].write(reports[exercise])
+        for entry in its:
+            yield Outcome(unit, entry, reports[entry.exercise][_key(entry)])
+
+
+def _known(entry: catalogue.Candidate) -> Known:
+    return ("right_answer" if entry.caught_by is None else "misconception"), entry.name
+
+
+def _key(entry: catalogue.Candidate) -> str:
+    return "/".join(_known(entry))
+
+
+def outcome(marker: Marker, unit: str, entry: catalogue.Candidate, way: Way = "in process") -> Outcome:
+    """Grade one entry."""
+    if way == "in process":
+        report = marker.mark_candidate(unit, *_known(entry))
+    else:
+        answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
+        report = marker.mark("typed.ipynb", filled_in(unit, {**answers, entry.exercise: entry.source()}))
+    return Outcome(unit, entry, report.exercise(entry.exercise))

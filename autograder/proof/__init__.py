@@ -1,1 +1,0 @@
-"""The proof of the graders on all that the kit knows."""
