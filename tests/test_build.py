@@ -25,8 +25,8 @@ from autograder.build.solution_cell import solution_cell, written_answers
 from autograder.build.source_notebook import BuildError, source_notebook
 from autograder.build.up_to_date import is_up_to_date
 from autograder.client.marker import Marker, MarkerRefused
+from autograder.course.digests import notebook_digest
 from autograder.course.settings import HandingIn, load
-from autograder.course.version import digest
 from autograder.gradebook.course_directory import nbgrader_api
 from autograder.graders.collected import collected
 from autograder.grading import public_examples, reference_trace
@@ -142,11 +142,11 @@ def test_bad_exercise_line_is_one_sentence(text, lines, sentence):
 
 def test_running_a_source_notebook_is_no_edit():
     notebook = json.loads((SOURCE / "self_attention" / "self_attention.ipynb").read_text())
-    before = digest(notebook)
+    before = notebook_digest(notebook)
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             cell["execution_count"], cell["outputs"] = 1, [{"output_type": "stream", "name": "stdout", "text": "1"}]
-    assert digest(notebook) == before
+    assert notebook_digest(notebook) == before
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
@@ -175,7 +175,7 @@ def test_release_holds_no_answer_no_mistake_and_no_grader(unit):
 def test_a_released_notebook_tells_its_points_and_how_to_hand_in_and_fits_the_window(unit):
     cells = json.loads((RELEASE / unit / f"{unit}.ipynb").read_text())["cells"]
     texts = [course.joined(cell["source"]) for cell in cells]
-    worth = course.points(unit)
+    worth = course.unit(unit).points
     assert f"**{sum(worth.values()):g} points**" in texts[0]
     for name, points in worth.items():
         at = [cell["id"] for cell in cells].index(name.removeprefix(course.CHECK_PREFIX))

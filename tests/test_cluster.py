@@ -23,7 +23,7 @@ from autograder.client.requests import MarkNotebook
 from autograder.cluster.cluster_run import ClusterRun
 from autograder.cluster.connection import Address
 from autograder.cluster.messages import MOST_BYTES, Able, BadAnswer, CannotGrade, Done, Expected, Terms, Unable
-from autograder.course import kit, settings
+from autograder.course import digests, settings
 from autograder.course.cells import filled_in
 from autograder.gradebook.course_directory import CourseProblem
 from tests import REPOSITORY
@@ -279,7 +279,7 @@ def test_ended_before_a_file_or_a_commit_and_run_again(with_two, cluster, small,
 
 @pytest.fixture(scope="module")
 def expected():
-    terms = Terms(UNIT, kit.digest(UNIT), "cpu", settings.load())
+    terms = Terms(UNIT, digests.unit_digest(UNIT), "cpu", settings.load())
     return Expected(course.unit(UNIT), terms, frozenset({"why_softmax"}))
 
 

@@ -5,7 +5,7 @@ import shutil
 import pytest
 from bs4 import BeautifulSoup
 
-from autograder.notebook.nodes import NotebookNode
+from autograder.course.nodes import NotebookNode
 from autograder.reports.page_filters import contents
 from tests import REPOSITORY
 

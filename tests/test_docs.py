@@ -133,5 +133,5 @@ def test_every_command_that_the_pages_name_is_one():
 def test_the_points_that_teachers_read_are_those_of_the_units():
     rows = re.findall(r"^\| `(\w+)` \| \d+[^|]*\| (\d+) \|$", (REPOSITORY / "docs" / "teaching.md").read_text(), re.M)
     assert {unit: float(points) for unit, points in rows} == {
-        unit: sum(course.points(unit).values()) for unit in course.unit_names()
+        unit: sum(course.unit(unit).points.values()) for unit in course.unit_names()
     }

@@ -42,7 +42,7 @@ import json, os, sys
 from pathlib import Path
 import torch
 from autograder.catalogue import build_cache
-from autograder.course import kit
+from autograder.course import digests
 
 for change in json.loads(sys.argv[1]):
     if os.fork():

@@ -18,9 +18,10 @@ LAYERS = [
     {"diagnosis"},
     {"graders"},
     {"client", "catalogue"},
-    {"course", "student", "handout"},
-    {"formatting", "compare", "handed_in", "tracing"},
-    {"sandbox", "report", "notebook", "output_files"},
+    {"student", "submitted"},
+    {"course", "handout"},
+    {"formatting", "compare", "tracing"},
+    {"sandbox", "report", "output_files"},
     {"core"},
 ]
 HEIGHT = {package: -layer for layer, packages in enumerate(LAYERS) for package in packages}

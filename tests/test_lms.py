@@ -25,19 +25,18 @@ from autograder.gradebook.course_directory import course_directory
 from autograder.gradebook.roster import BadRoster
 from autograder.gradebook.rounding import rounded
 from autograder.gradebook.spreadsheet import as_csv, number, text, value
-from autograder.handed_in.zip_file import BadZip, NotTaken, ZipFile, path_within
-from autograder.lms import imported, tables
+from autograder.lms import grade_tables, import_submissions
 from autograder.lms.feedback_zip import pack
 from autograder.lms.file_names import layout, readings
-from autograder.lms.marked_class import marked_class
-from autograder.lms.submissions import import_zip
-from autograder.lms.tables import NoTable
+from autograder.lms.grade_tables import NoTable, marked_class
+from autograder.lms.import_submissions import import_zip
+from autograder.submitted.zip_file import BadZip, NotTaken, ZipFile, path_within
 
 from .recorded_class import UNIT, RecordedClass, hand_in
 
 pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
 
-FULL = sum(course.points(UNIT).values())
+FULL = sum(course.unit(UNIT).points.values())
 CANVAS = f"""Student,ID,SIS User ID,SIS Login ID,Section,Notes,Dot-Product Attention (98765),Current Score
 ,,,,,,Manual Posting,
     Points Possible,,,,,,{FULL - 1:g},(read only)
@@ -110,7 +109,7 @@ def test_the_table_for_a_spreadsheet_has_what_nbgrader_counts(root):
         kept = {s: book.find_submission(UNIT, s) for s in ("ada", "bo")}
         totals = {s: (one.score, one.late_submission_penalty) for s, one in kept.items()}
         softmax = book.find_grade("test_softmax", UNIT, UNIT, "bo").score
-    table = tables.for_spreadsheet(of_class(root))
+    table = grade_tables.for_spreadsheet(of_class(root))
     assert all(len(row) == len(table.rows[0]) for row in table.rows)
     rows = {row["student_id"]: row for row in csv.DictReader(io.StringIO("\n".join(map(_line, table.rows))))}
     assert list(rows) == ["ada", "bo", "ines", "cy", "zoe"]
@@ -137,9 +136,9 @@ def test_a_unit_that_nobody_handed_in_is_said(once, tmp_path):
     with gradebook(tmp_path) as book:
         book.add_assignment(UNIT)
         book.add_notebook(UNIT, UNIT)
-    for table in (tables.for_spreadsheet(of_class(tmp_path)), tables.for_canvas(of_class(tmp_path), {})):
+    for table in (grade_tables.for_spreadsheet(of_class(tmp_path)), grade_tables.for_canvas(of_class(tmp_path), {})):
         assert f"{UNIT}: NOBODY HAS HANDED IN, so everyone has 0 for it here." in table.remarks
-    table = tables.for_spreadsheet(of_class(once))
+    table = grade_tables.for_spreadsheet(of_class(once))
     assert not [one for one in table.remarks if "NOBODY" in one]
 
 
@@ -150,9 +149,9 @@ def _line(row):
 
 
 def test_canvas_gets_its_own_columns_back(root):
-    table = tables.for_canvas(of_class(root), {})
+    table = grade_tables.for_canvas(of_class(root), {})
     person = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
-    score = tables.for_spreadsheet(of_class(root)).rows[1][7]
+    score = grade_tables.for_spreadsheet(of_class(root)).rows[1][7]
     assert table.rows[:3] == [
         [*person, "Dot-Product Attention (98765)"],
         ["    Points Possible", "", "", "", "", f"{FULL - 1:g}"],  # Canvas would take over ours
@@ -164,9 +163,9 @@ def test_canvas_gets_its_own_columns_back(root):
     assert "HYPERLINK" in said
     assert "left excused (EX) or without the assignment (N/A): ines" in said
     with pytest.raises(NoTable, match="no column `Essay`"):
-        tables.for_canvas(of_class(root), {UNIT: "Essay"})
+        grade_tables.for_canvas(of_class(root), {UNIT: "Essay"})
     (root / "roster.csv").write_text('id,first_name,last_name\nada,Ada,"O\'Neil, Jr."\n')
-    ours = tables.for_canvas(of_class(root), {})
+    ours = grade_tables.for_canvas(of_class(root), {})
     assert ours.rows[2] == ["O'Neil, Jr., Ada", "", "", "ada", "", score]
     assert ours.without == ["bo"]
     assert "it would make a new one" in " ".join(ours.remarks)
@@ -175,20 +174,20 @@ def test_canvas_gets_its_own_columns_back(root):
 def test_moodle_gets_its_worksheet_or_a_table_for_its_grade_import(root, tmp_path):
     sheet = tmp_path / "worksheet.csv"
     sheet.write_text(WORKSHEET)
-    table = tables.for_moodle(of_class(root, sheet))
+    table = grade_tables.for_moodle(of_class(root, sheet))
     assert table.rows[0][-1] == "Last modified (grade)"  # comments stay as they are in Moodle
     ada = dict(zip(*table.rows[:2], strict=True))
     assert (ada["Identifier"], ada["Full name"], ada["Last modified (grade)"]) == (
         "Participant 501", "Ada O'Neil, Jr.", "-",
     )  # fmt: skip
-    assert ada["Grade"] == tables.for_spreadsheet(of_class(root)).rows[1][7]
+    assert ada["Grade"] == grade_tables.for_spreadsheet(of_class(root)).rows[1][7]
     assert "passes over grades above its maximum without a word: ada" in " ".join(table.remarks)
     grader = tmp_path / "grades.csv"
     grader.write_bytes(
         'First name;Last name;ID number;Email address\r\nAda;"O\'Neil, Jr.";;ada@example.org\r\n'.encode("utf-16")
     )
     marked = of_class(root, grader, "Email address before @")
-    assert tables.for_moodle(marked).rows == [
+    assert grade_tables.for_moodle(marked).rows == [
         ["First name", "Last name", "ID number", "Email address", UNIT],
         ["Ada", "O'Neil, Jr.", "", "ada@example.org", ada["Grade"]],
     ]
@@ -324,7 +323,9 @@ def test_what_canvas_packed_comes_in_and_feedback_goes_back(root, tmp_path):
         book.db.commit()
     (of_unit,) = marks.of_units(root, [UNIT])
     assert of_unit.marks["ada"] == unit.marks["ada"]
-    packed = pack(tmp_path / "feedback.zip", course_directory(root), of_unit, imported.origins(root, UNIT))
+    packed = pack(
+        tmp_path / "feedback.zip", course_directory(root), of_unit, import_submissions.read_origins(root, UNIT)
+    )
     assert (packed.packed, packed.without_page, packed.outdated) == (["ada", "bo"], ["cy"], ["bo"])
     with zipfile.ZipFile(tmp_path / "feedback.zip") as file:
         names = file.namelist()
@@ -348,7 +349,10 @@ def test_what_moodle_packed_comes_in_and_feedback_goes_back(root, tmp_path, afte
     assert submitted(root)[f"ada/{UNIT}/{UNIT}.ipynb"] == b"ada's"
     assert len(done.left_out) == 3
     packed = pack(
-        tmp_path / "f.zip", course_directory(root), marks.of_units(root, [UNIT])[0], imported.origins(root, UNIT)
+        tmp_path / "f.zip",
+        course_directory(root),
+        marks.of_units(root, [UNIT])[0],
+        import_submissions.read_origins(root, UNIT),
     )
     assert (packed.packed, packed.without_origin) == (["ada"], ["bo"])
     with zipfile.ZipFile(tmp_path / "f.zip") as file:

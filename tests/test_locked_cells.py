@@ -3,7 +3,7 @@
 import pytest
 
 from autograder import catalogue, course
-from autograder.course.additions import LONGEST, Edit, edit_of
+from autograder.course.locked_cells import LONGEST, Edit, edit_of
 
 from . import typed
 

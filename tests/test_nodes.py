@@ -3,7 +3,7 @@
 import nbformat
 import pytest
 
-from autograder.notebook.nodes import as_file, copied, new_cell, new_output
+from autograder.course.nodes import as_file, copied, new_cell, new_output
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from autograder import catalogue, notebook
+from autograder import catalogue
+from autograder.course import notebook
 from autograder.course.cells import filled_in
-from autograder.handed_in import without_outputs
-from autograder.handed_in.notebook_file import read_at
+from autograder.submitted.notebook_file import MOST_PICTURES, read_at
 
 UNIT = "dot_product_attention"
 NAN, INFINITY = float("nan"), float("inf")
@@ -147,7 +147,7 @@ def test_format_3_without_cells_is_said_to_have_none(tmp_path, old):
 
 def test_a_large_picture_in_a_cell_leaves_its_text(tmp_path):
     data, expected = solved()
-    picture = "![p](data:image/png;base64," + "A" * (without_outputs.MOST_PICTURES + notebook.MAX_BYTES) + ")"
+    picture = "![p](data:image/png;base64," + "A" * (MOST_PICTURES + notebook.MAX_BYTES) + ")"
     attachments = {"a.png": {"image/png": "B" * 1000}}
     data["cells"] += [
         {"cell_type": "markdown", "metadata": {}, "source": [picture + "\n", "below"]},
@@ -157,5 +157,5 @@ def test_a_large_picture_in_a_cell_leaves_its_text(tmp_path):
     *cells, (_, text, _), (_, beside, _) = cells_of(parsed)
     assert (cells, beside) == (expected, "beside")
     assert text.endswith("A!)\nbelow")
-    assert len(text) < without_outputs.MOST_PICTURES + 100
+    assert len(text) < MOST_PICTURES + 100
     assert json.loads(bytes(parsed.cells[-1].attachments)) == {"a.png": {"image/png": "!"}}

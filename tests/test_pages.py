@@ -7,9 +7,9 @@ from html import escape
 import pytest
 
 from autograder import course
+from autograder.course.notebook import parse
 from autograder.formatting.formulas import LONGEST, mathml
 from autograder.formatting.pages import highlight_code, markdown2html
-from autograder.notebook import parse
 from tests import RELEASE
 
 from .recorded_class import UNIT, RecordedClass, hand_in

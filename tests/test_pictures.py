@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
-from autograder import catalogue, notebook
+from autograder import catalogue
+from autograder.course import notebook
 from autograder.course.cells import filled_in
 from autograder.formatting.client import Formatter
 from autograder.formatting.limits import PageLimits

@@ -13,8 +13,8 @@ from autograder.course.folder import VARIABLE, folder, is_class
 from autograder.gradebook import roster, roster_words
 from autograder.gradebook.class_list import class_list
 from autograder.gradebook.roster import BadRoster
-from autograder.lms.tables import MarkedClass, for_moodle
-from autograder.lms.whose import Whose
+from autograder.lms.grade_tables import MarkedClass, for_moodle
+from autograder.lms.roster_match import RosterMatcher
 from tests import REPOSITORY
 
 from .test_lms import readings_of
@@ -76,7 +76,7 @@ def test_moodles_worksheet_in_each_language(tmp_path, language):
     assert [(one.id, one.last_name, one.email) for one in found.students] == [("a1", "Ada O'Neil", "ada@example.org")]
     assert not any("Not understood" in remark for remark in found.remarks), found.remarks
     name = "Ada O'Neil_501_assignsubmission_file_/unit.ipynb"
-    assert Whose(found).student(readings_of(name, "Moodle"))[0] == "a1"
+    assert RosterMatcher(found).student(readings_of(name, "Moodle"))[0] == "a1"
     table = for_moodle(MarkedClass(found, [_NoMarks], {"unit": frozenset()}))
     assert table.rows[0] == [*found.header[:-1]]  # Moodle takes it back in its own language
     assert (table.rows[1][0][-3:], table.rows[1][5]) == ("501", "0")

@@ -11,11 +11,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from autograder.classroom.hand_in import HandIn
-from autograder.handed_in.notebook_file import NotebookFile
 from autograder.serving import http_server, token
 from autograder.serving.guests import Guests
 from autograder.serving.rules import Rules
 from autograder.serving.todo import Asked, Todo
+from autograder.submitted.notebook_file import NotebookFile
 
 from .recorded_class import UNIT, RecordedClass, hand_in
 from .requests_served import MOST_BYTES, Requests

@@ -20,7 +20,7 @@ from autograder.client.requests import MarkNotebook
 from autograder.cluster import worker as cluster_worker
 from autograder.cluster.messages import Done as DoneOnWorker
 from autograder.cluster.messages import Task, Terms
-from autograder.course import kit, settings
+from autograder.course import digests, settings
 from autograder.sandbox.processes import children
 from autograder.serving import desks as desks_module
 from autograder.serving import rules
@@ -245,7 +245,7 @@ def test_a_process_that_does_not_start_is_started_again_and_ends_nothing(course,
 def test_on_a_cluster_a_process_that_ends_costs_its_submission_alone(monkeypatch):
     monkeypatch.setattr(cluster_worker, "_of_dask", list)
     monkeypatch.setattr(cluster_worker, "_is_wanted", lambda: True)
-    terms = Terms(UNIT, kit.digest(UNIT), "cpu", UNISOLATED)
+    terms = Terms(UNIT, digests.unit_digest(UNIT), "cpu", UNISOLATED)
     asked = [MarkNotebook(str(n), its, UNIT, f"digest {n}") for n, its in enumerate((deadly(), notebook()))]
     try:
         done = msgspec.json.decode(cluster_worker.grade(msgspec.json.encode(Task(terms, asked))), type=DoneOnWorker)

@@ -10,8 +10,8 @@ from autograder.classroom.hand_in import HandIn, Read
 from autograder.cluster import worker
 from autograder.cluster.cluster_run import ClusterRun, WorkQueue
 from autograder.cluster.messages import Able, Done, Task
-from autograder.course import kit, settings
-from autograder.handed_in.notebook_file import NotebookFile
+from autograder.course import digests, settings
+from autograder.submitted.notebook_file import NotebookFile
 from autograder.report import without_marks
 
 from .recorded_class import UNIT
@@ -78,7 +78,7 @@ def test_whoever_provokes_answers_that_are_not_valid_costs_no_more_than_three_wo
     scheduler = SimpleNamespace(is_safe=lambda address: True, text="a scheduler")
     said = []
     run = ClusterRun(work, CLASS, device="cpu", settings=settings.load(), scheduler=scheduler, say=said.append)
-    connection = Connection(Able("cpu", "A", [], kit.digest(UNIT), worker.version("torch")))
+    connection = Connection(Able("cpu", "A", [], digests.unit_digest(UNIT), worker.version("torch")))
     asyncio.run(asyncio.wait_for(run.distribute(connection), 60))
     assert run._results.get().isolation == "A"
     marked = {its.hand_in.student: its.report for its in run.marked()}

@@ -13,10 +13,10 @@ from autograder.build.set_up_cell import guarded
 from autograder.build.single_file import single_file, single_files, write
 from autograder.build.source_notebook import BuildError
 from autograder.course.cells import CARRIED
+from autograder.course.notebook import parse
 from autograder.course.settings import BadSettings, load
 from autograder.gradebook.clean_notebook import LEFT_OUT, clean
 from autograder.handout.names import data_file
-from autograder.notebook import parse
 from tests import RELEASE, REPOSITORY
 
 from .typed import solved

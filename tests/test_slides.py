@@ -121,7 +121,7 @@ def test_no_code_is_on_them(made, pages):
     assert not [line for line in answers if line in everything]
     for word in ("def ", "import ", "BEGIN SOLUTION", "YOUR CODE HERE", "lambda", "plt.", "check(", "points"):
         assert word not in text
-    (model_answer,) = course.written(UNIT).values()
+    (model_answer,) = course.unit(UNIT).model_answers.values()
     assert model_answer.split(".")[0] not in text
 
 

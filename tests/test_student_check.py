@@ -277,7 +277,7 @@ def test_progress_counts_what_passes():
     # simple_self_attention stands on its own, and the hunt waits for softmax; three of seven exercises are right.
     assert "3 of 7 exercises pass" in printed
     assert "not marked yet: a person reads it" in printed
-    tried = sum(course.points(unit).values()) - 3
+    tried = sum(course.unit(unit).points.values()) - 3
     assert f"of the {tried:g} points that are tried here" in printed
     assert "3 more are not given here: a person reads what you write in words." in printed
 

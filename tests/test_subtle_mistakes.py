@@ -6,7 +6,7 @@ What is done to every class is done to each in another way in each run, and by `
 import pytest
 
 from autograder import catalogue
-from autograder.notebook import CodeCell
+from autograder.course.notebook import CodeCell
 
 from . import sampling
 from .typed import alone

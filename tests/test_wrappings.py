@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from autograder import catalogue, course, notebook
+from autograder import catalogue, course
 from autograder.classroom.hand_in import Submissions
+from autograder.course import notebook
 from autograder.course.cells import CARRIED, filled_in
-from autograder.handed_in.notebook_file import read_at
-from autograder.handed_in.opened_folder import OpenedFolder
 from autograder.serving.looking import look
+from autograder.submitted.folder import OpenedFolder
+from autograder.submitted.notebook_file import read_at
 from tests import RELEASE
 
 UNIT = "dot_product_attention"
@@ -211,7 +212,7 @@ def test_no_wrapping_takes_long(tmp_path, files):
     before = resource.getrusage(resource.RUSAGE_SELF)
     submissions, hand_in = submitted(tmp_path, files)
     if hand_in.notebook is not None:
-        assert isinstance(submissions.read(hand_in).file.content, notebook.Damaged | bytes)
+        assert isinstance(submissions.read(hand_in).file.content, notebook.UnreadableNotebook | bytes)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - before.ru_utime < 20
 
 

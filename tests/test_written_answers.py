@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from autograder import catalogue, course, notebook
+from autograder import catalogue, course
+from autograder.course import notebook
 from autograder.course.cells import filled_in
 from autograder.course.written_answers import written_answers
 from autograder.gradebook.clean_notebook import clean

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from autograder import catalogue, course
 from autograder.course.cells import filled_in
-from autograder.notebook import CodeCell
+from autograder.course.notebook import CodeCell
 
 
 def solved(unit: str, **answers: str) -> bytes:

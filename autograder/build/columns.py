@@ -1,6 +1,6 @@
 """How wide the code is that students get: narrow enough for JupyterLab at 1280 pixels, beside its file list."""
 
-from ..course.stubs import BEGIN, END
+from ..course.units import BEGIN, END
 
 COLUMNS = 88
 

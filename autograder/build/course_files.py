@@ -11,7 +11,7 @@ import nbformat
 
 from .. import course, output_files
 from ..client.marker import Marker
-from ..course import content, version
+from ..course import content, digests
 from ..course.folder import folder
 from ..course.settings import load
 from ..handout.names import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN, data_file, zip_file
@@ -148,7 +148,7 @@ def _examples(unit: str, points: dict[str, float], examples: dict[str, Any]) -> 
 
 
 def _refuse_edited(path: Path) -> None:
-    if version.is_edited(path):
+    if digests.is_edited(path):
         name = path.relative_to(folder())
         raise BuildError(
             f"{name} was edited by hand, and building would lose that. Move the change to exercises/{path.stem}.py "

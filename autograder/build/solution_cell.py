@@ -4,7 +4,7 @@ import ast
 import textwrap
 from collections.abc import Sequence
 
-from ..course.stubs import BEGIN, END
+from ..course.units import BEGIN, END
 
 
 class NoSolution(Exception):

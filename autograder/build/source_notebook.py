@@ -21,8 +21,8 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from ..course import CHECK_PREFIX, Exercise
+from ..course.digests import notebook_digest
 from ..course.settings import Settings
-from ..course.version import digest
 from . import points_told
 from .columns import COLUMNS, too_wide
 from .lesson_calls import called_in
@@ -91,7 +91,7 @@ def source_notebook(text: Path, solutions: Path, settings: Settings, *, with_hin
     repeated = [cell.id for cell in notebook.cells if [c.id for c in notebook.cells].count(cell.id) > 1]
     if repeated:
         raise BuildError(f"{text.name}: the name `{repeated[0]}` is on two cells.")
-    notebook.metadata["autograder"] = {"digest": digest(notebook)}
+    notebook.metadata["autograder"] = {"digest": notebook_digest(notebook)}
     nbformat.validate(notebook)
     return notebook
 
@@ -144,7 +144,7 @@ def _frame(unit: str, cells: list[Any], settings: Settings) -> None:
     """Puts the total at the top, and at the end how to hand in."""
     exercises, written = points_of(cells)
     points_told.tell_total(cells, unit, sum(exercises.values()), sum(written.values()))
-    if how := settings.handing_in.told(f"{unit}.ipynb"):
+    if how := settings.handing_in.section(f"{unit}.ipynb"):
         cells.append(new_markdown_cell(how))
         cells[-1].id = HOW_TO_HAND_IN
 

@@ -49,7 +49,7 @@ def readme(unit: str, notebook: Any, settings: Settings, *, with_lesson: bool) -
         data=data_file(unit),
         lesson=", guesses and hints" if with_lesson else "",
     )
-    how = settings.handing_in.told(f"{unit}.ipynb")
+    how = settings.handing_in.section(f"{unit}.ipynb")
     return f"{text}\n{how}\n" if how else text
 
 

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import course, notebook
+from .. import course
+from ..course import notebook
 from ..course.folder import folder
 from ..gradebook import database, roster
 from ..gradebook.class_list import ROSTER, class_list
 from ..gradebook.course_directory import course_directory
-from ..handed_in.opened_folder import is_one_name
-from ..handed_in.student_id import RULE, can_be_id
+from ..submitted.folder import is_one_name
+from ..submitted.student_id import RULE, can_be_id
 from .hand_in import HandIn, Newest, Submissions
 
 _TOO_LONG = (
@@ -73,9 +74,11 @@ def assignment(
     if not root.is_dir():
         raise NothingToGrade(f"The course folder {root} is not there.")
     unit = course.unit(unit_name, root)
-    course.refuse_outgrown(unit)
+    course.refuse_removed_exercises(unit)
     if not course.released(unit_name, root).is_file():
-        makes = "autograder build" if course.holder(root) == folder() else f"nbgrader generate_assignment {unit_name}"
+        makes = (
+            "autograder build" if course.units_root(root) == folder() else f"nbgrader generate_assignment {unit_name}"
+        )
         raise NothingToGrade(f"`{unit_name}` has no release/{unit_name}/{unit_name}.ipynb: run `{makes}`.")
     if submitted and not submitted.is_dir():
         raise NothingToGrade(f"The folder of submissions {submitted} is not there.")

@@ -13,8 +13,8 @@ from .. import course
 from ..gradebook import pictures
 from ..gradebook.clean_notebook import clean_or_stand_in
 from ..gradebook.time_stamp import TIMESTAMP
-from ..notebook import Damaged
-from ..notebook.nodes import as_file
+from ..course.notebook import UnreadableNotebook
+from ..course.nodes import as_file
 from ..report import REPORT_FILE, Report
 from ..reports.graded_notebook import read_report, write_report
 from . import whole_files
@@ -31,13 +31,13 @@ class Autograded:
         self._mode = int(str(Autograde(coursedir=directory, config=config).permissions), 8)
         self._limit_output = LimitOutput(config=config)
         # The check that the notebook's cells import, and its data.
-        self._beside = {path.name: whole_files.Common(path.read_bytes()) for path in course.beside(unit, self._root)}
+        self._beside = {path.name: whole_files.Common(path.read_bytes()) for path in course.accompanying_files(unit, self._root)}
 
     def folder(self, student: str) -> Path:
         """The folder with the student's marked notebook."""
         return Path(self._directory.format_path(self._directory.autograded_directory, student, self._unit))
 
-    def marked(self, content: bytes | Damaged, report: Report) -> Any:
+    def marked(self, content: bytes | UnreadableNotebook, report: Report) -> Any:
         """The student's notebook, with the report written into its cells."""
         node = clean_or_stand_in(content, self._unit, self._root)
         write_report(node, report)

@@ -20,7 +20,7 @@ from ..formatting.client import Formatter
 from ..formatting.page import PageFormatter
 from ..gradebook.clean_notebook import released
 from ..gradebook.entry import Shown
-from ..notebook.truncation import truncate_for_page
+from ..course.truncation import truncate_for_page
 from ..reports.page_filters import filters
 from . import whole_files
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import course, notebook
-from ..course.cells import unit_of
-from ..course.worked_on import is_worked_on
+from .. import course
+from ..course import notebook
+from ..course.cells import is_worked_on, unit_of
 from ..gradebook.time_stamp import TIMESTAMP, stamp_in
-from ..handed_in.notebook_file import NotebookFile, digest_in, read_in, unreadable
-from ..handed_in.opened_folder import OpenedFolder
-from ..handed_in.wrappings import Allowance, contents, is_of_a_program, notebooks_at, possible, status
+from ..submitted.candidates import Allowance, contents, is_of_a_program, notebooks_at, possible, status
+from ..submitted.folder import OpenedFolder
+from ..submitted.notebook_file import NotebookFile, digest_in, read_in, unreadable
 
 _NOTHING = "Nothing was handed in."
 _LOOKED_THROUGH = "Its files are being looked through."

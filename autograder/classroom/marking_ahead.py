@@ -11,8 +11,8 @@ from typing import Protocol, Self
 
 from ..client.marker import Marker, MarkerStopped, running, stopped_at
 from ..client.requests import Device, Ready
+from ..course.notebook import UnreadableNotebook
 from ..course.settings import Settings
-from ..notebook import Damaged
 from ..report import Report
 from . import processors
 from .assignment import Assignment
@@ -30,7 +30,7 @@ class MarkedHandIn:
     """A submission and the report on it."""
 
     hand_in: HandIn
-    content: bytes | Damaged
+    content: bytes | UnreadableNotebook
     """The part of the file that was marked, or why there is none."""
     report: Report
     stamp: bytes | None = None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import course
-from ..course import version
+from ..course import digests
 from ..course.folder import folder
 from ..gradebook.course_directory import SETTINGS
 from ..gradebook.database import FILE, reading
@@ -81,7 +81,7 @@ def _refuse(root: Path, unit: str) -> None:
             f"{unit} is graded in {root} already ({students} of the class), and stays as it was given out. For the "
             "new version make another folder: `autograder new-course`."
         )
-    if version.is_edited(kept):
+    if digests.is_edited(kept):
         raise NotMade(
             f"{kept} was changed by hand, and upgrading would lose that. Keep your copy elsewhere, take this file "
             "out, and upgrade again."

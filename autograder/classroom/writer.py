@@ -16,7 +16,7 @@ from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
 from ..client.marker import in_utf8
 from ..client.requests import Device
-from ..course import kit
+from ..course import digests
 from ..course.settings import Settings
 from ..gradebook import provenance
 from ..gradebook.attempts import Attempt
@@ -66,7 +66,7 @@ class Writer:
         self._directory = work.directory
         self._submissions = work.submissions
         self._gradebook = gradebook
-        self._kit = kit.digest(work.unit.name, work.root)
+        self._kit = digests.unit_digest(work.unit.name, work.root)
         self._autograded = Autograded(work.directory, work.unit.name)
         self._pages = pages
 

@@ -61,7 +61,7 @@ def _title(unit: course.Unit, root: Path, result: ClassResult) -> str:
 
 def _points(unit: course.Unit, root: Path) -> str:
     """What the unit is worth, and how much of that the graders do not give."""
-    points = sum(course.points(unit.name, root).values())
+    points = sum(unit.points.values())
     by_hand = f", {points - unit.max_score:g} by hand" if points > unit.max_score else ""
     return f"{points:g} points{by_hand}"
 

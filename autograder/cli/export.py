@@ -13,7 +13,7 @@ from .roster import Course, IdColumn, RosterFile, class_folder
 from .saying import refuse, remark, short, some
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import
-    from ..lms.tables import MarkedClass, Table
+    from ..lms.grade_tables import MarkedClass, Table
 
 
 class Format(StrEnum):
@@ -47,8 +47,7 @@ def export(
     from ..gradebook.marks import NoMarks
     from ..gradebook.roster import BadRoster
     from ..gradebook.spreadsheet import as_csv
-    from ..lms.marked_class import marked_class
-    from ..lms.tables import NoTable
+    from ..lms.grade_tables import NoTable, marked_class
 
     place = output or paths.STANDARD_OUTPUT
     try:
@@ -82,10 +81,10 @@ def _assignments(given: list[str], units: list[str]) -> dict[str, str]:
 
 
 def _table(form: Format, marks: "MarkedClass", assignments: dict[str, str]) -> "Table":
-    from ..lms import tables
+    from ..lms import grade_tables
 
     if form == Format.CANVAS:
-        return tables.for_canvas(marks, assignments)
+        return grade_tables.for_canvas(marks, assignments)
     if assignments:
         refuse("`--assignment` names columns of Canvas's: it goes with `--format canvas`.")
-    return tables.for_moodle(marks) if form == Format.MOODLE else tables.for_spreadsheet(marks)
+    return grade_tables.for_moodle(marks) if form == Format.MOODLE else grade_tables.for_spreadsheet(marks)

@@ -25,7 +25,7 @@ def feedback_zip(
     """Pack the feedback pages for Canvas or Moodle, whichever the submissions were imported from."""
     from ..gradebook import marks
     from ..gradebook.course_directory import CourseProblem, course_directory
-    from ..lms import imported
+    from ..lms import import_submissions
     from ..lms.feedback_zip import pack
 
     try:
@@ -34,7 +34,7 @@ def feedback_zip(
         if output:
             paths.check(output)
         (of_unit,) = marks.of_units(root, [unit])
-        origins = imported.origins(root, unit)
+        origins = import_submissions.read_origins(root, unit)
         if not origins:
             refuse(
                 f"No submissions of {unit} were imported, so Canvas's or Moodle's names for them are not known: "
@@ -42,7 +42,7 @@ def feedback_zip(
             )
         output = output or root / "feedback" / f"{unit}.zip"
         done = pack(output, course_directory(root), of_unit, origins)
-    except (course.UnknownUnit, marks.NoMarks, CourseProblem, imported.BadRecord, NotWritable) as reason:
+    except (course.UnknownUnit, marks.NoMarks, CourseProblem, import_submissions.BadRecord, NotWritable) as reason:
         refuse(reason)
     if done.packed:
         with results():

@@ -12,7 +12,7 @@ from rich.progress import Progress
 from .. import course
 from ..classroom import processors
 from ..client.requests import Device
-from ..course import version
+from ..course import digests
 from ..course.settings import BadSettings
 from ..reports.json_output import json_line
 from .cluster import PlainTcp, Scheduler, marking_at
@@ -193,7 +193,7 @@ def _remarks(work: "Assignment", *, graded: str = "graded") -> Iterator[str]:
         )
     if work.not_on_roster:
         yield f"NOT ON THE ROSTER, and {graded} all the same: {some(work.not_on_roster)}."
-    if not version.is_the_courses(work.unit.name, work.root):
+    if not digests.is_current(work.unit.name, work.root):
         yield (
             f"{short(work.root / 'source')} keeps {work.unit.name} as it was given out, and this version of the kit "
             f"has another: marked are the exercises that the folder has, at its points. `{upgrade}` brings the new "

@@ -13,7 +13,7 @@ from .saying import console, refuse, remark, results, short, shown, some
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import
     from ..gradebook.roster import Roster
-    from ..lms.submissions import Imported
+    from ..lms.import_submissions import Imported
 
 
 def import_(
@@ -31,9 +31,8 @@ def import_(
     from ..gradebook.class_list import class_list
     from ..gradebook.course_directory import CourseProblem, course_directory
     from ..gradebook.roster import BadRoster
-    from ..handed_in.zip_file import BadZip, ZipFile
-    from ..lms.imported import BadRecord
-    from ..lms.submissions import import_zip
+    from ..lms.import_submissions import BadRecord, import_zip
+    from ..submitted.zip_file import BadZip, ZipFile
 
     try:
         course.unit(unit)

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from .. import output_files
-from ..notebook import printable_lines
+from ..course.notebook import printable_lines
 from .saying import results
 
 STANDARD_OUTPUT = Path("-")

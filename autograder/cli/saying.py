@@ -20,7 +20,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from .. import notebook
+from ..course import notebook
 from ..course.folder import NoCourse
 
 

@@ -16,11 +16,11 @@ from types import TracebackType
 import msgspec
 
 from ..course.folder import VARIABLE, folder
+from ..course.notebook import UnreadableNotebook
 from ..course.settings import Settings, load
-from ..handed_in.notebook_file import read_at
-from ..notebook import Damaged
 from ..report import ExerciseReport, Report, without_marks
 from ..sandbox.isolation import exposed_in
+from ..submitted.notebook_file import read_at
 from .requests import (
     LOST,
     AllMarked,
@@ -113,7 +113,7 @@ class Marker:
     def mark(
         self,
         name: str,
-        content: bytes | Damaged,
+        content: bytes | UnreadableNotebook,
         unit: str | None = None,
         *,
         digest: str | None = None,

@@ -4,8 +4,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from ..course.notebook import UnreadableNotebook
 from ..course.settings import Settings
-from ..notebook import Damaged
 from ..report import Conditions, ExerciseReport, Report
 
 Device = Literal["cpu", "cuda", "auto"]
@@ -39,7 +39,7 @@ class MarkNotebook(msgspec.Struct, tag="mark"):
 
     name: str
     """As it stands in the report."""
-    content: bytes | Damaged
+    content: bytes | UnreadableNotebook
     unit: str | None = None
     digest: str = ""
     """SHA-256 of the file."""

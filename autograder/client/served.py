@@ -12,10 +12,10 @@ from urllib.parse import quote
 import msgspec
 
 from ..course.settings import Settings
-from ..handed_in.notebook_file import MAX_FILE_BYTES, read_at
-from ..handed_in.opened_folder import NotAFile, file_at
 from ..report import Report, without_marks
 from ..sandbox.isolation import NotIsolated, exposed_in
+from ..submitted.folder import NotAFile, file_at
+from ..submitted.notebook_file import MAX_FILE_BYTES, read_at
 from .marker import in_utf8
 from .requests import Device, Ready
 from .serving_socket import short, sockets
@@ -48,7 +48,7 @@ class Served:
         try:
             with file_at(path) as file, SpooledTemporaryFile(_IN_MEMORY) as read:
                 length = 0  # what a system says of a file's size need not be what is read
-                while piece := file.chunk():
+                while piece := file.read(1 << 18):
                     length += read.write(piece)
                     if length > MAX_FILE_BYTES:
                         raise NotServed

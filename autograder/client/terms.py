@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import msgspec
 
-from ..course import kit
+from ..course import digests
 from ..course.folder import folder
 from ..course.settings import Settings
 from ..sandbox import isolation
@@ -19,7 +19,7 @@ def terms(settings: Settings) -> str:
     """
     asked = settings.isolation
     level = isolation.choose(asked.require, trust_submissions=asked.trust_submissions)
-    its = [kit.whole(), str(folder()), version("torch"), sys.prefix, sys.version, settings, level]
+    its = [digests.course_digest(), str(folder()), version("torch"), sys.prefix, sys.version, settings, level]
     return hashlib.sha256(msgspec.json.encode(its)).hexdigest()
 
 

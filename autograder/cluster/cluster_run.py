@@ -24,7 +24,7 @@ from ..classroom.hand_in import HandIn, Read
 from ..classroom.marking_ahead import EACH, MarkedHandIn
 from ..client.marker import MarkerRefused, in_utf8
 from ..client.requests import Device, MarkNotebook, Ready
-from ..course import kit
+from ..course import digests
 from ..course.settings import Settings
 from ..report import Report, joined, without_marks
 from .connection import Address, Connection, WorkerLost, connected, shortened
@@ -124,8 +124,8 @@ class ClusterRun:
         self._scheduler = scheduler
         self._say = say
         self._unit = work.unit.name
-        questions = {name for name in course.points(self._unit, work.root) if not name.startswith(course.CHECK_PREFIX)}
-        digest = kit.digest(self._unit, work.root)
+        questions = {name for name in course.unit(self._unit, work.root).points if not name.startswith(course.CHECK_PREFIX)}
+        digest = digests.unit_digest(self._unit, work.root)
         self._terms = Terms(self._unit, digest, "cuda" if device == "cuda" else "cpu", settings)
         self._expected = Expected(work.unit, self._terms, frozenset(questions))
         self._queue = WorkQueue(self._hand_ins)

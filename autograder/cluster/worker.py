@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from ..client.marker import Marker, MarkerRefused, MarkerStopped, running, stopped_at
-from ..course import UnknownUnit, UnusableUnit, kit
+from ..course import UnknownUnit, UnusableUnit, digests
 from ..course.folder import NoCourse
 from ..course.settings import BadSettings
 from ..report import Report
@@ -53,7 +53,7 @@ def _encode(message: bytes, answers: Callable[[bytes], Answer]) -> bytes:
 
 def _able(message: bytes) -> Able | Unable:
     terms = msgspec.json.decode(message, type=Terms)
-    digest = kit.digest_as_it_is(terms.unit)
+    digest = digests.current_unit_digest(terms.unit)
     if digest != terms.kit:
         return Unable(
             f"its engine or its course is another one for {terms.unit} (digest {digest[:12]}, at home "

@@ -1,45 +1,33 @@
-"""The cells of a notebook that was handed in, as the unit it belongs to has them."""
+"""Relate the cells of a submitted notebook to those of its unit, and decide which of them are executed."""
 
+import ast
 import re
+import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import repeat
 from pathlib import Path
 
 import msgspec
 
-from ..notebook import MAX_CELLS, CodeCell, Damaged, RawCell, RawNotebook, cell_name
-from . import Unit, released, unit, unit_names
-from .additions import Edit, edit_of
-from .stubs import is_stub
-from .words_in_code import is_prose
+from .locked_cells import Edit, edit_of
+from .notebook import MAX_CELLS, CodeCell, RawCell, RawNotebook, UnreadableNotebook, cell_name, definitions
+from .units import Unit, is_stub, released, released_cells, unit, unit_names
 
 CARRIED = "carried_check"
-"""The grade_id of the cell with which a notebook in a single file carries the check. No unit has a cell of this name,
-and marking runs none: both forms of a notebook give the same marks."""
-
+"""The grade_id of the cell with which a notebook in a single file carries the student check. No unit has a cell of this
+name, and grading executes none: both forms of a notebook get the same grade."""
 ADDED = " (added lines)"
 """Ends the name of a cell with the lines that a student added to a locked cell."""
 _MOST_EDITED = 50
 _NUMBERED = re.compile(r"number \d{1,4}")
-
-
-def unit_of(notebook: RawNotebook, class_folder: Path | None = None) -> Unit | Damaged:
-    """The unit that a notebook belongs to, by its cells rather than the file's name."""
-    ids = {cell.grade_id for cell in notebook.cells}
-    code = [CodeCell("", cell.text, None) for cell in notebook.cells if cell.cell_type == "code"]
-    found = [
-        (
-            sum(exercise.name in ids for exercise in one.exercises),
-            sum(cell.defines(exercise.name) for exercise in one.exercises for cell in code),
-            one.name,
-        )
-        for one in (unit(name, class_folder) for name in unit_names(class_folder))
-    ]
-    *hits, name = max(found, default=(0, 0, ""))
-    if not any(hits):
-        return Damaged("No exercise of this course is in the notebook. Hand in the notebook that was released.")
-    return unit(name, class_folder)
+_LONGEST_PARSED = 20_000
+"""Limit for the characters of a code cell that is parsed to tell prose from code."""
+# No \s: it matches line ends too, and searching a cell of empty lines would take hours.
+_MARKDOWN_MAGIC = re.compile(r"[ \t]*%%(?:markdown|html|latex)\b[^\n]*\n")
+_OF_IPYTHON = re.compile(r"^[ \t]*(?:[!%?].*|[\w.]+\?+[ \t]*)$", re.M)
+_UNFINISHED = re.compile(r"^[ \t]*(?:(?:def|class) \w+[ \t]*[(:]|import \w|from \w+ import |for \w+ in |@\w)", re.M)
+"""Lines of code in a cell that cannot be parsed."""
 
 
 @dataclass(frozen=True)
@@ -48,96 +36,133 @@ class Likeness:
 
     name: str
     """Its grade_id; empty if there is none."""
-    is_copy: bool
-    """Whether a later cell corresponds to the same one, and so has the name."""
+    is_copy: bool = False
+    """True if a later cell corresponds to the same one and so has the name."""
+
+
+def unit_of(notebook: RawNotebook, class_folder: Path | None = None) -> Unit | UnreadableNotebook:
+    """Return the unit that a notebook belongs to, by its cells regardless of the file's name."""
+    ids = {cell.grade_id for cell in notebook.cells}
+    code = [cell.text for cell in notebook.cells if cell.cell_type == "code"]
+    defined = Counter(name for text in code for name in definitions(text))
+    candidates = [unit(name, class_folder) for name in unit_names(class_folder)]
+    ranks = [
+        (
+            sum(exercise.name in ids for exercise in candidate.exercises),
+            sum(defined[exercise.name] for exercise in candidate.exercises),
+            candidate.name,
+        )
+        for candidate in candidates
+    ]
+    *matches, name = max(ranks, default=(0, 0, ""))
+    if not any(matches):
+        return UnreadableNotebook(
+            "No exercise of this course is in the notebook. Hand in the notebook that was released."
+        )
+    return unit(name, class_folder)
+
+
+def is_worked_on(notebook: RawNotebook, unit: Unit, class_folder: Path | None = None) -> bool:
+    """Return whether any cell has a text that no released cell of the unit has. Executing cells changes no text."""
+    cells = released_cells(unit.name, class_folder)
+    texts = {"", *(cell.text.strip() for cell in cells)}
+    return not cells or any(cell.text.strip() not in texts for cell in notebook.cells if cell.grade_id != CARRIED)
 
 
 def likenesses(notebook: RawNotebook, unit: Unit) -> list[Likeness]:
-    """For each cell the released cell with its grade_id, if that is of the same type."""
+    """Return for each cell the released cell with its grade_id, if that is of the same type."""
+    ids = [cell.grade_id for cell in notebook.cells]
     names = [
-        name if unit.cell_types.get(name := cell.grade_id) == cell.cell_type else ""  #
-        for cell in notebook.cells
+        name if unit.cell_types.get(name) == cell.cell_type else ""
+        for name, cell in zip(ids, notebook.cells, strict=True)
     ]
-    last = {name: number for number, name in enumerate(names)}
-    return [Likeness(name, bool(name) and last[name] != number) for number, name in enumerate(names)]
+    last = {name: position for position, name in enumerate(names)}
+    return [Likeness(name, bool(name) and last[name] != position) for position, name in enumerate(names)]
 
 
 def is_training(cell: RawCell, likeness: Likeness, unit: Unit) -> bool:
-    """Whether a cell trains something, and so is left out of marking: as its metadata say, or its id, or its text.
+    """Return whether grading leaves a cell out because it trains a model: by its metadata, its id or its text.
 
-    Programs that open notebooks may drop some of these. A cell that has a name in the unit is none, whatever it says.
+    Programs that open notebooks may drop some of these. A cell that has a name in the unit is never left out.
     """
     if cell.cell_type != "code" or likeness.name:
         return False
-    return cell.says_training or cell.cell_id in unit.training_cells or cell.text in unit.training_cells.values()
-
-
-def edits(notebook: RawNotebook, unit: Unit, found: Sequence[Likeness]) -> dict[int, Edit]:
-    """Return the edits of locked code cells, by position counted from 0. Cells without edits are left out.
-
-    found: the likenesses of all cells.
-
-    Of more than `_MOST_EDITED` cells the rest counts as changed, and so does what would make the notebook too long.
-    """
-    room = min(_MOST_EDITED, MAX_CELLS - len(notebook.cells))
-    edited: dict[int, Edit] = {}
-    for position, (cell, likeness) in enumerate(zip(notebook.cells, found, strict=True)):
-        released = unit.instructor_cells.get(likeness.name, unit.check_cells.get(likeness.name))
-        if released is None or cell.text == released:
-            continue
-        edit = edit_of(released, cell.text) if len(edited) < room else Edit(has_changes=True)
-        if edit != Edit():
-            edited[position] = edit
-    return edited
+    is_ours = cell.cell_id in unit.training_cells or cell.text in unit.training_cells.values()
+    return is_ours or cell.autograder.training
 
 
 def is_addition(cell: RawCell, likeness: Likeness, unit: Unit) -> bool:
     """Return whether the metadata mark a cell as holding only lines that a student added to a locked cell."""
     if cell.cell_type != "code" or likeness.name:
         return False
-    of = cell.says_added_to
-    return of in unit.instructor_cells or of in unit.check_cells or bool(_NUMBERED.fullmatch(of))
+    name = cell.autograder.added_to
+    return name in unit.instructor_cells or name in unit.check_cells or bool(_NUMBERED.fullmatch(name))
 
 
 def is_words(cell: RawCell, unit: Unit) -> bool:
-    """Return whether a code cell is a text cell of the unit, turned into code, with words in it that are no Python."""
-    return cell.cell_type == "code" and unit.cell_types.get(cell.grade_id) == "markdown" and is_prose(cell.text)
+    """Return whether a code cell is a text cell of the unit that a student turned into code, with prose in it."""
+    return cell.cell_type == "code" and unit.cell_types.get(cell.grade_id) == "markdown" and _is_prose(cell.text)
+
+
+def edits(notebook: RawNotebook, unit: Unit, likenesses: Sequence[Likeness]) -> dict[int, Edit]:
+    """Return the edits of locked code cells, by position counted from 0. Cells without edits are left out.
+
+    likenesses: those of all cells. From the cell after `_MOST_EDITED` on, and if the additions would make the notebook
+    too long, edited cells count as changed and none of their lines are executed.
+    """
+    room = min(_MOST_EDITED, MAX_CELLS - len(notebook.cells))
+    locked = unit.check_cells | unit.instructor_cells
+    edited: dict[int, Edit] = {}
+    for position, (cell, likeness) in enumerate(zip(notebook.cells, likenesses, strict=True)):
+        text = locked.get(likeness.name, cell.text)
+        edit = edit_of(text, cell.text) if text == cell.text or len(edited) < room else Edit(has_changes=True)
+        if edit != Edit():
+            edited[position] = edit
+    return edited
 
 
 def code_cells(notebook: RawNotebook, unit: Unit) -> list[CodeCell]:
-    """The cells to run, in the student's order.
+    """Return the cells to execute, in the student's order.
 
-    Checks and training cells are left out, and so is a check that the notebook carries. For the instructor's own cells
-    the source's text runs, whatever is in the notebook; a deleted one runs first. Lines that a student added to a
-    locked cell run after it. If a cell is there twice both run, and only the later cell has the name.
+    Checks and training cells are left out, and so is a check that the notebook carries. The instructor's own cells have
+    the text of the source notebook, regardless of the submission; a deleted one is executed first. Lines that a student
+    added to a locked cell are executed after it. Of two cells with one grade_id both are executed, and the later one
+    has the name.
     """
     exercises = {exercise.name for exercise in unit.exercises}
     checks = {exercise.check: exercise.name for exercise in unit.exercises}
-    checked: list[str] = []
-    of_instructor = frozenset(unit.instructor_cells.values())
+    texts_of_instructor = frozenset(unit.instructor_cells.values())
     found = likenesses(notebook, unit)
     edited = edits(notebook, unit, found)
+    checked: list[str] = []
     cells: list[CodeCell] = []
 
     def add(
         name: str, source: str, exercise: str | None = None, added_to: str = "", *, was_changed: bool = False
     ) -> None:
-        only_shows, is_ours = source in unit.showing_cells, source in of_instructor and not added_to
-        untouched = exercise is not None and is_stub(source, unit.frames.get(exercise, ()))
-        cells.append(
-            CodeCell(name, source, exercise, only_shows, is_ours, tuple(checked), added_to, untouched, was_changed)
+        cell = CodeCell(
+            name,
+            source,
+            exercise,
+            only_shows=source in unit.showing_cells,
+            is_ours=source in texts_of_instructor and not added_to,
+            checked=tuple(checked),
+            added_to=added_to,
+            is_stub=exercise is not None and is_stub(source, unit.stub_lines.get(exercise, ())),
+            was_changed=was_changed,
         )
+        cells.append(cell)
         checked.clear()
 
     number = 0
     for position, (cell, likeness) in enumerate(zip(notebook.cells, found, strict=True)):
         if is_addition(cell, likeness, unit):
-            add(cell.says_added_to + ADDED, cell.text, added_to=cell.says_added_to)
+            name = cell.autograder.added_to
+            add(name + ADDED, cell.text, added_to=name)
             continue
         number += 1
-        if cell.cell_type != "code" or cell.grade_id == CARRIED or is_training(cell, likeness, unit):
-            continue
-        if is_words(cell, unit):
+        is_excluded = cell.cell_type != "code" or cell.grade_id == CARRIED or is_training(cell, likeness, unit)
+        if is_excluded or is_words(cell, unit):
             continue
         edit = edited.get(position, Edit())
         name = cell_name(number, "" if likeness.is_copy else likeness.name)
@@ -145,7 +170,7 @@ def code_cells(notebook: RawNotebook, unit: Unit) -> list[CodeCell]:
         if not is_check:
             exercise = name if name in exercises else None
             ours = unit.instructor_cells.get(likeness.name)
-            was_changed = edit.has_changes or (ours is not None and cell.says_changed)
+            was_changed = edit.has_changes or (ours is not None and cell.autograder.changed)
             add(name, cell.text if ours is None else ours, exercise, was_changed=was_changed)
         if edit.added:
             add(name + ADDED, edit.added, added_to=name)
@@ -157,20 +182,67 @@ def code_cells(notebook: RawNotebook, unit: Unit) -> list[CodeCell]:
         for grade_id, source in unit.instructor_cells.items()
         if grade_id not in present
     ]
-    return deleted + list(map(_overruled, cells, repeat(cells)))
+    return deleted + [_without_overruled_stub(cell, cells) for cell in cells]
 
 
-def _overruled(cell: CodeCell, cells: Sequence[CodeCell]) -> CodeCell:
-    """The cell; if it is an untouched stub and another one has an answer, an empty one that is no exercise's."""
-    if not cell.is_stub or not any(other.has_definition(str(cell.exercise)) for other in cells if other is not cell):
-        return cell
-    return replace(cell, source="", exercise=None, is_stub=False)
+def _without_overruled_stub(cell: CodeCell, cells: Sequence[CodeCell]) -> CodeCell:
+    """Return an empty cell without an exercise if the cell is an untouched stub and another cell has an answer."""
+    if cell.is_stub and any(cell.exercise in other.definitions for other in cells if other is not cell):
+        return replace(cell, source="", exercise=None, is_stub=False)
+    return cell
 
 
 def filled_in(unit: str, answers: Mapping[str, str], class_folder: Path | None = None) -> bytes:
-    """A released notebook with answers typed into its solution cells, as a student would save it."""
+    """Return a released notebook with answers typed into its solution cells, as a student would save it."""
     notebook = msgspec.json.decode(released(unit, class_folder).read_bytes())
     for cell in notebook["cells"]:
-        if cell["metadata"].get("nbgrader", {}).get("grade_id") in answers:
-            cell["source"] = answers[cell["metadata"]["nbgrader"]["grade_id"]]
+        grade_id = cell["metadata"].get("nbgrader", {}).get("grade_id")
+        cell["source"] = answers.get(grade_id, cell["source"])
     return msgspec.json.format(msgspec.json.encode(notebook), indent=1) + b"\n"
+
+
+def words_of(code: str) -> str:
+    """Return the words in a code cell as markdown: prose, comments and strings; empty for code that computes.
+
+    >>> words_of("# Because the variance grows.")
+    '```python\\n# Because the variance grows.\\n```'
+    """
+    if magic := _MARKDOWN_MAGIC.match(code):
+        return code[magic.end() :]
+    if _is_prose(code):
+        return code
+    statements = _statements(code) if _OF_IPYTHON.sub("", code).strip() else None
+    return fenced(code) if statements is not None and all(map(_is_text_only, statements)) else ""
+
+
+def fenced(code: str) -> str:
+    """Return code as a block of markdown."""
+    longest = max(map(len, re.findall("`+", code)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}python\n{code}\n{fence}"
+
+
+def _is_prose(code: str) -> bool:
+    """Return whether the text of a code cell is prose rather than Python, even unfinished Python."""
+    return _statements(code) is None and not _UNFINISHED.search(code)
+
+
+def _statements(code: str) -> list[ast.stmt] | None:
+    """Return the statements of a cell; None if it cannot be parsed. A cell too long to be parsed counts as code."""
+    if len(code) > _LONGEST_PARSED:
+        return [ast.Pass()]
+    try:
+        with warnings.catch_warnings(action="ignore"):  # about escapes in strings
+            return ast.parse(_OF_IPYTHON.sub("", code)).body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return None
+
+
+def _is_text_only(statement: ast.stmt) -> bool:
+    """Return whether a statement consists of a string, or only assigns or prints one."""
+    if not isinstance(statement, ast.Assign | ast.Expr):
+        return False
+    value = statement.value
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "print":
+        return all(isinstance(argument, ast.Constant | ast.JoinedStr) for argument in value.args)
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)

@@ -1,9 +1,9 @@
-"""How submissions are run, and the roster is read: what autograder.toml says."""
+"""The settings in autograder.toml: how submissions are executed and how the roster is read."""
 
 import re
 import tomllib
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -14,21 +14,22 @@ from .folder import FILE, folder
 
 _LEAST = {"open_files": 32, "memory_megabytes": 64}
 _MOST = 1_000_000
+_S = TypeVar("_S", bound=msgspec.Struct)
 
 
 class BadSettings(Exception):
-    """The settings cannot be used; `str()` says why."""
+    """The settings cannot be used; `str()` gives the reason."""
 
 
 class Isolation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The isolation to run submissions with: `sandbox.isolation` says what the levels are."""
+    """The isolation of submissions. `sandbox.isolation` describes the levels."""
 
     require: Literal["A", "B", "best", "none"] = "best"
     trust_submissions: bool = False
 
 
 class HandingIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What students read about it, at the end of a notebook and in the README beside it."""
+    """Instructions on handing in, at the end of each notebook and in the README next to it."""
 
     text: str = """Save the notebook first: what is not saved is not handed in.
 
@@ -38,25 +39,25 @@ class HandingIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 It need not be complete. Hand in again whenever you like: until the deadline, the last one counts."""
     """Markdown; empty for none."""
 
-    def told(self, notebook: str) -> str:
-        """The text about this file, below a heading; empty if there is none."""
+    def section(self, notebook: str) -> str:
+        """Return the instructions for a notebook of this name below a heading; empty if there are none."""
         return f"## How to hand in\n\n{self.text.strip().replace('{notebook}', notebook)}" if self.text.strip() else ""
 
 
 class RosterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the class's roster is read."""
+    """The reading of the class's roster."""
 
     id_column: str | None = None
-    """The column with the students' ids; None for the first that can name a folder."""
+    """The column with the students' ids; None for the first with values that can name a folder."""
     header: dict[str, str] = {}
-    """Words of the roster's header in another language, each with the English one."""
+    """Column names of the roster in another language, each with the English one."""
 
     def __hash__(self) -> int:
         return hash((self.id_column, *self.header.items()))
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything in the file."""
+    """The settings of a course."""
 
     isolation: Isolation
     limits: Limits
@@ -64,64 +65,60 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     handing_in: HandingIn = HandingIn()
     roster: RosterSettings = RosterSettings()
     check: str = CHECK
-    """What the module is called that students get, and import `check` from."""
+    """Name of the module that students import `check` from."""
     forbids: tuple[str, ...] = ()
-    """The libraries that an answer may not call where its exercise does not say."""
+    """The libraries that answers may not call in exercises without a list of their own."""
     files_at: str = ""
-    """Where a notebook that stands alone fetches its files: at this address, with the unit's name and the file's."""
+    """Address that a notebook in a single file fetches its files from, followed by the unit's and the file's name."""
 
     def trusting(self) -> "Settings":
-        """The same, but run without isolation where no level is available."""
+        """Return the same settings, but for executing without isolation if no level is available."""
         return msgspec.structs.replace(self, isolation=msgspec.structs.replace(self.isolation, trust_submissions=True))
 
 
 class ClassSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything in the file of a class's folder."""
+    """The settings in a class's folder."""
 
     roster: RosterSettings = RosterSettings()
 
 
 def of_roster(root: Path) -> RosterSettings:
-    """Return how the roster of a class's folder is read: as its own autograder.toml says, then as the course's does.
+    """Return the roster settings of a class's folder: its own autograder.toml first, then the course's.
 
-    Raise BadSettings and NoCourse.
+    Raises BadSettings and NoCourse.
     """
-    its = load().roster
-    own = root / FILE
-    if own.resolve() == (folder() / FILE).resolve() or not own.is_file():
-        return its
-    try:
-        of_class = msgspec.convert(tomllib.loads(own.read_text()), ClassSettings).roster
-    except OSError as error:
-        raise BadSettings(f"The settings {own} cannot be read: {error.strerror}.") from None
-    except (ValueError, RecursionError, msgspec.ValidationError) as error:
-        raise BadSettings(
-            f"The settings {own} cannot be used: {error}. In a class's folder they have [roster] only; all else is in "
-            f"{folder() / FILE}."
-        ) from None
-    return RosterSettings(of_class.id_column or its.id_column, {**its.header, **of_class.header})
+    of_course = load().roster
+    path = root / FILE
+    if path.resolve() == (folder() / FILE).resolve() or not path.is_file():
+        return of_course
+    hint = f" In a class's folder they have [roster] only; all else is in {folder() / FILE}."
+    of_class = _read(path, ClassSettings, hint).roster
+    return RosterSettings(of_class.id_column or of_course.id_column, {**of_course.header, **of_class.header})
 
 
 def load(path: Path | None = None) -> Settings:
-    """The settings of a file, or of the course; raises BadSettings and NoCourse."""
+    """Return the settings in a file, by default the course's; raises BadSettings and NoCourse."""
     path = path or folder() / FILE
+    settings = _read(path, Settings)
+    for name, value in (msgspec.structs.asdict(settings.limits) | msgspec.structs.asdict(settings.pages)).items():
+        least = _LEAST.get(name, 1)
+        if not least <= value <= _MOST:
+            raise _unusable(path, f"{name} must be from {least} to {_MOST}")
+    if not settings.check.isidentifier():
+        raise _unusable(path, f"check is the name of a Python module, like {CHECK}")
+    if not re.fullmatch(r"((https://|http://(localhost|127\.0\.0\.1)[:/])[^\s\"\\{}]+)?", settings.files_at):
+        raise _unusable(path, "files_at is an address that begins with https://, or empty")
+    return settings
+
+
+def _read(path: Path, kind: type[_S], hint: str = "") -> _S:
     try:
-        settings = msgspec.convert(tomllib.loads(path.read_text()), Settings)
+        return msgspec.convert(tomllib.loads(path.read_text()), kind)
     except OSError as error:
         raise BadSettings(f"The settings {path} cannot be read: {error.strerror}.") from None
     except (ValueError, RecursionError, msgspec.ValidationError) as error:  # of endless numbers and lists too
-        raise BadSettings(f"The settings {path} cannot be used: {error}.") from None
-    for name, value in [
-        *msgspec.structs.asdict(settings.limits).items(),
-        *msgspec.structs.asdict(settings.pages).items(),
-    ]:
-        least = _LEAST.get(name, 1)
-        if not least <= value <= _MOST:
-            raise BadSettings(f"The settings {path} cannot be used: {name} must be from {least} to {_MOST}.")
-    if not settings.check.isidentifier():
-        raise BadSettings(f"The settings {path} cannot be used: check is the name of a Python module, like {CHECK}.")
-    if not re.fullmatch(r"((https://|http://(localhost|127\.0\.0\.1)[:/])[^\s\"\\{}]+)?", settings.files_at):
-        raise BadSettings(
-            f"The settings {path} cannot be used: files_at is an address that begins with https://, or empty."
-        )
-    return settings
+        raise _unusable(path, str(error), hint) from None
+
+
+def _unusable(path: Path, reason: str, hint: str = "") -> BadSettings:
+    return BadSettings(f"The settings {path} cannot be used: {reason}.{hint}")

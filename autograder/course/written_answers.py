@@ -1,26 +1,24 @@
-"""Find the answers to a unit's written questions, wherever in the notebook a student wrote them.
+"""Find the answers to a unit's written questions, regardless of where in the notebook a student wrote them.
 
 An answer belongs into the question's own cell. Students also write it into a new cell next to that one, turn the cell
 into code, or type it below the question's text; some programs drop the cell's name.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Literal
 
-from ..notebook import RawCell, RawNotebook, parse
-from . import CHECK_PREFIX, Unit, points, released
-from .cells import CARRIED, Likeness, is_training, is_words, likenesses
-from .words_in_code import fenced, words_of
+from .cells import CARRIED, Likeness, fenced, is_training, is_words, likenesses, words_of
+from .notebook import RawCell, RawNotebook
+from .units import CHECK_PREFIX, Unit, released_cells
 
 _NOTHING_TYPED = re.compile(r"<br\s*/?>|&nbsp;|[\s*_`~>#\u200b-\u200f\u2060\ufeff]", re.I)
 _LONGEST_BLANK = 500
-"""Characters of a cell in which nothing is typed but marks of markdown."""
+"""Limit for the characters of a cell that contains nothing but marks of markdown."""
 _MOST_NEIGHBOURS = 20
-"""New cells next to a question that are searched for its answer."""
+"""Limit for the new cells next to a question that are searched for its answer."""
 
 
 @dataclass(frozen=True)
@@ -34,148 +32,132 @@ class WrittenAnswer:
     found_in: str = ""
     """Description of the cell that held the answer; empty for the question's own cell."""
     moved: frozenset[int] = frozenset()
-    """The places of the other cells whose whole text it is, counted from 0."""
-
-
-@dataclass(frozen=True)
-class _Released:
-    """A unit's notebook as students get it."""
-
-    cells: tuple[RawCell, ...]
-    places: Mapping[str, int]
-    """By a cell's name, its id and its text."""
-    lines: frozenset[str]
-    """Lines of the released text cells."""
-
-    def place(self, cell: RawCell) -> int | None:
-        """The place of the released cell that this cell once was; None for a cell that a student added."""
-        keys = (f"name {cell.grade_id}", f"id {cell.cell_id}", f"text {cell.text.strip()}")
-        return next((self.places[key] for key in keys if key in self.places), None)
+    """Positions from 0 of the other cells whose whole text belongs to the answer."""
 
 
 def written_answers(notebook: RawNotebook, unit: Unit, class_folder: Path | None = None) -> dict[str, WrittenAnswer]:
     """Return the answer to each written question of the unit, by the question's name.
 
-    An answer is taken from the question's own cell, if something is written there. Else it is made of all that was
-    written elsewhere: in a copy of the cell, in the cell turned into code, below the question's text, in new cells
-    between the question and the next released cell.
+    An answer is taken from the question's own cell, if something is written there. Otherwise it consists of everything
+    that was written elsewhere: in a copy of the cell, in the cell turned into code, below the question's text, in new
+    cells between the question and the next released cell.
     """
-    names = [name for name in points(unit.name, class_folder) if not name.startswith(CHECK_PREFIX)]
-    path = released(unit.name, class_folder)
-    if not names or not path.is_file():
+    names = [name for name in unit.points if not name.startswith(CHECK_PREFIX)]
+    released = released_cells(unit.name, class_folder)
+    if not names or not released:
         return {}
-    search = _Search(notebook, unit, _released(path, path.stat().st_mtime_ns))
+    search = _Search(notebook, unit, released)
     return {name: search.answer(name) for name in names}
 
 
 class _Search:
-    """The search of one notebook; a cell is the answer to one question at most."""
+    """The search of one notebook. A cell belongs to the answer of one question at most."""
 
-    def __init__(self, notebook: RawNotebook, unit: Unit, release: _Released) -> None:
+    def __init__(self, notebook: RawNotebook, unit: Unit, released: Sequence[RawCell]) -> None:
         self._cells = notebook.cells
-        self._release = release
-        self._names = [likeness.name * (not likeness.is_copy) for likeness in likenesses(notebook, unit)]
         self._unit = unit
+        self._released = released
+        self._positions: dict[str, int] = {}
+        """Position of each released cell, by the keys that identify it."""
+        for position, cell in enumerate(released):
+            for key in _keys(cell):
+                if not (key.startswith("text ") and cell.grade_id):
+                    self._positions.setdefault(key, position)
+        self._origins = [
+            next((self._positions[key] for key in _keys(cell) if key in self._positions), None) for cell in self._cells
+        ]
+        """For each cell the position of the released cell that it once was; None for a cell that a student added."""
+        texts = (cell.text for cell in released if cell.cell_type == "markdown" and not cell.grade_id)
+        self._released_lines = {line.strip() for text in texts for line in text.split("\n") if line.strip()}
+        self._own = {
+            likeness.name: position
+            for position, likeness in enumerate(likenesses(notebook, unit))
+            if likeness.name and not likeness.is_copy
+        }
         self._taken: set[int] = set()
 
-    @cached_property
-    def _places(self) -> list[int | None]:
-        """For each cell the place of the released cell that it once was."""
-        return [self._release.place(cell) for cell in self._cells]
-
     def answer(self, name: str) -> WrittenAnswer:
-        """The answer to one question."""
-        question = self._release.places.get(f"name {name}")
+        """Return the answer to one question."""
+        question = self._positions.get(f"name {name}")
         if question is None:
             return WrittenAnswer("missing")
-        own = self._names.index(name) if name in self._names else None
-        placeholder = self._release.cells[question].text
+        own = self._own.get(name)
+        placeholder = self._released[question].text
         if own is not None and not _is_blank(self._cells[own], placeholder):
             return WrittenAnswer("answered", self._cells[own].text)
         parts: list[str] = []
         found_in: list[str] = []
         moved: set[int] = set()
-        for at, where, text in self._elsewhere(question, own):
-            cell = self._cells[at]
-            if at in self._taken or not (_typed(cell.text, placeholder) and _typed(text, placeholder)):
+        for position, where, text in self._elsewhere(question, own):
+            cell = self._cells[position]
+            if position in self._taken or not (_is_typed(cell.text, placeholder) and _is_typed(text, placeholder)):
                 continue
-            self._taken.add(at)
+            self._taken.add(position)
             parts.append(text)
-            found_in += [where] if where not in found_in else []
-            moved |= {at} if text == cell.text and (cell.cell_type != "code" or is_words(cell, self._unit)) else set()
+            found_in.append(where)
+            if text == cell.text and (cell.cell_type != "code" or is_words(cell, self._unit)):
+                moved.add(position)
         if parts:
-            return WrittenAnswer("answered", "\n\n".join(parts), " and ".join(found_in), frozenset(moved))
-        return WrittenAnswer("missing" if own is None and question not in self._places else "unanswered")
+            return WrittenAnswer(
+                "answered", "\n\n".join(parts), " and ".join(dict.fromkeys(found_in)), frozenset(moved)
+            )
+        return WrittenAnswer("missing" if own is None and question not in self._origins else "unanswered")
 
     def _elsewhere(self, question: int, own: int | None) -> Iterator[tuple[int, str, str]]:
-        """Each cell that may hold a part of the answer, with where it is, in words, and its text."""
-        near = dict(self._neighbours(question))
-        for at, (cell, place) in enumerate(zip(self._cells, self._places, strict=True)):
-            if at == own:
+        """Yield each cell that may hold a part of the answer: its position, a description of it, its text."""
+        neighbours = dict(self._neighbours(question))
+        for position, (cell, origin) in enumerate(zip(self._cells, self._origins, strict=True)):
+            if position == own:
                 continue
-            if place == question:
-                kind = (
-                    f"its cell, turned into {cell.cell_type}" if cell.cell_type != "markdown" else "a copy of its cell"
-                )
-                yield at, kind, _as_markdown(cell) or fenced(cell.text)
-            elif place in (question - 1, question + 1) and cell.cell_type == "markdown" and not cell.grade_id:
-                where = "the cell of the question's text" if place < question else "the text below its cell"
-                yield at, where, self._added(cell.text)
-            elif at in near and (text := _as_markdown(cell)):
-                yield at, near[at], self._added(text)
+            if origin == question:
+                is_text = cell.cell_type == "markdown"
+                where = "a copy of its cell" if is_text else f"its cell, turned into {cell.cell_type}"
+                yield position, where, _as_markdown(cell) or fenced(cell.text)
+            elif origin in (question - 1, question + 1) and cell.cell_type == "markdown" and not cell.grade_id:
+                where = "the cell of the question's text" if origin < question else "the text below its cell"
+                yield position, where, self._typed_lines(cell.text)
+            elif position in neighbours and (text := _as_markdown(cell)):
+                yield position, neighbours[position], self._typed_lines(text)
 
     def _neighbours(self, question: int) -> Iterator[tuple[int, str]]:
-        """The new cells next to a question, with where they are."""
+        """Yield the position and a description of the new cells next to a question."""
         before, run = -1, list[int]()
-        for at, place in enumerate([*self._places, len(self._release.cells)]):
-            if place is None:
-                run.append(at)
+        for position, origin in enumerate([*self._origins, len(self._released)]):
+            if origin is None:
+                run += [position] if self._is_of_student(self._cells[position]) else []
                 continue
-            between = question not in self._places and before < question < place
-            if before == question or between:
-                yield from ((new, "a new cell below the question") for new in self._of_students(run[:_MOST_NEIGHBOURS]))
-            elif place == question:
-                yield from ((new, "a new cell above its cell") for new in self._of_students(run[-_MOST_NEIGHBOURS:]))
-            before, run = place, []
+            is_between = question not in self._origins and before < question < origin
+            if before == question or is_between:
+                yield from ((new, "a new cell below the question") for new in run[:_MOST_NEIGHBOURS])
+            elif origin == question:
+                yield from ((new, "a new cell above its cell") for new in run[-_MOST_NEIGHBOURS:])
+            before, run = origin, []
 
-    def _of_students(self, run: list[int]) -> Iterator[int]:
-        for at in run:
-            cell = self._cells[at]
-            if cell.grade_id != CARRIED and not is_training(cell, Likeness("", is_copy=False), self._unit):
-                yield at
+    def _is_of_student(self, cell: RawCell) -> bool:
+        """Return whether a new cell is neither a check that the notebook carries nor a training cell."""
+        return cell.grade_id != CARRIED and not is_training(cell, Likeness(""), self._unit)
 
-    def _added(self, text: str) -> str:
-        """The text without the lines that were released."""
+    def _typed_lines(self, text: str) -> str:
+        """Return the text without the lines that were released."""
         lines = text.split("\n")
-        if not any(line.strip() in self._release.lines for line in lines if line.strip()):
-            return text
-        return "\n".join(line for line in lines if line.strip() not in self._release.lines).strip()
+        typed = [line for line in lines if line.strip() not in self._released_lines]
+        return text if typed == lines else "\n".join(typed).strip()
 
 
-@lru_cache(maxsize=64)
-def _released(path: Path, changed: int) -> _Released:
-    notebook = parse(path.read_bytes())
-    assert isinstance(notebook, RawNotebook)
-    places: dict[str, int] = {}
-    for place, cell in enumerate(notebook.cells):
-        for key, value in (("name", cell.grade_id), ("id", cell.cell_id), ("text", cell.text.strip())):
-            if value and not (key == "text" and cell.grade_id):
-                places.setdefault(f"{key} {value}", place)
-    texts = (cell.text for cell in notebook.cells if cell.cell_type == "markdown" and not cell.grade_id)
-    lines = frozenset(line.strip() for text in texts for line in text.split("\n") if line.strip())
-    return _Released(tuple(notebook.cells), places, lines)
+def _keys(cell: RawCell) -> list[str]:
+    """Return the keys that a cell may be recognised by: its name, its id and its text."""
+    keys = (("name", cell.grade_id), ("id", cell.cell_id), ("text", cell.text.strip()))
+    return [f"{kind} {value}" for kind, value in keys if value]
 
 
 def _is_blank(cell: RawCell, placeholder: str) -> bool:
-    return bytes(cell.attachments) in (b"null", b"{}") and not _typed(cell.text, placeholder)
+    return bytes(cell.attachments) in (b"null", b"{}") and not _is_typed(cell.text, placeholder)
 
 
-def _typed(text: str, placeholder: str) -> bool:
+def _is_typed(text: str, placeholder: str) -> bool:
     """Return whether a text has content besides the released placeholder."""
     text = text.strip()
-    if len(text) > _LONGEST_BLANK + len(placeholder):
-        return True
-    return _bare(text) not in ("", _bare(placeholder))
+    return len(text) > _LONGEST_BLANK + len(placeholder) or _bare(text) not in ("", _bare(placeholder))
 
 
 def _bare(text: str) -> str:
@@ -183,5 +165,5 @@ def _bare(text: str) -> str:
 
 
 def _as_markdown(cell: RawCell) -> str:
-    """The words in a cell; empty for code that computes."""
+    """Return the words in a cell; empty for code that computes."""
     return words_of(cell.text) if cell.cell_type == "code" else cell.text

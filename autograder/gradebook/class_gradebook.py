@@ -183,7 +183,7 @@ class ClassGradebook:
         }
         about = {name: cell.metadata["nbgrader"] for name, cell in wanted.items()}
         return (
-            {cell.name: cell.max_score for cell in held.grade_cells} == course.points(self._unit, self._root)
+            {cell.name: cell.max_score for cell in held.grade_cells} == course.unit(self._unit, self._root).points
             and {cell.name for cell in held.solution_cells} == {name for name in about if about[name]["solution"]}
             and {cell.name: (cell.cell_type, cell.source, cell.checksum) for cell in held.source_cells}
             == {name: (cell.cell_type, cell.source, about[name]["checksum"]) for name, cell in wanted.items()}
@@ -193,7 +193,7 @@ class ClassGradebook:
         """Puts the unit's cells and points into the gradebook; changed points too, even if there are submissions."""
         self.commit()
         with tempfile.TemporaryDirectory() as nowhere:  # `build` makes release/; only the gradebook is wanted here
-            source = course.holder(self._root) / course.SOURCE
+            source = course.units_root(self._root) / course.SOURCE
             api: Any = nbgrader_api(self._root, db_url=self._database.address, source=source, release=Path(nowhere))
             result = api.generate_assignment(self._unit, force=True, create=True)
         if result["success"]:

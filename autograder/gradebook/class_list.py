@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..course import settings
-from ..notebook import printable
+from ..course.notebook import printable
 from . import class_gradebook, roster
 
 ROSTER = "roster.csv"

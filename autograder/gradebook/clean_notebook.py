@@ -13,12 +13,12 @@ import nbformat
 from nbformat import NotebookNode
 
 from .. import course
-from ..course.additions import Edit
+from ..course.locked_cells import Edit
 from ..course.cells import CARRIED, edits, is_addition, is_training, likenesses
 from ..course.written_answers import WrittenAnswer, written_answers
-from ..notebook import Damaged, RawCell, RawNotebook, cell_name, parse
-from ..notebook.nodes import copied, new_cell
-from ..notebook.truncation import truncate_for_storage
+from ..course.notebook import UnreadableNotebook, RawCell, RawNotebook, cell_name, parse
+from ..course.nodes import copied, new_cell
+from ..course.truncation import truncate_for_storage
 from . import pictures
 
 PUT_BACK = "# This cell was missing from the notebook that was handed in, and has been put back.\n"
@@ -47,7 +47,7 @@ def _released(path: Path, changed: int) -> Any:
     return nbformat.read(path, as_version=4)
 
 
-def clean_or_stand_in(content: bytes | Damaged, unit: str, class_folder: Path | None = None) -> Any:
+def clean_or_stand_in(content: bytes | UnreadableNotebook, unit: str, class_folder: Path | None = None) -> Any:
     """The notebook, cleaned; for a damaged one the released notebook stands in, with the reason in its metadata."""
     submission = parse(content)
     if isinstance(submission, RawNotebook):
@@ -57,10 +57,10 @@ def clean_or_stand_in(content: bytes | Damaged, unit: str, class_folder: Path | 
     return notebook
 
 
-def damage(node: Any) -> Damaged | None:
+def damage(node: Any) -> UnreadableNotebook | None:
     """Why the file that this notebook stands in for could not be read; None for a student's own notebook."""
     found = node.metadata.get("autograder", {}).get(DAMAGED)
-    return Damaged(found) if isinstance(found, str) else None
+    return UnreadableNotebook(found) if isinstance(found, str) else None
 
 
 def clean(submission: RawNotebook, unit: str, class_folder: Path | None = None) -> Any:
@@ -96,7 +96,7 @@ def clean(submission: RawNotebook, unit: str, class_folder: Path | None = None) 
             if is_training(raw, likeness, its):
                 cells[-1].metadata["autograder"] = {"training": True}
             if is_addition(raw, likeness, its):
-                cells[-1].metadata["autograder"] = {ADDED_TO: raw.says_added_to}
+                cells[-1].metadata["autograder"] = {ADDED_TO: raw.autograder.added_to}
         else:
             is_answer = likeness.name in answers
             text = _answer(answers[likeness.name], original) if is_answer else _text(raw, original)

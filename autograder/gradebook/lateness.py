@@ -13,7 +13,7 @@ from sqlalchemy import Column, MetaData, String, Table, Text, inspect, select
 from sqlalchemy.engine import Engine
 from sqlalchemy.orm import Session
 
-from ..notebook import printable
+from ..course.notebook import printable
 from .course_directory import CourseProblem
 from .time_stamp import SubmissionTime
 

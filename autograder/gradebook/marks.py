@@ -82,7 +82,7 @@ def _grade(unit: str, root: Path) -> str:
 def unit_marks(session: Session, unit: str) -> UnitMarks:
     """The marks of a unit that the gradebook knows."""
     cells = entry.cells(session, unit)
-    in_order = [name for name in course.points(unit) if name in cells.points]
+    in_order = [name for name in course.unit(unit).points if name in cells.points]
     in_order += [name for name in cells.points if name not in in_order]  # of the unit as it was
     kept = provenance.everyones(session)
     marks = {student: _mark(found, kept.get(found.id)) for student, found in entry.everyones(session, cells).items()}

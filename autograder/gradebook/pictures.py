@@ -13,10 +13,10 @@ from urllib.parse import unquote, unquote_to_bytes
 
 import msgspec
 
+from ..course.notebook import RawCell, RawNotebook, joined
+from ..course.picture_sizes import kind_of
 from ..formatting.pictures import DOWNLOADED, LEFT_OUT, SHOWN
-from ..handed_in.without_outputs import CUT
-from ..notebook import RawCell, RawNotebook, joined
-from ..notebook.picture_sizes import kind_of
+from ..submitted.notebook_file import CUT
 
 PICTURES = "autograder_pictures"
 """Key in a notebook's metadata: the files' contents by name, from when it is cleaned until it is written."""

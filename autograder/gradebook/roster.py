@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..handed_in.student_id import RULE, can_be_id
-from ..notebook import printable
+from ..course.notebook import printable
+from ..submitted.student_id import RULE, can_be_id
 from . import roster_file, roster_words
 from .roster_file import BadRoster, Line, RosterFile
 

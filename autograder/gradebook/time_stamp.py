@@ -20,8 +20,8 @@ from dateutil import parser
 from dateutil.tz import gettz
 from nbgrader.exchange.default import ExchangeSubmit
 
-from ..handed_in.opened_folder import NotAFile, OpenedFolder, bytes_of
-from ..notebook import printable
+from ..course.notebook import printable
+from ..submitted.folder import NotAFile, OpenedFolder, read_up_to
 
 TIMESTAMP = "timestamp.txt"
 _LONGEST = 100  # bytes; nbgrader writes 30
@@ -84,7 +84,7 @@ def stamp_in(folder: OpenedFolder) -> bytes | None:
     """Return the content of a folder's time stamp; None if the file is missing, empty if it cannot be read."""
     try:
         with folder.file(TIMESTAMP) as file:
-            return bytes_of(file, _LONGEST) or b""
+            return read_up_to(file, _LONGEST) or b""
     except FileNotFoundError:
         return None
     except (NotAFile, OSError):

@@ -18,7 +18,7 @@ from ..core.raising import CELL_PREFIX
 from ..core.tracing import Run
 from ..diagnosis.pairs import OverLimit, cpu_limit
 from ..handout.told_of_aspects import HOW, told_of_aspect
-from ..notebook import CodeCell
+from ..course.notebook import CodeCell
 from ..report import ExerciseReport, FaultLocation
 from ..sandbox.failures import Crashed, SandboxLost, TimedOut
 from ..student.backend import Backend

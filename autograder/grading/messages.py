@@ -13,7 +13,7 @@ from ..core.faults import Missing
 from ..course import Unit
 from ..course.cells import is_training, likenesses
 from ..course.folder import folder
-from ..notebook import MAX_CHARACTERS, CodeCell, RawNotebook, printable_lines
+from ..course.notebook import MAX_CHARACTERS, CodeCell, RawNotebook, printable_lines
 from ..report import NOT_WRITTEN, CellReport, ExerciseReport, joined
 from ..sandbox.worker.cell_source import WRITING, unsupported_magic
 
@@ -57,7 +57,7 @@ def _reason_in_cell(cell: CodeCell, exercise: str) -> str:
         return f"`%%{magic}`, which grading does not run, kept the cell `{cell.name}` from running: delete that line."
     if not cell.source.strip():
         return f"Its cell `{cell.name}` is empty."
-    if cell.has_definition(exercise):
+    if exercise in cell.definitions:
         return (
             "Its cell has a definition of it that took no effect. Is it in a string, in another function or in a "
             "branch that did not run?"

@@ -11,9 +11,11 @@ from pathlib import Path
 import torch
 from msgspec.structs import replace
 
-from .. import catalogue, course, notebook
+from .. import catalogue, course
+
+from ..course import notebook
 from ..client.requests import MarkNotebook
-from ..course import kit
+from ..course import digests
 from ..course.cells import code_cells, unit_of
 from ..course.written_answers import written_answers
 from ..diagnosis.signature import short_signature
@@ -57,13 +59,13 @@ class NotebookGrading:
     def grade(self, submission: MarkNotebook) -> Report:
         """Return the report on a submission; raises UnusableUnit and NoSandbox."""
         parsed = notebook.parse(submission.content)
-        if isinstance(parsed, notebook.Damaged):
+        if isinstance(parsed, notebook.UnreadableNotebook):
             return self.without_score(submission, "damaged", parsed)
         folder = self.class_folder
         unit = course.unit(submission.unit, folder) if submission.unit else unit_of(parsed, folder)
-        if isinstance(unit, notebook.Damaged):
+        if isinstance(unit, notebook.UnreadableNotebook):
             return self.without_score(submission, "damaged", unit)
-        course.refuse_outgrown(unit)
+        course.refuse_removed_exercises(unit)
         if self.sandbox is None:
             raise NoSandbox("This marking process was started for the kit's own code alone.")
         losses = self.sandbox.losses
@@ -119,12 +121,12 @@ class NotebookGrading:
         if any(exercise.status != "missing" for exercise in exercises):
             return ""
         other = unit_of(parsed, self.class_folder)
-        if isinstance(other, notebook.Damaged) or other == unit:
+        if isinstance(other, notebook.UnreadableNotebook) or other == unit:
             return ""
         return f"This is the notebook of `{other.name}`, not that of `{unit.name}`."
 
     def _written_questions(self, parsed: notebook.RawNotebook, unit: course.Unit) -> list[WrittenQuestion]:
-        points = course.points(unit.name, self.class_folder)
+        points = unit.points
         answers = written_answers(parsed, unit, self.class_folder)
         return [WrittenQuestion(name, one.status, points[name], one.found_in) for name, one in answers.items()]
 
@@ -201,7 +203,7 @@ class NotebookGrading:
             cells=messages.readable_cells(cells),
             enforced=self.conditions.enforced,
             submission=submission.digest,
-            kit=kit.digest(unit.name, self.class_folder),
+            kit=digests.unit_digest(unit.name, self.class_folder),
             torch=str(torch.__version__),
             cases=cases.DRAWN_FROM,
         )

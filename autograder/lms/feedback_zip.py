@@ -8,7 +8,7 @@ from typing import Any
 
 from ..gradebook.marks import UnitMarks
 from ..output_files import opened
-from .imported import Origin
+from .import_submissions import Origin
 
 
 @dataclass

@@ -19,7 +19,7 @@ from typing import Any
 from nbgrader.exchange.default import ExchangeCollect
 
 from ..gradebook.time_stamp import StampFormat, time_near
-from ..handed_in.whole_folder import beside, put_back, replace
+from ..submitted.folder import replace_folder, restore_folder, sibling
 from .enrolment import may_be_graded
 
 _MOST_ENTRIES = 1_000
@@ -105,7 +105,7 @@ class CollectHandIns(ExchangeCollect):
     def _collect(self, record: dict[str, Any]) -> None:
         student, unit = record["username"], self.coursedir.assignment_id
         there = Path(self.coursedir.format_path(self.coursedir.submitted_directory, student, unit))
-        put_back(there)
+        restore_folder(there)
         is_new = not os.path.lexists(there)
         if not is_new and not self._replaces(there, record["timestamp"]):
             also = "" if self.update else ", use --update to update"
@@ -113,7 +113,7 @@ class CollectHandIns(ExchangeCollect):
             return
         self.log.info("%s submission: %s %s", "Collecting" if is_new else "Updating", student, unit)
         there.parent.mkdir(parents=True, exist_ok=True)
-        part = beside(there, "part")
+        part = sibling(there, "part")
         if part.is_dir():  # from a killed run
             shutil.rmtree(part)
         part.mkdir()
@@ -122,7 +122,7 @@ class CollectHandIns(ExchangeCollect):
         except BaseException:
             shutil.rmtree(part)
             raise
-        replace(part, there)
+        replace_folder(part, there)
 
     def _replaces(self, there: Path, handed_in: datetime) -> bool:
         """Whether a folder handed in at this time replaces the one that is there."""

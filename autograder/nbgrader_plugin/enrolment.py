@@ -10,8 +10,8 @@ from urllib.parse import quote
 from sqlalchemy.engine import make_url
 
 from ..gradebook import database, entry
-from ..handed_in.opened_folder import is_one_name
-from ..handed_in.student_id import can_be_id
+from ..submitted.folder import is_one_name
+from ..submitted.student_id import can_be_id
 
 _SQLITE = "sqlite:///"
 

@@ -8,8 +8,8 @@ import nbformat
 from nbconvert.exporters import NotebookExporter
 
 from ..gradebook.clean_notebook import clean_or_stand_in
-from ..handed_in.notebook_file import NotebookFile, read_in, unreadable
-from ..handed_in.opened_folder import OpenedFolder
+from ..submitted.folder import OpenedFolder
+from ..submitted.notebook_file import NotebookFile, read_in, unreadable
 from .preprocessor import SUBMISSION
 
 

@@ -23,10 +23,10 @@ from nbgrader.converters.base import BaseConverter, NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from tornado.log import LogFormatter
 
+from ..course.notebook import printable
 from ..gradebook.time_stamp import TIMESTAMP, StampFormat, stamp_at, time_in
-from ..handed_in.opened_folder import NotAFile, OpenedFolder, bytes_of
-from ..handed_in.student_id import RULE
-from ..notebook import printable
+from ..submitted.folder import NotAFile, OpenedFolder, read_up_to
+from ..submitted.student_id import RULE
 from . import literal_paths
 from .enrolment import may_be_graded
 
@@ -186,6 +186,6 @@ def _read(folder: Path, name: str, limit: int) -> bytes | None:
     """The content of a file in STUDENT/UNIT, neither of which may be a link; None if there is none, or more."""
     try:
         with OpenedFolder.of_student(folder) as opened, opened.file(name) as file:
-            return bytes_of(file, limit)
+            return read_up_to(file, limit)
     except (NotAFile, OSError, ValueError):
         return None

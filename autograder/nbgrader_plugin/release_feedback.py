@@ -11,7 +11,7 @@ from pathlib import Path
 from nbgrader.exchange.default import ExchangeReleaseFeedback
 from nbgrader.utils import notebook_hash
 
-from ..handed_in.opened_folder import NotAFile, OpenedFolder, bytes_of
+from ..submitted.folder import NotAFile, OpenedFolder, read_up_to
 from .literal_paths import paths_like
 
 SECRET = "submission_secret.txt"
@@ -51,7 +51,7 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
         for folder in (beside, Path(handed_in)):
             try:
                 with OpenedFolder.of_student(folder) as opened, opened.file(SECRET) as file:
-                    return (bytes_of(file, _LONGEST_SECRET) or b"").decode("ascii") or None
+                    return (read_up_to(file, _LONGEST_SECRET) or b"").decode("ascii") or None
             except (NotAFile, OSError, ValueError):
                 continue
         return None

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ..gradebook.rounding import rounded
 from ..gradebook.spreadsheet import PLACES, number
-from ..notebook import printable
+from ..course.notebook import printable
 from .class_report_schema import CellFigures, ClassReport
 from .graded_notebook import message_html
 

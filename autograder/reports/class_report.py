@@ -11,14 +11,13 @@ from msgspec.structs import replace
 
 from .. import __version__, course, output_files
 from ..course.cells import code_cells
-from ..course.sections import sections, title
 from ..gradebook.course_directory import course_directory
 from ..gradebook.marks import Mark, NoMarks, UnitMarks, of_units
 from ..gradebook.roster import Enrolled
 from ..gradebook.rounding import rounded
 from ..gradebook.spreadsheet import as_csv, text
-from ..handed_in.notebook_file import read_at
-from ..notebook import RawNotebook, parse
+from ..submitted.notebook_file import read_at
+from ..course.notebook import RawNotebook, parse
 from ..report import Report
 from . import item_analysis
 from .class_page import page
@@ -105,7 +104,7 @@ def compose(root: Path, unit_name: str, *, is_anonymous: bool = False) -> ClassR
             answers += _wrong_answers(student, report, folder, unit)
             statements |= _statements(report)
     names = Names(scores.students, _source_text(unit_name))
-    headings = sections(unit_name)
+    headings = unit.sections
     wrong = WrongAnswers(
         answers,
         {exercise.name: headings.get(exercise.name, "") for exercise in unit.exercises},
@@ -118,7 +117,7 @@ def compose(root: Path, unit_name: str, *, is_anonymous: bool = False) -> ClassR
     marks = list(scores.marks.values())
     class_report = ClassReport(
         unit_name,
-        title(unit_name),
+        unit.title,
         datetime.now(UTC).isoformat(timespec="seconds"),
         __version__,
         is_anonymous,

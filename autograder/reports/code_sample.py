@@ -10,7 +10,7 @@ from itertools import permutations
 from pathlib import PurePosixPath
 
 from ..gradebook.roster import Enrolled
-from ..notebook import printable
+from ..course.notebook import printable
 from .class_report_schema import CodeSample
 
 LONGEST = 10_000

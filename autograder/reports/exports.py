@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import msgspec
 
-from ..notebook import printable_lines
+from ..course.notebook import printable_lines
 from ..report import ExerciseReport, Report, TestReport, WrittenQuestion
 
 Visibility = Literal["visible", "hidden", "after_due_date", "after_published"]

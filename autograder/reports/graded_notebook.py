@@ -10,9 +10,9 @@ import msgspec
 from .. import course
 from ..course.cells import ADDED
 from ..gradebook.clean_notebook import ADDED_TO
-from ..notebook import cell_name
-from ..notebook.nodes import new_cell, new_output
-from ..notebook.truncation import NOTE
+from ..course.notebook import cell_name
+from ..course.nodes import new_cell, new_output
+from ..course.truncation import NOTE
 from ..report import REPORT_FILE, CellReport, ExerciseReport, Report
 
 _OUTCOMES = {

@@ -22,7 +22,7 @@ from ..course.settings import Settings, load
 from ..formatting.client import Formatter
 from ..formatting.page import PageFormatter
 from ..formatting.pictures import embedded
-from ..notebook.truncation import truncate_for_page
+from ..course.truncation import truncate_for_page
 from ..report import NOT_WRITTEN
 from .graded_notebook import message_html
 
@@ -141,7 +141,7 @@ def with_pictures(html: str, resources: Any) -> str:
 
 def model_answer(question: str, unit: str) -> str:
     """Return the markdown of a written question's answer in the instructor's notebook; empty if there is none."""
-    return course.written(unit).get(question, "") if unit in course.unit_names() else ""
+    return course.unit(unit).model_answers.get(question, "") if unit in course.unit_names() else ""
 
 
 def filters(page: Callable[[], PageFormatter]) -> dict[str, Any]:

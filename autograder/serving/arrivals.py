@@ -10,14 +10,13 @@ import shutil
 import threading
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from ..gradebook.time_stamp import TIMESTAMP, stamp_at, time_in
-from ..handed_in.opened_folder import NotAFile, OpenedFolder
-from ..handed_in.whole_folder import beside, put_back
-from ..handed_in.whole_folder import replace as put_in_place
+from ..submitted.folder import NotAFile, OpenedFolder, replace_folder, restore_folder, sibling, size_of
 from .looking import Look, look
 from .rules import HandedIn
 
@@ -64,9 +63,9 @@ class Arrivals:
                 there = student / unit
                 with contextlib.suppress(OSError):  # a folder that is not ours: its student's row says what is wrong
                     if student.is_dir() and not student.is_symlink():
-                        put_back(there)
+                        restore_folder(there)
                         for left in ("arrived", "old"):
-                            shutil.rmtree(beside(there, left), ignore_errors=True)
+                            shutil.rmtree(sibling(there, left), ignore_errors=True)
 
     def place(self) -> None:
         """Puts what has come into the course's folder."""
@@ -120,7 +119,7 @@ def _place(file: Path, there: Path, moment: datetime) -> datetime:
     if _is_there(file, there, notebook) and (before := time_in(stamp_at(there))):
         return before.replace(tzinfo=UTC)
     there.parent.mkdir(exist_ok=True)
-    part = beside(there, "arrived")
+    part = sibling(there, "arrived")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir()
     try:
@@ -128,7 +127,7 @@ def _place(file: Path, there: Path, moment: datetime) -> datetime:
         (part / TIMESTAMP).write_text(f"{moment.astimezone(UTC):{_STAMP}}")
         for path in (part / notebook, part / TIMESTAMP, part):
             _sync(path)
-        put_in_place(part, there)
+        replace_folder(part, there)
         for path in (there, there.parent, there.parent.parent):
             _sync(path)
     except OSError:
@@ -144,8 +143,8 @@ def _is_there(file: Path, there: Path, notebook: str) -> bool:
             if set(opened.names()) != {notebook, TIMESTAMP}:
                 return False
             with opened.file(notebook) as before, file.open("rb") as now:
-                return before.size == file.stat().st_size and all(
-                    now.read(len(piece)) == piece for piece in iter(before.chunk, b"")
+                return size_of(before) == file.stat().st_size and all(
+                    now.read(len(piece)) == piece for piece in iter(partial(before.read, 1 << 18), b"")
                 )
     except (NotAFile, OSError, ValueError):
         return False

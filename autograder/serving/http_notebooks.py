@@ -11,12 +11,12 @@ from urllib.parse import unquote
 
 from tornado.web import HTTPError, stream_request_body
 
-from .. import notebook
+from ..course import notebook
 from ..gradebook.course_directory import CourseProblem
 from ..gradebook.roster import BadRoster
-from ..handed_in.notebook_file import MAX_FILE_BYTES, NotebookFile, read_at
-from ..handed_in.student_id import RULE
 from ..report import Report
+from ..submitted.notebook_file import MAX_FILE_BYTES, NotebookFile, read_at
+from ..submitted.student_id import RULE
 from .arrivals import Arrival
 from .http_answers import NO_REQUEST, Answering, Refused
 from .rules import HandedIn
@@ -171,7 +171,7 @@ class Submission(_WithNotebook):
         told: asyncio.Queue[HandedIn | OSError] = asyncio.Queue()
         file = await self.file()
         found = await loop.run_in_executor(None, notebook.parse, file.content)
-        if isinstance(found, notebook.Damaged):
+        if isinstance(found, notebook.UnreadableNotebook):
             raise Refused(400, f"{found} Nothing was handed in.")
         about = HandedIn(self._unit, self._student, file.digest, _now())
         arrival = Arrival(about, self._path, _threadsafe(loop, told.put_nowait), self.is_wanted)

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from ..classroom.assignment import NotGraded
 from ..client.requests import Ready
+from ..course.notebook import printable
 from ..gradebook.class_gradebook import ClassGradebook
 from ..gradebook.tries import Try
-from ..notebook import printable
 from ..report import Report, joined, without_marks
 from .rules import MOST_TRIES
 

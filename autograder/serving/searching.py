@@ -8,7 +8,7 @@ import traceback
 from pathlib import Path
 
 from ..classroom.hand_in import NotKnownYet, newest_first, newest_of_unit
-from ..handed_in.opened_folder import OpenedFolder
+from ..submitted.folder import OpenedFolder
 
 _Seen = tuple[tuple[object, ...], ...]
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from ..classroom.assignment import Assignment
 from ..classroom.hand_in import HandIn
-from ..handed_in.notebook_file import NotebookFile
 from ..report import Report
+from ..submitted.notebook_file import NotebookFile
 from .round_robin import RoundRobin
 
 HandedIn = tuple[Assignment, HandIn]

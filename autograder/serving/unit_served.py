@@ -20,7 +20,7 @@ from ..classroom.marking_ahead import MarkedHandIn
 from ..classroom.one_run import one_run
 from ..classroom.writer import Writer
 from ..client.marker import in_utf8
-from ..course import kit
+from ..course import digests
 from ..formatting.client import Formatter
 from ..gradebook.class_gradebook import ClassGradebook
 from ..gradebook.course_directory import course_directory
@@ -67,7 +67,7 @@ class UnitServed:
         self._desks = desks
         self._formatter = formatter
         self._tell = tell
-        self._kit = kit.digest(name, terms.root)
+        self._kit = digests.unit_digest(name, terms.root)
         self._kit_looked_at = 0.0
         self._pages: FeedbackPages | None = None
         self._work: Assignment | None = None
@@ -180,7 +180,7 @@ class UnitServed:
         if time.monotonic() - self._kit_looked_at < _KIT_SECONDS:
             return
         self._kit_looked_at = time.monotonic()
-        if kit.digest_as_it_is(self.name, self._terms.root) != self._kit:
+        if digests.current_unit_digest(self.name, self._terms.root) != self._kit:
             raise KitChanged
 
     def _new(self, work: Assignment) -> tuple[dict[str, tuple[HandIn, Look]], float]:

@@ -57,7 +57,7 @@ def compose(root: Path, unit_name: str) -> Deck:
     notebook = course.source(unit_name, root)
     cells = nbformat.read(notebook, as_version=4).cells
     code = [cell for cell in cells if cell.cell_type == "code" and not _is_check(cell)]
-    outputs = run(notebook, code, course.beside(unit_name, root))
+    outputs = run(notebook, code, course.accompanying_files(unit_name, root))
     slides = _Composer(_guesses(course.released(unit_name, root))).composed(cells, outputs)
     return Deck(unit_name, (slides[0].heading if slides else "") or unit_name, slides)
 

@@ -15,7 +15,7 @@ from jupyter_client.manager import KernelManager
 from nbformat import NotebookNode
 from nbformat.v4 import output_from_msg
 
-from ..notebook import printable
+from ..course.notebook import printable
 
 _OUTPUTS = {"stream", "display_data", "execute_result"}
 _SHARP = "%matplotlib inline\n%config InlineBackend.figure_formats = ['retina']"

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..notebook import CodeCell
+from ..course.notebook import CodeCell
 from ..sandbox.limits import Limits
 
 _IDLE_SECONDS = 10

@@ -15,8 +15,7 @@ from ..core.bench import Operation
 from ..core.operations import MeasureCost, TimedCall
 from ..core.packing import ProtocolError, Tensors
 from ..core.wrong_function import PackedFunction
-from ..notebook import MAX_CHARACTERS, CodeCell
-from ..notebook.imports import imported_modules
+from ..course.notebook import MAX_CHARACTERS, CodeCell
 from ..report import CellReport
 from ..sandbox.client import Response, Worker
 from ..sandbox.failures import Crashed, SandboxLost, TimedOut
@@ -149,7 +148,7 @@ class SandboxedNotebook:
     def _is_quick(self, number: int, cell: CodeCell) -> bool:
         """Return whether a cell finished, and either was quick or may define names that answers use."""
         ran = self._outcomes[number].status in ("ran", "failed")
-        return ran and (self._took.get(number, 0.0) < _QUICK_SECONDS or cell.defines_anything or self._names(cell))
+        return ran and (self._took.get(number, 0.0) < _QUICK_SECONDS or bool(cell.definitions) or self._names(cell))
 
     def _names(self, cell: CodeCell) -> bool:
         return any(other.exercise in cell.names for other in self._cells if other.exercise)
@@ -234,7 +233,7 @@ class SandboxedNotebook:
         if not self._is_renewed:
             self._budget.restart()
         self._is_renewed = False
-        imports = [name for cell in self._cells for name in imported_modules(cell.source)] if self._spare_memory else []
+        imports = [name for cell in self._cells for name in cell.imported_modules] if self._spare_memory else []
         if any("compile" in cell.names for cell in self._cells if imports):
             imports.append(COMPILER)
         self._worker = self._parent.fork(self._device, self._wrong, spare_memory=self._spare_memory, imports=imports)

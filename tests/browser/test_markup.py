@@ -9,13 +9,13 @@ import pytest
 from nbgrader.api import Gradebook
 from playwright.sync_api import Error, expect
 
-from autograder.course import points
+from autograder import course
 from tests import RELEASE
 
 from .conftest import UNIT, press, row
 
 SUBMISSIONS = f"formgrader/manage_submissions/{UNIT}"
-GRADE_CELLS = tuple(points(UNIT))
+GRADE_CELLS = tuple(course.unit(UNIT).points)
 MALLORY = "mallory"
 TAKEN = "document.title='taken'"
 # Folders with these names were enrolled before it was looked at what an id is made of.

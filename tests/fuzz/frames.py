@@ -16,7 +16,7 @@ from autograder.core.faults import StudentFault
 from autograder.core.operations import Build, Call, NamedParameters, ProbeDevice
 from autograder.diagnosis.transcript import LazyTranscript, Trace
 from autograder.grading.messages import without_folders
-from autograder.notebook import CodeCell
+from autograder.course.notebook import CodeCell
 from autograder.sandbox.failures import Crashed, TimedOut
 from autograder.student.face import Student
 from autograder.student.recording import Event, Recording

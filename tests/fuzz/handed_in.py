@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from autograder import notebook
 from autograder.classroom.assignment import NothingToGrade, assignment
+from autograder.course import notebook
 from autograder.gradebook import roster
 from autograder.gradebook.time_stamp import time_in
 from autograder.nbgrader_plugin.exporter import _handed_in

@@ -8,8 +8,8 @@ import msgspec
 import nbformat
 from hypothesis import strategies as st
 
-from autograder import course, notebook
-from autograder.course import cells
+from autograder import course
+from autograder.course import cells, notebook
 from autograder.gradebook.clean_notebook import clean
 
 from .json_text import damaged, mutated
@@ -32,11 +32,11 @@ NOTEBOOK: dict[str, Any] = {
 
 def check(data: bytes) -> None:
     parsed = notebook.parse(data)
-    if isinstance(parsed, notebook.Damaged):
+    if isinstance(parsed, notebook.UnreadableNotebook):
         _said(str(parsed))
         return
     of = cells.unit_of(parsed)
-    names = set() if isinstance(of, notebook.Damaged) else {of.name}
+    names = set() if isinstance(of, notebook.UnreadableNotebook) else {of.name}
     for unit in map(course.unit, sorted(names | {"dot_product_attention"})):
         found = cells.code_cells(parsed, unit)
         for exercise in unit.exercises:

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from ..notebook import is_visible
+from ..course.notebook import is_visible
 
 RULE = "letters and digits of any script and . _ - @ + ', the first not a dot or dash"
 _MARKS = "._-@+'"

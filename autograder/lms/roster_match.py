@@ -15,7 +15,7 @@ class NotMatched(Exception):
     """Nobody on the roster, or nobody for certain; `str()` says why."""
 
 
-class Whose:
+class RosterMatcher:
     """Finds students on a roster.
 
     Where the roster has a student's number of the platform's, the number decides, and the name must not contradict it:

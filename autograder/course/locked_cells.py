@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 LONGEST = 10_000
-"""Characters of a cell that is still read: Python's parser takes long on what is larger and strange."""
+"""Limit for the characters of a cell that is parsed: Python's parser takes long on large, unusual texts."""
 _MOST_LINES = 1_000
 _NOT_PYTHON = ("%", "!")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -24,7 +24,7 @@ class Edit:
     """Difference between a locked cell's text and the released text."""
 
     added: str = ""
-    """The lines that a student added and that run by themselves, each at its place; the other lines are empty."""
+    """The lines that a student added and that run by themselves, each at its position; the other lines are empty."""
     has_changes: bool = False
     """True if the cell has other lines that were not released; these are not run."""
 
@@ -41,18 +41,17 @@ def edit_of(released: str, submitted: str) -> Edit:
     if len(submitted) > LONGEST or len(after) > _MOST_LINES:
         return Edit(has_changes=True)
     matcher = SequenceMatcher(None, [text for _, text in before], [text for _, text in after], autojunk=False)
-    kept, has_changes = set[int](), False
+    added, has_changes = set[int](), False
     for tag, i, end_i, j, end_j in matcher.get_opcodes():
-        if tag == "insert":
-            numbers = _inserted(after, j, end_j)
-        elif tag == "replace":
-            numbers = _not_replacing(before[i:end_i], after[j:end_j])
-        else:
+        if tag not in ("insert", "replace"):
             continue
-        kept |= numbers or set()
-        has_changes |= numbers is None or (tag == "replace" and not _covers(numbers, after[j:end_j]))
-    added = [line if number in kept else "" for number, line in enumerate(_split(submitted))]
-    return Edit("\n".join(added).rstrip(), has_changes)
+        is_insertion = tag == "insert"
+        statements = _inserted(after, j, end_j) if is_insertion else _not_replacing(before[i:end_i], after[j:end_j])
+        numbers = _line_numbers(statements or [])
+        added |= numbers
+        has_changes |= statements is None or not (is_insertion or _covers(numbers, after[j:end_j]))
+    lines = [line if number in added else "" for number, line in enumerate(_split(submitted))]
+    return Edit("\n".join(lines).rstrip(), has_changes)
 
 
 def _lines(text: str) -> list[Line]:
@@ -60,20 +59,17 @@ def _lines(text: str) -> list[Line]:
 
 
 def _split(text: str) -> list[str]:
-    """The lines as Python numbers them."""
+    """Return the lines as Python numbers them."""
     return text.replace("\r\n", "\n").split("\n")
 
 
-def _inserted(lines: Sequence[Line], start: int, end: int) -> set[int] | None:
-    """The numbers of the lines of an inserted run; None if it is no Python by itself.
+def _inserted(lines: Sequence[Line], start: int, end: int) -> list[ast.stmt] | None:
+    """Return the statements of an inserted run of lines; None if it cannot be parsed by itself.
 
-    Where lines are alike a run can be read as one that begins a little earlier or later: `)` above it or at its end.
+    If lines are equal, a run can be read as one that begins a little earlier or later: `)` above it or at its end.
     """
-    for first, last in _alternatives(lines, start, end):
-        statements = _statements(lines[first:last])
-        if statements is not None:
-            return _numbers(statements, lines[first:last])
-    return None
+    readings = (_statements(lines[first:last]) for first, last in _alternatives(lines, start, end))
+    return next((statements for statements in readings if statements is not None), None)
 
 
 def _alternatives(lines: Sequence[Line], start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -87,51 +83,43 @@ def _alternatives(lines: Sequence[Line], start: int, end: int) -> Iterator[tuple
         yield start, end
 
 
-def _not_replacing(before: Sequence[Line], after: Sequence[Line]) -> set[int] | None:
-    """The numbers of the lines, in a run that replaces another, that import or define what the other does not.
+def _not_replacing(before: Sequence[Line], after: Sequence[Line]) -> list[ast.stmt] | None:
+    """Return the imports and definitions in a replacing run that the replaced run does not define.
 
-    None if either run is no Python by itself.
+    None if either run cannot be parsed by itself.
     """
     old, new = _statements(before), _statements(after)
     if old is None or new is None:
         return None
     replaced = {statement.name for statement in old if isinstance(statement, _DEFINITIONS)}
-    return _numbers(
-        [
-            statement
-            for statement in new
-            if isinstance(statement, ast.Import | ast.ImportFrom)
-            or (isinstance(statement, _DEFINITIONS) and statement.name not in replaced)
-        ],
-        after,
-    )
+    return [
+        statement
+        for statement in new
+        if isinstance(statement, ast.Import | ast.ImportFrom)
+        or (isinstance(statement, _DEFINITIONS) and statement.name not in replaced)
+    ]
 
 
 def _statements(lines: Sequence[Line]) -> list[ast.stmt] | None:
-    """The statements of a run of lines, numbered as in the cell; None if they are no Python by themselves."""
-    if not lines:
-        return []
-    first = lines[0][0]
-    text = [""] * (lines[-1][0] - first + 1)
+    """Return the statements of a run of lines, numbered as in the cell; None if the run cannot be parsed by itself."""
+    text = [""] * (lines[-1][0] + 1)
     for number, line in lines:
-        text[number - first] = "" if line.lstrip().startswith(_NOT_PYTHON) else line
+        text[number] = "" if line.lstrip().startswith(_NOT_PYTHON) else line
     flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     try:
         with warnings.catch_warnings(action="ignore"):
-            tree = compile("\n".join(text), "", "exec", flags, dont_inherit=True)
+            tree: ast.Module = compile("\n".join(text), "", "exec", flags, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    statements: list[ast.stmt] = tree.body
-    return statements
+    return tree.body
 
 
-def _numbers(statements: Sequence[ast.stmt], lines: Sequence[Line]) -> set[int]:
-    """The lines' numbers in the cell that the statements take."""
+def _line_numbers(statements: Sequence[ast.stmt]) -> set[int]:
+    """Return the numbers from 0 of the lines that statements span, with their decorators."""
     numbers = set[int]()
     for statement in statements:
-        decorators = getattr(statement, "decorator_list", [])
-        first = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
-        numbers.update(range(lines[0][0] + first - 1, lines[0][0] + (statement.end_lineno or first)))
+        first = min(node.lineno for node in (statement, *getattr(statement, "decorator_list", [])))
+        numbers.update(range(first - 1, statement.end_lineno or first))
     return numbers
 
 

@@ -18,14 +18,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from ..classroom import whole_files
+from ..course.notebook import printable
 from ..gradebook.roster import Roster
 from ..gradebook.time_stamp import TIMESTAMP
-from ..handed_in.zip_file import BadZip, NotTaken, ZipFile, name_of, path_within
-from ..notebook import printable
-from . import imported
-from .file_names import Layout, Reading, layout, readings
-from .imported import Origin
-from .whose import NotMatched, Whose
+from ..submitted.zip_file import BadZip, NotTaken, ZipFile, path_within
+from .file_names import Layout, Platform, Reading, layout, readings
+from .roster_match import NotMatched, RosterMatcher
 
 _NOT_STUDENTS = {TIMESTAMP, "submission_secret.txt"}
 """What nbgrader writes beside a notebook, and believes."""
@@ -35,6 +36,53 @@ _MOST_FILES = 1_000
 _KILOBYTE = 1000  # as nbgrader counts
 _MOST_BYTES = 20_000_000_000
 """Of all submissions together."""
+FOLDER = "imported"
+_REPLACED = "replaced"
+_MODE = 0o644
+
+
+class BadRecord(Exception):
+    """What is kept cannot be read; `str()` says why and what to do."""
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Where a student's submission came from."""
+
+    platform: Platform
+    returned: str
+    """What the name of a file of feedback begins with: see `file_names`."""
+
+
+def read_origins(root: Path, unit: str) -> dict[str, Origin]:
+    """By student, for a unit; empty if nothing was imported. Raises BadRecord."""
+    path = _record(root, unit)
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Origin])
+    except FileNotFoundError:
+        return {}
+    except (OSError, msgspec.MsgspecError) as error:
+        raise BadRecord(f"{path} cannot be read: {error}. Delete it and import the zip file again.") from None
+
+
+def keep_origins(root: Path, unit: str, found: Mapping[str, Origin]) -> None:
+    """Adds these students to what is kept. Raises BadRecord and OSError."""
+    everyone = {**read_origins(root, unit), **found}
+    path = _record(root, unit)
+    path.parent.mkdir(exist_ok=True)
+    whole_files.write(path, msgspec.json.format(msgspec.json.encode(everyone)), _MODE)
+
+
+def keep_replaced(root: Path, submission: Path) -> Path:
+    """Moves a submission out of the way of a new one; returns where it is now. Raises OSError."""
+    student, unit = submission.parent.name, submission.name
+    place = root / FOLDER / _REPLACED / student / unit
+    place.mkdir(parents=True, exist_ok=True)
+    number = max((int(one.name) for one in place.iterdir() if one.name.isdecimal()), default=0) + 1
+    return Path(shutil.move(submission, place / str(number)))
+
+
+def _record(root: Path, unit: str) -> Path:
+    return root / FOLDER / f"{unit}.json"
 
 
 @dataclass
@@ -72,15 +120,15 @@ def import_zip(file: ZipFile, directory: Any, root: Path, unit: str, roster: Ros
     directory: the course as nbgrader has it. Raises BadRecord, BadZip where the roster is another platform's, and
     OSError if the disk is full or cannot be written.
     """
-    its = layout(map(name_of, file.files), roster.platform)
+    its = layout((info.filename for info in file.files), roster.platform)
     done = Imported(platform=its.platform)
     if done.platform and roster.platform not in ("", done.platform):
         raise BadZip(
             f"The zip file is {done.platform}'s and the roster {roster.platform}'s, so names alone would tell whose a "
             f"file is. Take {done.platform}'s own table for the roster."
         )
-    imported.origins(root, unit)  # if it cannot be read, nothing is done
-    by_student = _by_student(file, unit, its, Whose(roster), done)
+    read_origins(root, unit)  # if it cannot be read, nothing is done
+    by_student = _by_student(file, unit, its, RosterMatcher(roster), done)
     left = _MOST_BYTES
     origins: dict[str, Origin] = {}
     try:
@@ -103,23 +151,25 @@ def import_zip(file: ZipFile, directory: Any, root: Path, unit: str, roster: Ros
             done.late += [student] if latest.is_late else []
     finally:
         if origins:
-            imported.keep_origins(root, unit, origins)
+            keep_origins(root, unit, origins)
     return done
 
 
-def _by_student(file: ZipFile, unit: str, its: Layout, whose: Whose, done: Imported) -> Mapping[str, list[_File]]:
+def _by_student(
+    file: ZipFile, unit: str, its: Layout, matcher: RosterMatcher, done: Imported
+) -> Mapping[str, list[_File]]:
     """The newest of each student's files; students whom two numbers claim to be are left out."""
     found: dict[str, dict[Path, _File]] = defaultdict(dict)
     numbers: dict[str, set[str]] = defaultdict(set)
     for info in file.files:
-        name = name_of(info)
+        name = info.filename
         try:
             ways = readings(name, its)
             if not ways:
                 raise NotMatched(
                     f"its name is not as in a zip file of submissions from {done.platform or 'Canvas or Moodle'}"
                 )
-            student, reading = whose.student(ways)
+            student, reading = matcher.student(ways)
             numbers[student].add(reading.number)
             if reading.instead:
                 raise NotTaken(f"it is {reading.instead}, not a file")
@@ -129,7 +179,7 @@ def _by_student(file: ZipFile, unit: str, its: Layout, whose: Whose, done: Impor
             continue
         old = found[student].get(new.path)
         if old is not None:
-            done.older.append(printable(name_of(min(old, new, key=lambda one: one.newness).info)))
+            done.older.append(printable(min(old, new, key=lambda one: one.newness).info.filename))
         if old is None or new.newness >= old.newness:
             found[student][new.path] = new
     for student in [student for student in found if len(numbers[student]) > 1]:
@@ -181,7 +231,7 @@ def _unpack(file: ZipFile, files: list[_File], part: Path, directory: Any, left:
         try:
             size += _write(file, one, part / one.path, min(most, room - size))
         except NotTaken as reason:
-            done.left_out[printable(name_of(one.info))] = str(reason)
+            done.left_out[printable(one.info.filename)] = str(reason)
     if not any(part.iterdir()):
         raise NotTaken("none of the files could be taken")
     return size
@@ -212,7 +262,7 @@ def _place(part: Path, there: Path, root: Path, student: str, done: Imported) ->
         if _files(part) == _files(there) and all(_is_same(part / name, there / name) for name in _files(part)):
             done.unchanged.append(student)
             return
-        done.replaced[student] = imported.keep_replaced(root, there)
+        done.replaced[student] = keep_replaced(root, there)
     else:
         done.new.append(student)
     part.rename(there)

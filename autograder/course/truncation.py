@@ -5,7 +5,7 @@ Scores, verdicts and comments are never truncated.
 
 from typing import Any
 
-from . import MAX_CHARACTERS
+from .notebook import MAX_CHARACTERS
 
 NOTE = "autograder-note"
 """The id of the autograder's own cell at the top of a graded notebook; no student's cell has this id."""

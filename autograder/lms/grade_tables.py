@@ -3,11 +3,16 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from .. import course
+from ..gradebook import marks
+from ..gradebook.class_list import class_list
+from ..gradebook.course_directory import CourseProblem, course_directory
 from ..gradebook.marks import Mark, UnitMarks
 from ..gradebook.roster import Roster
 from ..gradebook.spreadsheet import number, text, value
+from ..submitted.folder import OpenedFolder
 
 NOT_SUBMITTED, NOT_GRADED, GRADED = "not_submitted", "not_graded", "graded"
 """Where there is no status of a report's: nothing came, it is not marked yet, or nbgrader's own command marked it."""
@@ -61,6 +66,29 @@ class MarkedClass:
         """Who has a mark, but is not on the roster."""
         marked = {student for unit in self.units for student in unit.marks}
         return sorted(marked - set(self.listed))
+
+
+def marked_class(root: Path, units: list[str], roster: Path | None, id_column: str | None) -> MarkedClass:
+    """The marks of a course folder's class. Raises UnknownUnit, NoMarks, BadRoster and CourseProblem."""
+    if not root.is_dir():
+        raise CourseProblem(f"The course folder {root} is not there.")
+    of_units = marks.of_units(root, units)
+    people = class_list(root, roster, id_column).roster
+    submitted = root / course_directory(root).submitted_directory
+    everyone = {student.id for student in people.students}
+    handed_in = {
+        unit.unit: frozenset(s for s in everyone - set(unit.marks) if _has_handed_in(submitted / s / unit.unit))
+        for unit in of_units
+    }
+    return MarkedClass(people, of_units, handed_in)
+
+
+def _has_handed_in(folder: Path) -> bool:
+    try:
+        with OpenedFolder.of_student(folder) as opened:
+            return bool(opened.names())
+    except (OSError, ValueError):
+        return False
 
 
 @dataclass

@@ -1,0 +1,298 @@
+"""A submitted notebook read as data. No part of it is trusted: no name, no points, no cell of the instructor's.
+
+Notebooks of format 4 are read as `nbformat` writes them. Those of formats 2 and 3, which IPython wrote before 2015, are
+converted: their cells are in worksheets and the text of a code cell is called `input`. JSON that other programs accept
+is repaired: `NaN`, half of a surrogate pair, bytes that are not UTF-8.
+"""
+
+import codecs
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import msgspec
+
+MAX_BYTES = 16 << 20
+"""Limit for a notebook without its outputs."""
+MAX_CHARACTERS = 200_000
+"""Limit for a cell that is executed, or searched for definitions."""
+MAX_CELLS = 2_000
+MAX_LINES = 1_000_000
+"""Limit for all cells together. A notebook is written line by line, and each line takes at least 60 bytes of memory."""
+MAX_MODULES = 50
+"""Limit for the imported modules that are listed of a cell."""
+_MAX_NAME = 100
+_OLD_FORMATS = (2, 3)
+_DEEPEST_HEADING = 6
+
+# Both match each character once, whatever the text is: Python's tokenizer takes hours on a string that never ends.
+# Repeated groups are atomic, `(?>...)`, because before Python 3.11.5 a possessive group, `(...)*+`, keeps what its
+# last, failed repetition consumed.
+_WORD = re.compile(
+    r"""\#[^\n]*+
+    | '''(?>[^'\\]|\\.|'(?!''))*+(?:''')? | "{3}(?>[^"\\]|\\.|"(?!""))*+(?:"{3})?
+    | '(?>[^'\\\n]|\\.)*+'? | "(?>[^"\\\n]|\\.)*+"?
+    | \d\w*+ | (?P<name>\w++)""",
+    re.S | re.X,
+)
+_JSON_TOKEN = re.compile(rb'"[^"\\]*+(?:(?>\\.[^"\\]*+))*+"|-?Infinity|NaN', re.S)
+_INVALID_IN_STRING = re.compile(
+    rb"\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(\\u[dD][89a-fA-F]\w\w)|\\.|([\x00-\x1f])", re.S
+)
+# No \s: it matches line ends too, and searching a cell of empty lines would take hours.
+_DEFINITION = re.compile(r"^[ \t]*(?:async def|def|class)[ \t]+(\w+)", re.M)
+_IMPORT = re.compile(r"^[ \t]*+(?:from[ \t]++([\w.]++)[ \t]++import\b|import[ \t]++([\w., \t]++))", re.M)
+
+# The Default_Ignorable_Code_Points that Python considers printable: fillers and variation selectors.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"  #
+)
+
+_T = TypeVar("_T")
+
+
+class UnreadableNotebook(msgspec.Struct, frozen=True):
+    """Stands in for a notebook that cannot be graded."""
+
+    message: str
+    """The reason, and what the student can do."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class AutograderMetadata(msgspec.Struct, frozen=True):
+    """The entries that the autograder itself writes into a cell's metadata."""
+
+    training: bool = False
+    """True if the cell trains a model, which grading leaves out."""
+    added_to: str = ""
+    """Name of the locked cell that a student added the lines of this cell to."""
+    changed: bool = False
+    """True if a student changed lines of this locked cell."""
+
+
+class _Named(msgspec.Struct):
+    grade_id: str = ""
+
+
+class RawMetadata(msgspec.Struct):
+    """A cell's metadata. Only the name from nbgrader and the autograder's own entries are decoded."""
+
+    nbgrader: msgspec.Raw = msgspec.Raw(b"null")
+    autograder: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class RawCell(msgspec.Struct):
+    """A cell in nbformat 4. A cell of unknown type is not executed."""
+
+    cell_type: str
+    source: str | list[str] | None = ""
+    metadata: RawMetadata | None = None
+    id: msgspec.Raw = msgspec.Raw(b'""')
+    attachments: msgspec.Raw = msgspec.Raw(b"null")
+
+    @property
+    def text(self) -> str:
+        """The cell's source as one string."""
+        return joined(self.source or "")
+
+    @property
+    def grade_id(self) -> str:
+        """nbgrader's name for the cell, or an empty string."""
+        return _decode(self.metadata.nbgrader, _Named()).grade_id if self.metadata else ""
+
+    @property
+    def cell_id(self) -> str:
+        """nbformat's name for the cell, which programs may change; or an empty string."""
+        return _decode(self.id, "")
+
+    @property
+    def autograder(self) -> AutograderMetadata:
+        """The autograder's own entries in the metadata."""
+        return _decode(self.metadata.autograder if self.metadata else msgspec.Raw(b"null"), AutograderMetadata())
+
+
+class RawNotebook(msgspec.Struct):
+    """The parts of a notebook in nbformat 4 that grading needs."""
+
+    nbformat: int
+    cells: list[RawCell]
+
+
+class _OldCell(msgspec.Struct):
+    """A cell in format 2 or 3."""
+
+    cell_type: str
+    source: str | list[str] | None = ""
+    input: str | list[str] | None = ""
+    metadata: RawMetadata | None = None
+    level: msgspec.Raw = msgspec.Raw(b"1")
+
+    def converted(self) -> RawCell:
+        """Return the cell as `nbformat` converts it to format 4."""
+        text = joined((self.cell_type == "code" and self.input) or self.source or "")
+        if self.cell_type == "heading":
+            level = min(max(_decode(self.level, 1), 1), _DEEPEST_HEADING)
+            text = f"{'#' * level} {' '.join(text.split())}"
+        return RawCell("markdown" if self.cell_type in ("heading", "html") else self.cell_type, text, self.metadata)
+
+
+class _Worksheet(msgspec.Struct):
+    cells: list[_OldCell] = []
+
+
+class _NotebookFile(msgspec.Struct):
+    """A notebook of any format."""
+
+    nbformat: int
+    cells: list[RawCell] | None = None
+    worksheets: list[_Worksheet] | None = None
+
+
+@dataclass(frozen=True)
+class CodeCell:
+    """A cell to execute."""
+
+    name: str
+    source: str
+    exercise: str | None
+    """The exercise whose solution cell this is."""
+    only_shows: bool = False
+    """True if it is unchanged since the release and only shows the results of other cells."""
+    is_ours: bool = False
+    """True if its text is the instructor's."""
+    checked: tuple[str, ...] = ()
+    """The exercises whose check cells stand above this cell and below the one before it."""
+    added_to: str = ""
+    """The locked cell that a student added these lines to."""
+    is_stub: bool = False
+    """True if the cell is a stub that the student left unchanged."""
+    was_changed: bool = False
+    """True if a student changed lines of this locked cell."""
+
+    def defines(self, name: str) -> bool:
+        """Return whether the cell defines this function or class, or is the cell meant for its definition."""
+        return self.exercise == name or name in self.definitions
+
+    @cached_property
+    def definitions(self) -> frozenset[str]:
+        """The functions and classes that lines of the cell define."""
+        return definitions(self.source)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names in the first MAX_CHARACTERS of the code, except those in comments and strings."""
+        words = _WORD.finditer(self.source[:MAX_CHARACTERS])
+        return frozenset(word["name"] for word in words if word["name"])
+
+    @property
+    def imported_modules(self) -> list[str]:
+        """The first MAX_MODULES names in `import` and `from` statements that begin a line."""
+        imports = _IMPORT.findall(self.source[:MAX_CHARACTERS])
+        words = [named.split() for module, modules in imports for named in (module, *modules.split(","))]
+        names = dict.fromkeys(word[0] for word in words if word and len(word[0]) <= _MAX_NAME)
+        return list(names)[:MAX_MODULES]
+
+
+def definitions(code: str) -> frozenset[str]:
+    """Return the functions and classes that lines of code define, found without parsing."""
+    return frozenset(_DEFINITION.findall(code[:MAX_CHARACTERS]))
+
+
+def parse(content: bytes | UnreadableNotebook) -> RawNotebook | UnreadableNotebook:
+    """Decode a notebook's JSON; return the reason if it cannot be graded."""
+    if isinstance(content, UnreadableNotebook):
+        return content
+    try:
+        notebook = _decode_notebook(content.removeprefix(codecs.BOM_UTF8))
+    except msgspec.ValidationError as error:
+        return UnreadableNotebook(
+            f"The file is JSON but not a Jupyter notebook: {error}. Save it from Jupyter again."  #
+        )
+    except RecursionError:
+        return UnreadableNotebook("The file is nested too deeply to be a notebook. Save it from Jupyter again.")
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return UnreadableNotebook("The file is not a notebook: its content is not JSON. Save it from Jupyter again.")
+    if notebook.nbformat != 4:
+        version = str(notebook.nbformat)[:9]
+        return UnreadableNotebook(
+            f"The notebook has format {version}; format 4 is needed. Save it from Jupyter again."  #
+        )
+    if not notebook.cells:
+        return UnreadableNotebook("The notebook has no cells.")
+    lines = sum(cell.text.count("\n") for cell in notebook.cells)
+    for number, limit, what in ((len(notebook.cells), MAX_CELLS, "cells"), (lines, MAX_LINES, "lines")):
+        if number > limit:
+            return UnreadableNotebook(
+                f"The notebook has {number} {what}, more than {limit}. Delete those that you do not need."
+            )
+    return notebook
+
+
+def _decode_notebook(content: bytes) -> RawNotebook:
+    """Decode a notebook of any format; raises msgspec.DecodeError, UnicodeDecodeError and RecursionError."""
+    try:
+        file = msgspec.json.decode(content, type=_NotebookFile)
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        file = msgspec.json.decode(_repaired(content), type=_NotebookFile)
+    if file.cells is not None:
+        return RawNotebook(file.nbformat, file.cells)
+    if file.nbformat not in _OLD_FORMATS:
+        raise msgspec.ValidationError("Object missing required field `cells`")
+    return RawNotebook(4, [cell.converted() for sheet in file.worksheets or [] for cell in sheet.cells])
+
+
+def _repaired(content: bytes) -> bytes:
+    """Return JSON with `null` for numbers that JSON lacks, and U+FFFD for what is not Unicode.
+
+    Line ends and other control characters within strings are escaped. Takes time linear in the length.
+    """
+
+    def token(match: re.Match[bytes]) -> bytes:
+        return _INVALID_IN_STRING.sub(character, match[0]) if match[0].startswith(b'"') else b"null"
+
+    def character(match: re.Match[bytes]) -> bytes:
+        if match[1]:
+            return b"\\ufffd"
+        return b"\\u%04x" % match[2][0] if match[2] else match[0]
+
+    return _JSON_TOKEN.sub(token, content.decode("utf-8", "replace").encode())
+
+
+def _decode(value: msgspec.Raw, default: _T) -> _T:
+    """Decode a value of the default's type; return the default if it is of another type."""
+    try:
+        return msgspec.json.decode(value, type=type(default))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return default
+
+
+def cell_name(number: int, grade_id: str) -> str:
+    """Return a cell's name for reports: its grade_id, or its position in the notebook counted from 1."""
+    return printable(grade_id[:_MAX_NAME]) or f"number {number}"
+
+
+def printable(name: str) -> str:
+    """Return a student's text with U+FFFD for control codes, invisible characters and invalid ones."""
+    if name.isascii() and name.isprintable():
+        return name
+    return "".join(character if is_visible(character) else "\N{REPLACEMENT CHARACTER}" for character in name)
+
+
+def printable_lines(text: str) -> str:
+    """Make each line of a text printable, so that XML, JSON and terminals can hold all of its characters."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def is_visible(character: str) -> bool:
+    """Return whether a character is displayed, unlike controls, joiners and those that Unicode calls ignorable."""
+    return character.isprintable() and not _INVISIBLE.fullmatch(character)
+
+
+def joined(source: Any) -> str:
+    """Return a cell's text, which nbformat stores as a string or a list of lines."""
+    return source if isinstance(source, str) else "".join(source)

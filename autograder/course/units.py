@@ -1,0 +1,257 @@
+"""The units of a course or class: their notebooks, exercises and points.
+
+Points are written next to the exercises in `exercises/`; `build` copies them into `source/`. They are read from there,
+because the gradebook holds the same notebooks. A class's folder that has a `source/` of its own keeps the units as they
+were when the class got them, regardless of later changes in the course.
+"""
+
+import re
+import shlex
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+
+from .folder import folder
+from .notebook import AutograderMetadata, RawCell, RawNotebook, joined, parse
+
+CHECK_PREFIX = "test_"
+SOURCE, RELEASE = "source", "release"
+"""The folders of a course, or of a class, with the notebooks for instructors and for students."""
+BEGIN = "### BEGIN SOLUTION"
+END = "### END SOLUTION"
+NOT_IMPLEMENTED = "raise NotImplementedError()"
+"""The line of a stub that stands for the solution."""
+_HEADING = re.compile(r"^(#{1,2})[ \t]+(.+?)[ \t#]*$", re.M)
+
+
+class UnknownUnit(Exception):
+    """No unit has this name; `str()` lists those that exist."""
+
+    def __init__(self, name: str, class_folder: Path | None = None) -> None:
+        root = units_root(class_folder)
+        where = "" if root == folder() else f" in {root}"
+        known = ", ".join(unit_names(class_folder)) or "none is built yet"
+        upgrade = shlex.join(["autograder", "upgrade-course", str(root), name])
+        brings = f" `{upgrade}` brings it." if where and name in unit_names() else ""
+        super().__init__(f"There is no unit `{name}`{where}. The units are: {known}.{brings}")
+
+
+class UnusableUnit(Exception):
+    """A class's copy of a unit cannot be graded; `str()` says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One function or class to write."""
+
+    name: str
+    points: float
+
+    @property
+    def check(self) -> str:
+        """The grade_id of the exercise's grade cell."""
+        return CHECK_PREFIX + self.name
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One assignment with one notebook. Cells with nbgrader metadata are keyed by their grade_id."""
+
+    name: str
+    title: str
+    """The first heading of the text; the unit's name if there is none."""
+    exercises: tuple[Exercise, ...]
+    points: dict[str, float]
+    """The points of each grade cell, written questions included."""
+    model_answers: dict[str, str]
+    """The instructor's answers to the written questions."""
+    sections: dict[str, str]
+    """The heading above each named cell; empty above the first section."""
+    cell_types: dict[str, str]
+    instructor_cells: dict[str, str]
+    """The text of the instructor's code cells."""
+    check_cells: dict[str, str]
+    """The text of the cells with the exercises' checks."""
+    stub_lines: dict[str, tuple[str, ...]]
+    """The lines of code that each exercise's stub has."""
+    showing_cells: frozenset[str]
+    """The texts of the other code cells, which only show what the exercises compute."""
+    training_cells: dict[str, str]
+    """The text of the cells that grading leaves out, by their id in the notebook."""
+
+    @property
+    def max_score(self) -> float:
+        """The points that the hidden tests can give."""
+        return sum(exercise.points for exercise in self.exercises)
+
+    def exercise(self, name: str) -> Exercise:
+        """Return the exercise of this name; raises KeyError."""
+        return {exercise.name: exercise for exercise in self.exercises}[name]
+
+
+def units_root(class_folder: Path | None = None) -> Path:
+    """Return the class's folder if it has a `source/` of its own, else the course's folder."""
+    return class_folder if class_folder and (class_folder / SOURCE).is_dir() else folder()
+
+
+def source(unit_name: str, class_folder: Path | None = None) -> Path:
+    """Return the path of the unit's notebook with the solutions."""
+    return units_root(class_folder) / SOURCE / unit_name / f"{unit_name}.ipynb"
+
+
+def released(unit_name: str, class_folder: Path | None = None) -> Path:
+    """Return the path of the unit's notebook for students."""
+    return units_root(class_folder) / RELEASE / unit_name / f"{unit_name}.ipynb"
+
+
+def unit_files(kind: str, unit_name: str) -> list[Path]:
+    """Return the course's notebook of a unit, and the files that students get with it.
+
+    kind: SOURCE or RELEASE. The build writes the other files into both folders. Their paths are those in release/,
+    because git has no copy in source/.
+    """
+    return [folder() / kind / unit_name / f"{unit_name}.ipynb", *accompanying_files(unit_name)]
+
+
+def accompanying_files(unit_name: str, class_folder: Path | None = None) -> list[Path]:
+    """Return the files that students get with the unit's notebook; empty if it is not released.
+
+    Folders are left out, because only programs create them there.
+    """
+    files = released(unit_name, class_folder).parent.glob("*")
+    return sorted(path for path in files if path.is_file() and path.suffix != ".ipynb")
+
+
+def unit_names(class_folder: Path | None = None) -> list[str]:
+    """Return the names of all built units in alphabetical order."""
+    notebooks = (units_root(class_folder) / SOURCE).glob("*/*.ipynb")
+    return sorted(path.stem for path in notebooks if path.stem == path.parent.name)
+
+
+def unit(name: str, class_folder: Path | None = None) -> Unit:
+    """Return the unit of this name; raises UnknownUnit and UnusableUnit."""
+    if name not in unit_names(class_folder):
+        raise UnknownUnit(name, class_folder)
+    path = source(name, class_folder)
+    return _unit(path, path.stat().st_mtime_ns)
+
+
+def refuse_removed_exercises(of_class: Unit) -> None:
+    """Raise UnusableUnit if a class's unit has exercises that the course no longer has; or UnknownUnit."""
+    graded = {exercise.name for exercise in unit(of_class.name).exercises}
+    removed = [exercise.name for exercise in of_class.exercises if exercise.name not in graded]
+    if removed:
+        raise UnusableUnit(
+            f"This class was given {', '.join(removed)} in {of_class.name}, which this version of the kit no longer "
+            "marks. Mark it with the version that it was released with."
+        )
+
+
+def released_cells(unit_name: str, class_folder: Path | None = None) -> tuple[RawCell, ...]:
+    """Return the cells of the unit's notebook for students; empty if it is not released."""
+    path = released(unit_name, class_folder)
+    return _released_cells(path, path.stat().st_mtime_ns) if path.is_file() else ()
+
+
+@lru_cache(maxsize=64)
+def _released_cells(path: Path, changed: int) -> tuple[RawCell, ...]:
+    notebook = parse(path.read_bytes())
+    return tuple(notebook.cells) if isinstance(notebook, RawNotebook) else ()
+
+
+def stub_lines(solution: str) -> tuple[str, ...]:
+    """Return the lines of code of a solution cell that its stub has too: those outside of the solution."""
+    lines, is_outside = list[str](), True
+    for line in map(str.strip, solution.split("\n")):
+        if line in (BEGIN, END):
+            is_outside = line == END
+        elif is_outside and _is_code(line):
+            lines.append(line)
+    return tuple(lines)
+
+
+def is_stub(text: str, lines: tuple[str, ...]) -> bool:
+    """Return whether a cell still raises the stub's error and has no line of code besides the stub's lines."""
+    return NOT_IMPLEMENTED in text and all(line in lines for line in map(str.strip, text.split("\n")) if _is_code(line))
+
+
+def _is_code(line: str) -> bool:
+    return bool(line) and not line.startswith("#") and line != NOT_IMPLEMENTED
+
+
+class _Nbgrader(msgspec.Struct):
+    grade_id: str
+    grade: bool = False
+    solution: bool = False
+    locked: bool = False
+    points: int | float = 0
+
+
+class _Metadata(msgspec.Struct):
+    nbgrader: _Nbgrader | None = None
+    autograder: AutograderMetadata = AutograderMetadata()
+
+
+class _Cell(msgspec.Struct):
+    cell_type: str
+    source: str | list[str]
+    metadata: _Metadata
+    id: str = "None"
+
+    @property
+    def text(self) -> str:
+        return joined(self.source)
+
+    def headings(self, marks: str) -> list[str]:
+        """Return the headings of one level in a text cell. marks: `#` or `##`."""
+        found = _HEADING.findall(self.text) if self.cell_type == "markdown" else []
+        return [heading for its_marks, heading in found if its_marks == marks]
+
+
+class _Notebook(msgspec.Struct):
+    cells: list[_Cell]
+
+
+@lru_cache(maxsize=64)
+def _unit(path: Path, changed: int) -> Unit:
+    """Read the unit from its source notebook, which was last changed at this time. A class's copy may be damaged."""
+    try:
+        cells = msgspec.json.decode(path.read_bytes(), type=_Notebook).cells
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnusableUnit(f"{path} cannot be read: {error}. Put back what was there.") from None
+    named = [(meta.grade_id, meta, cell) for cell in cells if (meta := cell.metadata.nbgrader)]
+    code = [(name, meta, cell.text) for name, meta, cell in named if cell.cell_type == "code"]
+    plain = [cell for cell in cells if cell.cell_type == "code" and not cell.metadata.nbgrader]
+    titles = [heading for cell in cells for heading in cell.headings("#")]
+    return Unit(
+        path.stem,
+        title=next(iter(titles), path.stem),
+        exercises=tuple(
+            Exercise(name.removeprefix(CHECK_PREFIX), meta.points)
+            for name, meta, _ in named
+            if name.startswith(CHECK_PREFIX)
+        ),
+        points={name: float(meta.points) for name, meta, _ in named if meta.grade},
+        model_answers={name: cell.text for name, meta, cell in named if meta.grade and meta.solution},
+        sections=_sections(cells),
+        cell_types={name: cell.cell_type for name, _, cell in named},
+        instructor_cells={name: text for name, meta, text in code if meta.locked and not meta.grade},
+        check_cells={name: text for name, meta, text in code if meta.grade and not meta.solution},
+        stub_lines={name: stub_lines(text) for name, meta, text in code if meta.solution},
+        showing_cells=frozenset(cell.text for cell in plain if not cell.metadata.autograder.training),
+        training_cells={cell.id: cell.text for cell in plain if cell.metadata.autograder.training},
+    )
+
+
+def _sections(cells: list[_Cell]) -> dict[str, str]:
+    """Return the heading above each named cell."""
+    sections: dict[str, str] = {}
+    section = ""
+    for cell in cells:
+        if cell.metadata.nbgrader:
+            sections[cell.metadata.nbgrader.grade_id] = section
+        else:
+            section = [section, *cell.headings("##")][-1]
+    return sections

@@ -1,1 +1,0 @@
-"""Reading what strangers hand in, so that the file that was checked is the file that is read."""
