@@ -9,8 +9,8 @@ import pytest
 from autograder.core.arguments import Arguments
 from autograder.core.faults import Raised
 from autograder.core.operations import Call
-from autograder.course.settings import load
 from autograder.course.notebook import CodeCell
+from autograder.course.settings import load
 from autograder.sandbox.fork_server import ForkServer
 from autograder.sandbox.launch import launch
 from autograder.student.sandboxed import SandboxedNotebook

@@ -10,11 +10,11 @@ from nbgrader.converters import Autograde
 from nbgrader.preprocessors import LimitOutput
 
 from .. import course
+from ..course.nodes import as_file
+from ..course.notebook import UnreadableNotebook
 from ..gradebook import pictures
 from ..gradebook.clean_notebook import clean_or_stand_in
 from ..gradebook.time_stamp import TIMESTAMP
-from ..course.notebook import UnreadableNotebook
-from ..course.nodes import as_file
 from ..report import REPORT_FILE, Report
 from ..reports.graded_notebook import read_report, write_report
 from . import whole_files
@@ -31,7 +31,9 @@ class Autograded:
         self._mode = int(str(Autograde(coursedir=directory, config=config).permissions), 8)
         self._limit_output = LimitOutput(config=config)
         # The check that the notebook's cells import, and its data.
-        self._beside = {path.name: whole_files.Common(path.read_bytes()) for path in course.accompanying_files(unit, self._root)}
+        self._beside = {
+            path.name: whole_files.Common(path.read_bytes()) for path in course.accompanying_files(unit, self._root)
+        }
 
     def folder(self, student: str) -> Path:
         """The folder with the student's marked notebook."""

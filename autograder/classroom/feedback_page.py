@@ -16,11 +16,11 @@ from nbgrader import utils
 from nbgrader.converters import GenerateFeedback
 from traitlets.config import Config
 
+from ..course.truncation import truncate_for_page
 from ..formatting.client import Formatter
 from ..formatting.page import PageFormatter
 from ..gradebook.clean_notebook import released
 from ..gradebook.entry import Shown
-from ..course.truncation import truncate_for_page
 from ..reports.page_filters import filters
 from . import whole_files
 

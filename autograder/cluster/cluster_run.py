@@ -124,7 +124,9 @@ class ClusterRun:
         self._scheduler = scheduler
         self._say = say
         self._unit = work.unit.name
-        questions = {name for name in course.unit(self._unit, work.root).points if not name.startswith(course.CHECK_PREFIX)}
+        questions = {
+            name for name in course.unit(self._unit, work.root).points if not name.startswith(course.CHECK_PREFIX)
+        }
         digest = digests.unit_digest(self._unit, work.root)
         self._terms = Terms(self._unit, digest, "cuda" if device == "cuda" else "cpu", settings)
         self._expected = Expected(work.unit, self._terms, frozenset(questions))

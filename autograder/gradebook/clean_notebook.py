@@ -13,12 +13,12 @@ import nbformat
 from nbformat import NotebookNode
 
 from .. import course
-from ..course.locked_cells import Edit
 from ..course.cells import CARRIED, edits, is_addition, is_training, likenesses
-from ..course.written_answers import WrittenAnswer, written_answers
-from ..course.notebook import UnreadableNotebook, RawCell, RawNotebook, cell_name, parse
+from ..course.locked_cells import Edit
 from ..course.nodes import copied, new_cell
+from ..course.notebook import RawCell, RawNotebook, UnreadableNotebook, cell_name, parse
 from ..course.truncation import truncate_for_storage
+from ..course.written_answers import WrittenAnswer, written_answers
 from . import pictures
 
 PUT_BACK = "# This cell was missing from the notebook that was handed in, and has been put back.\n"

@@ -12,10 +12,8 @@ import torch
 from msgspec.structs import replace
 
 from .. import catalogue, course
-
-from ..course import notebook
 from ..client.requests import MarkNotebook
-from ..course import digests
+from ..course import digests, notebook
 from ..course.cells import code_cells, unit_of
 from ..course.written_answers import written_answers
 from ..diagnosis.signature import short_signature

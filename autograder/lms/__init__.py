@@ -1,1 +1,5 @@
-"""To and from Canvas and Moodle: their zip files of submissions, and the marks and feedback that they take back."""
+"""Exchange with Canvas and Moodle: zip files of submissions in, tables of grades and zip files of feedback out.
+
+Neither platform names files by a student's id, so `file_names` reads their file names and `roster_match` finds the
+student on the roster. Names and files are the students' own choice and are not trusted.
+"""

@@ -1,4 +1,4 @@
-"""The table of a class's marks: for a spreadsheet, for Canvas's gradebook, for Moodle's grades."""
+"""Write a class's grades as a table: for a spreadsheet, for Canvas's gradebook, for Moodle's grades."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -6,84 +6,81 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .. import course
-from ..gradebook import marks
 from ..gradebook.class_list import class_list
 from ..gradebook.course_directory import CourseProblem, course_directory
-from ..gradebook.marks import Mark, UnitMarks
+from ..gradebook.marks import UnitMarks, of_units
 from ..gradebook.roster import Roster
 from ..gradebook.spreadsheet import number, text, value
 from ..submitted.folder import OpenedFolder
 
 NOT_SUBMITTED, NOT_GRADED, GRADED = "not_submitted", "not_graded", "graded"
-"""Where there is no status of a report's: nothing came, it is not marked yet, or nbgrader's own command marked it."""
+"""The statuses without a report: nothing was submitted, it is not graded yet, or nbgrader's own command graded it."""
 _CANVAS_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+_MOODLE_COLUMNS = ("Username", "First name", "Last name", "Email address")
+_OTHER_ROSTER = "The roster is not {0}'s: {0} gets the ids as `{1}`."
 _POINTS_POSSIBLE = "    Points Possible"
 _OF_CANVAS = {"EX", "N/A"}
-"""What Canvas has in place of a mark for who is excused, or need not hand in."""
+"""Canvas's values instead of a grade for students who are excused or need not submit."""
 _ASSIGNMENT_NUMBER = re.compile(r" \(\d+\)$")
 _WORKSHEET = {"identifier", "grade"}
-"""The columns by which a grading worksheet of Moodle's is known."""
-
+"""The columns by which Moodle's grading worksheet is recognised."""
+_WORKSHEET_COLUMNS = re.compile(r"status|grade|maximum grade|grade can be changed|last modified \(.*\)")
+"""The worksheet's columns that are written. Comments are not, because an apostrophe would change them."""
 _APOSTROPHE = re.compile(r"(?:^|[;\t\r\n])'")
-"""Where `spreadsheet.text` puts one."""
-_TAKEN_BACK = re.compile(r"status|grade|maximum grade|grade can be changed|last modified \(.*\)")
-"""Its columns that are written again. Comments are not: with an apostrophe before one it would be another."""
+"""The positions where `spreadsheet.text` adds one."""
 
 
 class NoTable(Exception):
-    """The table cannot be made; `str()` says why and what to do."""
+    """The table cannot be written; `str()` says why and what to do."""
 
 
 @dataclass(frozen=True)
 class MarkedClass:
-    """What the tables are made of."""
+    """The grades of a class, with its roster."""
 
     roster: Roster
     units: list[UnitMarks]
     handed_in: Mapping[str, frozenset[str]]
-    """By unit: who has a submission on the disk."""
+    """The students with a submission on the disk, by unit."""
 
     def status(self, student: str, unit: UnitMarks) -> str:
-        """The status of the student's mark; why there is none, if there is none."""
+        """Return the status of the student's grade, or the reason why there is none."""
         if student in unit.marks:
             return unit.marks[student].status or GRADED
         return NOT_GRADED if student in self.handed_in[unit.unit] else NOT_SUBMITTED
 
     def score(self, student: str, unit: UnitMarks) -> str:
-        """The score as text; empty if what was handed in is not graded."""
+        """Return the score as text; empty for a submission that is not graded."""
         mark = unit.marks.get(student)
-        if mark is None and self.status(student, unit) == NOT_GRADED:
-            return ""
-        return number(mark.score if mark else 0.0)
+        return "" if self.status(student, unit) == NOT_GRADED and not mark else number(mark.score if mark else 0.0)
 
     @property
     def listed(self) -> list[str]:
-        """Who is on the roster."""
+        """The students on the roster."""
         return [student.id for student in self.roster.students]
 
     @property
     def unlisted(self) -> list[str]:
-        """Who has a mark, but is not on the roster."""
-        marked = {student for unit in self.units for student in unit.marks}
-        return sorted(marked - set(self.listed))
+        """The students with a grade who are not on the roster."""
+        return sorted({student for unit in self.units for student in unit.marks} - set(self.listed))
 
 
 def marked_class(root: Path, units: list[str], roster: Path | None, id_column: str | None) -> MarkedClass:
-    """The marks of a course folder's class. Raises UnknownUnit, NoMarks, BadRoster and CourseProblem."""
+    """Return the grades in a course folder. Raises UnknownUnit, NoMarks, BadRoster and CourseProblem."""
     if not root.is_dir():
         raise CourseProblem(f"The course folder {root} is not there.")
-    of_units = marks.of_units(root, units)
+    marks = of_units(root, units)
     people = class_list(root, roster, id_column).roster
-    submitted = root / course_directory(root).submitted_directory
-    everyone = {student.id for student in people.students}
+    folder = root / course_directory(root).submitted_directory
+    students = {student.id for student in people.students}
     handed_in = {
-        unit.unit: frozenset(s for s in everyone - set(unit.marks) if _has_handed_in(submitted / s / unit.unit))
-        for unit in of_units
+        unit.unit: frozenset(s for s in students - set(unit.marks) if _has_files(folder / s / unit.unit))
+        for unit in marks
     }
-    return MarkedClass(people, of_units, handed_in)
+    return MarkedClass(people, marks, handed_in)
 
 
-def _has_handed_in(folder: Path) -> bool:
+def _has_files(folder: Path) -> bool:
     try:
         with OpenedFolder.of_student(folder) as opened:
             return bool(opened.names())
@@ -93,18 +90,22 @@ def _has_handed_in(folder: Path) -> bool:
 
 @dataclass
 class Table:
-    """Rows of text, the header first, and what to say about them."""
+    """Rows of text, the header first, with remarks for the instructor."""
 
     rows: list[list[str]]
     remarks: list[str] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
-    """Who has a mark that is not in it."""
+    """The students with a grade that is not in the table."""
 
 
 def for_spreadsheet(marks: MarkedClass) -> Table:
-    """A row a student: of each unit the status, the score, what it is made of, and what each exercise gave."""
+    """Return a row for each student, with the status, the score, its parts and each exercise's points for each unit."""
     person = [name for name in marks.roster.person if name != "id"]
-    header = ["student_id", *person, *(column for unit in marks.units for column in _columns(unit))]
+    header = ["student_id", *person]
+    for unit in marks.units:
+        cells = [cell.removeprefix(course.CHECK_PREFIX) for cell in unit.points]
+        columns = ("status", "score", "max_score", "late_penalty", "to_be_read", *cells)
+        header += [f"{unit.unit}.{name}" for name in columns]
     rows = [header]
     for student in (*marks.listed, *marks.unlisted):
         who = [text(student), *(value(marks.roster.value(student, name)) for name in person)]
@@ -112,90 +113,91 @@ def for_spreadsheet(marks: MarkedClass) -> Table:
     return Table(rows, [*_about(marks)])
 
 
-def for_canvas(marks: MarkedClass, assignments: Mapping[str, str]) -> Table:
-    """Canvas's own columns of its students, and one for each unit: the assignment's, where the roster has it.
+def _cells(marks: MarkedClass, unit: UnitMarks, student: str) -> list[str]:
+    mark = unit.marks.get(student)
+    status, score = marks.status(student, unit), marks.score(student, unit)
+    if mark is None:
+        return [status, score, number(unit.max_score), *[score] * (2 + len(unit.points))]
+    points = [number(mark.shown.scores[cell]) for cell in unit.points]
+    return [status, score, number(unit.max_score), number(mark.shown.late_penalty), str(len(mark.waiting)), *points]
 
-    assignments: by unit, the assignment's column in Canvas, where it is not called as the unit is. Raises NoTable.
+
+def for_canvas(marks: MarkedClass, assignments: Mapping[str, str]) -> Table:
+    """Return Canvas's own columns about its students, and one for each unit: its assignment, if the roster has it.
+
+    assignments: by unit, the assignment's column in Canvas, if it is not called like the unit. Raises NoTable.
     """
     roster = marks.roster
-    is_canvas = roster.platform == "Canvas"
-    person = list(roster.person if is_canvas else _CANVAS_COLUMNS)
+    person, people = _people(roster, "Canvas")
+    remarks = [] if roster.platform == "Canvas" else [_OTHER_ROSTER.format("Canvas", "SIS Login ID")]
     columns = [_assignment(roster, unit.unit, assignments.get(unit.unit)) for unit in marks.units]
-    possible = [_points_possible(roster, unit, name) for unit, name in zip(marks.units, columns, strict=True)]
+    # Uploading other points than Canvas has would change them.
+    possible = [
+        roster.points_possible.get(column, number(unit.max_score))
+        for unit, column in zip(marks.units, columns, strict=True)
+    ]
     rows = [[*person, *columns], [_POINTS_POSSIBLE, *[""] * (len(person) - 1), *possible]]
     spared = []
-    for student in marks.listed:
-        who = [roster.value(student, name) for name in person] if is_canvas else _as_canvas(roster, student)
-        has = [roster.value(student, name) for name in columns]
+    for student, who in people.items():
         scores = [marks.score(student, unit) for unit in marks.units]
+        before = [roster.value(student, name) for name in columns]
         kept = [
             old if old in _OF_CANVAS and student not in unit.marks else new
-            for old, new, unit in zip(has, scores, marks.units, strict=True)
+            for old, new, unit in zip(before, scores, marks.units, strict=True)
         ]
-        rows.append([*map(value, who), *kept])
+        rows.append([*who, *kept])
         spared += [student] if kept != scores else []
-    said = [] if is_canvas else ["The roster is not Canvas's: Canvas gets the ids as `SIS Login ID`."]
     for unit, name, points in zip(marks.units, columns, possible, strict=True):
         if name not in roster.header:
-            said.append(
+            remarks.append(
                 f"No assignment of Canvas's is called {unit.unit}: it would make a new one. If it has one, take its "
                 f'table of grades for the roster, and name the column: --assignment "{unit.unit}=NAME (NUMBER)".'
             )
         elif points != number(unit.max_score):
-            said.append(f"{name} has {points or 'no'} points in Canvas, and {number(unit.max_score)} here.")
+            remarks.append(f"{name} has {points or 'no'} points in Canvas, and {number(unit.max_score)} here.")
     if spared:
-        said.append(f"Handed in nothing, and left excused (EX) or without the assignment (N/A): {', '.join(spared)}.")
-    return Table(rows, [*said, *_about(marks), *_changed(rows[2:], len(person), "Canvas")], marks.unlisted)
+        remarks.append(
+            f"Handed in nothing, and left excused (EX) or without the assignment (N/A): {', '.join(spared)}."
+        )
+    return Table(rows, [*remarks, *_about(marks), *_about_apostrophes(people.values(), "Canvas")], marks.unlisted)
 
 
 def for_moodle(marks: MarkedClass) -> Table:
-    """A grading worksheet, where the roster is one, with its grades filled in; else a table for Moodle's grade import.
+    """Return Moodle's grading worksheet with the grades filled in, if the roster is one; else a table to import.
 
     Raises NoTable.
     """
     roster = marks.roster
     if set(map(roster.word, roster.header)) >= _WORKSHEET:
         return _worksheet(marks)
-    is_moodle = roster.platform == "Moodle"
-    person = list(roster.person) if is_moodle else ["Username", "First name", "Last name", "Email address"]
+    person, people = _people(roster, "Moodle")
+    remarks = [] if roster.platform == "Moodle" else [_OTHER_ROSTER.format("Moodle", "Username")]
     rows = [[*person, *(unit.unit for unit in marks.units)]]
-    for student in marks.roster.students:
-        ours = (student.id, student.first_name or "", student.last_name or "", student.email or "")
-        who = [roster.value(student.id, name) for name in person] if is_moodle else ours
-        rows.append([*map(value, who), *(marks.score(student.id, unit) for unit in marks.units)])
-    said = [] if is_moodle else ["The roster is not Moodle's: Moodle gets the ids as `Username`."]
-    return Table(rows, [*said, *_about(marks), *_changed(rows[1:], len(person), "Moodle")], marks.unlisted)
+    rows += [[*who, *(marks.score(student, unit) for unit in marks.units)] for student, who in people.items()]
+    return Table(rows, [*remarks, *_about(marks), *_about_apostrophes(people.values(), "Moodle")], marks.unlisted)
 
 
-def _columns(unit: UnitMarks) -> Iterator[str]:
-    yield from (f"{unit.unit}.{name}" for name in ("status", "score", "max_score", "late_penalty", "to_be_read"))
-    yield from (f"{unit.unit}.{_exercise(cell)}" for cell in unit.points)
+def _people(roster: Roster, platform: str) -> tuple[tuple[str, ...], dict[str, list[str]]]:
+    """Return the platform's columns that identify students, and their values by student."""
+    if roster.platform == platform:
+        columns = roster.person
+        rows = {one.id: [roster.value(one.id, name) for name in columns] for one in roster.students}
+    elif platform == "Canvas":
+        columns = _CANVAS_COLUMNS
+        names = {one.id: ", ".join(filter(None, (one.last_name, one.first_name))) for one in roster.students}
+        rows = {student: [name or student, "", "", student, ""] for student, name in names.items()}
+    else:
+        columns = _MOODLE_COLUMNS
+        rows = {one.id: [one.id, one.first_name or "", one.last_name or "", one.email or ""] for one in roster.students}
+    return columns, {student: list(map(value, row)) for student, row in rows.items()}
 
 
-def _cells(marks: MarkedClass, unit: UnitMarks, student: str) -> list[str]:
-    mark = unit.marks.get(student)
-    shown = mark.shown if mark else None
-    score = marks.score(student, unit)
-    return [
-        marks.status(student, unit),
-        score,
-        number(unit.max_score),
-        number(shown.late_penalty) if shown else score,
-        str(len(mark.waiting)) if mark else score,
-        *(number(shown.scores[cell]) if shown else score for cell in unit.points),
-    ]
-
-
-def _exercise(cell: str) -> str:
-    return cell.removeprefix(course.CHECK_PREFIX)
-
-
-def _assignment(roster: Roster, unit: str, asked: str | None) -> str:
-    """The column of a unit's assignment. Raises NoTable if the one that was asked for is not there."""
-    if asked is not None:
-        if asked not in roster.header:
-            raise NoTable(f"The roster has no column `{asked}`, which is to be the assignment of {unit}.")
-        return asked
+def _assignment(roster: Roster, unit: str, column: str | None) -> str:
+    """Return the column of a unit's assignment, which the instructor may have named; raises NoTable."""
+    if column is not None:
+        if column not in roster.header:
+            raise NoTable(f"The roster has no column `{column}`, which is to be the assignment of {unit}.")
+        return column
     alike = [name for name in roster.header if _plain(_ASSIGNMENT_NUMBER.sub("", name)) == _plain(unit)]
     if len(alike) > 1:
         raise NoTable(
@@ -209,70 +211,58 @@ def _plain(name: str) -> str:
     return "".join(filter(str.isalnum, name.casefold()))
 
 
-def _points_possible(roster: Roster, unit: UnitMarks, column: str) -> str:
-    """Canvas's own, where it has the assignment: what is uploaded would change them."""
-    return roster.points_possible.get(column, number(unit.max_score))
-
-
-def _as_canvas(roster: Roster, student: str) -> list[str]:
-    one = next(one for one in roster.students if one.id == student)
-    name = ", ".join(filter(None, (one.last_name, one.first_name))) or student
-    return [name, "", "", student, ""]
-
-
 def _worksheet(marks: MarkedClass) -> Table:
+    """Return Moodle's grading worksheet with the grades filled in; raises NoTable if there are several units."""
     roster, (unit, *more) = marks.roster, marks.units
     if more:
         raise NoTable("A grading worksheet of Moodle's is for one assignment: name one unit.")
-    header = [name for name in roster.header if name in roster.person or _TAKEN_BACK.fullmatch(roster.word(name))]
+    header = [
+        name for name in roster.header if name in roster.person or _WORKSHEET_COLUMNS.fullmatch(roster.word(name))
+    ]
     rows = [header]
-    too_much = []
+    too_high = []
     for student in marks.listed:
         score = marks.score(student, unit)
-        old = {name: value(roster.value(student, name)) for name in header}
-        rows.append([score if roster.word(name) == "grade" else old[name] for name in header])
+        rows.append([score if roster.word(name) == "grade" else value(roster.value(student, name)) for name in header])
         if _as_number(roster.value(student, "maximum grade")) < _as_number(score):
-            too_much.append(student)
-    said = [
-        f"Moodle passes over grades above its maximum without a word: {', '.join(too_much)}. Set the assignment's "
+            too_high.append(student)
+    remarks = [
+        f"Moodle passes over grades above its maximum without a word: {', '.join(too_high)}. Set the assignment's "
         f"maximum grade in Moodle to {number(unit.max_score)}."
     ]
-    return Table(rows, [*(said if too_much else []), *_about(marks)], marks.unlisted)
+    return Table(rows, [*(remarks if too_high else []), *_about(marks)], marks.unlisted)
 
 
-def _as_number(written: str) -> float:
-    """Endless where nothing is written."""
+def _as_number(text: str) -> float:
+    """Return a number of a table; infinity if there is none."""
     try:
-        return float(written.replace(",", "."))
+        return float(text.replace(",", "."))
     except ValueError:
         return float("inf")
 
 
 def _about(marks: MarkedClass) -> Iterator[str]:
-    """What to know about the marks in any table."""
+    """Yield the remarks about missing grades."""
     for unit in marks.units:
-        of_status = {student: marks.status(student, unit) for student in (*marks.listed, *marks.unlisted)}
-        nothing = sum(status == NOT_SUBMITTED for status in of_status.values())
-        ungraded = [student for student, status in of_status.items() if status == NOT_GRADED]
+        statuses = {student: marks.status(student, unit) for student in (*marks.listed, *marks.unlisted)}
+        missing = sum(status == NOT_SUBMITTED for status in statuses.values())
+        ungraded = [student for student, status in statuses.items() if status == NOT_GRADED]
         waiting = sum(len(mark.waiting) for mark in unit.marks.values())
-        if nothing == len(of_status):
+        if missing == len(statuses):
             yield f"{unit.unit}: NOBODY HAS HANDED IN, so everyone has 0 for it here."
-        elif nothing:
-            yield f"{unit.unit}: nothing was handed in by {nothing} of {len(of_status)}, which counts 0."
+        elif missing:
+            yield f"{unit.unit}: nothing was handed in by {missing} of {len(statuses)}, which counts 0."
         if ungraded:
             yield f"{unit.unit}: handed in and not graded, without a mark here: {', '.join(ungraded)}."
         if waiting:
             yield f"{unit.unit}: answers for a person to read, in formgrader: {waiting}. Until then they count 0."
 
 
-def _changed(rows: Iterable[list[str]], columns: int, platform: str) -> Iterator[str]:
-    """Which values got an apostrophe, by which a platform does not know its people."""
-    found = [cell for row in rows for cell in row[:columns] if _APOSTROPHE.search(cell)]
-    if found:
+def _about_apostrophes(people: Iterable[list[str]], platform: str) -> Iterator[str]:
+    """Yield a remark about values with an added apostrophe, because the platform does not recognise them."""
+    changed = [cell for row in people for cell in row if _APOSTROPHE.search(cell)]
+    if changed:
         yield (
-            f"An apostrophe was put before what a spreadsheet would take for a formula: {', '.join(found)}. "
+            f"An apostrophe was put before what a spreadsheet would take for a formula: {', '.join(changed)}. "
             f"{platform} has to find these students by their other columns."
         )
-
-
-__all__ = ["Mark", "MarkedClass", "NoTable", "Table", "for_canvas", "for_moodle", "for_spreadsheet"]

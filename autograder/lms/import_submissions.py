@@ -1,8 +1,8 @@
-"""Imports a zip file of submissions from Canvas or Moodle into `submitted/<student>/<unit>/`.
+"""Import a zip file of submissions from Canvas or Moodle into `submitted/<student>/<unit>/`.
 
-What is in such a file is strangers', names included. Nothing that was handed in before is lost: the submission that a
-new one replaces is kept. Neither platform says in the zip file when something was handed in, so no time is written,
-and none is taken from a student's own `timestamp.txt`.
+No earlier submission is lost: one that is replaced moves to COURSE/imported/replaced/. Neither platform says in the zip
+file when something was submitted, so no time is written, and none is read from a student's own `timestamp.txt`.
+COURSE/imported/<unit>.json records the platform's names of the files, under which it takes the feedback.
 """
 
 import errno
@@ -13,7 +13,8 @@ import shutil
 import stat
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,83 +25,53 @@ from ..classroom import whole_files
 from ..course.notebook import printable
 from ..gradebook.roster import Roster
 from ..gradebook.time_stamp import TIMESTAMP
+from ..submitted.folder import sibling
 from ..submitted.zip_file import BadZip, NotTaken, ZipFile, path_within
 from .file_names import Layout, Platform, Reading, layout, readings
 from .roster_match import NotMatched, RosterMatcher
 
-_NOT_STUDENTS = {TIMESTAMP, "submission_secret.txt"}
-"""What nbgrader writes beside a notebook, and believes."""
-_OF_ONE_STUDENT = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY, errno.ELOOP, errno.ENAMETOOLONG}
-"""Errors that say that something else is where one student's folder should be; others are everyone's."""
-_MOST_FILES = 1_000
-_KILOBYTE = 1000  # as nbgrader counts
-_MOST_BYTES = 20_000_000_000
-"""Of all submissions together."""
 FOLDER = "imported"
 _REPLACED = "replaced"
 _MODE = 0o644
+_NOT_STUDENTS = {TIMESTAMP, "submission_secret.txt"}
+"""Files that nbgrader writes next to a notebook, and trusts."""
+_OF_ONE_STUDENT = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY, errno.ELOOP, errno.ENAMETOOLONG}
+"""Errors that concern one student's folder, where another file is in the way; other errors concern all students."""
+_BAD_NAME = {errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ}
+_MOST_FILES = 1_000
+_KILOBYTE = 1000  # as nbgrader counts
+_MOST_BYTES = 20_000_000_000
+"""Limit for all submissions together."""
 
 
 class BadRecord(Exception):
-    """What is kept cannot be read; `str()` says why and what to do."""
+    """The record of imported files cannot be read; `str()` says why and what to do."""
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Where a student's submission came from."""
+    """The platform that a student's submission came from."""
 
     platform: Platform
     returned: str
-    """What the name of a file of feedback begins with: see `file_names`."""
-
-
-def read_origins(root: Path, unit: str) -> dict[str, Origin]:
-    """By student, for a unit; empty if nothing was imported. Raises BadRecord."""
-    path = _record(root, unit)
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Origin])
-    except FileNotFoundError:
-        return {}
-    except (OSError, msgspec.MsgspecError) as error:
-        raise BadRecord(f"{path} cannot be read: {error}. Delete it and import the zip file again.") from None
-
-
-def keep_origins(root: Path, unit: str, found: Mapping[str, Origin]) -> None:
-    """Adds these students to what is kept. Raises BadRecord and OSError."""
-    everyone = {**read_origins(root, unit), **found}
-    path = _record(root, unit)
-    path.parent.mkdir(exist_ok=True)
-    whole_files.write(path, msgspec.json.format(msgspec.json.encode(everyone)), _MODE)
-
-
-def keep_replaced(root: Path, submission: Path) -> Path:
-    """Moves a submission out of the way of a new one; returns where it is now. Raises OSError."""
-    student, unit = submission.parent.name, submission.name
-    place = root / FOLDER / _REPLACED / student / unit
-    place.mkdir(parents=True, exist_ok=True)
-    number = max((int(one.name) for one in place.iterdir() if one.name.isdecimal()), default=0) + 1
-    return Path(shutil.move(submission, place / str(number)))
-
-
-def _record(root: Path, unit: str) -> Path:
-    return root / FOLDER / f"{unit}.json"
+    """The beginning of the name of a feedback file: see `file_names`."""
 
 
 @dataclass
 class Imported:
-    """What came of it."""
+    """The result of an import, by student unless stated otherwise."""
 
     new: list[str] = field(default_factory=list)
     replaced: dict[str, Path] = field(default_factory=dict)
-    """By student, where the submission is now that was there before."""
+    """The new path of the earlier submission."""
     unchanged: list[str] = field(default_factory=list)
     late: list[str] = field(default_factory=list)
-    """Whose files Canvas calls late."""
+    """Students whose files Canvas calls late."""
     older: list[str] = field(default_factory=list)
     """Files of which there is a newer one with the same name."""
     left_out: dict[str, str] = field(default_factory=dict)
-    """Why, by name in the zip file, or by student."""
+    """The reason, by name in the zip file, or by student."""
     platform: str = ""
-    """Whose zip file it is; empty if none of its files is named as Canvas or Moodle name them."""
+    """The platform of the zip file; empty if none of its files is named as Canvas or Moodle name them."""
 
 
 @dataclass(frozen=True)
@@ -113,159 +84,179 @@ class _File:
     def newness(self) -> tuple[int, Any]:
         return self.reading.newness, self.info.date_time
 
+    @property
+    def name(self) -> str:
+        return printable(self.info.filename)
+
+
+def read_origins(root: Path, unit: str) -> dict[str, Origin]:
+    """Return the origins of a unit's submissions, by student; empty if none was imported. Raises BadRecord."""
+    path = _record(root, unit)
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Origin])
+    except FileNotFoundError:
+        return {}
+    except (OSError, msgspec.MsgspecError) as error:
+        raise BadRecord(f"{path} cannot be read: {error}. Delete it and import the zip file again.") from None
+
+
+def _record(root: Path, unit: str) -> Path:
+    return root / FOLDER / f"{unit}.json"
+
 
 def import_zip(file: ZipFile, directory: Any, root: Path, unit: str, roster: Roster) -> Imported:
-    """Takes out of the zip file what belongs to students on the roster.
+    """Unpack the files in the zip file that belong to students on the roster.
 
-    directory: the course as nbgrader has it. Raises BadRecord, BadZip where the roster is another platform's, and
-    OSError if the disk is full or cannot be written.
+    directory: nbgrader's `CourseDirectory`. Raises BadRecord, BadZip if the roster is another platform's, and OSError
+    if the disk is full or cannot be written.
     """
-    its = layout((info.filename for info in file.files), roster.platform)
-    done = Imported(platform=its.platform)
-    if done.platform and roster.platform not in ("", done.platform):
+    names = layout((info.filename for info in file.files), roster.platform)
+    result = Imported(platform=names.platform)
+    if result.platform and roster.platform not in ("", result.platform):
         raise BadZip(
-            f"The zip file is {done.platform}'s and the roster {roster.platform}'s, so names alone would tell whose a "
-            f"file is. Take {done.platform}'s own table for the roster."
+            f"The zip file is {result.platform}'s and the roster {roster.platform}'s, so names alone would tell whose "
+            f"a file is. Take {result.platform}'s own table for the roster."
         )
-    read_origins(root, unit)  # if it cannot be read, nothing is done
-    by_student = _by_student(file, unit, its, RosterMatcher(roster), done)
+    origins = read_origins(root, unit)  # if it cannot be read, nothing is written
+    by_student = _by_student(file, unit, names, RosterMatcher(roster), result)
     left = _MOST_BYTES
-    origins: dict[str, Origin] = {}
     try:
         for student, files in by_student.items():
-            there = Path(directory.format_path(directory.submitted_directory, student, unit))
+            path = Path(directory.format_path(directory.submitted_directory, student, unit))
             try:
-                with _part(there) as part:
-                    left -= _unpack(file, files, part, directory, left, done)
-                    _place(part, there, root, student, done)
+                with _new_folder(path) as new:
+                    left -= _unpack(file, files, new, directory, left, result)
+                    _place(new, path, root, student, result)
             except NotTaken as reason:
-                done.left_out[student] = str(reason)
+                result.left_out[student] = str(reason)
                 continue
             except OSError as error:
-                if error.errno not in _OF_ONE_STUDENT and not (error.errno == errno.EACCES and there.parent.is_dir()):
+                if error.errno not in _OF_ONE_STUDENT and not (error.errno == errno.EACCES and path.parent.is_dir()):
                     raise
-                done.left_out[student] = f"what is at {there} is in the way: {error.strerror}"
+                result.left_out[student] = f"what is at {path} is in the way: {error.strerror}"
                 continue
-            latest = max(files, key=lambda one: one.newness).reading
-            origins[student] = Origin(latest.platform, latest.returned)
-            done.late += [student] if latest.is_late else []
+            newest = files[-1].reading
+            origins[student] = Origin(newest.platform, newest.returned)
+            result.late += [student] if newest.is_late else []
     finally:
-        if origins:
-            keep_origins(root, unit, origins)
-    return done
+        if result.new or result.replaced or result.unchanged:
+            (root / FOLDER).mkdir(exist_ok=True)
+            whole_files.write(_record(root, unit), msgspec.json.format(msgspec.json.encode(origins)), _MODE)
+    return result
 
 
 def _by_student(
-    file: ZipFile, unit: str, its: Layout, matcher: RosterMatcher, done: Imported
-) -> Mapping[str, list[_File]]:
-    """The newest of each student's files; students whom two numbers claim to be are left out."""
+    file: ZipFile, unit: str, names: Layout, matcher: RosterMatcher, result: Imported
+) -> dict[str, list[_File]]:
+    """Return the newest of each student's files, the oldest first; leave out students whom two numbers claim to be."""
     found: dict[str, dict[Path, _File]] = defaultdict(dict)
     numbers: dict[str, set[str]] = defaultdict(set)
     for info in file.files:
-        name = info.filename
         try:
-            ways = readings(name, its)
+            ways = readings(info.filename, names)
             if not ways:
-                raise NotMatched(
-                    f"its name is not as in a zip file of submissions from {done.platform or 'Canvas or Moodle'}"
-                )
+                platform = names.platform or "Canvas or Moodle"
+                raise NotMatched(f"its name is not as in a zip file of submissions from {platform}")
             student, reading = matcher.student(ways)
             numbers[student].add(reading.number)
             if reading.instead:
                 raise NotTaken(f"it is {reading.instead}, not a file")
-            new = _File(info, reading, _called(path_within(reading.file), unit))
+            new = _File(info, reading, _submitted_path(path_within(reading.file), unit))
         except (NotMatched, NotTaken) as reason:
-            done.left_out[printable(name)] = str(reason)
+            result.left_out[printable(info.filename)] = str(reason)
             continue
-        old = found[student].get(new.path)
-        if old is not None:
-            done.older.append(printable(min(old, new, key=lambda one: one.newness).info.filename))
-        if old is None or new.newness >= old.newness:
+        old = found[student].get(new.path, new)
+        if old is not new:
+            result.older.append(min(old, new, key=lambda one: one.newness).name)
+        if new.newness >= old.newness:
             found[student][new.path] = new
     for student in [student for student in found if len(numbers[student]) > 1]:
         del found[student]
-        done.left_out[student] = (
+        result.left_out[student] = (
             f"files with different numbers have this student's name: {', '.join(sorted(numbers[student]))}"
         )
-    return {student: list(files.values()) for student, files in sorted(found.items())}
+    return {student: sorted(files.values(), key=lambda one: one.newness) for student, files in sorted(found.items())}
 
 
-def _called(path: Path, unit: str) -> Path:
-    """The path in the submission: Canvas puts the number of the attempt behind a notebook's name."""
-    again = re.fullmatch(rf"{re.escape(unit)}-\d+\.ipynb", path.name)
-    path = path.with_name(f"{unit}.ipynb") if again else path
+def _submitted_path(path: Path, unit: str) -> Path:
+    """Return the path in the submission without the number of the attempt that Canvas adds to a notebook's name."""
+    if re.fullmatch(rf"{re.escape(unit)}-\d+\.ipynb", path.name):
+        return path.with_name(f"{unit}.ipynb")
     if path.name in _NOT_STUDENTS:
         raise NotTaken("a file of this name would be believed; the time of handing in is not the student's to say")
     return path
 
 
-class _part:  # noqa: N801  a context manager
-    """A folder beside the one to come, on the same disk, which is gone in the end."""
-
-    def __init__(self, there: Path) -> None:
-        self._path = there.with_name(f".{there.name}.part")
-        for folder in (there.parent, there):
-            if folder.is_symlink():
-                raise NotTaken(f"{folder} is a link")
-
-    def __enter__(self) -> Path:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(self._path, ignore_errors=True)  # from a killed run
-        self._path.mkdir()
-        return self._path
-
-    def __exit__(self, *error: object) -> None:
-        shutil.rmtree(self._path, ignore_errors=True)
-        if not any(self._path.parent.iterdir()):
-            self._path.parent.rmdir()
+@contextmanager
+def _new_folder(path: Path) -> Iterator[Path]:
+    """Create a folder next to the future one, on the same disk, and delete it in the end. Raises NotTaken."""
+    new = sibling(path, "part")
+    for folder in (path.parent, path):
+        if folder.is_symlink():
+            raise NotTaken(f"{folder} is a link")
+    new.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(new, ignore_errors=True)  # from a killed run
+    new.mkdir()
+    try:
+        yield new
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+        if not any(new.parent.iterdir()):
+            new.parent.rmdir()
 
 
-def _unpack(file: ZipFile, files: list[_File], part: Path, directory: Any, left: int, done: Imported) -> int:
-    """Writes a student's files; returns their bytes. Raises NotTaken if nothing comes of it, or too much."""
-    room = min(directory.max_dir_size * _KILOBYTE, left)
-    most = directory.max_file_size * _KILOBYTE
+def _unpack(file: ZipFile, files: list[_File], new: Path, directory: Any, left: int, result: Imported) -> int:
+    """Write a student's files, the newest last, and return their size; raises NotTaken if there is none or too much."""
+    left = min(directory.max_dir_size * _KILOBYTE, left)
     if len(files) > _MOST_FILES:
         raise NotTaken(f"there are more than {_MOST_FILES} files")
     size = 0
-    for one in sorted(files, key=lambda one: one.newness):  # the newest file is written last, and looks it
+    for one in files:
         try:
-            size += _write(file, one, part / one.path, min(most, room - size))
+            size += _write(file, one, new / one.path, min(directory.max_file_size * _KILOBYTE, left - size))
         except NotTaken as reason:
-            done.left_out[printable(one.info.filename)] = str(reason)
-    if not any(part.iterdir()):
+            result.left_out[one.name] = str(reason)
+    if not any(new.iterdir()):
         raise NotTaken("none of the files could be taken")
     return size
 
 
 def _write(file: ZipFile, one: _File, path: Path, most: int) -> int:
-    size = 0
+    """Write a file and return its size; raises NotTaken."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") as written:
-            for piece in file.content(one.info, most):
-                size += written.write(piece)
+        with path.open("xb") as output:
+            return sum(output.write(chunk) for chunk in file.content(one.info, most))
     except (FileExistsError, NotADirectoryError):
         raise NotTaken("a file and a folder have the same name") from None
     except OSError as error:
-        if error.errno not in (errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ):
+        if error.errno not in _BAD_NAME:
             raise
         raise NotTaken("its name cannot be a file's here") from None
     except NotTaken:
         path.unlink()
         raise
-    return size
 
 
-def _place(part: Path, there: Path, root: Path, student: str, done: Imported) -> None:
-    """Puts the folder in its place, and what was there before where it is kept."""
-    if os.path.lexists(there):
-        if _files(part) == _files(there) and all(_is_same(part / name, there / name) for name in _files(part)):
-            done.unchanged.append(student)
+def _place(new: Path, path: Path, root: Path, student: str, result: Imported) -> None:
+    """Move a student's new folder to its path, and the earlier submission to imported/replaced/."""
+    if os.path.lexists(path):
+        files = _files(new)
+        if files == _files(path) and all(_is_same(new / name, path / name) for name in files):
+            result.unchanged.append(student)
             return
-        done.replaced[student] = keep_replaced(root, there)
+        result.replaced[student] = _put_aside(path, root / FOLDER / _REPLACED)
     else:
-        done.new.append(student)
-    part.rename(there)
+        result.new.append(student)
+    new.rename(path)
+
+
+def _put_aside(submission: Path, folder: Path) -> Path:
+    """Move a submission into a folder, as the next number of its student and unit; return its new path."""
+    place = folder / submission.parent.name / submission.name
+    place.mkdir(parents=True, exist_ok=True)
+    number = max((int(path.name) for path in place.iterdir() if path.name.isdecimal()), default=0) + 1
+    return Path(shutil.move(submission, place / str(number)))
 
 
 def _is_same(new: Path, old: Path) -> bool:
@@ -274,10 +265,6 @@ def _is_same(new: Path, old: Path) -> bool:
 
 
 def _files(folder: Path) -> set[Path]:
-    return set(_within(folder)) - {Path(name) for name in _NOT_STUDENTS}
-
-
-def _within(folder: Path) -> Iterator[Path]:
-    for path in folder.rglob("*"):
-        if path.is_symlink() or not path.is_dir():
-            yield path.relative_to(folder)
+    """Return the paths of everything in a folder but folders and nbgrader's own files."""
+    paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return {path.relative_to(folder) for path in paths} - {Path(name) for name in _NOT_STUDENTS}

@@ -1,4 +1,4 @@
-"""Whose a file in a zip file of submissions is: the name in it and the platform's number, joined to the roster."""
+"""Find the student of a file in a zip file of submissions, by the name in its path and the platform's number."""
 
 import re
 import unicodedata
@@ -8,19 +8,19 @@ from collections.abc import Sequence
 from ..gradebook.roster import Enrolled, Roster
 from .file_names import Reading
 
-_TAKE_THEIRS = "take the platform's own table for the roster, which has its numbers"
+_ADVICE = "take the platform's own table for the roster, which has its numbers"
 
 
 class NotMatched(Exception):
-    """Nobody on the roster, or nobody for certain; `str()` says why."""
+    """No student on the roster matches with certainty; `str()` says why."""
 
 
 class RosterMatcher:
     """Finds students on a roster.
 
-    Where the roster has a student's number of the platform's, the number decides, and the name must not contradict it:
-    students may change what Canvas calls them, a number in a name can be read for another's, and Moodle has other
-    numbers in each assignment. Where it has none, the name must be that of one student alone.
+    If the roster has the platform's number of a student, the number decides, and the name must not contradict it:
+    students may change their name on Canvas, a number in a name can be read as another student's, and Moodle has other
+    numbers in each assignment. If it has none, the name must be that of exactly one student.
     """
 
     def __init__(self, roster: Roster) -> None:
@@ -33,42 +33,40 @@ class RosterMatcher:
         self._without_number = [student for student in self._names if student not in known]
 
     def student(self, readings: Sequence[Reading]) -> tuple[str, Reading]:
-        """The student, and the reading that is right; readings are of one platform's. Raises NotMatched."""
-        claimed = [one for one in readings if one.number in self._by_number]
-        if not claimed:
-            return self._named(readings)
-        if len({one.number for one in readings}) > 1:
+        """Return the student, and the correct one of a platform's readings; raises NotMatched."""
+        reading = next((reading for reading in readings if reading.number in self._by_number), None)
+        if reading is None:
+            return self._by_name(readings)
+        if len({reading.number for reading in readings}) > 1:
             raise NotMatched("it can be read as the name of more than one student's file")
-        reading, student = claimed[0], self._by_number[claimed[0].number]
-        if self._names[student] and not self._names[student] & _called(reading):
+        student = self._by_number[reading.number]
+        if self._names[student] and not self._names[student] & _possible_names(reading):
             raise NotMatched(f"number {reading.number} is {student}'s, who has another name on the roster")
         return student, reading
 
-    def _named(self, readings: Sequence[Reading]) -> tuple[str, Reading]:
+    def _by_name(self, readings: Sequence[Reading]) -> tuple[str, Reading]:
+        reading = readings[0]
         if not self._without_number:
-            raise NotMatched(f"number {readings[0].number} is not on the roster")
+            raise NotMatched(f"number {reading.number} is not on the roster")
         if len(readings) > 1:
-            raise NotMatched(f"it can be read in more than one way; {_TAKE_THEIRS}")
-        (reading,) = readings
+            raise NotMatched(f"it can be read in more than one way; {_ADVICE}")
         name = _plain(reading.name)
-        found = [
-            student for student in self._without_number if name and name in {*self._names[student], _plain(student)}
-        ]
-        if not found:
+        students = [one for one in self._without_number if name and name in {*self._names[one], _plain(one)}]
+        if not students:
             raise NotMatched("nobody on the roster has this name")
-        if len(found) > 1:
-            raise NotMatched(f"several students have this name; {_TAKE_THEIRS}")
-        return found[0], reading
+        if len(students) > 1:
+            raise NotMatched(f"several students have this name; {_ADVICE}")
+        return students[0], reading
 
 
-def _called(reading: Reading) -> set[str]:
-    """The names that a student with a number may have in a path: Moodle puts `Group A-` before the name."""
+def _possible_names(reading: Reading) -> set[str]:
+    """Return the names that a student with a number may have in a path: Moodle puts `Group A-` before the name."""
     parts = reading.name.split("-") if reading.platform == "Moodle" else [reading.name]
-    return {_plain("-".join(parts[place:])) for place in range(len(parts))}
+    return {_plain("-".join(parts[position:])) for position in range(len(parts))}
 
 
 def _names(roster: Roster, student: Enrolled) -> set[str]:
-    """What the student may be called in a zip file: the first name first, or the last."""
+    """Return the names that a zip file may have for a student: the first name first, or the last."""
     columns = ("student", "full name", "first name / last name", "first name / surname")
     whole = [roster.value(student.id, column) for column in columns]
     first, last = student.first_name or "", student.last_name or ""
@@ -76,12 +74,12 @@ def _names(roster: Roster, student: Enrolled) -> set[str]:
 
 
 def _plain(name: str) -> str:
-    """The letters and digits of a name: of the rest the platforms leave out this and that."""
+    """Return the letters and digits of a name: the platforms leave out some of the other characters."""
     composed = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
-    return "".join(one for one in composed if one.isalnum() or unicodedata.category(one)[0] == "M")
+    return "".join(letter for letter in composed if letter.isalnum() or unicodedata.category(letter)[0] == "M")
 
 
 def _last_number(value: str) -> str:
-    """`501` of `Participant 501`, as Moodle's grading worksheet has it."""
-    found = re.search(r"[0-9]+$", value)
-    return found[0] if found else ""
+    """Return `501` of `Participant 501`, the form in Moodle's grading worksheet."""
+    match = re.search(r"[0-9]+$", value)
+    return match[0] if match else ""

@@ -13,9 +13,9 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ..course.notebook import printable
 from ..gradebook.rounding import rounded
 from ..gradebook.spreadsheet import PLACES, number
-from ..course.notebook import printable
 from .class_report_schema import CellFigures, ClassReport
 from .graded_notebook import message_html
 

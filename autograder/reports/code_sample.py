@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable
 from itertools import permutations
 from pathlib import PurePosixPath
 
-from ..gradebook.roster import Enrolled
 from ..course.notebook import printable
+from ..gradebook.roster import Enrolled
 from .class_report_schema import CodeSample
 
 LONGEST = 10_000

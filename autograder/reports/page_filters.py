@@ -19,10 +19,10 @@ from nbgrader.utils import compute_checksum
 
 from .. import course
 from ..course.settings import Settings, load
+from ..course.truncation import truncate_for_page
 from ..formatting.client import Formatter
 from ..formatting.page import PageFormatter
 from ..formatting.pictures import embedded
-from ..course.truncation import truncate_for_page
 from ..report import NOT_WRITTEN
 from .graded_notebook import message_html
 

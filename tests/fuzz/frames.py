@@ -14,9 +14,9 @@ from autograder import compare
 from autograder.core.arguments import Arguments
 from autograder.core.faults import StudentFault
 from autograder.core.operations import Build, Call, NamedParameters, ProbeDevice
+from autograder.course.notebook import CodeCell
 from autograder.diagnosis.transcript import LazyTranscript, Trace
 from autograder.grading.messages import without_folders
-from autograder.course.notebook import CodeCell
 from autograder.sandbox.failures import Crashed, TimedOut
 from autograder.student.face import Student
 from autograder.student.recording import Event, Recording

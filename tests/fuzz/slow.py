@@ -15,13 +15,13 @@ from pathlib import Path
 import nbformat
 
 from autograder.course import notebook
+from autograder.course.truncation import truncate_for_page
 from autograder.formatting.client import Formatter, Kind
 from autograder.formatting.limits import PageLimits
 from autograder.formatting.page import PageFormatter
 from autograder.formatting.plain_text import LONGEST_CELL
 from autograder.gradebook.clean_notebook import clean
 from autograder.grading.messages import without_folders
-from autograder.course.truncation import truncate_for_page
 from autograder.reports.page_filters import printed
 
 CORPUS = Path(__file__).parent / "corpus" / "slow"
