@@ -17,8 +17,8 @@ from autograder.core.arguments import Arguments
 from autograder.core.bench import Operation
 from autograder.graders.collected import Grader, Graders, collected
 from autograder.grading.examiner import candidate_bench
-from autograder.student.face import Student
-from autograder.student.recording import Recording
+from autograder.student.backend import Recording
+from autograder.student.proxy import StudentProxy
 
 LIST = Path(__file__).with_name("graders.txt")
 
@@ -83,7 +83,7 @@ def _line(grader: Grader) -> Listed:
 def _asked(grader: Grader) -> list[Operation[Any]]:
     # Behind another recording, from which what is drawn by chance is taken away.
     behind = Recording(candidate_bench(grader.unit, None))
-    grader.ask(Student(Recording(behind)))
+    grader.ask(StudentProxy(Recording(behind)))
     return [event.operation for event in behind.events if event.operation is not None]
 
 

@@ -10,8 +10,8 @@ from autograder.core.operations import Call, KindOf
 from autograder.sandbox.client import Response
 from autograder.sandbox.failures import TimedOut
 from autograder.sandbox.worker.protocol import Frame
-from autograder.student import asked_before
-from autograder.student.asked_before import AskedBefore
+from autograder.student import transcript_cache
+from autograder.student.transcript_cache import TranscriptCache
 from tests.typed import solved
 
 UNIT = "dot_product_attention"
@@ -37,7 +37,7 @@ class Code:
 
 @pytest.fixture
 def before():
-    return AskedBefore()
+    return TranscriptCache()
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def look():
 
 def found(before, look, *answers, what="it", keep=True):
     code = Code(*answers)
-    result = before.find(what, code, look, is_to_keep=lambda _: keep)
+    result = before.find(what, code, look, is_cacheable=lambda _: keep)
     return result, [header["name"] for header in code.asked]
 
 
@@ -125,23 +125,23 @@ def test_what_asks_by_chance_goes_on_as_if_nothing_were_known(before):
 
 
 def found_of_calls(before, look, *answers):
-    return before.find("it", Code(*answers), look, is_to_keep=lambda _: True)
+    return before.find("it", Code(*answers), look, is_cacheable=lambda _: True)
 
 
 def test_memory_does_not_grow_with_a_class(before, look):
-    for number in range(3 * asked_before.MOST_KEPT):
+    for number in range(3 * transcript_cache.MAX_RESULTS):
         found(before, look, f"answer {number}")
     looked = look.times
     found(before, look, "answer 0")
     assert look.times == looked
-    found(before, look, f"answer {3 * asked_before.MOST_KEPT - 1}")
+    found(before, look, f"answer {3 * transcript_cache.MAX_RESULTS - 1}")
     assert look.times == looked + 1
 
 
 def test_nor_with_how_large_answers_are(before, look, monkeypatch):
     """What is found may hold the answers' tensors: so one that sends much is not kept, and all together have an end."""
-    monkeypatch.setattr(asked_before, "MOST_BYTES", 100)
-    monkeypatch.setattr(asked_before, "MOST_BYTES_OF_ALL", 150)
+    monkeypatch.setattr(transcript_cache, "MAX_BYTES", 100)
+    monkeypatch.setattr(transcript_cache, "MAX_BYTES_OF_ALL", 150)
     for answer, times in [("long" * 30, 1), ("long" * 30, 2), ("a", 3), ("a", 3), ("b" * 60, 4), ("b" * 60, 4)]:
         found(before, look, answer, what=answer)
         assert look.times == times

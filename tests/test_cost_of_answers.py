@@ -16,7 +16,7 @@ from autograder.core.faults import Unusable
 from autograder.core.operations import Build, Call, NamedParameters
 from autograder.core.packing import Tensors, as_it_arrives
 from autograder.sandbox.failures import Crashed, TimedOut
-from autograder.student.allowance import MOST_BYTES, Allowance
+from autograder.student.budget import MAX_RESPONSE_BYTES, ResponseBudget
 from autograder.student.sandboxed import SandboxedNotebook
 from tests import REPOSITORY
 
@@ -63,7 +63,7 @@ def test_an_integer_beyond_the_machine_is_no_number_of_an_instance():
 def test_an_exercise_has_so_many_bytes_and_the_next_has_them_again():
     payload = honest([("F32", [1000, 1000])])
     with answered_with({"value": {"tensor": "0"}, "parameter_gradients": {"dict": []}}, payload) as code:
-        for _ in range(1 + MOST_BYTES // len(payload)):
+        for _ in range(1 + MAX_RESPONSE_BYTES // len(payload)):
             code.ask(Call("f", NOTHING))
         with pytest.raises(Unusable, match="far larger than what this exercise asks for"):
             code.ask(Call("f", NOTHING))
@@ -72,7 +72,7 @@ def test_an_exercise_has_so_many_bytes_and_the_next_has_them_again():
 
 
 def test_an_exercise_has_so_much_of_the_graders_time():
-    spent = Allowance(most_cpu_seconds=0.01)
+    spent = ResponseBudget(max_cpu_seconds=0.01)
     begun = time.thread_time()
     while time.thread_time() - begun < 0.02:
         pass

@@ -26,7 +26,7 @@ from autograder.graders.statements import assert_costs_no_more, assert_dtype_kep
 from autograder.grading.released_steps import as_json
 from autograder.grading.scoring import score
 from autograder.handout.judgement import judged
-from autograder.student.face import Student
+from autograder.student.proxy import StudentProxy
 from autograder.student.reference import Reference
 
 torch.set_num_threads(1)  # as in a grading process
@@ -406,7 +406,7 @@ def test_usual_operators_are_all_counted(call):
 
 
 def student(**names):
-    return Student(Bench(names))
+    return StudentProxy(Bench(names))
 
 
 def assert_within(own, limits, *args, **more):

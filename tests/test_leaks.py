@@ -19,7 +19,7 @@ from autograder.grading.examiner import candidate_bench
 from autograder.grading.messages import without_folders
 from autograder.handout.names import EXAMPLES, MISTAKES, STEPS, data_file
 from autograder.handout.written_values import as_value
-from autograder.student.face import Student
+from autograder.student.proxy import StudentProxy
 from tests import RELEASE, REPOSITORY, released_data
 
 UNIT = "self_attention"
@@ -208,7 +208,7 @@ def test_no_released_example_has_a_hidden_case_s_numbers(graders, unit):
     hidden, public = Kept(unit), Kept(unit)
     for its_graders in graders[unit].values():
         for grader in its_graders:
-            grader.ask(Student(public if grader.is_public else hidden))
+            grader.ask(StudentProxy(public if grader.is_public else hidden))
     released = Kept(unit)
     examples = released_data(unit)[EXAMPLES]
     released.keep(list(released_values(examples)))

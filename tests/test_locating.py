@@ -10,11 +10,12 @@ from autograder.core.arguments import Arguments
 from autograder.core.bench import Bench
 from autograder.core.operations import WatchRun
 from autograder.core.packed_run import packed
+from autograder.core.packing import ProtocolError
 from autograder.core.raising import CELL_PREFIX
 from autograder.core.tracing import MAX_MADE, Made, Run, Watch, watched
 from autograder.grading import reference_trace
 from autograder.grading.trace_cases import trace_cases
-from autograder.student.watched_run import Unreadable, read
+from autograder.student.decoding import decode_trace
 from autograder.tracing.locating import locate
 
 from .located.edits import right_sources
@@ -214,7 +215,7 @@ def test_a_run_is_bounded():
     run = watched(lambda: scope["f"](torch.zeros(3000)), Watch(FILE.__eq__, {}))
     assert len(run.made) == MAX_MADE
     assert sum(one.values.numel() for one in run.made) <= 60_000
-    assert read(packed(run)).result[0].tolist() == [2000.0] * 3000
+    assert decode_trace(packed(run)).result[0].tolist() == [2000.0] * 3000
 
 
 def test_a_run_arrives_as_it_was():
@@ -223,7 +224,7 @@ def test_a_run_arrives_as_it_was():
         Made(FILE, 4, "t", torch.rand(3, 1, 2).double(), (0,), 4),
     ]
     run = Run(made, (torch.ones(2),), None, (FILE, 4))
-    came = read(packed(run))
+    came = decode_trace(packed(run))
     for one, other in zip(came.made, made, strict=True):
         assert (one.file, one.line, one.operator, one.inputs, one.place) == (
             other.file, other.line, other.operator, other.inputs, other.place
@@ -266,6 +267,7 @@ LIES = {
     "a negative place": marks(2, -1),
     "dimensions without end": marks(3, 1 << 40),
     "a negative size": marks(4, -2),
+    "sizes whose product wraps to 0": lie(2, torch.tensor([0, 3, 8, 6, *[2048] * 6, 0])),
     "sizes without end": marks(4, 1 << 62),
     "inputs before anything": marks(6, 1),
     "too many numbers": lie(3, torch.zeros(100_000)),
@@ -286,8 +288,8 @@ LIES = {
 
 @pytest.mark.parametrize("told", LIES)
 def test_what_is_no_run_is_not_read(told):
-    with pytest.raises(Unreadable):
-        read(LIES[told])
+    with pytest.raises(ProtocolError):
+        decode_trace(LIES[told])
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf"), 1e38, 0.0])
@@ -333,10 +335,10 @@ def test_a_run_with_something_replaced_is_sent_whole():
     exec(compile(right_sources()[*key, "attention_scores"], f"{CELL_PREFIX}attention_scores", "exec"), scope)
     case = trace_cases(*key)[0]
     asked = WatchRun(case.exercise, Arguments(case.arguments))
-    whole = read(asked.on(Bench(scope)))
+    whole = decode_trace(asked.on(Bench(scope)))
     last = len(whole.made) - 1
     new = torch.zeros_like(whole.made[last].values).float()
-    mended = read(replace(asked, numbers=(last,), replaced=(new,)).on(Bench(scope)))
+    mended = decode_trace(replace(asked, numbers=(last,), replaced=(new,)).on(Bench(scope)))
     assert [one.operator for one in mended.made] == [one.operator for one in whole.made]
     assert whole.made[last].values.any()
     assert not mended.made[last].values.any()

@@ -31,7 +31,7 @@ from autograder.core.operations import (
 from autograder.sandbox.failures import Crashed
 from autograder.sandbox.worker import protocol
 from autograder.sandbox.worker import request_loop as worker
-from autograder.student.answer import Answer, given
+from autograder.student.decoding import Answer, decode
 
 from .test_cost_of_answers import answered_with
 
@@ -102,7 +102,7 @@ def far_away(service, operation):
     tensors = {}
     header = json.loads(protocol.encode_header(operation.packed(tensors)))
     answer, payload = service.answer(header, tensors)
-    return given(operation, msgspec.json.decode(protocol.encode_header(answer), type=Answer), payload)
+    return decode(operation, msgspec.json.decode(protocol.encode_header(answer), type=Answer), payload)
 
 
 def plain(value):

@@ -32,7 +32,7 @@ from autograder.sandbox.failures import Crashed, TimedOut
 from autograder.sandbox.fork_server import ForkServer
 from autograder.sandbox.launch import launch
 from autograder.sandbox.worker import protocol
-from autograder.student.answer import Value
+from autograder.student.decoding import Value
 from tests import CHECK, REPOSITORY
 
 from . import sampling

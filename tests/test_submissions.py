@@ -8,8 +8,8 @@ from autograder import catalogue, course
 from autograder.core.faults import Raised
 from autograder.course.cells import filled_in
 from autograder.report import NOT_WRITTEN
-from autograder.student.face import Student
-from autograder.student.recording import Recording
+from autograder.student.backend import Recording
+from autograder.student.proxy import StudentProxy
 from tests import RELEASE, SOURCE
 
 from . import sampling
@@ -328,7 +328,7 @@ def test_an_error_claimed_before_anything_was_called_is_the_students():
         def ask(self, operation):
             raise Raised("ValueError", "no", None, ["ValueError"])
 
-    student = Student(Recording(Claims()))
+    student = StudentProxy(Recording(Claims()))
     with pytest.raises(Raised), student.refusing(frozenset({"ValueError"})):
         student.split_heads(1, 2)
 

@@ -6,7 +6,7 @@ import torch
 from autograder import catalogue
 from autograder.report import NOT_WRITTEN
 from autograder.sandbox.worker.cell_source import unsupported_magic
-from autograder.student.grading_machine import hint
+from autograder.student.decoding import grading_hint
 
 from . import typed
 
@@ -148,12 +148,12 @@ def test_what_grading_does_not_have_is_said_of_the_cell(message):
 def test_pytorchs_own_errors_are_known(device):
     with pytest.raises(Exception) as raised:  # noqa: PT011  (each device has an error of its own)
         torch.zeros(1, device=device)
-    assert NO_GPU in hint([], str(raised.value)[:300])
+    assert NO_GPU in grading_hint([], str(raised.value)[:300])
 
 
 def test_other_errors_are_no_matter_of_the_machine():
     for message in ("division by zero", "name 'cuda' is not defined", "size mismatch", "EOF in a string"):
-        assert hint(["RuntimeError"], message) == ""
+        assert grading_hint(["RuntimeError"], message) == ""
 
 
 def test_magics_that_keep_a_cell_from_running():

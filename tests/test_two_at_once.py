@@ -20,7 +20,7 @@ from autograder.diagnosis.pairs import OverLimit, Pairs, cpu_limit
 from autograder.diagnosis.transcript import Trace
 from autograder.report import Diagnosis, ExerciseReport, Mistake
 from autograder.reports import graded_notebook
-from autograder.student.recording import Event
+from autograder.student.backend import Event
 from tests import REPOSITORY, sampling
 
 PAIRS = 150

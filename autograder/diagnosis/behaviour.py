@@ -11,7 +11,7 @@ from typing import Any
 from ..catalogue import Candidate
 from ..core.bench import Operation
 from ..core.operations import Assemble, Build, Call, ManualSeed, NamedParameters, ProbeDevice
-from ..student.recording import Event
+from ..student.backend import Event
 from .signature import Signature, signature
 from .transcript import LazyTranscript, Trace, Transcript
 

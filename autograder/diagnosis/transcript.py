@@ -13,7 +13,7 @@ import torch
 
 from ..compare.values import close
 from ..core.observation import Observation
-from ..student.recording import Event
+from ..student.backend import Event
 
 _TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 COMPARED = ("changed", "devices", "value", "gradients", "parameter_gradients", "cost")

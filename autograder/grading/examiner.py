@@ -23,12 +23,11 @@ from ..diagnosis.pairs import Pairs
 from ..diagnosis.transcript import Trace, Transcript
 from ..graders.collected import Grader, Graders, Verdict, looked_at, not_run
 from ..report import NOT_WRITTEN, Diagnosis
-from ..student.answer import as_parameters
-from ..student.asked_before import AskedBefore
-from ..student.backend import Backend
+from ..student.backend import Backend, Event, Recording
+from ..student.decoding import decode_parameters
 from ..student.face import Student
-from ..student.recording import Event, Recording
 from ..student.sandboxed import SandboxedNotebook
+from ..student.transcript_cache import TranscriptCache
 
 T = TypeVar("T")
 
@@ -73,7 +72,7 @@ class Examiner:
     def __init__(self, graders: Graders) -> None:
         self._graders = graders
         self._known = cache(self._misconceptions)
-        self._verdicts: AskedBefore[_TestRun] = AskedBefore()
+        self._verdicts: TranscriptCache[_TestRun] = TranscriptCache()
         self.hunted = cache(self._hunted)
 
     def examine(self, unit: str, exercise: str, backend: Backend, entry: catalogue.Candidate | None = None) -> Finding:
@@ -178,7 +177,7 @@ class Examiner:
             run_test = partial(_run_test, test, {exercise: right}, kinds, entry)
             if isinstance(backend, SandboxedNotebook):
                 what = unit, exercise, test.name, frozenset(kinds.items())
-                run = self._verdicts.find(what, backend, run_test, is_to_keep=_follows_from_the_answers)
+                run = self._verdicts.find(what, backend, run_test, is_cacheable=_follows_from_the_answers)
             else:
                 run = run_test(backend)
             yield run
@@ -235,7 +234,7 @@ class _LocalBench(Bench):
         library_calls.taken()  # the hidden test's own
         result: Any = super().ask(operation)
         if isinstance(operation, NamedParameters):
-            result = as_parameters(as_it_arrives(result))
+            result = decode_parameters(as_it_arrives(result))
         if isinstance(result, Observation):
             result.value = as_it_arrives(result.value)
             result.library_calls = library_calls.taken() if self._watch else []

@@ -23,8 +23,8 @@ from ..report import ExerciseReport, FaultLocation
 from ..sandbox.failures import Crashed, SandboxLost, TimedOut
 from ..student.backend import Backend
 from ..student.budget import OutOfBudget
+from ..student.decoding import decode_trace
 from ..student.sandboxed import SandboxedNotebook
-from ..student.watched_run import read
 from ..tracing.case import TellingCase
 from ..tracing.locating import locate
 from ..tracing.told import Source, line_of, told
@@ -141,7 +141,7 @@ def _trace(backend: Backend, case: TellingCase, replaced: Mapping[int, torch.Ten
     """Run the answer on a case, with these of its tensors replaced, and read the trace."""
     call = case.exercise, Arguments(case.arguments), case.built, case.parameters, case.through
     values = tuple(tensor.float() for tensor in replaced.values())
-    return read(backend.ask(WatchRun(*call, tuple(replaced), values)))
+    return decode_trace(backend.ask(WatchRun(*call, tuple(replaced), values)))
 
 
 def _trace_again(backend: Backend, case: TellingCase, first: Run, replaced: Mapping[int, torch.Tensor]) -> Run:

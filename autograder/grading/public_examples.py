@@ -21,7 +21,7 @@ from ..handout.known import sums
 from ..handout.tried import as_in_a_new_notebook
 from ..student.backend import Backend
 from ..student.face import Student
-from ..student.reference import Exact
+from ..student.reference import Float64Backend
 from .examiner import candidate_bench
 from .infer_aspects import accepted_errors, infer_aspects
 from .released_steps import INSTEAD, Answered, SeededCases, SeededInputs, SeededReference, StepWriter, as_json, name_of
@@ -122,7 +122,7 @@ class _Recorder:
     def __init__(self, unit: str, other_seeds: int, *, has_biases: bool) -> None:
         """has_biases: false to hide the biases of instances from the hidden test, which then expects none."""
         self._backend = candidate_bench(unit, None)
-        self._exact = Exact(candidate_bench(unit, None))
+        self._exact = Float64Backend(candidate_bench(unit, None))
         self._other_seeds = other_seeds
         self._has_biases = has_biases
         self.answered: list[Answered] = []

@@ -15,8 +15,8 @@ from ..core.operations import KindOf
 from ..course import content
 from ..course.folder import folder
 from ..graders.collected import Grader, Graders, place_in_hidden
+from ..student.backend import Recording
 from ..student.face import Student
-from ..student.recording import Recording
 from .examiner import candidate_bench
 
 _MOST_REPORTED = 3

@@ -1,7 +1,8 @@
-"""The time that one submission has, and how it is shared: what hangs must not take it from right answers beside it.
+"""The time of one submission and how its exercises share it, and what their answers may cost the grading process.
 
-The first half is anyone's. What is not done by then is done in haste: only cells that exercises need, little time for
-each cell and call, and for each exercise its share of what is left.
+A cell or call that hangs must not take the time of right answers. The first half of the time is shared by all. Work
+that is not done by then is done in haste: only cells that exercises need, little time for each cell and call, and for
+each exercise its share of the remaining time.
 """
 
 import copy
@@ -10,18 +11,20 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..core.faults import Unusable
 from ..course.notebook import CodeCell
 from ..sandbox.limits import Limits
 
 _IDLE_SECONDS = 10
-_IN_HASTE_SECONDS = 2
-_QUICK_SECONDS = 0.5
+_HASTY_SECONDS = 2
+QUICK_SECONDS = 0.5
+"""A cell that takes longer is not run again in haste, nor in a worker for one exercise."""
 
 _PLAIN_LINE = re.compile(r"(?:import|from|def|async def|class|@)\b[^;]*|@[^;]*|\s.*|[\])}].*|#.*|\w+ = [^(;]*|")
 
 
 class OutOfBudget(Exception):
-    """This submission has had all the restarts, or all the time, that it gets."""
+    """The submission has used up its restarts or its time."""
 
 
 class OutOfRestarts(OutOfBudget):
@@ -30,7 +33,7 @@ class OutOfRestarts(OutOfBudget):
 
 @dataclass(frozen=True)
 class Patience:
-    """How long one cell or call may take."""
+    """Limits for one cell or call."""
 
     cpu_seconds: int
     idle_seconds: int
@@ -38,71 +41,108 @@ class Patience:
 
 
 @dataclass
-class _Clock:
-    """Ends of the first half of the time, of all of it, and of the exercise's time, on the clock of time.monotonic."""
+class _Deadlines:
+    """Ends of the first half of the time, of all of it, and of the exercise's time, as time.monotonic() counts."""
 
     half: float
-    ends: float
-    exercise_ends: float
+    whole: float
+    exercise: float
 
 
 class Budget:
-    """What one submission has left. Waiting for a processor is not its fault, and taken from nothing."""
+    """The time and restarts that one submission has left. Waiting for a processor costs nothing."""
 
     def __init__(self, limits: Limits, exercises: Sequence[str]) -> None:
-        """exercises: those that are to be examined."""
+        """exercises: those that will be tested."""
         self._limits = limits
         self._exercises = exercises
         self._begun = 0
-        half = limits.submission_wall_seconds / 2
-        self._clock = _Clock(time.monotonic() + half, time.monotonic() + 2 * half, time.monotonic() + 2 * half)
+        now, seconds = time.monotonic(), limits.submission_wall_seconds
+        self._deadlines = _Deadlines(now + seconds / 2, now + seconds, now + seconds)
         self._restarts = limits.restarts
-        self._restarts_in_haste = limits.restarts
+        self._hasty_restarts = limits.restarts
         self.in_haste = False
 
     def begin_exercise(self) -> None:
-        """What is spent from here on is the next exercise's."""
+        """Charge the time from now on to the next exercise."""
         now = time.monotonic()
-        left = self._clock.ends - now
-        self._clock.exercise_ends = now + left / max(len(self._exercises) - self._begun, 1)
+        share = (self._deadlines.whole - now) / max(len(self._exercises) - self._begun, 1)
+        self._deadlines.exercise = now + share
         self._begun += 1
 
     def restart(self) -> None:
-        """Takes one restart; raises OutOfRestarts."""
+        """Use up one restart; raises OutOfRestarts."""
         if self._restarts < 0 and not self.in_haste:
             self.in_haste = True
-            self._restarts = self._restarts_in_haste
+            self._restarts = self._hasty_restarts
         if self._restarts < 0:
             raise OutOfRestarts
         self._restarts -= 1
 
     def patience(self, cpu_seconds: int, *, with_cell: bool) -> Patience:
-        """How long a cell or call may take that has so many seconds to compute if there is time; raises OutOfBudget."""
+        """Return the limits of a cell, or of a call, that may compute for some seconds if there is time.
+
+        Raises OutOfBudget.
+        """
         now = time.monotonic()
-        self.in_haste = self.in_haste or now > self._clock.half
-        left = (self._clock.ends if with_cell or not self.in_haste else self._clock.exercise_ends) - now
-        if left <= 0:
+        self.in_haste = self.in_haste or now > self._deadlines.half
+        end = self._deadlines.whole if with_cell or not self.in_haste else self._deadlines.exercise
+        if end <= now:
             raise OutOfBudget
         if self.in_haste:
-            return Patience(min(cpu_seconds, _IN_HASTE_SECONDS - 1), _IN_HASTE_SECONDS, left)
-        return Patience(cpu_seconds, _IDLE_SECONDS, left)
+            return Patience(min(cpu_seconds, _HASTY_SECONDS - 1), _HASTY_SECONDS, end - now)
+        return Patience(cpu_seconds, _IDLE_SECONDS, end - now)
 
     def forgive(self, seconds: float) -> None:
-        """Gives back what was spent waiting for a processor."""
-        self._clock.half += seconds
-        self._clock.ends += seconds
-        self._clock.exercise_ends += seconds
+        """Return time that was spent waiting for a processor."""
+        self._deadlines.half += seconds
+        self._deadlines.whole += seconds
+        self._deadlines.exercise += seconds
 
     def apart(self) -> "Budget":
-        """The budget of the same code in another worker: the same time, and one restart after its start."""
+        """Return the budget of the same code in another worker: the same time, and one restart after its start."""
         budget = copy.copy(self)
-        budget._restarts, budget._restarts_in_haste = 1, -1
+        budget._restarts, budget._hasty_restarts = 1, -1
         return budget
 
-    def is_worth(self, cell: CodeCell, took: float | None) -> bool:
-        """Whether a cell is run. took: how many seconds it did when it was run before; None where it was not."""
+    def is_worth(self, cell: CodeCell, seconds: float | None) -> bool:
+        """Return whether to run a cell. seconds: the time that it took before; None if it has not run."""
         if not self.in_haste or cell.is_ours or any(map(cell.defines, self._exercises)):
             return True
-        if took is not None:
-            return took < _QUICK_SECONDS
+        if seconds is not None:
+            return seconds < QUICK_SECONDS
         return all(map(_PLAIN_LINE.fullmatch, cell.source.splitlines()))
+
+
+MAX_RESPONSE_BYTES = 32 << 20
+"""Limit for tensors: sixty times the bytes of the largest right answers to an exercise."""
+MAX_RESPONSE_SECONDS = 10.0
+"""Limit for the grading process's CPU time: a hundred times what right answers take."""
+
+
+class ResponseBudget:
+    """Limits what the answers to one exercise cost the grading process together.
+
+    `core.packing` limits each single answer, and the number of exercises limits the cost of a submission.
+    """
+
+    def __init__(self, max_bytes: int = MAX_RESPONSE_BYTES, max_cpu_seconds: float = MAX_RESPONSE_SECONDS) -> None:
+        self._max_bytes = max_bytes
+        self._max_cpu_seconds = max_cpu_seconds
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin with the next exercise, which has the full budget again."""
+        self._bytes = 0
+        self._began = time.thread_time()
+
+    def take(self, size: int) -> None:
+        """Count the bytes of tensors in an answer."""
+        self._bytes += size
+
+    def check(self) -> None:
+        """Raise Unusable if nothing is left, so that the exercise sends no more requests."""
+        if self._bytes > self._max_bytes:
+            raise Unusable("Not run: what it gave back before is together far larger than what this exercise asks for.")
+        if time.thread_time() - self._began > self._max_cpu_seconds:
+            raise Unusable("Not run: what it gave back before took far longer to look at than right results take.")

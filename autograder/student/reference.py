@@ -1,4 +1,4 @@
-"""`reference`: the solutions with the student's face. Float inputs go in as float64, values come out as `Expected`."""
+"""The solutions behind the same proxy as the student's code. They compute in float64 and return `Expected` values."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,52 +13,51 @@ from ..core.bench import Bench, Operation
 from ..core.nesting import tensors_in
 from ..core.operations import Assemble, Build, Call, ToDtype
 from .backend import Backend
-from .face import Student
+from .proxy import StudentProxy
 
 T = TypeVar("T")
 
 
-class Exact:
-    """A backend that has another one compute in float64; what is built is built in float32, as a seed wants it."""
+class Float64Backend:
+    """Lets another backend compute in float64. Instances are built in float32, whose initial values a seed determines.
+
+    Example: `Float64Backend(bench).ask(Call("softmax", Arguments((scores,))))` returns float64 for float32 scores.
+    """
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
 
     def ask(self, operation: Operation[T]) -> T:
-        """What the operation gives for inputs in float64."""
-        asked: Operation[Any] = operation
+        """Return the operation's result for inputs in float64."""
+        precise: Operation[Any] = operation
         if isinstance(operation, Call):
             cotangents = Arguments(operation.cotangents or ()).mapped(_double).positional or None
-            asked = replace(operation, arguments=operation.arguments.mapped(_double), cotangents=cotangents)
-        given: Any = self._backend.ask(asked)
+            precise = replace(operation, arguments=operation.arguments.mapped(_double), cotangents=cotangents)
+        result: Any = self._backend.ask(precise)
         if isinstance(operation, Assemble) or (isinstance(operation, Build) and not operation.plain):
-            self._backend.ask(ToDtype(given, "float64"))
-        found: T = given
-        return found
+            self._backend.ask(ToDtype(result, "float64"))
+        typed: T = result
+        return typed
 
 
-class _Expecting(Exact):
-    """What calls give, as what is expected of a student's code: as close as the inputs' own dtype lets it come."""
+class _ExpectedBackend(Float64Backend):
+    """Returns the results of calls as `Expected`, with the tolerance of the inputs' own dtype."""
 
     def ask(self, operation: Operation[T]) -> T:
-        given: Any = super().ask(operation)
+        result: Any = super().ask(operation)
         if isinstance(operation, Call):
-            tolerance = TOLERANCE[_dtype(operation.arguments.positional)]
-            given = given.mapped(lambda value: expecting(value, tolerance))
-        expected: T = given
-        return expected
+            dtypes = (arg.dtype for arg in tensors_in(operation.arguments.positional) if arg.is_floating_point())
+            tolerance = TOLERANCE[next(dtypes, torch.float32)]
+            result = result.mapped(lambda value: expecting(value, tolerance))
+        typed: T = result
+        return typed
 
 
-class Reference(Student):
-    """The solutions, computed in float64, with `Expected` values that know how close a right answer comes."""
+class Reference(StudentProxy):
+    """A proxy of the solutions, which computes `Expected` values in float64."""
 
     def __init__(self, solutions: Mapping[str, Any]) -> None:
-        super().__init__(_Expecting(Bench(solutions)))
-
-
-def _dtype(args: tuple[Any, ...]) -> torch.dtype:
-    floats = (arg.dtype for arg in tensors_in(args) if arg.is_floating_point())
-    return next(floats, torch.float32)
+        super().__init__(_ExpectedBackend(Bench(solutions)))
 
 
 def _double(arg: Any) -> Any:

@@ -1,12 +1,12 @@
-"""A student's notebook in the sandbox: runs its cells, passes calls on, and starts a new worker where one was lost.
+"""A student's notebook in the sandbox: runs its cells, passes operations on, and replaces a worker that was lost.
 
-A hang or a crash costs what hung or crashed alone: the next request forks a fresh worker and runs the notebook's
-cells again, without the one that did not come back.
+If a cell or a call hangs or crashes, only its own result is lost. The next request forks a new worker and runs the
+notebook's cells again, without those that did not finish.
 """
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -21,27 +21,23 @@ from ..sandbox.client import Response, Worker
 from ..sandbox.failures import Crashed, SandboxLost, TimedOut
 from ..sandbox.fork_server import ForkServer
 from ..sandbox.worker.request_loop import COMPILER
-from .allowance import Allowance
-from .answer import MAX_NAME, MAX_NAMES, Answer, given
-from .asked_before import Asked, packed
-from .budget import Budget, OutOfBudget, Patience
+from .budget import QUICK_SECONDS, Budget, OutOfBudget, Patience, ResponseBudget
+from .decoding import MAX_NAME, MAX_NAMES, Answer, decode
+from .transcript_cache import Request
 
 MAX_PRINTED = 10_100
 """Characters of a cell's output, with the note that there was more."""
 
+_OUT_OF_TIME = "Not run: what came before it used up the time that a notebook has."
 _IN_HASTE = "It did not come back in the little time that was left: the rest of the notebook had used up the other."
-
 _MEASURED = 3
 """Factor for the CPU time of a measured call. To count many small steps takes far longer than to run them."""
-
-_QUICK_SECONDS = 0.5
-"""A cell that takes longer is not run again in a worker for one exercise."""
 
 T = TypeVar("T")
 
 
 class Change(NamedTuple):
-    """A global name with another value at the end than at a check."""
+    """A global name whose value at the end of the notebook differs from that at a check."""
 
     name: str
     cell: str
@@ -49,11 +45,11 @@ class Change(NamedTuple):
 
 
 class SandboxedNotebook:
-    """One submission's code as a backend for `Student`. Close it when the submission is marked."""
+    """One submission's code as a backend for `StudentProxy`. Close it when the submission is graded."""
 
     def __init__(
         self,
-        parent: ForkServer,
+        fork_server: ForkServer,
         cells: Sequence[CodeCell],
         device: str,
         *,
@@ -64,30 +60,31 @@ class SandboxedNotebook:
         budget: Budget | None = None,
         skipped: Collection[int] = (),
     ) -> None:
-        """exercises: the names of those that will be examined. wrong: the functions that hunts are for, by name.
+        """exercises: those that will be tested. wrong: the functions of counterexample exercises, by name.
 
-        spare_memory, call_seconds: see `backend.Separable`. budget: instead of one of its own. skipped: the numbers of
-        cells that are not run.
+        spare_memory, call_seconds: see `backend.Separable`. budget: instead of its own. skipped: the positions of cells
+        that are not run.
         """
-        self._parent = parent
+        self._fork_server = fork_server
         self._cells = cells
         self._device = device
         self._wrong = wrong or {}
-        self._limits = parent.limits
+        self._limits = fork_server.limits
         self._worker: Worker | None = None
         self._budget = budget or Budget(self._limits, exercises)
+        self._responses = ResponseBudget()
         self._spare_memory = spare_memory
         self._call_seconds = call_seconds
         self._skipped = skipped
         self._is_late = False
         """True if a call with large inputs took too long, so that no other is tried."""
-        self._last: tuple[Asked, Response] | None = None
+        self._last: tuple[Request, Response] | None = None
         """The last call with little memory and its answer, which serves all tests with that call."""
         self._apart: dict[int, SandboxedNotebook] = {}
         """The same code in other workers, by their spare memory."""
-        self._allowance = Allowance()
-        self._outcomes: dict[int, CellReport] = {}
-        self._took: dict[int, float] = {}
+        self._reports: dict[int, CellReport] = {}
+        self._seconds: dict[int, float] = {}
+        """The time that each cell took."""
         self._begins = True
         """True if the next request is the first one of an exercise, or the first to a worker."""
         self._as_checked: str | None = None
@@ -97,17 +94,12 @@ class SandboxedNotebook:
 
     def run_cells(self) -> list[CellReport]:
         """Run the notebook from top to bottom and return a report of each cell."""
-        try:
-            while self._worker is None:
-                self._restart()
-        except OutOfBudget:
-            pass
-        for number, cell in enumerate(self._cells):
-            lost = CellReport(
-                cell.name, "timeout", "Not run: what came before it used up the time that a notebook has.", ""
-            )
-            self._outcomes.setdefault(number, lost)
-        return [self._outcomes[number] for number in range(len(self._cells))]
+        with suppress(OutOfBudget):
+            self._ensure_worker()
+        return [
+            self._reports.setdefault(position, CellReport(cell.name, "timeout", _OUT_OF_TIME, ""))
+            for position, cell in enumerate(self._cells)
+        ]
 
     def begin_exercise(self, as_checked: str | None = None) -> None:
         """Start the next exercise: later requests belong to it and have its full budget.
@@ -115,19 +107,19 @@ class SandboxedNotebook:
         as_checked: the exercise whose check cell determines the state of the namespace; None for the final state.
         """
         self._budget.begin_exercise()
-        self._allowance.renew()
+        self._responses.renew()
         self._begins = True
         self._as_checked = as_checked
         self._close_apart()
 
     def apart(self, spare_memory: int, cpu_seconds: int) -> "SandboxedNotebook":
-        """The same code in a worker of its own: see `backend.Separable`.
+        """Return the same code in a worker of its own: see `backend.Separable`.
 
-        Cells that only show, take long or did not come back are not run there.
+        Cells that only show, take long or did not finish are not run there.
         """
         if spare_memory not in self._apart or self._apart[spare_memory].is_lost:
             code = self._apart[spare_memory] = SandboxedNotebook(
-                self._parent,
+                self._fork_server,
                 self._cells,
                 "cpu",
                 exercises=(),
@@ -135,7 +127,7 @@ class SandboxedNotebook:
                 spare_memory=spare_memory,
                 call_seconds=cpu_seconds,
                 budget=self._budget.apart(),
-                skipped={number for number, cell in enumerate(self._cells) if not self._is_quick(number, cell)},
+                skipped={position for position, cell in enumerate(self._cells) if not self._is_quick(position, cell)},
             )
             code._as_checked = self._as_checked
         return self._apart[spare_memory]
@@ -143,15 +135,14 @@ class SandboxedNotebook:
     @property
     def is_lost(self) -> bool:
         """Return whether a worker was lost. One that took too long does not count, because another would, too."""
-        return self._worker is None and bool(self._outcomes) and not self._is_late
+        return self._worker is None and bool(self._reports) and not self._is_late
 
-    def _is_quick(self, number: int, cell: CodeCell) -> bool:
+    def _is_quick(self, position: int, cell: CodeCell) -> bool:
         """Return whether a cell finished, and either was quick or may define names that answers use."""
-        ran = self._outcomes[number].status in ("ran", "failed")
-        return ran and (self._took.get(number, 0.0) < _QUICK_SECONDS or bool(cell.definitions) or self._names(cell))
-
-    def _names(self, cell: CodeCell) -> bool:
-        return any(other.exercise in cell.names for other in self._cells if other.exercise)
+        if self._reports[position].status not in ("ran", "failed"):
+            return False
+        names_answer = any(other.exercise in cell.names for other in self._cells if other.exercise)
+        return self._seconds.get(position, 0.0) < QUICK_SECONDS or bool(cell.definitions) or names_answer
 
     def _close_apart(self) -> None:
         for code in self._apart.values():
@@ -165,10 +156,9 @@ class SandboxedNotebook:
         """
         if not self._has_changes:
             return []
-        while self._worker is None:
-            self._restart()
-        asked = Asked({"operation": "changes", "exercise": exercise}, b"")
-        answer, _ = self._read(self._exchange(asked, self._patience(self._limits.call_cpu_seconds)))
+        self._ensure_worker()
+        request = Request({"operation": "changes", "exercise": exercise}, b"")
+        answer, _ = self._decode(self._send(request, self._patience(self._limits.call_cpu_seconds)))
         return [Change(name[:MAX_NAME], cell[:MAX_NAME]) for name, cell in answer.changes[:MAX_NAMES]]
 
     @property
@@ -177,83 +167,90 @@ class SandboxedNotebook:
         return self._budget.in_haste
 
     def renew(self) -> None:
-        """End the worker; the next request gets another, in which nothing is known of the requests so far.
+        """End the worker; the next request gets another one, which knows nothing of the requests so far.
 
-        It counts as no restart.
+        It does not count as a restart.
         """
         self.close()
         self._is_renewed = True
 
     def close(self) -> None:
-        """Ends the worker, if one is running."""
+        """End the worker, if one is running."""
         self._close_apart()
         if self._worker is not None:
             self._worker.end()
             self._worker = None
 
     def ask(self, operation: Operation[T]) -> T:
-        """What the student's code gives; nonsense from the untrusted side is a crash, and ends the worker."""
-        return self.read(operation, self.exchange(packed(operation)))
+        """Return the operation's result. An answer that cannot be read is a crash, and ends the worker."""
+        return self.read(operation, self.exchange(Request.of(operation)))
 
-    def exchange(self, asked: Asked) -> Response:
-        """Sends what is asked of the student's code; what came, not yet read."""
-        self._allowance.check()
+    def exchange(self, request: Request) -> Response:
+        """Send a request to the student's code and return the answer."""
+        self._responses.check()
         if self._is_late:
             raise TimedOut
-        if self._last and self._last[0] == asked:
+        if self._last and self._last[0] == request:
             return self._last[1]
-        while self._worker is None:
-            self._restart()
-        sent = asked
+        self._ensure_worker()
+        sent, tag = request, request.header["operation"]
         if self._begins:
             self._begins = False
-            sent = Asked({**asked.header, "begins": True, "as_checked": self._as_checked}, asked.payload)
-        is_timed = asked.header["operation"] == TimedCall.tag
-        if not self._spare_memory:
-            times = _MEASURED if asked.header["operation"] == MeasureCost.tag else 1
-            return self._exchange(sent, self._patience(times * self._limits.call_cpu_seconds), is_timed=is_timed)
-        answered = self._exchange(sent, self._patience(self._call_seconds), is_timed=is_timed)
-        self._last = asked, answered
-        return answered
+            sent = Request({**request.header, "begins": True, "as_checked": self._as_checked}, request.payload)
+        if self._spare_memory:
+            seconds = self._call_seconds
+        else:
+            seconds = self._limits.call_cpu_seconds * (_MEASURED if tag == MeasureCost.tag else 1)
+        response = self._send(sent, self._patience(seconds), is_timed=tag == TimedCall.tag)
+        if self._spare_memory:
+            self._last = request, response
+        return response
 
-    def read(self, operation: Operation[T], answered: Response) -> T:
-        """What the operation gives by an answer, whether or not its worker is still there."""
-        answer, payload = self._read(answered)
+    def read(self, operation: Operation[T], response: Response) -> T:
+        """Return the operation's result by an answer, even if its worker has ended."""
+        answer, payload = self._decode(response)
         if answer.fault:
             if self._spare_memory:
                 self.close()  # because its heap may take all the memory that the next call needs
             elif answer.device_lost:
-                self.renew()  # no fault of the next call's; time is the limit for how often
-            raise answer.fault.raised(self._limits)
+                self.renew()  # not the fault of the next call; time limits how often
+            raise answer.fault.as_error(self._limits)
         with self._crashed_if_unreadable():
-            return given(operation, answer, payload, answered.cpu_seconds)
+            return decode(operation, answer, payload, response.cpu_seconds)
+
+    def _ensure_worker(self) -> None:
+        """Fork workers and run the cells that are not known to hang or crash, until a worker gets through."""
+        while self._worker is None:
+            self._restart()
 
     def _restart(self) -> None:
-        """Forks a worker and runs the cells that are not known to hang or crash; leaves no worker where one does."""
+        """Fork a worker and run the cells; leave no worker if one of them hangs or crashes."""
         if not self._is_renewed:
             self._budget.restart()
         self._is_renewed = False
         imports = [name for cell in self._cells for name in cell.imported_modules] if self._spare_memory else []
         if any("compile" in cell.names for cell in self._cells if imports):
             imports.append(COMPILER)
-        self._worker = self._parent.fork(self._device, self._wrong, spare_memory=self._spare_memory, imports=imports)
+        self._worker = self._fork_server.fork(
+            self._device, self._wrong, spare_memory=self._spare_memory, imports=imports
+        )
         self._begins = True
         checked: list[str] = []
-        for number, cell in enumerate(self._cells):
+        for position, cell in enumerate(self._cells):
             checked += cell.checked
             patience = self._patience(self._limits.cell_cpu_seconds, with_cell=True)
-            before = self._outcomes.get(number)
-            if number in self._skipped or (before and before.status in ("timeout", "crashed")):
+            before = self._reports.get(position)
+            if position in self._skipped or (before and before.status in ("timeout", "crashed")):
                 continue
-            if not self._budget.is_worth(cell, self._took.get(number)):
+            if not self._budget.is_worth(cell, self._seconds.get(position)):
                 continue
             started = time.monotonic()
-            self._outcomes[number] = self._run_cell(cell, checked, patience)
+            self._reports[position] = self._run_cell(cell, checked, patience)
             if self._worker is None:
                 return
             if len(cell.source) <= MAX_CHARACTERS:  # else it was not sent
                 checked = []
-            self._took[number] = time.monotonic() - started
+            self._seconds[position] = time.monotonic() - started
 
     def _patience(self, cpu_seconds: int, *, with_cell: bool = False) -> Patience:
         try:
@@ -275,56 +272,56 @@ class SandboxedNotebook:
             "checked": checked,
         }
         try:
-            answer, _ = self._read(self._exchange(Asked(header, b""), patience))
+            answer, _ = self._decode(self._send(Request(header, b""), patience))
             if answer.fault and answer.device_lost:
                 self.close()
-                raise Crashed(f"{answer.fault.raised(self._limits)} After that the GPU computed nothing more.")
-        except TimedOut as loss:
+                raise Crashed(f"{answer.fault.as_error(self._limits)} After that the GPU computed nothing more.")
+        except TimedOut as failure:
             seconds = self._limits.cell_cpu_seconds
-            message = str(loss) or (
+            message = str(failure) or (
                 f"It did not finish in {seconds} seconds of computing, or {seconds * self._limits.wall_factor} of "
                 "waiting. Does a loop in it never end?"
             )
             return CellReport(cell.name, "timeout", message, "")
-        except Crashed as loss:
+        except Crashed as failure:
             message = (
-                f"{loss} It was ended there, so neither it nor anything after it in that run could be used."
-                if str(loss)
+                f"{failure} It was ended there, so neither it nor anything after it in that run could be used."
+                if str(failure)
                 else "This cell ended Python itself, so it and nothing after it in that run could be used."
             )
             return CellReport(cell.name, "crashed", message, "")
         self._has_changes |= answer.has_changes
         if answer.fault:
-            return CellReport(cell.name, "failed", str(answer.fault.raised(self._limits)), answer.printed[:MAX_PRINTED])
+            message = str(answer.fault.as_error(self._limits))
+            return CellReport(cell.name, "failed", message, answer.printed[:MAX_PRINTED])
         return CellReport(cell.name, "set_aside" if cell.only_shows else "ran", "", answer.printed[:MAX_PRINTED])
 
-    def _exchange(self, asked: Asked, patience: Patience, *, is_timed: bool = False) -> Response:
+    def _send(self, request: Request, patience: Patience, *, is_timed: bool = False) -> Response:
         worker = self._worker
         assert worker is not None
         try:
-            answered = worker.exchange(
-                asked.header,
-                asked.payload,
+            response = worker.exchange(
+                request.header,
+                request.payload,
                 cpu_seconds=patience.cpu_seconds,
                 wall_seconds=patience.wall_seconds,
                 idle_seconds=patience.idle_seconds,
                 is_timed=is_timed,
             )
-        except TimedOut as loss:
+        except (TimedOut, Crashed, SandboxLost) as failure:
             self._worker = None
-            self._is_late = bool(self._spare_memory) and asked.header["operation"] != "cell"
-            raise (TimedOut(_IN_HASTE) if self._budget.in_haste and not str(loss) else loss) from None
-        except (Crashed, SandboxLost):
-            self._worker = None
-            raise
+            if not isinstance(failure, TimedOut):
+                raise
+            self._is_late = bool(self._spare_memory) and request.header["operation"] != "cell"
+            raise (TimedOut(_IN_HASTE) if self._budget.in_haste and not str(failure) else failure) from None
         finally:
             self._budget.forgive(worker.queued)
-        self._allowance.take(len(answered.frame.payload))
-        return answered
+        self._responses.take(len(response.frame.payload))
+        return response
 
-    def _read(self, answered: Response) -> tuple[Answer, Tensors]:
+    def _decode(self, response: Response) -> tuple[Answer, Tensors]:
         with self._crashed_if_unreadable():
-            return answered.read(Answer)
+            return response.read(Answer)
 
     @contextmanager
     def _crashed_if_unreadable(self) -> Iterator[None]:

@@ -18,8 +18,8 @@ from autograder.course.notebook import CodeCell
 from autograder.diagnosis.transcript import LazyTranscript, Trace
 from autograder.grading.messages import without_folders
 from autograder.sandbox.failures import Crashed, TimedOut
-from autograder.student.face import Student
-from autograder.student.recording import Event, Recording
+from autograder.student.backend import Event, Recording
+from autograder.student.proxy import StudentProxy
 from autograder.student.sandboxed import OutOfBudget, SandboxedNotebook
 
 from . import safetensors_bytes
@@ -68,7 +68,7 @@ def _ask_everything(data: bytes) -> None:
     parent: Any = HostileParent(lambda request, tensors: data, last=True)
     code = SandboxedNotebook(parent, [], "cpu", exercises=["softmax"])
     recording = Recording(code)
-    student = Student(recording)
+    student = StudentProxy(recording)
     pair = Arguments((torch.zeros(2, 3), 2), {})
     asks = [
         lambda: student.softmax,
