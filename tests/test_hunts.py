@@ -15,7 +15,7 @@ from autograder.compare import describe
 from autograder.compare.hunting import APART, MOST_NUMBERS, Prey, shown_by
 from autograder.core.wrong_function import packed_function, unpacked_function
 from autograder.course.cells import filled_in
-from autograder.diagnosis.check_verdict import released_check
+from autograder.diagnosis.mutation_report import released_check
 from autograder.graders import hunts as graders_of_hunts
 from autograder.graders.collected import collected
 from autograder.graders.hunts import Hunt, NoHunt

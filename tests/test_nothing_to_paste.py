@@ -15,7 +15,7 @@ import nbformat
 import pytest
 
 from autograder import catalogue, course
-from autograder.diagnosis.check_verdict import released_check
+from autograder.diagnosis.mutation_report import released_check
 from tests import RELEASE
 
 from . import sampling

@@ -17,8 +17,8 @@ import torch
 from autograder import catalogue, course
 from autograder.compare import of_dropout
 from autograder.core.tracing import Run
-from autograder.diagnosis.check_verdict import check_verdict, released_check
 from autograder.diagnosis.golden_record import check_part
+from autograder.diagnosis.mutation_report import check_verdict, released_check
 from autograder.graders.collected import collected
 from autograder.grading import public_examples, reference_trace
 from autograder.grading.release_misconceptions import MOST_SENTENCES

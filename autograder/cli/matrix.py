@@ -42,7 +42,16 @@ def matrix(
     from ..client.marker import Marker, MarkerRefused, MarkerStopped
     from ..course.folder import folder
     from ..course.settings import BadSettings, load
-    from ..diagnosis.mutation_report import COLUMNS, Way, count, count_by, count_by_kind, entries, outcome
+    from ..diagnosis.mutation_report import (
+        COLUMNS,
+        Way,
+        check_verdicts,
+        count,
+        count_by,
+        count_by_kind,
+        entries,
+        outcome,
+    )
     from ..diagnosis.mutation_report import outcomes as all_outcomes
 
     try:
@@ -77,7 +86,6 @@ def matrix(
     table.add_section()
     table.add_row("all", *map(str, count(outcomes, COLUMNS)))
     if write:
-        from ..diagnosis.check_verdict import check_verdicts
         from ..diagnosis.golden_record import records
         from ..diagnosis.report_page import page
 

@@ -17,8 +17,7 @@ from itertools import groupby
 
 from ..catalogue import Candidate
 from ..graders.collected import collected
-from .check_verdict import CheckVerdict
-from .mutation_report import Outcome
+from .mutation_report import CheckVerdict, Outcome
 
 FOLDER = "tests/golden"
 CHECK = " check "

@@ -6,16 +6,24 @@ The page carries a digest of the content that it is about, so that a test can te
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from .. import course
 from ..course import content
 from ..course.folder import FILE, folder
 from ..handout.names import EXAMPLES, MISTAKES, STEPS, data_file
 from ..handout.unit_data import read_unit
-from . import check_verdict, mutation_report
-from .check_verdict import CheckVerdict, not_tried
-from .mutation_report import OF_MISCONCEPTIONS, Outcome, count, count_by, count_by_kind
+from .mutation_report import (
+    CHECK_COLUMNS,
+    COLUMNS,
+    OF_MISCONCEPTIONS,
+    CheckVerdict,
+    Outcome,
+    count,
+    count_by,
+    count_by_kind,
+    not_tried,
+)
 
 _GRADING = """# The proof, in figures
 
@@ -85,24 +93,25 @@ def _digested_parts() -> Iterator[tuple[str, bytes]]:
 
 
 def _part_on_grading(outcomes: Sequence[Outcome]) -> str:
-    columns = mutation_report.COLUMNS
-    exercises = count_by(outcomes, lambda one: f"`{one.entry.exercise}`", columns)
+    exercises = count_by(outcomes, lambda one: f"`{one.entry.exercise}`", COLUMNS)
     return _GRADING.format(
-        exercises=_table("exercise", [*exercises, ("**all**", count(outcomes, columns))], columns),
-        kinds=_table("kind", count_by_kind(outcomes), [*columns][:OF_MISCONCEPTIONS]),
+        exercises=_table("exercise", [*exercises, ("**all**", count(outcomes, COLUMNS))], COLUMNS),
+        kinds=_table("kind", count_by_kind(outcomes), [*COLUMNS][:OF_MISCONCEPTIONS]),
     )
 
 
 def _part_on_check(verdicts: Sequence[CheckVerdict]) -> str:
-    columns = check_verdict.COLUMNS
     left_out = [f"`{exercise}`: {statement}" for exercise, statement in not_tried()]
+    notes = ["Not tried there, and said so:", *left_out] if left_out else ["It tries what every grader asks."]
+
+    def table(of: str, key: Callable[[CheckVerdict], str]) -> str:
+        return _table(of, count_by(verdicts, key, CHECK_COLUMNS), CHECK_COLUMNS)
+
     return _CHECK.format(
-        not_tried="\n".join(["Not tried there, and said so:", *left_out])
-        if left_out
-        else "It tries what every grader asks.",
-        units=_table("unit", count_by(verdicts, lambda one: f"`{one.unit}`", columns), columns),
-        exercises=_table("exercise", count_by(verdicts, lambda one: f"`{one.entry.exercise}`", columns), columns),
-        kinds=_table("kind", count_by(verdicts, lambda one: str(one.entry.kind or "none"), columns), columns),
+        not_tried="\n".join(notes),
+        units=table("unit", lambda one: f"`{one.unit}`"),
+        exercises=table("exercise", lambda one: f"`{one.entry.exercise}`"),
+        kinds=table("kind", lambda one: str(one.entry.kind or "none")),
     )
 
 

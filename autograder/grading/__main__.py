@@ -13,7 +13,7 @@ from ..client.requests import Refused, Start
 from ..course.folder import folder
 from ..sandbox import isolation
 from ..sandbox.launch import Launched, launch
-from .device import NoDevice, may_be_cuda
+from .machine import NoDevice, may_be_cuda
 
 
 def main() -> int:

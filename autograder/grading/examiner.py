@@ -23,7 +23,7 @@ from ..diagnosis.pairs import Pairs
 from ..diagnosis.transcript import Trace, Transcript
 from ..graders.collected import Grader, Graders, Verdict, looked_at, not_run
 from ..report import NOT_WRITTEN, Diagnosis
-from ..student.backend import Backend, Event, Recording
+from ..student.backend import Backend, Recording
 from ..student.decoding import decode_parameters
 from ..student.face import Student
 from ..student.sandboxed import SandboxedNotebook
@@ -56,14 +56,10 @@ class _TestRun:
     """One hidden test, run on one answer."""
 
     verdict: Verdict
-    events: tuple[Event, ...]
+    trace: Trace
     library_calls: frozenset[str]
     kinds: Mapping[str, Kind]
     """By name, whether the notebook defines a function or a class, as far as tests required it by now."""
-
-    @property
-    def trace(self) -> Trace:
-        return Trace(self.verdict.grader.name, self.verdict.outcome, self.events)
 
 
 class Examiner:
@@ -172,7 +168,8 @@ class Examiner:
         is_lost = False
         for test in self._graders[unit][exercise] if tests is None else tests:
             if is_lost:
-                yield _TestRun(not_run(test), (), frozenset(), kinds)
+                verdict = not_run(test)
+                yield _TestRun(verdict, Trace(test.name, verdict.outcome, ()), frozenset(), kinds)
                 continue
             run_test = partial(_run_test, test, {exercise: right}, kinds, entry)
             if isinstance(backend, SandboxedNotebook):
@@ -208,7 +205,8 @@ def _run_test(
     recording = Recording(backend, entry.name, entry.exercise) if entry else Recording(backend)
     student = Student(recording, right, known=known)
     verdict = looked_at(student, test)
-    return _TestRun(verdict, tuple(recording.events), frozenset(recording.library_calls), student.kinds)
+    trace = Trace(test.name, verdict.outcome, tuple(recording.events))
+    return _TestRun(verdict, trace, frozenset(recording.library_calls), student.kinds)
 
 
 def _follows_from_the_answers(run: _TestRun) -> bool:

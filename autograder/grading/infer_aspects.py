@@ -74,10 +74,6 @@ def infer_aspects(run: Runs, calls: int) -> dict[str, Any]:
         aspects["value"] = _closeness(run)
     elif calls > 1 and fails(run, _last_call_moved(calls)):
         aspects["steady"] = True
-    if fails(run, _of_calls(lambda result: replace(result, value=_in_other_dtype(result.value)))):
-        aspects["dtype"] = True
-    if fails(run, _of_calls(lambda result: replace(result, changed=[0]))):
-        aspects["unchanged"] = True
     if fails(run, _of_gradients(lambda gradient: None)):
         is_inspected = fails(run, _of_gradients(lambda gradient: None if gradient is None else gradient * 1.5 + 1))
         aspects["gradients" if is_inspected else "arrival"] = True
@@ -85,17 +81,16 @@ def infer_aspects(run: Runs, calls: int) -> dict[str, Any]:
             aspects["gradients"] = BIASES
     elif fails(run, _of_gradients(lambda gradient: None if gradient is None else gradient + torch.nan)):
         aspects["finite"] = True
-    if fails(run, _of_parameters(lambda name, parameter: (f"x{name}", parameter))):
-        aspects["parameters"] = True
-    if fails(run, _of_parameters(lambda name, parameter: (name, torch.zeros_like(parameter)))):
-        aspects["other parameters"] = True
-    if fails(run, lambda operation, result: (MIXED, None) if isinstance(operation, ProbeDevice) else result):
-        aspects["device"] = True
-    if fails(run, _of_cost(_MOST_EXPENSIVE)):
-        aspects["cost"] = True
-    if fails(run, _of_cost(_UNCOUNTABLE)):
-        aspects["countable"] = True
-    return aspects
+    changes = {
+        "dtype": _of_calls(lambda result: replace(result, value=_in_other_dtype(result.value))),
+        "unchanged": _of_calls(lambda result: replace(result, changed=[0])),
+        "parameters": _of_parameters(lambda name, parameter: (f"x{name}", parameter)),
+        "other parameters": _of_parameters(lambda name, parameter: (name, torch.zeros_like(parameter))),
+        "device": lambda operation, result: (MIXED, None) if isinstance(operation, ProbeDevice) else result,
+        "cost": _of_cost(_MOST_EXPENSIVE),
+        "countable": _of_cost(_UNCOUNTABLE),
+    }
+    return aspects | {aspect: True for aspect, change in changes.items() if fails(run, change)}
 
 
 def accepted_errors(run: Runs) -> list[str]:

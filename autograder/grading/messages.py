@@ -4,7 +4,7 @@ import re
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -188,10 +188,10 @@ def readable(message: str) -> str:
         return ""
 
 
-def readable_exercise(report: ExerciseReport) -> ExerciseReport:
-    """Return the report with readable messages."""
-    tests = [replace(test, message=readable(test.message)) for test in report.tests]
-    return replace(report, message=readable(report.message), note=readable(report.note), tests=tests)
+def with_messages(report: ExerciseReport, change: Callable[[str], str]) -> ExerciseReport:
+    """Return the report with all its messages changed."""
+    tests = [replace(test, message=change(test.message)) for test in report.tests]
+    return replace(report, message=change(report.message), note=change(report.note), tests=tests)
 
 
 def readable_cells(reports: Sequence[CellReport]) -> list[CellReport]:

@@ -1,22 +1,27 @@
 """Find the tensors that are right on a trace case, and write them down for the student check.
 
-The student check finds a faulty line without a solution: the release holds the tensors of the solution's trace as
-numbers, and no code. `tracing.written_reference` reads them.
+Right are all tensors of the solution and of the alternative solutions. The solution's own variables name its steps. The
+student check finds a faulty line without a solution: the release holds these tensors as numbers, and no code.
+`tracing.written_reference` reads them.
 """
 
 import base64
+import inspect
 import math
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import permutations
+from types import FrameType
 from typing import Any
 
 import torch
 
 from .. import catalogue
+from ..core.nesting import tensors_in
+from ..core.tracing import Made, Run, Watch, made_ready, watched
 from ..tracing.case import TellingCase
-from ..tracing.reference import Reference, Right, comparable
-from ..tracing.right_runs import reference
+from ..tracing.reference import Reference, Right, all_before, comparable, distinct, is_mask, parts_of, same
 from ..tracing.written_reference import BY_HAND, LARGEST, OUT_OF_SCALE, given_in, read_tensor
 from .released_steps import as_json
 from .trace_cases import trace_cases
@@ -40,9 +45,120 @@ def reference_trace(unit: str, case: TellingCase, *, without: str = "") -> Refer
     """
     if case.is_silent:
         return None
-    alternatives = catalogue.right_answers(unit).values()
-    answers = [one.answer for one in alternatives if one.exercise == case.exercise and one.name != without]
-    return reference(case, catalogue.solutions(unit)[case.exercise].answer, answers)
+    run, names = _trace_solution(catalogue.solutions(unit)[case.exercise].answer, case)
+    result = [one.detach().double() for one in tensors_in(run.result)]
+    if run.error is not None or not result:
+        return None
+    own = [Right(made.values, made.operator, n, names.get(n, "")) for n, made in enumerate(run.made)]
+    rights = [*own]
+    for answer in catalogue.right_answers(unit).values():
+        if answer.exercise == case.exercise and answer.name != without:
+            rights += [Right(made.values, made.operator) for made in _tensors_of(answer.answer, case)]
+    rights = distinct([*rights, *_softmax_by_hand(run.made), *_joined(result)])
+    given = given_in(case)
+    # Inputs come first, so that copies of them do not replace them.
+    rights = [*(Right(one, "given") for one in given), *rights]
+    before = all_before(run.made)
+    everything = distinct([*rights, *parts_of(rights)])
+    scaled = _scaled_early(own, given, before)
+    return Reference(case, result, everything, before, _inputs(own, run.made, everything), scaled)
+
+
+def _call_in_float64(answer: Any, case: TellingCase) -> Callable[[], Any]:
+    arguments = (
+        arg.double() if isinstance(arg, torch.Tensor) and arg.is_floating_point() else arg for arg in case.arguments
+    )
+    parameters = case.parameters and {name: one.double() for name, one in case.parameters.items()}
+    return made_ready(answer, case.built, parameters, tuple(arguments), case.through)
+
+
+def _tensors_of(answer: Any, case: TellingCase) -> list[Made]:
+    """Return the tensors that an alternative solution makes."""
+    file = inspect.getsourcefile(inspect.unwrap(answer)) or ""
+    run = watched(_call_in_float64(answer, case), Watch(lambda name: name == file, {}))
+    return [] if run.error is not None else run.made
+
+
+def _trace_solution(solution: Any, case: TellingCase) -> tuple[Run, dict[int, str]]:
+    """Return the solution's trace, and the names of its variables by the number of their tensor."""
+    file = inspect.getsourcefile(solution) or ""
+    watch, names = Watch(lambda name: name == file, {}), dict[int, str]()
+
+    def note_names(frame: FrameType, event: str, _: Any) -> Any:
+        if frame.f_code.co_filename != file:
+            return None
+        for name, value in frame.f_locals.items():
+            if id(value) in watch.of and isinstance(value, torch.Tensor):
+                names.setdefault(watch.of[id(value)], name)
+        return note_names
+
+    before = sys.gettrace()
+    sys.settrace(note_names)
+    try:
+        return watched(_call_in_float64(solution, case), watch), names
+    finally:
+        sys.settrace(before)
+
+
+def _inputs(own: list[Right], made: Sequence[Made], stored: list[Right]) -> dict[int, list[int]]:
+    """Return the stored inputs of each tensor, without masks and single elements."""
+    numbers = {right.number for right in stored}
+    return {
+        number: [n for n in one.inputs if n in numbers and own[n].values.numel() > 1 and not is_mask(own[n].values)]
+        for number, one in enumerate(made)
+    }
+
+
+def _softmax_by_hand(made: Sequence[Made]) -> list[Right]:
+    """Return the tensors from which a softmax is made if it is written out."""
+    rights: list[Right] = []
+    for one in made:
+        if one.operator != "_softmax" or not one.inputs:
+            continue
+        scores = made[one.inputs[0]].values
+        if scores.shape != one.values.shape:
+            continue
+        for shifted in (scores, scores - scores.amax(dim=-1, keepdim=True)):
+            exponentials = shifted.exp()
+            if not bool(exponentials.isinf().any()):
+                sums = exponentials.sum(dim=-1, keepdim=True)
+                rights += [Right(shifted, "sub"), Right(exponentials, "exp"), Right(sums, "sum")]
+    return rights
+
+
+def _joined(result: list[torch.Tensor]) -> list[Right]:
+    """Return several results as one tensor: queries, keys and values are often split from one product."""
+    leading = {one.shape[:-1] for one in result}
+    return [Right(torch.cat(result, dim=-1), "cat")] if len(result) > 1 and len(leading) == 1 and all(leading) else []
+
+
+def _scaled_early(own: list[Right], given: list[torch.Tensor], before: dict[int, frozenset[int]]) -> list[torch.Tensor]:
+    """Return the inputs of tensors that the solution scales, scaled already by the same factor or by its root."""
+    scaled: list[torch.Tensor] = []
+    for number, one in enumerate(own):
+        for earlier in before[number]:
+            factor = _constant_factor(own[earlier].values, one.values)
+            if factor is None or not 0 < factor < 1:
+                continue
+            sources = [own[n].values for n in before[number]] + given
+            scaled += [
+                source.squeeze() * by
+                for source in sources
+                for by in (factor, factor**0.5)
+                if source.numel() > 1 and not bool((source == source.round()).all())
+            ]
+    return scaled
+
+
+def _constant_factor(one: torch.Tensor, other: torch.Tensor) -> float | None:
+    """Return the factor by which a tensor was multiplied to make the other; None if it was not."""
+    if one.shape != other.shape or one.numel() < 2 or bool((one == one.flatten()[0]).all()):
+        return None
+    finite = one.isfinite() & (one != 0)
+    ratio = (other / one)[finite]
+    if not len(ratio) or not same(ratio, ratio[0].expand_as(ratio)):
+        return None
+    return float(ratio[0])
 
 
 def written_traces(unit: str, exercise: str) -> Written:

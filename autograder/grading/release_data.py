@@ -15,7 +15,7 @@ from ..client.requests import Handout
 from ..course import content
 from ..graders.collected import Graders
 from ..handout.written_values import shortened
-from .parallel import parallel_map
+from .machine import parallel_map
 from .public_examples import examples_of
 from .reference_trace import written_traces
 from .release_misconceptions import Signature, released_misconceptions, signatures

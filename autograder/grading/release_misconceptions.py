@@ -16,7 +16,7 @@ from .. import catalogue
 from ..course import content
 from ..handout.known import alike, as_pattern, numbers, public
 from ..handout.tried import as_in_a_new_notebook, outcome
-from .parallel import parallel_map
+from .machine import parallel_map
 
 MOST_SENTENCES = 4
 """Misconceptions that the examples cannot tell apart are diagnosed together, up to this number."""

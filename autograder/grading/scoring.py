@@ -2,9 +2,6 @@
 
 import dataclasses
 from collections.abc import Sequence
-from functools import partial
-
-from msgspec.structs import replace
 
 from .. import course
 from ..compare import complaints
@@ -49,12 +46,16 @@ def score(
     shared = _shared_message(verdicts)
     points = distribute([_test_share(verdict) for verdict in verdicts], exercise.points)
     points_per_weight = exercise.points / sum(verdict.grader.points for verdict in verdicts)
-    tests = [
-        _test_report(verdict, points_per_weight, earned, withheld=withheld, forbidden=bool(forbidden), shared=shared)
-        for verdict, earned, withheld in zip(verdicts, points.each, points.withheld, strict=True)
-    ]
-    if points.is_halved and not forbidden:
-        tests = [_explain_half(test, verdict) for test, verdict in zip(tests, verdicts, strict=True)]
+    tests: list[TestReport] = []
+    for verdict, earned, withheld in zip(verdicts, points.each, points.withheld, strict=True):
+        outcome, message = verdict.outcome, _test_message(verdict, shared, is_halved=points.is_halved and not forbidden)
+        if outcome == "passed" and (forbidden or withheld):
+            outcome = "withheld"
+            message += "" if forbidden else f" {_COUNTS_ONCE}"
+        test = verdict.grader
+        max_points = round(test.points * points_per_weight, 4)
+        earned = 0.0 if forbidden or withheld else earned
+        tests.append(TestReport(test.name, outcome, earned, message, max_points, test.is_public))
     loss = next((str(verdict.lost) for verdict in verdicts if verdict.lost is not None), "")
     return ExerciseReport(
         exercise.name,
@@ -104,11 +105,13 @@ def _test_share(verdict: Verdict) -> TestShare:
     return TestShare(test.points, share, test.is_property, test.is_public, is_essential)
 
 
-def _explain_half(report: TestReport, verdict: Verdict) -> TestReport:
-    """Add to the report of a failed essential test that the exercise gives at most half of its points."""
-    if verdict.grader.is_essential and verdict.outcome != "passed":
-        return replace(report, message=complaints.halves_the_points(report.message))
-    return report
+def _test_message(verdict: Verdict, shared: str, *, is_halved: bool) -> str:
+    """Return a test's statement, and what was wrong besides the message that all tests share."""
+    test = verdict.grader
+    if verdict.outcome == "passed":
+        return test.statement
+    message = f"{test.statement} {verdict.seen.removeprefix(shared)}".strip()
+    return complaints.halves_the_points(message) if is_halved and test.is_essential else message
 
 
 def _status(name: str, verdicts: Sequence[Verdict], cell: CellReport | None) -> ExerciseStatus:
@@ -131,23 +134,6 @@ def _shared_message(verdicts: Sequence[Verdict]) -> str:
     messages = {verdict.seen for verdict in verdicts}
     message = messages.pop() if len(messages) == 1 else ""
     return message if len(verdicts) > 1 or message.startswith(NOT_WRITTEN) else ""
-
-
-def _test_report(
-    verdict: Verdict, points_per_weight: float, earned: float, *, withheld: bool, forbidden: bool, shared: str
-) -> TestReport:
-    """earned: the test's points. shared: the message that all tests share, which the exercise's report has."""
-    test = verdict.grader
-    max_points = round(test.points * points_per_weight, 4)
-    report = partial(TestReport, test.name, max_points=max_points, public=test.is_public)
-    if verdict.outcome != "passed":
-        message = f"{test.statement} {verdict.seen.removeprefix(shared)}".strip()
-        return report(verdict.outcome, 0.0 if forbidden else earned, message)
-    if forbidden:
-        return report("withheld", 0.0, test.statement)
-    if withheld:
-        return report("withheld", 0.0, f"{test.statement} {_COUNTS_ONCE}")
-    return report("passed", earned, test.statement)
 
 
 def _on_other_exercises(uses_wrong: Sequence[str], status: ExerciseStatus) -> str:

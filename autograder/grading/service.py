@@ -38,9 +38,8 @@ from ..sandbox.failures import SandboxLost
 from ..sandbox.fork_server import ForkServer
 from ..sandbox.isolation import NotDenied, NotIsolated
 from ..sandbox.launch import Launched
-from .device import NoDevice, choose_device
 from .examiner import Examiner
-from .parallel import ProcessLost, parallel_map
+from .machine import NoDevice, ProcessLost, choose_device, parallel_map
 from .release_data import release_data
 from .released_steps import NotReleasable
 from .submission import NoSandbox, NotebookGrading

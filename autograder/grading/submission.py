@@ -101,7 +101,9 @@ class NotebookGrading:
                     uses_wrong=[name for name in used if any(name in cell.names for cell in own)],
                     why_missing=partial(messages.why_missing, exercise.name, parsed, unit, cells),
                 )
-                exercises.append(_about_stubs(replace(scored, note=judged[exercise.name].note), cells))
+                if scored.status != "passed":
+                    scored = messages.with_messages(scored, partial(messages.about_stubs, cells=cells))
+                exercises.append(replace(scored, note=judged[exercise.name].note))
             # Last, so that it cannot cost an exercise its points.
             findings = {name: one.finding for name, one in judged.items()}
             at_end = [name for name, one in judged.items() if one.at_end]
@@ -196,7 +198,7 @@ class NotebookGrading:
             device=self.conditions.device,
             score=round(sum(exercise.score for exercise in exercises), 2),
             max_score=sum(exercise.max_score for exercise in exercises),
-            exercises=list(map(messages.readable_exercise, exercises)),
+            exercises=[messages.with_messages(exercise, messages.readable) for exercise in exercises],
             message=joined(submission.note, messages.readable(message)),
             cells=messages.readable_cells(cells),
             enforced=self.conditions.enforced,
@@ -279,14 +281,6 @@ def _points(exercise: course.Exercise, finding: Finding) -> float:
     except Exception:  # reported when the exercise is scored
         return exercise.points
     return exercise.points if report.status == "grader_error" else report.score
-
-
-def _about_stubs(report: ExerciseReport, cells: Sequence[notebook.CodeCell]) -> ExerciseReport:
-    """Return the report with `NOT_WRITTEN` only in messages about untouched stubs."""
-    if report.status == "passed":
-        return report
-    tests = [replace(test, message=messages.about_stubs(test.message, cells)) for test in report.tests]
-    return replace(report, message=messages.about_stubs(report.message, cells), tests=tests)
 
 
 def _with_behaviour(report: ExerciseReport, finding: Finding) -> ExerciseReport:

@@ -82,7 +82,7 @@ def check(data: bytes) -> None:
     errors = [f"{test.name}: {test.message}" for test in exercise.tests if test.outcome == "grader_error"]
     assert not errors, errors
     assert exercise.status != "grader_error"
-    msgspec.json.encode(messages.readable_exercise(exercise))
+    msgspec.json.encode(messages.with_messages(exercise, messages.readable))
 
 
 @cache
