@@ -34,8 +34,6 @@ _AGAIN = 0.05
 
 Pair = tuple[int, int]
 """The numbers of two misconceptions, the lower one first."""
-Numbers = int
-"""The numbers of several misconceptions, a bit for each."""
 
 
 class OverLimit(BaseException):
@@ -90,12 +88,12 @@ class Pairs:
         return {pair: behaviour for pair, behaviour in behaviours if behaviour is not None}
 
     @cached_property
-    def _partners(self) -> dict[int, Numbers]:
-        """By a misconception's number, those with which it can be combined."""
-        partners = dict.fromkeys(range(len(self._misconceptions)), 0)
+    def _partners(self) -> dict[int, set[int]]:
+        """By a misconception's number, the numbers of those with which it can be combined."""
+        partners: dict[int, set[int]] = {number: set() for number in range(len(self._misconceptions))}
         for one, other in self._pairs:
-            partners[one] |= 1 << other
-            partners[other] |= 1 << one
+            partners[one].add(other)
+            partners[other].add(one)
         return partners
 
     def explaining(self, transcript: Transcript) -> tuple[Misconception, Misconception] | None:
@@ -134,9 +132,9 @@ class Pairs:
 
     def _possible(self, answer: "_Answer") -> Iterator[tuple[Pair, Question | None]]:
         """Yield the pairs that fit the behaviour of their parts, each with a question on which both show something."""
-        detected = _bits(n for n, one in enumerate(self._misconceptions) if one.entry.caught_by in answer.failed)
-        partners = {number: others & detected for number, others in self._partners.items() if detected >> number & 1}
-        partners, visible = _with_any(partners), dict[Question, Numbers]()
+        detected = {n for n, one in enumerate(self._misconceptions) if one.entry.caught_by in answer.failed}
+        partners = {number: others & detected for number, others in self._partners.items() if number in detected}
+        partners, visible = _with_any(partners), dict[Question, set[int]]()
         if not (questions := self._questions(answer)):
             return
         first = questions[0]
@@ -146,23 +144,24 @@ class Pairs:
             answer.check_time()
             response, right = answer.at(question), self._right.at(question)
             responses = {number: self._misconceptions[number].behaviour.at(question) for number in partners}
-            visible[question] = _bits(number for number in partners if not are_alike(responses[number], right))
-            same = _bits(number for number in partners if are_alike(responses[number], response))
+            visible[question] = {number for number in partners if not are_alike(responses[number], right)}
+            same = {number for number in partners if are_alike(responses[number], response)}
             for number in partners:
                 # Two that are visible can show anything together; of any other two, the answer shows what one shows.
-                others = -1 if same >> number & 1 else visible[question]
-                partners[number] &= others if visible[question] >> number & 1 else same
+                if number not in visible[question]:
+                    partners[number] &= same
+                elif number not in same:
+                    partners[number] &= visible[question]
             if question == first:  # the partner of one that shows the same here decides the next difference
-                single = [self._misconceptions[number].behaviour for number in partners if same >> number & 1]
+                single = [self._misconceptions[number].behaviour for number in partners if number in same]
                 questions[1:1] = filter(None, map(answer.differs_from, single))  # these divide the pairs most
             partners = _with_any(partners)
-            if sum(others.bit_count() for others in partners.values()) <= 2 * len(partners):
+            if sum(map(len, partners.values())) <= 2 * len(partners):
                 break  # trying the rest costs no more than the next question
         for pair in combinations(sorted(partners), 2):
             one, other = pair
-            if partners[one] >> other & 1 and partners[other] >> one & 1 and pair in self._pairs:
-                both = 1 << one | 1 << other
-                yield pair, next((question for question, shown in visible.items() if shown & both == both), None)
+            if other in partners[one] and one in partners[other] and pair in self._pairs:
+                yield pair, next((question for question, shown in visible.items() if shown.issuperset(pair)), None)
 
     def _questions(self, answer: "_Answer") -> list[Question]:
         """Return a question of each hidden test, where the answer is not right, or about the last telling event.
@@ -243,10 +242,6 @@ class _Answer:
             raise _TooMany
 
 
-def _with_any(partners: dict[int, Numbers]) -> dict[int, Numbers]:
+def _with_any(partners: dict[int, set[int]]) -> dict[int, set[int]]:
     """Return those that have a partner."""
     return {number: others for number, others in partners.items() if others}
-
-
-def _bits(numbers: Iterable[int]) -> Numbers:
-    return sum(1 << number for number in numbers)

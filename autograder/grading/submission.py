@@ -45,6 +45,25 @@ class NoSandbox(Exception):
 
 
 @dataclass(frozen=True)
+class Judged:
+    """The finding of an exercise at the moment that earns more: at its check, or at the end of the notebook."""
+
+    finding: Finding
+    at_end: bool = False
+    changes: Sequence[Change] = ()
+    """The names that later cells changed, if it was judged at both moments."""
+
+    @property
+    def note(self) -> str:
+        """A message to the student that names the cells; empty if it was judged at its check only."""
+        if not self.changes:
+            return ""
+        names = " and ".join(f"`{change.name}` in the cell `{change.cell}`" for change in self.changes[:_MOST_CHANGES])
+        moment = "at the end of the notebook, where it does better" if self.at_end else "at its check"
+        return f"After its check you changed {names}. It is judged as it stands {moment}."
+
+
+@dataclass(frozen=True)
 class NotebookGrading:
     """The examiner, the sandbox and the conditions of a grading process."""
 
@@ -85,9 +104,7 @@ class NotebookGrading:
             outcomes = [
                 replace(outcome, message=messages.about_stubs(outcome.message, cells)) for outcome in code.run_cells()
             ]
-            judged = judge(
-                unit.exercises, code, cells, lambda one: self.examiner.examine(unit.name, one.name, code), _points
-            )
+            judged = self._judge(unit, code, cells)
             exercises: list[ExerciseReport] = []
             for exercise in unit.exercises:
                 wrong = {other.name for other in exercises if other.status not in ("passed", "grader_error")}
@@ -113,6 +130,33 @@ class NotebookGrading:
         )
         report = self._report(submission, unit, exercises, outcomes, message)
         return replace(report, written=self._written_questions(parsed, unit))
+
+    def _judge(
+        self, unit: course.Unit, code: SandboxedNotebook, cells: Sequence[notebook.CodeCell]
+    ) -> dict[str, Judged]:
+        """Examine each exercise at its check, and at the end of the notebook if that may earn more.
+
+        The end is judged only if the check's moment does not earn the full points, and the answer reaches names that
+        later cells changed. The end is judged in another worker. It gets the same requests again, and the code must not
+        remember them.
+        """
+        judged: dict[str, Judged] = {}
+        for exercise in unit.exercises:
+            code.begin_exercise(exercise.name)
+            judged[exercise.name] = Judged(self.examiner.examine(unit.name, exercise.name, code))
+        earned = {exercise.name: _points(exercise, judged[exercise.name].finding) for exercise in unit.exercises}
+        failed = [exercise for exercise in unit.exercises if earned[exercise.name] < exercise.points]
+        changes = {exercise.name: _changes(exercise.name, code, cells) for exercise in failed}
+        again = [exercise for exercise in failed if changes[exercise.name]]
+        if again and not code.is_in_haste:
+            code.renew()
+            for exercise in again:
+                code.begin_exercise()
+                at_end = self.examiner.examine(unit.name, exercise.name, code)
+                is_better = _points(exercise, at_end) > earned[exercise.name]
+                finding = at_end if is_better else judged[exercise.name].finding
+                judged[exercise.name] = Judged(finding, is_better, changes[exercise.name])
+        return judged
 
     def _on_another_unit(
         self, parsed: notebook.RawNotebook, unit: course.Unit, exercises: Sequence[ExerciseReport]
@@ -207,57 +251,6 @@ class NotebookGrading:
             torch=str(torch.__version__),
             cases=cases.DRAWN_FROM,
         )
-
-
-@dataclass(frozen=True)
-class Judged:
-    """The finding of an exercise at the moment that earns more: at its check, or at the end of the notebook."""
-
-    finding: Finding
-    at_end: bool = False
-    changes: Sequence[Change] = ()
-    """The names that later cells changed, if it was judged at both moments."""
-
-    @property
-    def note(self) -> str:
-        """A message to the student that names the cells; empty if it was judged at its check only."""
-        if not self.changes:
-            return ""
-        names = " and ".join(f"`{change.name}` in the cell `{change.cell}`" for change in self.changes[:_MOST_CHANGES])
-        moment = "at the end of the notebook, where it does better" if self.at_end else "at its check"
-        return f"After its check you changed {names}. It is judged as it stands {moment}."
-
-
-def judge(
-    exercises: Sequence[course.Exercise],
-    code: SandboxedNotebook,
-    cells: Sequence[notebook.CodeCell],
-    examine: Callable[[course.Exercise], Finding],
-    points: Callable[[course.Exercise, Finding], float],
-) -> dict[str, Judged]:
-    """Return by exercise the finding of `examine` at its check, or at the end of the notebook if that earns more.
-
-    The end is judged only if the check's moment does not earn the full points, and the answer reaches names that later
-    cells changed. The end is judged in another worker. It gets the same requests
-    again, and the code must not remember them.
-    """
-    judged: dict[str, Judged] = {}
-    for exercise in exercises:
-        code.begin_exercise(exercise.name)
-        judged[exercise.name] = Judged(examine(exercise))
-    earned = {exercise.name: points(exercise, judged[exercise.name].finding) for exercise in exercises}
-    failed = [exercise for exercise in exercises if earned[exercise.name] < exercise.points]
-    changes = {exercise.name: _changes(exercise.name, code, cells) for exercise in failed}
-    again = [exercise for exercise in failed if changes[exercise.name]]
-    if again and not code.is_in_haste:
-        code.renew()
-        for exercise in again:
-            code.begin_exercise()
-            at_end = examine(exercise)
-            is_better = points(exercise, at_end) > earned[exercise.name]
-            finding = at_end if is_better else judged[exercise.name].finding
-            judged[exercise.name] = Judged(finding, is_better, changes[exercise.name])
-    return judged
 
 
 def _changes(exercise: str, code: SandboxedNotebook, cells: Sequence[notebook.CodeCell]) -> list[Change]:
