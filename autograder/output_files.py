@@ -9,12 +9,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from .errors import UserError
+
 _MODE = 0o644
 _MOST_BYTES = 200
 """Bytes of the file's name that the partial file's name repeats. A folder allows names of 255 bytes."""
 
 
-class NotWritable(Exception):
+class NotWritable(UserError):
     """A file cannot be written, or must not be; `str()` says why and what to do."""
 
 

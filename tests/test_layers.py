@@ -11,7 +11,7 @@ PACKAGE = REPOSITORY / "autograder"
 # From the top down. Packages in one layer do not import each other.
 LAYERS = [
     {"cli"},
-    {"cluster", "lms", "serving", "slides"},
+    {"cluster", "lms", "serving"},
     {"classroom", "build", "nbgrader_plugin", "marking"},
     {"reports"},
     {"grading", "gradebook"},
@@ -22,7 +22,7 @@ LAYERS = [
     {"course", "handout"},
     {"formatting", "compare", "tracing"},
     {"sandbox", "report", "output_files"},
-    {"core"},
+    {"core", "errors"},
 ]
 HEIGHT = {package: -layer for layer, packages in enumerate(LAYERS) for package in packages}
 OF_COURSE = {"hidden", "misconceptions", "right_answers"}
@@ -66,7 +66,6 @@ CLIENTS = [
     "lms",
     "reports",
     "serving",
-    "slides",
     "nbgrader_plugin",
     "cli",
 ]

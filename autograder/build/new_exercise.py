@@ -13,9 +13,10 @@ from ..course import content
 from ..course.folder import folder
 from ..course.settings import load
 from . import first_pieces as pieces
+from ..errors import UserError
 
 
-class NotBegun(Exception):
+class NotBegun(UserError):
     """The exercise cannot be begun, and nothing was written; `str()` says why and what to do."""
 
 

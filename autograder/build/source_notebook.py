@@ -28,6 +28,7 @@ from .columns import COLUMNS, too_wide
 from .lesson_calls import called_in
 from .set_up_cell import LATER, guarded
 from .solution_cell import NoSolution, solution_cell, takes_nothing, written_answers
+from ..errors import UserError
 
 CHECK = """# Checks your work. The hidden tests, which decide the points, use other numbers.
 """
@@ -55,7 +56,7 @@ _METADATA = {
 }
 
 
-class BuildError(Exception):
+class BuildError(UserError):
     """Something is wrong in what is to be built; `str()` says what and where."""
 
 

@@ -13,11 +13,13 @@ from functools import cache
 from itertools import accumulate, pairwise
 from textwrap import dedent
 
+from ..errors import UserError
+
 _WORDS = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'|\w+|\S')
 _ARROW = re.compile(r"\s+->(?:\s+|$)")
 
 
-class EditError(ValueError):
+class EditError(UserError, ValueError):
     """An edit cannot be made; says why."""
 
 

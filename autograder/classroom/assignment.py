@@ -8,6 +8,7 @@ from typing import Any
 from .. import course
 from ..course import notebook
 from ..course.folder import folder
+from ..errors import UserError
 from ..gradebook import database, roster
 from ..gradebook.class_list import ROSTER, class_list
 from ..gradebook.course_directory import course_directory
@@ -22,7 +23,7 @@ _TOO_LONG = (
 _NO_FOLDER = "the gradebook has this id, which cannot be a folder's name. Give the student another one."
 
 
-class NothingToGrade(Exception):
+class NothingToGrade(UserError):
     """There is no class to grade; `str()` says what was looked for and where."""
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from .. import course
 from ..course.folder import VARIABLE, folder
+from ..errors import UserError
 from ..gradebook.class_gradebook import ClassGradebook
 from ..gradebook.class_list import ROSTER
 from ..gradebook.course_directory import SETTINGS, course_directory
@@ -51,7 +52,7 @@ c.Exchange.root = str(here / "exchange")
 '''
 
 
-class NotMade(Exception):
+class NotMade(UserError):
     """A course folder cannot be made or upgraded; `str()` says why and what to do."""
 
 

@@ -22,6 +22,7 @@ from rich.text import Text
 
 from ..course import notebook
 from ..course.folder import NoCourse
+from ..errors import UserError
 
 
 class _Console(Console):
@@ -75,7 +76,7 @@ def remark(sentence: object, *, style: str | None = None) -> None:
         aside.print(shown(sentence), style=style or "", highlight=False, soft_wrap=True)
 
 
-class OutputLost(Exception):
+class OutputLost(UserError):
     """The results cannot be written; `str()` says why."""
 
 

@@ -40,15 +40,16 @@ from .requests import (
     Request,
     Start,
 )
+from ..errors import UserError
 
 _CLOSING_SECONDS = 5
 
 
-class MarkerRefused(Exception):
+class MarkerRefused(UserError):
     """The grader cannot do what was asked; `str()` says why and what to do."""
 
 
-class MarkerStopped(Exception):
+class MarkerStopped(UserError):
     """The marking process ended in the middle: our fault, never the submission's."""
 
     def __init__(self) -> None:

@@ -9,6 +9,8 @@ import os
 from functools import cache
 from pathlib import Path
 
+from ..errors import UserError
+
 FILE = "autograder.toml"
 VARIABLE = "AUTOGRADER_COURSE"
 """Environment variable with the course's folder."""
@@ -17,7 +19,7 @@ _OF_COURSE = ("exercises", "solutions")
 _CHECKOUT = Path(__file__).resolve().parents[2]
 
 
-class NoCourse(Exception):
+class NoCourse(UserError):
     """There is no course here; `str()` says what was searched for and where."""
 
 

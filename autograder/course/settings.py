@@ -11,13 +11,14 @@ from ..formatting.limits import PageLimits
 from ..sandbox.launch import CHECK
 from ..sandbox.limits import Limits
 from .folder import FILE, folder
+from ..errors import UserError
 
 _LEAST = {"open_files": 32, "memory_megabytes": 64}
 _MOST = 1_000_000
 _S = TypeVar("_S", bound=msgspec.Struct)
 
 
-class BadSettings(Exception):
+class BadSettings(UserError):
     """The settings cannot be used; `str()` gives the reason."""
 
 

@@ -15,6 +15,7 @@ import msgspec
 
 from .folder import folder
 from .notebook import AutograderMetadata, RawCell, RawNotebook, joined, parse
+from ..errors import UserError
 
 CHECK_PREFIX = "test_"
 SOURCE, RELEASE = "source", "release"
@@ -26,7 +27,7 @@ NOT_IMPLEMENTED = "raise NotImplementedError()"
 _HEADING = re.compile(r"^(#{1,2})[ \t]+(.+?)[ \t#]*$", re.M)
 
 
-class UnknownUnit(Exception):
+class UnknownUnit(UserError):
     """No unit has this name; `str()` lists those that exist."""
 
     def __init__(self, name: str, class_folder: Path | None = None) -> None:
@@ -38,7 +39,7 @@ class UnknownUnit(Exception):
         super().__init__(f"There is no unit `{name}`{where}. The units are: {known}.{brings}")
 
 
-class UnusableUnit(Exception):
+class UnusableUnit(UserError):
     """A class's copy of a unit cannot be graded; `str()` says why and what to do."""
 
 

@@ -11,12 +11,13 @@ from sqlalchemy.exc import SAWarning
 from traitlets.config import Config, PyFileConfigLoader
 
 from ..course.folder import folder
+from ..errors import UserError
 from . import tools
 
 SETTINGS = "nbgrader_config.py"
 
 
-class CourseProblem(Exception):
+class CourseProblem(UserError):
     """A course's folder, settings or gradebook cannot be used; `str()` says why and what to do."""
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from sqlalchemy.orm import Session
 
 from .. import course
+from ..errors import UserError
 from . import database, entry, provenance
 from .database import reading
 from .entry import Entry, Shown
@@ -16,7 +17,7 @@ from .provenance import Provenance
 from .roster import Enrolled
 
 
-class NoMarks(Exception):
+class NoMarks(UserError):
     """There are no marks of a unit; `str()` says what to do."""
 
 

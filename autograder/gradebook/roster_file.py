@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..errors import UserError
+
 _SEPARATORS = (",", ";", "\t")
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 """What a file begins with, and the encoding that this tells."""
 _SAVE_AS = "Save it as `CSV UTF-8`, or with UTF-8 as its encoding."
 
 
-class BadRoster(Exception):
+class BadRoster(UserError):
     """The roster cannot be used; `str()` says why and what to do."""
 
 

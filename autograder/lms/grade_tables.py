@@ -12,6 +12,7 @@ from ..gradebook.marks import UnitMarks, of_units
 from ..gradebook.roster import Roster
 from ..gradebook.spreadsheet import number, text, value
 from ..submitted.folder import OpenedFolder
+from ..errors import UserError
 
 NOT_SUBMITTED, NOT_GRADED, GRADED = "not_submitted", "not_graded", "graded"
 """The statuses without a report: nothing was submitted, it is not graded yet, or nbgrader's own command graded it."""
@@ -30,7 +31,7 @@ _APOSTROPHE = re.compile(r"(?:^|[;\t\r\n])'")
 """The positions where `spreadsheet.text` adds one."""
 
 
-class NoTable(Exception):
+class NoTable(UserError):
     """The table cannot be written; `str()` says why and what to do."""
 
 

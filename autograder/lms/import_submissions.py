@@ -29,6 +29,7 @@ from ..submitted.folder import sibling
 from ..submitted.zip_file import BadZip, NotTaken, ZipFile, path_within
 from .file_names import Layout, Platform, Reading, layout, readings
 from .roster_match import NotMatched, RosterMatcher
+from ..errors import UserError
 
 FOLDER = "imported"
 _REPLACED = "replaced"
@@ -44,7 +45,7 @@ _MOST_BYTES = 20_000_000_000
 """Limit for all submissions together."""
 
 
-class BadRecord(Exception):
+class BadRecord(UserError):
     """The record of imported files cannot be read; `str()` says why and what to do."""
 
 

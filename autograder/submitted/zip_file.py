@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 from ..course.notebook import printable
 from .folder import is_one_name
+from ..errors import UserError
 
 _MOST_ENTRIES = 100_000
 _MOST_OF_STUDENT = 2_000
@@ -31,7 +32,7 @@ _DAMAGED = (
 """Exceptions that opening and unpacking a damaged file may raise."""
 
 
-class BadZip(Exception):
+class BadZip(UserError):
     """The zip file cannot be used; `str()` says why."""
 
 
