@@ -15,9 +15,8 @@ from nbconvert.exporters import HTMLExporter
 
 from autograder import catalogue, course
 from autograder.course.cells import filled_in
-from autograder.formatting import client, launch
-from autograder.formatting.client import Formatter
-from autograder.formatting.limits import PageLimits
+from autograder.formatting import client
+from autograder.formatting.client import Formatter, PageLimits
 from autograder.formatting.page import PageFormatter
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory, nbgrader_api, nbgrader_settings
@@ -71,15 +70,15 @@ return " ".join([
 
 
 def _append_to_pages(monkeypatch, code):
-    """Append code to the module `pages` of each formatter that is started."""
-    copy_packages = launch.copy_packages
+    """Append code to the module `rendering` of each formatter that is started."""
+    copy_packages = client.copy_packages
 
     def copy_and_append(names, folder):
         copy_packages(names, folder)
-        with (folder / "formatting" / "pages.py").open("a") as file:
+        with (folder / "formatting" / "rendering.py").open("a") as file:
             file.write(code)
 
-    monkeypatch.setattr(launch, "copy_packages", copy_and_append)
+    monkeypatch.setattr(client, "copy_packages", copy_and_append)
 
 
 @pytest.fixture
@@ -249,8 +248,8 @@ def test_a_formatter_that_is_killed_is_replaced(level):
     with Formatter(PageLimits(), level, trust_submissions=level == "none") as formatter:
         page = PageFormatter(formatter)
         assert "<em>a</em>" in page.markdown("*a*")
-        formatter._launched.process.kill()
-        formatter._launched.process.wait()
+        formatter._process.process.kill()
+        formatter._process.process.wait()
         # Some are lost with it, and with its child, which ends a little later.
         assert any(f"<em>{number}</em>" in page.markdown(f"*{number}*") for number in range(10))
 
@@ -261,7 +260,7 @@ def test_nothing_is_left_of_a_formatter(tmp_path, monkeypatch):
     with Formatter(PageLimits(), "best", trust_submissions=False) as formatter:
         assert "<em>a</em>" in PageFormatter(formatter).markdown("*a*")
         assert not list(tmp_path.iterdir())
-        process = formatter._launched.process.pid
+        process = formatter._process.process.pid
     assert not Path(f"/proc/{process}").exists()
 
 

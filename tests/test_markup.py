@@ -15,9 +15,8 @@ from traitlets.config import Config
 
 from autograder.course import notebook
 from autograder.course.nodes import new_output
-from autograder.formatting.formulas import mathml
-from autograder.formatting.mathml_core import ATTRIBUTES, ELEMENTS
-from autograder.formatting.pages import markdown2html
+from autograder.formatting.mathml import ATTRIBUTES, ELEMENTS, mathml
+from autograder.formatting.rendering import markdown2html
 from autograder.gradebook.clean_notebook import clean, released
 from autograder.reports import page_filters
 from autograder.reports.graded_notebook import escape_markdown

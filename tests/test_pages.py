@@ -8,8 +8,8 @@ import pytest
 
 from autograder import course
 from autograder.course.notebook import parse
-from autograder.formatting.formulas import LONGEST, mathml
-from autograder.formatting.pages import highlight_code, markdown2html
+from autograder.formatting.mathml import LONGEST, mathml
+from autograder.formatting.rendering import highlight_code, markdown2html
 from tests import RELEASE
 
 from .recorded_class import UNIT, RecordedClass, hand_in

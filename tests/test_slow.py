@@ -2,8 +2,7 @@
 
 import pytest
 
-from autograder.formatting.client import Formatter
-from autograder.formatting.limits import PageLimits
+from autograder.formatting.client import Formatter, PageLimits
 from autograder.formatting.page import PageFormatter
 
 from .fuzz import slow

@@ -12,8 +12,8 @@ from pathlib import Path
 from ..course import content
 from ..course.folder import folder
 from ..course.settings import load
-from . import first_pieces as pieces
 from ..errors import UserError
+from . import first_pieces as pieces
 
 
 class NotBegun(UserError):

@@ -23,12 +23,12 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from ..course import CHECK_PREFIX, Exercise
 from ..course.digests import notebook_digest
 from ..course.settings import Settings
+from ..errors import UserError
 from . import points_told
 from .columns import COLUMNS, too_wide
 from .lesson_calls import called_in
 from .set_up_cell import LATER, guarded
 from .solution_cell import NoSolution, solution_cell, takes_nothing, written_answers
-from ..errors import UserError
 
 CHECK = """# Checks your work. The hidden tests, which decide the points, use other numbers.
 """

@@ -18,6 +18,7 @@ import msgspec
 from ..course.folder import VARIABLE, folder
 from ..course.notebook import UnreadableNotebook
 from ..course.settings import Settings, load
+from ..errors import UserError
 from ..report import ExerciseReport, Report, without_marks
 from ..sandbox.isolation import exposed_in
 from ..submitted.notebook_file import read_at
@@ -40,7 +41,6 @@ from .requests import (
     Request,
     Start,
 )
-from ..errors import UserError
 
 _CLOSING_SECONDS = 5
 

@@ -7,11 +7,11 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from ..formatting.limits import PageLimits
+from ..errors import UserError
+from ..formatting.client import PageLimits
 from ..sandbox.launch import CHECK
 from ..sandbox.limits import Limits
 from .folder import FILE, folder
-from ..errors import UserError
 
 _LEAST = {"open_files": 32, "memory_megabytes": 64}
 _MOST = 1_000_000

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import msgspec
 
+from ..errors import UserError
 from .folder import folder
 from .notebook import AutograderMetadata, RawCell, RawNotebook, joined, parse
-from ..errors import UserError
 
 CHECK_PREFIX = "test_"
 SOURCE, RELEASE = "source", "release"

@@ -1,45 +1,45 @@
-"""Asks the formatter for HTML, one text at a time, and never waits longer than it was told to."""
+"""The trusted side of the formatter's process: starts it, sends it one text at a time, and replaces it when it is lost.
+
+No call waits longer than the caller allows.
+"""
 
 import contextlib
+import json
 import socket
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import asdict
 from types import TracebackType
-from typing import Literal
+
+import msgspec
 
 from ..sandbox import isolation, temporary
-from ..sandbox.launch import ConfinedProcess
-from . import formatter, frames
-from .formatter import CODE, MARKDOWN
-from .launch import launch
-from .limits import PageLimits
-
-Kind = Literal["markdown", "code"]
-_CODES: dict[Kind, int] = {"markdown": MARKDOWN, "code": CODE}
-
-Outcome = Literal["formatted", "too slow", "too large", "failed", "unavailable"]
-_OUTCOMES: dict[int, Outcome] = {
-    formatter.FORMATTED: "formatted",
-    formatter.TOO_LARGE: "too large",
-    formatter.FAILED: "failed",
-}
+from ..sandbox.confine.confinement import Level, Terms
+from ..sandbox.confine.resources import WorkerLimits
+from ..sandbox.launch import ConfinedProcess, copy_packages, start
+from .formatter import Answer, Broken, Kind, Request, receive, send
 
 _START_SECONDS = 60
 _MOST_LOSSES = 3
 _REST_SECONDS = 300
+_LEAST_CPU_SECONDS = 0.001  # a timer of 0 seconds would never end
 _CHILDS_CPU_SECONDS = 60
-"""After which a child is replaced, so that nothing builds up in it that would count against a later text."""
+"""After this CPU time a child is replaced, so that nothing accumulates in it that would count against a later text."""
+_MOST_CHILDS_CPU_SECONDS = 600
+_MEGABYTE = 1 << 20
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What became of a text; `html` only where it was formatted."""
+class PageLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The limits of formatting, which autograder.toml sets. Text past a limit is shown as plain text, with a reason."""
 
-    outcome: Outcome
-    html: str = ""
-    cpu_seconds: float = 0.0
-    wall_seconds: float = 0.0
+    cell_cpu_seconds: int = 1
+    """For one cell; a comment counts as one."""
+    page_cpu_seconds: int = 3
+    """For all cells of a page."""
+    page_wall_seconds: int = 6
+    """For all cells of a page, waiting included."""
+    memory_megabytes: int = 512
+    """Of address space, above what the formatter has mapped when it starts."""
 
 
 class _Lost(Exception):
@@ -47,17 +47,17 @@ class _Lost(Exception):
 
 
 class Formatter:
-    """The formatter's process and the connection to its child; either is replaced when it is lost.
+    """The formatter's process and the connection to its child.
 
-    If it is lost again and again, it is left alone for a while, and nothing is formatted.
+    Either is replaced when it is lost. After several losses in a row, nothing is formatted for some minutes.
     """
 
     def __init__(self, limits: PageLimits, require: str, *, trust_submissions: bool) -> None:
-        """require, trust_submissions: as in autograder.toml. Starts nothing yet."""
+        """Start nothing yet. require, trust_submissions: as in autograder.toml."""
         self.limits = limits
         self._require = require
         self._trusts = trust_submissions
-        self._launched: ConfinedProcess | None = None
+        self._process: ConfinedProcess | None = None
         self._is_ready = False
         self._child: socket.socket | None = None
         self._childs_cpu = 0.0
@@ -66,38 +66,39 @@ class Formatter:
         self._one_at_a_time = threading.Lock()
 
     def start(self) -> None:
-        """Starts the process, without waiting until it is ready; what goes wrong shows when a text is formatted."""
+        """Start the process, without waiting until it is ready. `format` reports what goes wrong."""
         with self._one_at_a_time, contextlib.suppress(_Lost):
-            self._launch()
+            self._launched()
 
     def format(self, kind: Kind, text: str, *, cpu_seconds: float, wall_seconds: float) -> Answer:
-        """The text as HTML, or why it could not be formatted."""
+        """Return the text's HTML, or why it could not be formatted."""
         with self._one_at_a_time:
             try:
                 connection = self._connected()
             except _Lost:
                 return Answer("unavailable")
             begun = time.monotonic()
-            request = frames.Frame(_CODES[kind], max(round(cpu_seconds * 1000), 1), text)
+            request = Request(kind, text.encode("utf-8", "replace").decode(), max(cpu_seconds, _LEAST_CPU_SECONDS))
             try:
                 connection.settimeout(wall_seconds)
-                frames.send(connection, request)
-                answer = frames.receive(connection, formatter.MOST_HTML_BYTES, begun + wall_seconds)
-                outcome, used, html = _OUTCOMES[answer.code], answer.milliseconds / 1000, answer.text
+                send(connection, request)
+                answer = receive(connection, Answer, begun + wall_seconds)
             except TimeoutError:
                 self._drop_child()
-                outcome, used, html = "too slow", cpu_seconds, ""
-            except (frames.Broken, OSError, KeyError):
-                # Mostly ended by its timer; anything else that ended it is as bad.
+                answer = Answer("too slow", cpu_seconds=cpu_seconds)
+            except (Broken, OSError):
+                # Its timer has ended it, in most cases; anything else that ends it is as bad.
                 self._drop_child()
                 waited = time.monotonic() - begun
-                outcome, used, html = ("too slow" if waited >= cpu_seconds else "failed"), min(waited, cpu_seconds), ""
+                answer = Answer("too slow" if waited >= cpu_seconds else "failed", cpu_seconds=cpu_seconds)
+            answer.wall_seconds = time.monotonic() - begun
+            answer.cpu_seconds = min(max(answer.cpu_seconds, 0.0), answer.wall_seconds)
             self._losses = 0
-            self._childs_cpu += used
-            return Answer(outcome, html, used, time.monotonic() - begun)
+            self._childs_cpu += answer.cpu_seconds
+            return answer
 
     def close(self) -> None:
-        """Ends the process; formatting another text starts a new one."""
+        """End the process. Formatting another text starts a new one."""
         with self._one_at_a_time:
             self._end()
 
@@ -113,41 +114,32 @@ class Formatter:
         return self._child
 
     def _new_child(self) -> socket.socket:
-        """The connection to a new child; the one before is ended."""
-        launched = self._ready()
+        """Return the connection to a new child; the previous child is ended."""
+        process = self._launched()
         near_end, far_end = socket.socketpair()
         with far_end:
             try:
-                launched.control.settimeout(_START_SECONDS)
-                socket.send_fds(launched.control, [b"+"], [far_end.fileno()])
-            except OSError:
+                if not self._is_ready:
+                    receive(process.control, Answer, time.monotonic() + _START_SECONDS)
+                    temporary.remove(process.folder)  # the code is imported by now
+                    self._is_ready = True
+                process.control.settimeout(_START_SECONDS)
+                socket.send_fds(process.control, [b"+"], [far_end.fileno()])
+            except (Broken, OSError):
                 near_end.close()
                 raise self._lose() from None
         return near_end
 
-    def _ready(self) -> ConfinedProcess:
-        launched = self._launch()
-        if not self._is_ready:
-            try:
-                said = frames.receive(launched.control, 1 << 16, time.monotonic() + _START_SECONDS)
-            except (frames.Broken, OSError):
-                raise self._lose() from None
-            temporary.remove(launched.folder)  # imported by now
-            if said.code != formatter.READY:
-                raise self._lose()
-            self._is_ready = True
-        return launched
-
-    def _launch(self) -> ConfinedProcess:
-        if self._launched is None:
+    def _launched(self) -> ConfinedProcess:
+        if self._process is None:
             if time.monotonic() < self._rests_until:
                 raise _Lost
             try:
                 level = isolation.choose(self._require, trust_submissions=self._trusts)
-                self._launched = launch(level, self.limits)
+                self._process = launch(level, self.limits)
             except (isolation.NotIsolated, OSError):
                 raise self._lose() from None
-        return self._launched
+        return self._process
 
     def _lose(self) -> _Lost:
         self._end()
@@ -164,12 +156,35 @@ class Formatter:
 
     def _end(self) -> None:
         self._drop_child()
-        launched, self._launched, self._is_ready = self._launched, None, False
-        if launched is not None:
-            launched.end(1)
+        process, self._process, self._is_ready = self._process, None, False
+        if process is not None:
+            process.end(1)
 
     def __enter__(self) -> "Formatter":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
+
+
+def launch(level: Level, limits: PageLimits) -> ConfinedProcess:
+    """Start Python on a copy of the code that formats and the code that confines; raises OSError.
+
+    The caller deletes the copy once the process is ready.
+    """
+    folder = temporary.make("autograder-")
+    copy_packages(("formatting", "core", "sandbox/confine"), folder / "autograder")
+    terms = Terms(level, isolation.readable(), devices=isolation.devices(cuda=False))
+    worker = WorkerLimits(_MOST_CHILDS_CPU_SECONDS, limits.memory_megabytes * _MEGABYTE, 0, 32, 1)
+    code = f"""
+import json, sys
+sys.path[:0] = [{str(folder)!r}]
+sys.path += {isolation.packages()!r}
+from autograder.formatting.formatter import main
+from autograder.sandbox.confine.confinement import Terms
+from autograder.sandbox.confine.resources import WorkerLimits
+sys.path.remove({str(folder)!r})
+terms, limits = json.loads({json.dumps([asdict(terms), asdict(worker)])!r})
+main(int(sys.argv.pop()), Terms(**terms), WorkerLimits(**limits))
+"""
+    return start(code, folder, level, {"HOME": "/"}, scratch_bytes=_MEGABYTE, own_session=True)

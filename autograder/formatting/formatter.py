@@ -1,6 +1,7 @@
 """The process that formats students' texts: it imports the libraries once, then forks a child that is confined.
 
-The child formats one text after another. A text that takes it too long ends it, and another child is forked.
+The child formats one text after another. A text that takes too long ends the child, and another one is forked. The
+trusted side, `client`, imports from here how requests and answers are sent.
 """
 
 import contextlib
@@ -14,38 +15,78 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Literal, TypeVar
 
+import msgspec
+
+from ..core.exact_reading import Closed, read
 from ..sandbox.confine.confinement import CannotConfine, Confinement, Terms, prepare
 from ..sandbox.confine.resources import WorkerLimits
-from . import frames
-from .frames import Frame
 
-MARKDOWN, CODE = range(2)
-"""The kind of a text: the code of a request."""
-FORMATTED, TOO_LARGE, FAILED = range(3)
-"""What became of the text: the code of an answer."""
-READY, CANNOT = range(2)
+Kind = Literal["markdown", "code"]
+Outcome = Literal["formatted", "too slow", "too large", "failed", "unavailable"]
+Formats = dict[Kind, Callable[[str], str]]
+T = TypeVar("T")
 
-MOST_TEXT_BYTES = 1 << 20
 MOST_HTML_BYTES = 1 << 20
+_MOST_MESSAGE_BYTES = 8 << 20
+"""JSON takes up to six bytes for one of the text."""
 
-Formats = dict[int, Callable[[str], str]]
+
+class Request(msgspec.Struct):
+    """A text to format, and the CPU time for it."""
+
+    kind: Kind
+    text: str
+    cpu_seconds: float
+
+
+class Answer(msgspec.Struct):
+    """What became of a text, and what that took; `html` is empty unless it was formatted."""
+
+    outcome: Outcome
+    html: str = ""
+    cpu_seconds: float = 0.0
+    wall_seconds: float = 0.0
+
+
+class Broken(Exception):
+    """The other side closed the connection, or sent something that is no message."""
+
+
+def send(connection: socket.socket, message: msgspec.Struct) -> None:
+    """Send a message as JSON after its length, which has four bytes; raises OSError if nobody takes it."""
+    body = msgspec.json.encode(message)
+    connection.sendall(len(body).to_bytes(4) + body)
+
+
+def receive(connection: socket.socket, form: type[T], deadline: float | None = None) -> T:
+    """Receive a message; raises Broken, OSError and TimeoutError.
+
+    deadline: on time.monotonic's clock, for the whole message.
+    """
+    try:
+        size = int.from_bytes(read(connection, 4, deadline))
+        if size > _MOST_MESSAGE_BYTES:
+            raise Broken
+        return msgspec.json.decode(read(connection, size, deadline), type=form)
+    except (Closed, msgspec.MsgspecError, UnicodeDecodeError):
+        raise Broken from None
 
 
 def main(control_fd: int, terms: Terms, limits: WorkerLimits) -> None:
-    """Serves the control connection until the other side closes it: each byte brings a connection for a new child."""
+    """Serve the control connection until the other side closes it: each byte brings a connection for a new child.
+
+    An empty answer says that the process is ready; it ends without one if it cannot be confined.
+    """
     control = socket.socket(fileno=control_fd)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other side, which then closes the connection
     formats = _formats()
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        try:
-            confinement = prepare(terms)
-        except CannotConfine as reason:
-            frames.send(control, Frame(CANNOT, 0, str(reason)))
-            return
+    with contextlib.suppress(CannotConfine, BrokenPipeError, ConnectionResetError):
+        confinement = prepare(terms)
         gc.collect()
         gc.freeze()
-        frames.send(control, Frame(READY, 0, ""))
+        send(control, Answer("formatted"))
         _serve(control, formats, confinement, limits)
 
 
@@ -72,41 +113,39 @@ def _serve(control: socket.socket, formats: Formats, confinement: Confinement, l
 
 
 def _format(connection: socket.socket, formats: Formats) -> None:
-    """Formats texts until the connection closes. SIGPROF, which nothing here catches, ends what takes too long."""
+    """Format texts until the connection closes. SIGPROF, which nothing here catches, ends what takes too long."""
     while True:
-        request = frames.receive(connection, MOST_TEXT_BYTES)
+        request = receive(connection, Request)
         begun = time.process_time()
-        signal.setitimer(signal.ITIMER_PROF, request.milliseconds / 1000)
-        outcome, html = FORMATTED, ""
+        signal.setitimer(signal.ITIMER_PROF, request.cpu_seconds)
         try:
-            html = formats[request.code](request.text)
-            if len(html.encode("utf-8", "replace")) > MOST_HTML_BYTES:
-                outcome, html = TOO_LARGE, ""
+            html = formats[request.kind](request.text).encode("utf-8", "replace")
+            is_small = len(html) <= MOST_HTML_BYTES
+            answer = Answer("formatted", html.decode()) if is_small else Answer("too large")
         except MemoryError:
             return  # without an answer, so that the next text gets a child with all of its memory
-        except Exception:  # whatever a library raises on a text that nobody foresaw
-            outcome, html = FAILED, ""
+        except Exception:  # any error of a library, on a text that nobody foresaw
+            answer = Answer("failed")
         signal.setitimer(signal.ITIMER_PROF, 0)
-        used = round((time.process_time() - begun) * 1000)
-        frames.send(connection, Frame(outcome, used, html))
+        answer.cpu_seconds = time.process_time() - begun
+        send(connection, answer)
 
 
 def _formats() -> Formats:
-    """The functions that format, each used once already: the child might not find what a library imports late."""
-    _without_what_is_not_used()
-    from . import pages
+    """Return the functions that format, each used once: the child might not find what a library imports late."""
+    _empty_nbconvert()
+    from . import rendering
 
-    formats: Formats = {
-        MARKDOWN: pages.markdown2html,
-        CODE: pages.highlight_code,
-    }
-    formats[MARKDOWN]("# a\n\n- *b* `c` $\\frac{1}{2}$ [d](e) &amp;\n\n```python\nf(1)\n```\n\n| a |\n|---|\n| b |")
-    formats[CODE]("%time f(1)  # 'a'")
+    formats: Formats = {"markdown": rendering.markdown2html, "code": rendering.highlight_code}
+    formats["markdown"]("# a\n\n- *b* `c` $\\frac{1}{2}$ [d](e) &amp;\n\n```python\nf(1)\n```\n\n| a |\n|---|\n| b |")
+    formats["code"]("%time f(1)  # 'a'")
+    # The decoder and encoder of messages are made at their first use, too.
+    msgspec.json.decode(msgspec.json.encode(Request("code", "", 0.0)), type=Request)
     return formats
 
 
-def _without_what_is_not_used() -> None:
-    """Empties nbconvert's packages, which spend three seconds importing exporters and a JSON schema's parsers."""
+def _empty_nbconvert() -> None:
+    """Empty nbconvert's packages, which spend three seconds importing exporters and a JSON schema's parsers."""
     found = importlib.util.find_spec("nbconvert")
     assert found is not None
     assert found.origin is not None

@@ -1,10 +1,11 @@
-"""What one page may cost to format; once that is spent, it shows the text as it is, below a sentence."""
+"""The budget of a page: when it is spent, the page shows further text as it is, below a sentence that says so."""
 
 from collections import OrderedDict
 
-from .client import Formatter, Kind, Outcome
+from .client import Formatter
+from .formatter import Kind, Outcome
 from .pictures import elements_of
-from .plain_text import LONGEST_CELL, as_it_is, is_short, said
+from .plain_text import LONGEST_CELL, as_it_is, is_short, with_reason
 
 FORMATTED_ON_A_PAGE = 200_000
 """Characters, the released cells' included."""
@@ -12,11 +13,11 @@ _MOST_HTML = 2_000_000
 """Characters of HTML made from a page's texts: nbconvert parses the whole page again."""
 _MOST_ELEMENTS = 20_000
 """In the HTML made from a page's texts: a browser, and that parser, take a second for so many."""
-_REMEMBERED = 2000
-"""Cells whose HTML is kept: the released ones of a unit, and answers that many students give."""
-_LONGEST_REMEMBERED = 30_000
+_MOST_CACHED = 2000
+"""Cells whose HTML is cached: the released ones of a unit, and answers that many students give."""
+_LONGEST_CACHED = 30_000
 
-_SENTENCES: dict[Outcome, str] = {
+_REASONS: dict[Outcome, str] = {
     "too slow": "This cell took too long to format, so it is shown as plain text.",
     "too large": "Formatted, this cell would be too long for the page, so it is shown as plain text.",
     "failed": "This cell could not be formatted, so it is shown as plain text.",
@@ -28,15 +29,15 @@ _FULL = "This page has too much text to format all of it, so this cell is shown 
 
 
 class PageFormatter:
-    """Formats the texts of one page after another. Its methods replace nbconvert's filters for strangers' text."""
+    """Format the texts of one page after another. The methods replace nbconvert's filters for what students wrote."""
 
     def __init__(self, formatter: Formatter) -> None:
         self._formatter = formatter
-        self._remembered: OrderedDict[tuple[Kind, str], str] = OrderedDict()
+        self._cache: OrderedDict[tuple[Kind, str], str] = OrderedDict()
         self.begin()
 
     def begin(self) -> None:
-        """Begins a new page, with nothing spent."""
+        """Begin a new page, with its whole budget."""
         limits = self._formatter.limits
         self._characters = FORMATTED_ON_A_PAGE
         self._html = _MOST_HTML
@@ -45,27 +46,27 @@ class PageFormatter:
         self._wall_seconds = float(limits.page_wall_seconds)
 
     def markdown(self, source: str) -> str:
-        """A markdown cell, or an instructor's comment."""
-        html, sentence = self._asked("markdown", source) if len(source) <= LONGEST_CELL else ("", _LONG)
-        return html if sentence is None else said(sentence, source) + elements_of(source)
+        """Return the HTML of a markdown cell or an instructor's comment."""
+        html, reason = self._html_of("markdown", source) if len(source) <= LONGEST_CELL else ("", _LONG)
+        return with_reason(reason, source) + elements_of(source) if reason else html
 
     def code(self, source: str) -> str:
-        """A code cell, as Python whatever language it claims."""
-        html, sentence = self._asked("code", source) if is_short(source) else ("", _LONG)
-        return html if sentence is None else said(sentence, source)
+        """Return the HTML of a code cell, as Python, regardless of the language that it claims."""
+        html, reason = self._html_of("code", source) if is_short(source) else ("", _LONG)
+        return with_reason(reason, source) if reason else html
 
     def raw(self, source: str) -> str:
-        """A raw cell: just its text."""
+        """Return a raw cell's text."""
         return as_it_is(source)
 
-    def _asked(self, kind: Kind, source: str) -> tuple[str, str | None]:
-        """The text as HTML; or nothing, and a sentence that says why."""
+    def _html_of(self, kind: Kind, source: str) -> tuple[str, str]:
+        """Return a text's HTML and an empty reason, or nothing and the reason why it is not formatted."""
         self._characters -= len(source)
         if self._characters < 0 or self._html < 0 or self._elements < 0:
             return "", _FULL
-        html = self._remembered.get((kind, source))
+        html = self._cache.get((kind, source))
         if html is not None:
-            self._remembered.move_to_end((kind, source))
+            self._cache.move_to_end((kind, source))
         else:
             if self._cpu_seconds <= 0 or self._wall_seconds <= 0:
                 return "", _SPENT
@@ -76,15 +77,12 @@ class PageFormatter:
             self._cpu_seconds -= answer.cpu_seconds
             self._wall_seconds -= answer.wall_seconds
             if answer.outcome != "formatted":
-                return "", _SENTENCES[answer.outcome]
+                return "", _REASONS[answer.outcome]
             html = answer.html
-            if len(html) <= _LONGEST_REMEMBERED:
-                self._remember((kind, source), html)
+            if len(html) <= _LONGEST_CACHED:
+                self._cache[kind, source] = html
+            if len(self._cache) > _MOST_CACHED:
+                self._cache.popitem(last=False)
         self._html -= len(html)
         self._elements -= html.count("<")  # counts each element twice, if it is closed
-        return (html, None) if self._html >= 0 and self._elements >= 0 else ("", _FULL)
-
-    def _remember(self, key: tuple[Kind, str], html: str) -> None:
-        self._remembered[key] = html
-        if len(self._remembered) > _REMEMBERED:
-            self._remembered.popitem(last=False)
+        return (html, "") if self._html >= 0 and self._elements >= 0 else ("", _FULL)

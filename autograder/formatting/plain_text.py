@@ -1,4 +1,4 @@
-"""Texts shown as they are, and a sentence that says why; nothing here takes longer than reading the text once."""
+"""Texts shown as they are, with the reason. Nothing here takes longer than reading the text once."""
 
 from html import escape
 
@@ -9,15 +9,15 @@ LONGEST_LINE = 500
 
 
 def as_it_is(source: str) -> str:
-    """A cell's text without any formatting."""
+    """Return the HTML of a cell's text without any formatting."""
     return f'<div class="highlight"><pre>{escape(source)}</pre></div>'
 
 
-def said(sentence: str, source: str) -> str:
-    """A cell's text without any formatting, below a sentence that says why."""
-    return f"<p><i>{escape(sentence)}</i></p>\n{as_it_is(source)}"
+def with_reason(reason: str, source: str) -> str:
+    """Return the HTML of a cell's text without any formatting, below the reason."""
+    return f"<p><i>{escape(reason)}</i></p>\n{as_it_is(source)}"
 
 
 def is_short(code: str) -> bool:
-    """Whether code is highlighted: it and its lines are no longer than anyone reads."""
+    """Return whether code and its lines are short enough to be highlighted."""
     return len(code) <= LONGEST_CELL and max(map(len, code.split("\n"))) <= LONGEST_LINE

@@ -23,13 +23,13 @@ import msgspec
 
 from ..classroom import whole_files
 from ..course.notebook import printable
+from ..errors import UserError
 from ..gradebook.roster import Roster
 from ..gradebook.time_stamp import TIMESTAMP
 from ..submitted.folder import sibling
 from ..submitted.zip_file import BadZip, NotTaken, ZipFile, path_within
 from .file_names import Layout, Platform, Reading, layout, readings
 from .roster_match import NotMatched, RosterMatcher
-from ..errors import UserError
 
 FOLDER = "imported"
 _REPLACED = "replaced"

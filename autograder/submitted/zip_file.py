@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..course.notebook import printable
-from .folder import is_one_name
 from ..errors import UserError
+from .folder import is_one_name
 
 _MOST_ENTRIES = 100_000
 _MOST_OF_STUDENT = 2_000

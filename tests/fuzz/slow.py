@@ -16,8 +16,7 @@ import nbformat
 
 from autograder.course import notebook
 from autograder.course.truncation import truncate_for_page
-from autograder.formatting.client import Formatter, Kind
-from autograder.formatting.limits import PageLimits
+from autograder.formatting.client import Formatter, Kind, PageLimits
 from autograder.formatting.page import PageFormatter
 from autograder.formatting.plain_text import LONGEST_CELL
 from autograder.gradebook.clean_notebook import clean

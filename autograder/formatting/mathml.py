@@ -1,13 +1,19 @@
-"""Which MathML is allowed on a page: the elements and attributes of MathML Core that say how a formula looks.
+"""LaTeX as MathML, which browsers show without a script.
 
-https://www.w3.org/TR/mathml-core/. Those that do something or link somewhere are left out (`class`, `id`,
-`style`, `href`, `data-*`, `tabindex`, events, `maction`, `annotation-xml`). The lines and columns of tables come from
-MathML 3, for browsers that still draw them.
+Only MathML Core's elements and attributes that say how a formula looks are kept: https://www.w3.org/TR/mathml-core/.
+Those that act or link are left out (`class`, `id`, `style`, `href`, `data-*`, `tabindex`, events, `maction`,
+`annotation-xml`). The lines and columns of tables come from MathML 3, for browsers that still draw them.
 """
 
 import re
-from xml.etree.ElementTree import Element
+from html import escape, unescape
+from xml.etree.ElementTree import tostring
 
+from latex2mathml.converter import convert_to_element
+
+LONGEST = 2000
+_DEFINITIONS = re.compile(r"\\(\w*def|\w*command|let)(?![a-zA-Z])")
+"""Two lines of these can expand to any length."""
 NAMESPACE = "http://www.w3.org/1998/Math/MathML"
 
 ELEMENTS = {
@@ -44,11 +50,26 @@ ATTRIBUTES = {name: re.compile(values) for name, values in _VALUES.items()}
 """The allowed attributes, each with its allowed values."""
 
 
-def keep_only_core(formula: Element) -> None:
-    """Removes everything else from a formula; the content of an unknown element is kept."""
-    for part in formula.iter():
-        if part.tag not in ELEMENTS:
-            part.tag = "mrow"
-        for name, value in list(part.attrib.items()):
+def mathml(latex: str, display: str) -> str:
+    """Return a formula as MathML, or its text in dollars if it cannot be converted.
+
+    latex: what is between the dollars; a student may have written it.
+    display: "inline" or "block".
+    """
+    dollars = "$" if display == "inline" else "$$"
+    as_typed = f"<code>{escape(dollars + latex + dollars)}</code>"
+    if len(latex) > LONGEST or _DEFINITIONS.search(latex):
+        return as_typed
+    try:
+        formula = convert_to_element(latex, display=display)
+    except Exception:  # the converter raises many kinds
+        return as_typed
+    for element in formula.iter():
+        if element.tag not in ELEMENTS:
+            element.tag = "mrow"
+        for name, value in list(element.attrib.items()):
             if name not in ATTRIBUTES or not ATTRIBUTES[name].fullmatch(value):
-                del part.attrib[name]
+                del element.attrib[name]
+        # latex2mathml leaves entities as they are, and so a student's `<` too.
+        element.text = element.text and unescape(element.text)
+    return tostring(formula, encoding="unicode")
