@@ -192,7 +192,8 @@ def test_no_exercise_is_begun_over_another(course, autograder, begun, arguments,
 def test_what_cannot_be_written_whole_changes_nothing(course, autograder, begun):
     (course / "autograder" / "hidden" / "third").touch()  # where its folder would be
     said = autograder("new-exercise", "third", "doubled", code=2)
-    assert said == f"{course}/autograder/hidden/third cannot be written: File exists. Nothing was changed.\n"
+    file = course / "autograder" / "hidden" / "third" / "test_doubled.py"
+    assert said == f"{file} cannot be written: Not a directory. Give another name.\n"
     assert [path.name for path in course.rglob("*third*")] == ["third"]
     (course / "autograder" / "hidden" / "third").unlink()
 

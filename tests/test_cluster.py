@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from autograder import catalogue, course
 from autograder.classroom.assignment import assignment
 from autograder.classroom.grade import grade
-from autograder.cli.cluster import marking_at
+from autograder.cli.options import marking_at
 from autograder.client.marker import MarkerRefused
 from autograder.client.requests import MarkNotebook
 from autograder.cluster.cluster_run import ClusterRun

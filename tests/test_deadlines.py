@@ -14,8 +14,7 @@ from nbgrader.api import Gradebook
 
 from autograder import catalogue, course
 from autograder.classroom.one_run import LOCK
-from autograder.cli.class_lines import class_lines
-from autograder.cli.class_table import changes_in_lines, class_in_lines
+from autograder.cli.class_results import changes_in_lines, class_in_lines, class_lines
 from autograder.course.cells import filled_in
 from autograder.gradebook.course_directory import CourseProblem, course_directory
 from autograder.gradebook.database import FILE

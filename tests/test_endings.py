@@ -150,12 +150,12 @@ def test_every_file_has_its_row_though_the_grader_is_killed(kills, tmp_path):
 def test_a_signal_that_arrives_in_a_destructor_ends_the_command():
     code = """
 import os, signal, time
-from autograder.cli import saying
+from autograder.cli import console
 class Dropped:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(0.01)
-with saying.ending_in_a_sentence():
+with console.command_errors():
     Dropped()
     print("goes on", flush=True)
     time.sleep(60)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder import catalogue, course
-from autograder.build import check_files
+from autograder.build import release_files
 from autograder.core.operations import Call, LoadParameters
 from autograder.course.cells import filled_in
 from autograder.graders.collected import collected
@@ -150,7 +150,7 @@ def test_the_release_holds_no_hidden_grader_no_answer_and_no_mistake(unit):
     texts += msgspec.json.encode(texts).decode()
     public = (REPOSITORY / "exercises" / f"{unit}.py").read_text()
     public += "".join(
-        path.read_text() for path in check_files.modules()
+        path.read_text() for path in release_files.modules()
     )  # a hidden grader may share a line with a judge of the check
     secret = lines_of("autograder/hidden", "solutions", "autograder/misconceptions", "autograder/right_answers")
     assert [line for line in secret if line in texts and line not in public] == []

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from autograder import catalogue
 from autograder.build import lesson_file
-from autograder.build.set_up_cell import guarded
+from autograder.build.check_import import guarded
+from autograder.build.release_files import readme
 from autograder.build.single_file import single_file
 from autograder.build.source_notebook import BuildError, source_notebook
-from autograder.build.student_files import readme
 from autograder.classroom.new_course import new_course
 from autograder.course.cells import filled_in
 from autograder.course.settings import load

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from nbgrader.api import Gradebook
 
 from autograder import catalogue, course
-from autograder.cli.export import Format, export
-from autograder.cli.feedback_zip import feedback_zip
-from autograder.cli.import_ import import_
+from autograder.cli.console import command_errors
+from autograder.cli.lms import Format, export, feedback_zip, import_
 from autograder.course.cells import filled_in
 from autograder.gradebook import marks, roster
 from autograder.gradebook.class_list import class_list
@@ -638,7 +637,8 @@ def said(capsys, command, *arguments, **options):
     """The exit code of a command, and what it printed."""
     code = 0
     try:
-        command(*arguments, **options)
+        with command_errors():
+            command(*arguments, **options)
     except typer.Exit as end:
         code = end.exit_code
     return code, *capsys.readouterr()

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from autograder.build import single_file
 from autograder.classroom.preview import Change
-from autograder.cli import app, paths
-from autograder.cli.class_table import changes_table
-from autograder.cli.saying import _Console
+from autograder.cli import app, options, result_files
+from autograder.cli.class_results import changes_table
+from autograder.cli.console import _Console
 from autograder.course.folder import folder
 from autograder.output_files import NotWritable, opened, write
 
@@ -150,10 +150,10 @@ def test_standard_output_takes_what_a_command_can_print(tmp_path, monkeypatch, c
     assert (code, "Give --quiet too, or name a file." in said) == (2, True), said
     code, said = run(*COMMANDS["mark --junit"], "-", "--gradescope", "-", "--quiet")
     assert (code, "cannot hold both results" in said) == (2, True), said
-    paths.write(paths.named("-"), "a\x1b[2J\u202e\n".encode())
+    result_files.write(options.named("-"), "a\x1b[2J\u202e\n".encode())
     assert capfdbinary.readouterr().out == "a\x1b[2J\u202e\n".encode()  # a pipe, not a terminal, gets what there is
     assert list(tmp_path.iterdir()) == []
-    paths.write(paths.named("./-"), b"result")
+    result_files.write(options.named("./-"), b"result")
     assert Path("-").read_bytes() == b"result"
 
 
@@ -225,4 +225,4 @@ def test_a_terminal_obeys_nothing_in_a_table():
     for obeyed in ("\x1b[2J", "\x1b]0;"):
         assert obeyed not in printed
     assert printed.count("\ufffd[2J") > 5  # it is shown
-    assert paths.for_terminal(f"id\n{HOSTILE}\n".encode()).decode().replace("\n", "").isprintable()
+    assert result_files.for_terminal(f"id\n{HOSTILE}\n".encode()).decode().replace("\n", "").isprintable()

@@ -17,7 +17,7 @@ import yaml
 
 from autograder import catalogue, course
 from autograder.classroom.new_course import new_course
-from autograder.cli.class_lines import StudentLine
+from autograder.cli.class_results import StudentLine
 from autograder.cli.mark import _exit_code
 from autograder.cli.result_files import ResultFiles
 from autograder.course.cells import filled_in

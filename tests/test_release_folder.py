@@ -13,7 +13,7 @@ from collections import Counter
 import pytest
 
 from autograder import catalogue, course
-from autograder.build import check_files
+from autograder.build import release_files
 from autograder.handout.data_file import data_of, read_data
 from autograder.handout.names import EXAMPLES, FORMAT, data_file, zip_file
 from autograder.handout.unit_data import UnreadableUnit, read_unit
@@ -59,8 +59,8 @@ def test_a_folder_holds_few_files_and_every_unit_has_the_same_check():
             "README.md",
             "requirements.txt",
         }
-        assert (RELEASE / unit / f"{CHECK}.py").read_bytes() == check_files.facade()
-        assert (RELEASE / unit / ZIP).read_bytes() == check_files.zipped_modules(), "run `autograder build`"
+        assert (RELEASE / unit / f"{CHECK}.py").read_bytes() == release_files.facade()
+        assert (RELEASE / unit / ZIP).read_bytes() == release_files.zipped_modules(), "run `autograder build`"
 
 
 def test_the_zip_holds_the_modules_as_they_are_stored_with_a_fixed_date():
@@ -268,7 +268,7 @@ def test_its_source_is_shown(folder):
     from autograder.handout.check import StudentCheck
 
     assert inspect.getsource(StudentCheck.check) in said
-    assert f"{len(check_files.modules()) - 1} {{'StudentCheckLoader'}}" in said  # not Python's own zipimporter
+    assert f"{len(release_files.modules()) - 1} {{'StudentCheckLoader'}}" in said  # not Python's own zipimporter
     assert f'File "{folder / ZIP}{os.sep}autograder' in said
     assert "side = min(4.1, _WIDEST / len(pictures))" in said
     assert "Without a name: shows how far you are in the whole notebook." in said
@@ -310,7 +310,7 @@ def test_a_module_is_found_under_another_name_too(folder):
     assert "`example` comes with `from layers_check import example`." in done.stdout
     assert (done.returncode, done.stderr) == (0, "")
     assert CHECK not in done.stdout
-    assert CHECK.encode() not in check_files.facade() + check_files.zipped_modules()
+    assert CHECK.encode() not in release_files.facade() + release_files.zipped_modules()
 
 
 def test_the_data_are_those_of_the_unit():

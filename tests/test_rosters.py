@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.cli.roster import class_folder
+from autograder.cli.options import class_folder
 from autograder.course import settings
 from autograder.course.folder import VARIABLE, folder, is_class
 from autograder.gradebook import roster, roster_words

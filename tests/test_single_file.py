@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from autograder import course
-from autograder.build.set_up_cell import guarded
+from autograder.build.check_import import guarded
 from autograder.build.single_file import single_file, single_files, write
 from autograder.build.source_notebook import BuildError
 from autograder.course.cells import CARRIED

@@ -18,7 +18,7 @@ from nbgrader.api import Gradebook
 from autograder import course
 from autograder.classroom.assignment import NothingToGrade, assignment
 from autograder.classroom.hand_in import Submissions
-from autograder.cli.saying import shown
+from autograder.cli.console import printable
 from autograder.gradebook import roster
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory, nbgrader_api
@@ -326,7 +326,7 @@ def test_json_and_terminal_get_no_control_characters(name):
     line = json_line({"name": name})
     assert json.loads(line) == {"name": name}
     assert line.decode()[:-1].isprintable()
-    assert shown(name).plain.replace("\n", "").isprintable()
+    assert printable(name).plain.replace("\n", "").isprintable()
 
 
 def test_a_course_without_a_gradebook_takes_any_good_id(marker, tmp_path):

@@ -14,7 +14,7 @@ from rich.console import Console
 from sqlalchemy import text
 
 from autograder import catalogue, course
-from autograder.cli.class_table import class_table
+from autograder.cli.class_results import class_table
 from autograder.course.cells import filled_in
 
 from .recorded_class import UNIT, RecordedClass, everything, hand_in

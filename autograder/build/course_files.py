@@ -18,10 +18,9 @@ from ..handout.names import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN, data_fil
 from ..handout.unit_data import packed_unit
 from ..sandbox import temporary
 from . import lesson_file, single_file
-from .check_files import facade, modules, zipped_modules
+from .new_exercise import left_to_write
+from .release_files import README, REQUIREMENTS, facade, modules, readme, requirements, zipped_modules
 from .source_notebook import BuildError, points_of, source_notebook
-from .student_files import README, REQUIREMENTS, readme, requirements
-from .to_write import left_to_write
 
 _KINDS = (course.SOURCE, course.RELEASE)
 

@@ -23,7 +23,7 @@ import msgspec
 
 from ..catalogue.misconception_file import NotYaml, read_yaml
 from ..handout.guesses import agrees, wanted
-from .lesson_calls import called_in
+from .check_import import called_in
 from .source_notebook import BuildError, points_of
 
 T = TypeVar("T")

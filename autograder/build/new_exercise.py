@@ -1,92 +1,106 @@
-"""Writes the first pieces of a new exercise, as CONTRIBUTING.md lists them; `to_write` tells what is left of them."""
+"""The files of a new exercise, as CONTRIBUTING.md lists them, and what of them is left to write.
+
+`MARK` is where the author is to write something.
+"""
 
 import ast
 import keyword
 import re
 import textwrap
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from .. import output_files
 from ..course import content
 from ..course.folder import folder
 from ..course.settings import load
 from ..errors import UserError
-from . import first_pieces as pieces
+from . import exercise_templates as templates
+
+MARK = "TO WRITE:"
 
 
 class NotBegun(UserError):
-    """The exercise cannot be begun, and nothing was written; `str()` says why and what to do."""
-
-
-@dataclass(frozen=True)
-class _Place:
-    """The files of a new exercise."""
-
-    unit: str
-    name: str
-
-    @property
-    def snake(self) -> str:
-        """The name as files are called."""
-        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", self.name).lower()
-
-    @property
-    def text(self) -> Path:
-        return folder() / "exercises" / f"{self.unit}.py"
-
-    @property
-    def lesson(self) -> Path:
-        return self.text.with_suffix(".yaml")
-
-    @property
-    def solutions(self) -> Path:
-        return content.place(content.SOLUTIONS) / f"{self.unit}.py"
-
-    @property
-    def graders(self) -> Path:
-        return content.place(content.HIDDEN) / self.unit / f"test_{self.snake}.py"
-
-    @property
-    def mistakes(self) -> Path:
-        return content.place(content.MISCONCEPTIONS) / self.unit / f"{self.snake}.yaml"
-
-    @property
-    def right_answers(self) -> Path:
-        return content.place(content.RIGHT_ANSWERS) / self.unit / f"{self.snake}.py"
+    """The exercise cannot be begun, and nothing was written."""
 
 
 def new_exercise(unit: str, name: str, *, of_a_class: bool = False) -> list[Path]:
-    """Writes the pieces of an exercise of this name, and of the unit if it is new; returns their files.
+    """Write the files of an exercise, and those of its unit if that is new; return their paths.
 
-    of_a_class: a class is to be written, and not a function. Raises NotBegun and BadSettings.
+    of_a_class: whether students are to write a class, not a function.
+    Raises NotBegun, NotWritable and BadSettings.
     """
-    place = _Place(unit, name)
-    _refuse_unusable(place)
-    words = {"name": name, "snake": place.snake, "unit": unit, "check": load().check}
-    text = _read(place.text) or pieces.UNIT_TEXT.substitute(words)
-    solutions = _read(place.solutions) or pieces.UNIT_SOLUTIONS.substitute(words)
-    _refuse_taken(place, text, solutions)
+    for identifier in (unit, name):
+        is_name = identifier.isidentifier() and identifier.isascii() and not identifier.startswith("_")
+        if not is_name or keyword.iskeyword(identifier):
+            raise NotBegun(f"`{identifier}` is no name that Python and a file can have: take letters, digits and `_`.")
+    if unit == content.NOTEBOOK:
+        raise NotBegun(f"solutions/{unit}.py is what every notebook defines: give the unit another name.")
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    text_file, lesson_file, solutions_file = _files_of_unit(unit)
+    graders_file = content.place(content.HIDDEN) / unit / f"test_{snake}.py"
+    mistakes_file = content.place(content.MISCONCEPTIONS) / unit / f"{snake}.yaml"
+    right_answers_file = content.place(content.RIGHT_ANSWERS) / unit / f"{snake}.py"
+    words = {"name": name, "snake": snake, "unit": unit, "check": load().check}
+    text = _read(text_file) or templates.UNIT_TEXT.substitute(words)
+    solutions = _read(solutions_file) or templates.UNIT_SOLUTIONS.substitute(words)
+    _reject_taken(unit, name, text, solutions)
+    for file in (graders_file, mistakes_file, right_answers_file):
+        if file.exists():
+            raise NotBegun(f"{file.relative_to(folder())} is there already: move it, or take another name.")
     solutions = _importing("from torch import nn" if of_a_class else "", _importing("import torch", solutions))
-    definition = pieces.CLASS if of_a_class else pieces.FUNCTION
-    graders = pieces.GRADERS_OF_A_CLASS if of_a_class else pieces.GRADERS_OF_A_FUNCTION
-    right = pieces.RIGHT_ANSWER_OF_A_CLASS if of_a_class else pieces.RIGHT_ANSWER_OF_A_FUNCTION
-    written = {
-        place.text: text.rstrip("\n") + "\n" + pieces.TEXT.substitute(words),
-        place.solutions: solutions.rstrip("\n") + "\n" + definition.substitute(words),
-        place.graders: graders.substitute(words),
-        place.mistakes: pieces.MISTAKES.substitute(words),
-        place.right_answers: right.substitute(words),
+    definition = templates.CLASS if of_a_class else templates.FUNCTION
+    graders = templates.GRADERS_OF_A_CLASS if of_a_class else templates.GRADERS_OF_A_FUNCTION
+    right_answer = templates.RIGHT_ANSWER_OF_A_CLASS if of_a_class else templates.RIGHT_ANSWER_OF_A_FUNCTION
+    contents = {
+        text_file: text.rstrip("\n") + "\n" + templates.TEXT.substitute(words),
+        solutions_file: solutions.rstrip("\n") + "\n" + definition.substitute(words),
+        graders_file: graders.substitute(words),
+        mistakes_file: templates.MISTAKES.substitute(words),
+        right_answers_file: right_answer.substitute(words),
     }
-    if lesson := _read(place.lesson):
-        written[place.lesson] = _with_hints(lesson, pieces.HINTS.substitute(words))
-    _write(written)
-    return list(written)
+    if lesson := _read(lesson_file):
+        contents[lesson_file] = _with_hints(lesson, templates.HINTS.substitute(words))
+    for file in contents:
+        output_files.check(file, makes_folder=True)
+    output_files.write({file: content.encode() for file, content in contents.items()}, makes_folder=True)
+    return list(contents)
+
+
+def left_to_write(unit: str) -> list[str]:
+    """Return what is still marked in the unit's files, with file and line, in the order of CONTRIBUTING.md."""
+    files = _files_of_unit(unit)
+    for kind in content.OF_EACH_UNIT:
+        files += sorted(path for path in (content.place(kind) / unit).rglob("*") if path.suffix in (".py", ".yaml"))
+    return [
+        f"{file.relative_to(folder())}, line {number}: " + line.partition(MARK)[2].strip(' "')
+        for file in files
+        if file.is_file()
+        for number, line in enumerate(file.read_text().splitlines(), start=1)
+        if MARK in line
+    ]
+
+
+def _files_of_unit(unit: str) -> list[Path]:
+    """Return the files of a unit's text, guesses and hints, and solutions."""
+    text = folder() / "exercises" / f"{unit}.py"
+    return [text, text.with_suffix(".yaml"), content.place(content.SOLUTIONS) / f"{unit}.py"]
+
+
+def _reject_taken(unit: str, name: str, text: str, solutions: str) -> None:
+    """Raise NotBegun if the unit has something of this name."""
+    try:
+        names = set(_bound(ast.parse(solutions)))
+    except SyntaxError as error:
+        raise NotBegun(f"solutions/{unit}.py, line {error.lineno}, is not Python: {error.msg}.") from None
+    if name in names:
+        raise NotBegun(f"solutions/{unit}.py has a `{name}` already: give the exercise another name.")
+    if re.search(rf'^# %%.*"{name}"', text, re.MULTILINE):
+        raise NotBegun(f"exercises/{unit}.py has a cell called `{name}` already: take another name.")
 
 
 def _with_hints(lesson: str, new: str) -> str:
-    """The unit's guesses and hints, with an exercise's more where the hints begin, as far in as the others."""
+    """Return a unit's guesses and hints, with an exercise's in front of the hints, indented as they are."""
     found = re.search(r"^hints:[ \t]*(?:#.*)?\n(?:[ \t]*(?:#.*)?\n)*(?=( +)\S)", lesson, re.M)
     if found:
         return lesson[: found.end()] + textwrap.indent(new, found[1]) + lesson[found.end() :]
@@ -95,49 +109,8 @@ def _with_hints(lesson: str, new: str) -> str:
     return f"{lesson.rstrip()}\n\nhints:\n{textwrap.indent(new, '  ')}"
 
 
-def _write(texts: dict[Path, str]) -> None:
-    """Writes all of these or none: each beside its place first, for some are there and must not be lost."""
-    parts = {path: path.with_name(f".{path.name}.part") for path in texts}
-    try:
-        for path, text in texts.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            parts[path].write_text(text)
-        for path, part in parts.items():
-            part.replace(path)
-    except OSError as error:
-        raise NotBegun(f"{error.filename} cannot be written: {error.strerror}. Nothing was changed.") from None
-    finally:
-        for part in parts.values():
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
-
-
-def _refuse_unusable(place: _Place) -> None:
-    for name in (place.unit, place.name):
-        if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_") or not name.isascii():
-            raise NotBegun(f"`{name}` is no name that Python and a file can have: take letters, digits and `_`.")
-    if place.unit == content.NOTEBOOK:
-        raise NotBegun(f"solutions/{place.unit}.py is what every notebook defines: give the unit another name.")
-
-
-def _refuse_taken(place: _Place, text: str, solutions: str) -> None:
-    """Raises NotBegun where something of this name is there."""
-    where = f"solutions/{place.unit}.py"
-    try:
-        names = set(_bound(ast.parse(solutions)))
-    except SyntaxError as error:
-        raise NotBegun(f"{where}, line {error.lineno}, is not Python: {error.msg}.") from None
-    if place.name in names:
-        raise NotBegun(f"{where} has a `{place.name}` already: give the exercise another name.")
-    if re.search(rf'^# %%.*"{place.name}"', text, re.MULTILINE):
-        raise NotBegun(f"exercises/{place.unit}.py has a cell called `{place.name}` already: take another name.")
-    for path in (place.graders, place.mistakes, place.right_answers):
-        if path.exists():
-            raise NotBegun(f"{path.relative_to(folder())} is there already: move it, or take another name.")
-
-
 def _bound(module: ast.Module) -> Iterator[str]:
-    """The names that a module defines or imports."""
+    """Yield the names that a module defines or imports."""
     for node in module.body:
         match node:
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
@@ -149,7 +122,7 @@ def _bound(module: ast.Module) -> Iterator[str]:
 
 
 def _importing(line: str, solutions: str) -> str:
-    """The solutions with this import, below those that are there or the docstring, if they lack what it brings."""
+    """Return the solutions with this import, below the others or the docstring, if they lack the name."""
     module = ast.parse(solutions)
     if not line or line.split()[-1] in _bound(module):
         return solutions
@@ -162,7 +135,7 @@ def _importing(line: str, solutions: str) -> str:
 
 
 def _read(path: Path) -> str:
-    """What is in a file; nothing if it is not there. Raises NotBegun where it cannot be read."""
+    """Return a file's text, or nothing if there is no file. Raises NotBegun if it cannot be read."""
     try:
         return path.read_text() if path.is_file() else ""
     except (OSError, UnicodeDecodeError) as error:

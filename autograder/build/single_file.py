@@ -15,7 +15,7 @@ from .. import output_files
 from ..course.cells import CARRIED
 from ..course.folder import folder
 from ..handout.names import data_file, zip_file
-from .columns import COLUMNS
+from .solution_cell import COLUMNS
 from .source_notebook import BuildError, locked
 
 FOLDER = "single_file"

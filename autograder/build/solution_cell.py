@@ -1,10 +1,15 @@
-"""A solution as a notebook cell: everything below a docstring goes between nbgrader's solution marks."""
+"""A solution as a notebook cell: everything below a docstring goes between nbgrader's solution marks.
+
+Code that students get is narrow enough for JupyterLab at 1280 pixels, next to its file list.
+"""
 
 import ast
 import textwrap
 from collections.abc import Sequence
 
 from ..course.units import BEGIN, END
+
+COLUMNS = 88
 
 
 class NoSolution(Exception):
@@ -41,6 +46,16 @@ def solution_cell(module_source: str, name: str) -> str:
         added += 2
     start = min([definition.lineno, *(decorator.lineno for decorator in definition.decorator_list)])
     return "\n".join(lines[start - 1 : (definition.end_lineno or 0) + added])
+
+
+def too_wide(code: str) -> str:
+    """The first line of a cell that is too wide; empty if none is. What the stub takes the place of may be wider."""
+    in_solution = False
+    for line in code.splitlines():
+        in_solution = line.strip() == BEGIN or (in_solution and line.strip() != END)
+        if len(line) > COLUMNS and not in_solution:
+            return line
+    return ""
 
 
 def takes_nothing(module_source: str, name: str) -> bool:

@@ -12,6 +12,7 @@ The text is a py:percent notebook (jupytext). Some of its cells are more than te
 Added are the points, where each exercise's text begins, and at the end how to hand in.
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,8 @@ from ..course import CHECK_PREFIX, Exercise
 from ..course.digests import notebook_digest
 from ..course.settings import Settings
 from ..errors import UserError
-from . import points_told
-from .columns import COLUMNS, too_wide
-from .lesson_calls import called_in
-from .set_up_cell import LATER, guarded
-from .solution_cell import NoSolution, solution_cell, takes_nothing, written_answers
+from .check_import import LATER, called_in, guarded
+from .solution_cell import COLUMNS, NoSolution, solution_cell, takes_nothing, too_wide, written_answers
 
 CHECK = """# Checks your work. The hidden tests, which decide the points, use other numbers.
 """
@@ -49,6 +47,7 @@ HOW_TO_HAND_IN = "how-to-hand-in"
 QUESTION = "question-"
 """What the id of a written question's cell begins with."""
 
+_POINTS = re.compile(r"\*\*(Exercise `\w+`: |Question: )?[\d.]+ points?\*\*.*")
 _KNOWN = {"exercise", "written", "locked", "points", "drawing", "training"}
 _METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -82,7 +81,7 @@ def source_notebook(text: Path, solutions: Path, settings: Settings, *, with_hin
             notebook.cells.append(_training(text, cell, metadata))
         elif "exercise" in metadata:
             its = _exercise(text, answers, metadata, cell.source, with_hints=with_hints)
-            points_told.tell(notebook.cells, metadata["exercise"], metadata["points"])
+            _add_points(notebook.cells, metadata["exercise"], metadata["points"])
             notebook.cells += its
         elif "written" in metadata:
             notebook.cells += _written(text, answers, metadata, cell.source)
@@ -136,18 +135,15 @@ def _training(text: Path, cell: Any, metadata: dict[str, Any]) -> Any:
             f"letters, digits and `_`; this one says {metadata}."
         )
     _refuse_wide(f"{text.name}: training cell `{name}`", cell.source)
-    training = new_code_cell(f"{TRAINS}\n{cell.source}", metadata={"autograder": {"training": True}})
-    training.id = name
-    return training
+    return new_code_cell(f"{TRAINS}\n{cell.source}", id=name, metadata={"autograder": {"training": True}})
 
 
 def _frame(unit: str, cells: list[Any], settings: Settings) -> None:
     """Puts the total at the top, and at the end how to hand in."""
     exercises, written = points_of(cells)
-    points_told.tell_total(cells, unit, sum(exercises.values()), sum(written.values()))
+    _add_total(cells, unit, sum(exercises.values()), sum(written.values()))
     if how := settings.handing_in.section(f"{unit}.ipynb"):
-        cells.append(new_markdown_cell(how))
-        cells[-1].id = HOW_TO_HAND_IN
+        cells.append(new_markdown_cell(how, id=HOW_TO_HAND_IN))
 
 
 def _refuse_wide(where: str, code: str) -> None:
@@ -171,9 +167,10 @@ def _exercise(text: Path, answers: str, metadata: dict[str, Any], body: str, *, 
     _refuse_wide(f"solutions/{text.name}: what students get of `{name}`", answer)
     check = Exercise(name, points).check
     tries = (CHECK_OF_A_HUNT if takes_nothing(answers, name) else CHECK) + STUCK * with_hints + CALLED
+    locked_check = _nbgrader(check, grade=True, locked=True, points=points)
     return [
-        _code(name, answer, _nbgrader(name, solution=True)),
-        _code(check, tries.format(exercise=name), _nbgrader(check, grade=True, locked=True, points=points)),
+        new_code_cell(answer, id=name, metadata={"nbgrader": _nbgrader(name, solution=True)}),
+        new_code_cell(tries.format(exercise=name), id=check, metadata={"nbgrader": locked_check}),
     ]
 
 
@@ -185,11 +182,12 @@ def _written(text: Path, answers: str, metadata: dict[str, Any], question: str) 
     answer = written_answers(answers).get(name)
     if not answer:
         raise BuildError(f"{where} has no model answer: add it to WRITTEN in solutions/{text.name}.")
-    cells = [new_markdown_cell(points_told.tell_of_question(question, points)), new_markdown_cell(answer)]
-    cells[0].id, cells[1].id = f"{QUESTION}{name}", name
-    nbgrader = _nbgrader(name, grade=True, solution=True, points=points)
-    cells[1].metadata["nbgrader"] = {**nbgrader, "cell_type": "markdown"}
-    return cells
+    with_points = _below_headings(question, f"**Question: {_in_words(points)}**, given by a person")
+    nbgrader = {**_nbgrader(name, grade=True, solution=True, points=points), "cell_type": "markdown"}
+    return [
+        new_markdown_cell(with_points, id=f"{QUESTION}{name}"),
+        new_markdown_cell(answer, id=name, metadata={"nbgrader": nbgrader}),
+    ]
 
 
 def _points(where: str, metadata: dict[str, Any]) -> float:
@@ -199,12 +197,45 @@ def _points(where: str, metadata: dict[str, Any]) -> float:
     return points
 
 
-def _code(name: str, source: str, nbgrader: dict[str, Any]) -> Any:
-    cell = new_code_cell(source, metadata={"nbgrader": nbgrader})
-    cell.id = name
-    return cell
-
-
 def _nbgrader(grade_id: str, **flags: Any) -> dict[str, Any]:
     plain = {"grade": False, "locked": False, "solution": False, "task": False}
     return {"schema_version": 3, "grade_id": grade_id, "cell_type": "code", **plain, **flags}
+
+
+def _add_points(cells: list[Any], exercise: str, points: float) -> None:
+    """Add a paragraph with an exercise's points to the text cell above the exercise, else to a new cell."""
+    line = f"**Exercise `{exercise}`: {_in_words(points)}**"
+    if cells and cells[-1].cell_type == "markdown" and "nbgrader" not in cells[-1].metadata:
+        cells[-1].source = _below_headings(cells[-1].source, line)
+        return
+    cells.append(new_markdown_cell(line, id=f"points-{exercise}"))
+
+
+def _add_total(cells: list[Any], title: str, by_tests: float, by_hand: float) -> None:
+    """Add a paragraph with the notebook's points below its title."""
+    total = f"**{_in_words(by_tests + by_hand)}**"
+    if by_hand:
+        total += f": {by_tests:g} for code, {by_hand:g} for what you write in words"
+    if cells and cells[0].cell_type == "markdown":
+        cells[0].source = _below_headings(cells[0].source, f"{total}.")
+        return
+    cells.insert(0, new_markdown_cell(f"{total}.", id=f"points-{title}"))
+
+
+def states_points(paragraph: str) -> bool:
+    """Return whether a paragraph only says how many points something is worth."""
+    return _POINTS.fullmatch(paragraph.strip()) is not None
+
+
+def _in_words(points: float) -> str:
+    """Return `1 point` or `2.5 points`."""
+    return f"{points:g} point{'' if points == 1 else 's'}"
+
+
+def _below_headings(text: str, line: str) -> str:
+    """Insert a paragraph into a text, below the headings that the text begins with."""
+    lines, at = text.split("\n"), 0
+    while at < len(lines) and (lines[at].startswith("#") or not lines[at].strip()):
+        at += 1
+    parts = "\n".join(lines[:at]).strip(), line, "\n".join(lines[at:]).strip()
+    return "\n\n".join(filter(None, parts))

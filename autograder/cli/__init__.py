@@ -1,4 +1,4 @@
-"""The commands: each reads its arguments, calls one room, and says what came of it."""
+"""The commands: each reads its arguments, calls one package, and prints the results."""
 
 import sys
 from collections.abc import Iterable
@@ -8,16 +8,28 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from .saying import ending_in_a_sentence, flush, of_typer
+from .console import command_errors, flush, help_errors
 
-_COMMANDS = (
-    *("build", "export", "feedback-zip", "grade", "import", "mark", "matrix"),
-    *("new-course", "new-exercise", "report", "serve", "slides", "upgrade-course"),
-)
+_MODULES = {
+    "build": "authoring",
+    "export": "lms",
+    "feedback-zip": "lms",
+    "grade": "grade",
+    "import": "lms",
+    "mark": "mark",
+    "matrix": "authoring",
+    "new-course": "classroom",
+    "new-exercise": "authoring",
+    "report": "classroom",
+    "serve": "serve",
+    "slides": "slides",
+    "upgrade-course": "classroom",
+}
+"""The module of each command."""
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
         typer.echo(f"autograder {__version__}")
         raise typer.Exit
 
@@ -30,30 +42,30 @@ def about(
     """Marks exercises: students' code in one process, hidden graders in another."""
 
 
-def app(commands: Iterable[str] = _COMMANDS) -> typer.Typer:
-    """The command line with these commands."""
-    made = typer.Typer(
+def app(commands: Iterable[str] = tuple(_MODULES)) -> typer.Typer:
+    """Return the command line with these commands."""
+    application = typer.Typer(
         epilog="docs/instructor.md leads through a class, docs/automation.md through a pipeline, CONTRIBUTING.md "
         "through a change of the course; docs/troubleshooting.md says what a message means.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
     )
-    made.callback()(about)
+    application.callback()(about)
     for name in commands:
-        function = name.replace("-", "_")
-        module = import_module(f".{function}_" if name == "import" else f".{function}", __name__)
-        made.command(name)(ending_in_a_sentence()(getattr(module, module.__name__.rpartition(".")[2])))
-    return made
+        module = import_module(f".{_MODULES[name]}", __name__)
+        function = "import_" if name == "import" else name.replace("-", "_")
+        application.command(name)(command_errors()(getattr(module, function)))
+    return application
 
 
 def main() -> None:
-    """The `autograder` command."""
+    """Run the `autograder` command."""
     # jsonschema imports it for a format that no notebook uses, which takes half of nbgrader's start-up time.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
-    asked = sys.argv[1] if len(sys.argv) > 1 else ""
+    command = sys.argv[1] if len(sys.argv) > 1 else ""
     try:
-        with of_typer():
-            app([asked] if asked in _COMMANDS else _COMMANDS)()  # the others take as long to import as all else
+        with help_errors():
+            app([command] if command in _MODULES else _MODULES)()  # the others take as long to import as all else
     finally:
         flush()

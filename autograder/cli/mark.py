@@ -20,10 +20,9 @@ from ..output_files import NotWritable
 from ..report import Report
 from ..reports.exports import Visibility
 from ..reports.json_output import json_line
-from .isolation import Require, Trust, asked
-from .paths import named
+from .console import OUR_FAULT, TOO_LOW, fail, remark, results, to_stderr
+from .options import Require, Trust, isolation_settings, named
 from .result_files import ResultFiles
-from .saying import OUR_FAULT, TOO_LOW, aside, refuse, remark, results
 
 _TRIES = 2
 """Per file, if the marking process ends while marking it: something else may have ended it."""
@@ -70,22 +69,22 @@ def mark(
     3: see --fail-under.
     """
     if not course.unit_names():
-        refuse("Nothing is built yet: run `autograder build` first.")
+        fail("Nothing is built yet: run `autograder build` first.")
     files = ResultFiles(junit, gradescope, hidden_visibility, quiet)
     done: list[Report] = []
     try:
         files.check(notebooks)
-        settings = asked(require_isolation, trust_submissions)
+        settings = isolation_settings(require_isolation, trust_submissions)
         for report in _reports(notebooks, device, settings):
             done.append(replace(report, cells=[]))  # no file says what cells printed, which may be much
             if not quiet:
                 with results():
                     sys.stdout.buffer.write(json_line(report))
-                if aside.is_terminal and len(notebooks) > 1:
+                if to_stderr.is_terminal and len(notebooks) > 1:
                     remark(f"{len(done)} of {len(notebooks)}: {notebooks[len(done) - 1]}")
         files.write(done)
     except (NotWritable, BadSettings, MarkerRefused, MarkerStopped) as reason:
-        refuse(reason)
+        fail(reason)
     if code := _exit_code(done, fail_under):
         raise typer.Exit(code)
 

@@ -1,49 +1,72 @@
-"""The files that `mark` writes beside what it prints."""
+"""Results that go to a file or to standard output."""
 
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from .. import output_files
+from ..course.notebook import printable_lines
 from ..output_files import NotWritable
 from ..report import Report
-from ..reports.exports import Visibility
-from . import paths
-from .paths import STANDARD_OUTPUT
+from ..reports.exports import Visibility, gradescope_results, junit_xml
+from .console import results
+from .options import STANDARD_OUTPUT
+
+
+def check(path: Path, inputs: Collection[Path] = (), *, makes_folder: bool = False) -> None:
+    """Raise NotWritable if a result cannot be written there, as `output_files`; standard output always takes it."""
+    if path != STANDARD_OUTPUT:
+        output_files.check(path, inputs, makes_folder=makes_folder)
+
+
+def reject_standard_output(path: Path | None, instead: str) -> None:
+    """Raise NotWritable if `-` is given for a result that is not printed."""
+    if path == STANDARD_OUTPUT:
+        raise NotWritable(f"This result cannot be printed to standard output. {instead}")
+
+
+def write(path: Path, content: bytes, *, makes_folder: bool = False) -> None:
+    """Write a result. Raise NotWritable, and OutputLost if standard output does not take it."""
+    if path != STANDARD_OUTPUT:
+        output_files.write({path: content}, makes_folder=makes_folder)
+        return
+    with results():
+        sys.stdout.buffer.write(for_terminal(content) if sys.stdout.isatty() else content)
+
+
+def for_terminal(content: bytes) -> bytes:
+    """Replace what a terminal obeys instead of showing it: escapes, other controls, changes of direction."""
+    return printable_lines(content.decode(errors="replace")).encode()
 
 
 @dataclass(frozen=True)
 class ResultFiles:
-    """Which files are asked for."""
+    """The files that `mark` writes in addition to what it prints."""
 
     junit: Path | None
     gradescope: Path | None
     hidden: Visibility
-    """Who sees, on Gradescope, what comes of the hidden graders."""
+    """Who sees the hidden tests' results on Gradescope."""
     is_quiet: bool = False
     """True if nothing else goes to standard output, so that one result file may be written to it."""
 
     def check(self, notebooks: Sequence[Path]) -> None:
-        """Raise NotWritable if it is known before marking that a file cannot be written, or should not be."""
-        asked = [path for path in (self.junit, self.gradescope) if path]
+        """Raise NotWritable if it is known before grading that a file cannot be written, or should not be."""
+        files = [path for path in (self.junit, self.gradescope) if path]
         if self.gradescope and len(notebooks) > 1:
             raise NotWritable("--gradescope takes one notebook: results.json is the result of one submission.")
-        if len({os.path.realpath(path) for path in asked}) < len(asked):
+        if len({os.path.realpath(path) for path in files}) < len(files):
             raise NotWritable(f"{self.junit} cannot hold both results. Give --junit and --gradescope different files.")
-        for path in asked:
-            if path != STANDARD_OUTPUT:
-                output_files.check(path, notebooks)
-            elif not self.is_quiet:
-                raise NotWritable("Standard output has the reports already. Give --quiet too, or name a file.")
+        if STANDARD_OUTPUT in files and not self.is_quiet:
+            raise NotWritable("Standard output has the reports already. Give --quiet too, or name a file.")
+        for path in files:
+            check(path, notebooks)
 
     def write(self, reports: Sequence[Report]) -> None:
-        """Write them; raise NotWritable and OutputLost."""
+        """Write the files. Raise NotWritable and OutputLost."""
         if self.junit:
-            from ..reports.exports import junit_xml
-
-            paths.write(self.junit, junit_xml(reports))
+            write(self.junit, junit_xml(reports))
         if self.gradescope:
-            from ..reports.exports import gradescope_results
-
-            paths.write(self.gradescope, gradescope_results(reports[0], self.hidden))
+            write(self.gradescope, gradescope_results(reports[0], self.hidden))

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,26 +10,24 @@ import typer
 from .. import course
 from ..classroom import processors
 from ..client.requests import Device, Ready
-from ..course.settings import BadSettings
 from ..reports.json_output import json_line
-from .isolation import Require, Trust, asked
-from .roster import Course, IdColumn, RosterFile, class_folder
-from .saying import console, refuse, remark, results, short, shown
+from .console import print_lines, relative_path, remark, results
+from .options import (
+    Course,
+    IdColumn,
+    Require,
+    RosterFile,
+    Trust,
+    class_folder,
+    isolation_settings,
+    schema_option,
+)
 
 _MOST_PROCESSORS = 3
 """For as many there is a marker, if none is asked for, and one more for a submission that hangs."""
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import
     from ..serving.rules import Served
-
-
-def _print_schema(asked: bool) -> None:
-    if asked:
-        from ..reports.json_output import json_schema
-        from ..serving.rules import Served
-
-        typer.echo(json_schema(Served), nl=False)
-        raise typer.Exit
 
 
 def serve(
@@ -63,10 +60,7 @@ def serve(
     require_isolation: Require = None,
     trust_submissions: Trust = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a submission.")] = False,
-    schema: Annotated[
-        bool,
-        typer.Option("--schema", is_eager=True, callback=_print_schema, help="Print the JSON Schema of such a line."),
-    ] = False,
+    schema: Annotated[bool, schema_option("serving.rules", "Served", "such a line")] = False,
 ) -> None:
     """Mark each submission as soon as it is handed in, until Ctrl-C: into the gradebook, and back to the student.
 
@@ -74,17 +68,14 @@ def serve(
     when it is started again. `grade` and formgrader can be used beside it.
     """
     from ..classroom.assignment import NothingToGrade, assignment
-    from ..client.marker import MarkerRefused, MarkerStopped
     from ..gradebook.class_list import Strangers
-    from ..gradebook.course_directory import CourseProblem
-    from ..gradebook.roster import BadRoster
     from ..serving.rules import Rules, Terms
     from ..serving.serve import serve as serve_course
     from ..serving.unit_served import KitChanged
 
     try:
         root = class_folder(course_folder).resolve()
-        settings = asked(require_isolation, trust_submissions)
+        settings = isolation_settings(require_isolation, trust_submissions)
         terms = Terms(root, device, settings, Rules(attempts, show), roster, id_column, unlisted)
         units = list(dict.fromkeys(units))
         for unit in units:
@@ -93,7 +84,7 @@ def serve(
             except (NothingToGrade, Strangers, course.UnusableUnit):
                 if not course.released(unit, root).is_file():
                     raise
-                # What is wrong is said as soon as it serves: it keeps no other unit from being marked.
+                # Serving reports the problem at its start, and serves the other units.
         serve_course(
             units,
             terms,
@@ -106,10 +97,6 @@ def serve(
     except KitChanged:
         remark("The course, its settings or the kit have changed: starting anew.")
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
-    except (course.UnknownUnit, course.UnusableUnit, BadSettings, NothingToGrade, BadRoster, CourseProblem) as reason:
-        refuse(reason)
-    except (MarkerRefused, MarkerStopped) as reason:
-        refuse(reason)
     except KeyboardInterrupt:
         remark("Stopped. What was marked is in the gradebook; what was not is marked when this is started again.")
 
@@ -117,26 +104,27 @@ def serve(
 def _begin(units: list[str], root: Path, ready: Ready, port: int | None) -> None:
     listening = "" if port is None else f"Requests: http://127.0.0.1:{port}, with the token in .serving/token. "
     remark(
-        f"Serving {', '.join(units)} in {short(root)}. Isolation {ready.isolation}: {', '.join(ready.enforced)}. "
-        f"{listening}Ctrl-C stops it."
+        f"Serving {', '.join(units)} in {relative_path(root)}. "
+        f"Isolation {ready.isolation}: {', '.join(ready.enforced)}. {listening}Ctrl-C stops it."
     )
 
 
 def _print(served: "Served", *, with_unit: bool, as_json: bool) -> None:
-    """One submission, on a line."""
+    """Print a submission on one line."""
+    if not as_json:
+        print_lines([_line(served, with_unit=with_unit)])
+        return
     with results():
-        if as_json:
-            sys.stdout.buffer.write(json_line(served))
-            sys.stdout.buffer.flush()
-            return
-        console.print(shown(_line(served, with_unit=with_unit)), highlight=False, soft_wrap=True)
+        sys.stdout.buffer.write(json_line(served))
+        sys.stdout.buffer.flush()
 
 
 def _line(served: "Served", *, with_unit: bool) -> str:
-    parts = [f"{_local(served.time):%H:%M:%S}", served.student, *([served.unit] if with_unit else []), served.status]
+    time = served.time.astimezone()
+    parts = [f"{time:%H:%M:%S}", served.student, *([served.unit] if with_unit else []), served.status]
     if served.waits_until:
-        until = _local(served.waits_until)
-        day = "" if until.date() == _local(served.time).date() else f"{until:%Y-%m-%d} "
+        until = served.waits_until.astimezone()
+        day = "" if until.date() == time.date() else f"{until:%Y-%m-%d} "
         parts.append(f"until {day}{until:%H:%M:%S}")
     else:
         parts += [f"{served.score:g} of {served.max_score:g}", f"{served.seconds:.2f} s"]
@@ -147,7 +135,3 @@ def _line(served: "Served", *, with_unit: bool) -> str:
     if served.problem:
         parts.append(f"NOT RECORDED: {served.problem}")
     return "  ".join(parts)
-
-
-def _local(moment: datetime) -> datetime:
-    return moment.astimezone()

@@ -1,7 +1,12 @@
-"""The import of the check, in a cell that says what to do, or fetches the files, where a notebook stands alone."""
+"""How a notebook imports and calls the student check.
 
+The import tells the student what to do if the check's files are missing, or fetches them.
+"""
+
+import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from ..handout.names import data_file, zip_file
 
@@ -81,3 +86,29 @@ def guarded(code: str, module: str, address: str, later: Sequence[str] = ()) -> 
         return text + _LATER.format(module=module, names=", ".join(names), same=stand_ins)
 
     return re.sub(rf"^from {module} import (.+)$", written, code, flags=re.M)
+
+
+@dataclass(frozen=True)
+class LessonCall:
+    """One call: `guess("most_alike", ...)`."""
+
+    function: str
+    name: str
+    """What stands first in it, if that is a string."""
+    is_open: bool
+    """Whether `...` stands where a guess belongs, or nothing."""
+
+
+def called_in(code: str) -> Iterator[LessonCall]:
+    """The calls in a cell's code, of which lines for IPython are left out; none where the rest is not Python."""
+    lines = ["" if line.lstrip().startswith(("%", "!")) else line for line in code.splitlines()]
+    try:
+        nodes = list(ast.walk(ast.parse("\n".join(lines))))
+    except SyntaxError:
+        return
+    for node in nodes:
+        match node:
+            case ast.Call(func=ast.Name(id=function), args=args) if function in LATER:
+                name = args[0].value if args and isinstance(args[0], ast.Constant) else ""
+                is_open = all(isinstance(one, ast.Constant) and one.value is ... for one in args[1:])
+                yield LessonCall(function, name if isinstance(name, str) else "", is_open)

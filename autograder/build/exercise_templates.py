@@ -1,4 +1,4 @@
-"""The texts that a new exercise begins with; `to_write.MARK` stands wherever its author is to write something.
+"""The texts that a new exercise begins with; `MARK` stands wherever its author is to write something.
 
 Placeholders: $name, $snake (the name in lower case), $unit, $check (the module that students import the check from).
 """

@@ -1,7 +1,6 @@
-"""How the commands speak: results on stdout, everything else on stderr, and a sentence where something is wrong.
+"""What commands print: results on stdout, everything else on stderr, and a message in place of a traceback.
 
-Names and messages may come from a student: what a terminal would take for a command, or rich for markup, is shown as
-text and not obeyed.
+Names and messages may come from a student. Control characters for a terminal and markup for rich are shown as text.
 """
 
 import contextlib
@@ -20,96 +19,103 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from ..course import notebook
-from ..course.folder import NoCourse
+from ..course.notebook import printable_lines
 from ..errors import UserError
+
+OUR_FAULT, REFUSED, TOO_LOW = 1, 2, 3
+"""Exit statuses."""
+_ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_MOST_NAMED = 20
 
 
 class _Console(Console):
-    """Prints nothing that a terminal obeys, but for rich's own styles, wherever in a text or a table it is."""
+    """Print nothing that a terminal obeys, except for rich's own styles, in texts and tables alike."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Replace control characters in all text that is printed."""
         for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=notebook.printable_lines(segment.text))
+            yield segment if segment.control else segment._replace(text=printable_lines(segment.text))
 
     def on_broken_pipe(self) -> None:
-        """Leaves it to `results`: rich would end the program without a word."""
+        """Leave the error to `results`: rich would end the program without a message."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 console = _Console()
-aside = _Console(stderr=True)
-
-OUR_FAULT, REFUSED, TOO_LOW = 1, 2, 3
-_ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-
-_MOST_NAMED = 20
+to_stderr = _Console(stderr=True)
 
 
-def shown(text: object) -> Text:
-    """Anyone's text, line by line, made safe for a terminal."""
-    return Text(notebook.printable_lines(str(text)))
+class OutputLost(UserError):
+    """The results cannot be written."""
 
 
-def some(names: Sequence[str]) -> str:
-    """The names in a sentence: the first twenty, and how many more there are."""
+def printable(text: object) -> Text:
+    """Return a text, from anyone, made safe for a terminal line by line."""
+    return Text(printable_lines(str(text)))
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Return the first twenty names, separated by commas, and the number of the others."""
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return ", ".join(names[:_MOST_NAMED]) + more
 
 
-def short(path: Path) -> str:
-    """Return a path, relative to the working directory if it lies in there; that folder itself has its whole path."""
+def relative_path(path: Path) -> str:
+    """Return a path relative to the working directory if it is in there, else the whole path."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) and path != here else str(path)
 
 
-def refuse(sentence: object) -> NoReturn:
-    """Says why nothing was done, and exits with code 2."""
-    remark(sentence, style="red")
+def fail(message: object) -> NoReturn:
+    """Print why nothing was done, and exit with status 2."""
+    remark(message, style="red")
     raise typer.Exit(REFUSED)
 
 
-def remark(sentence: object, *, style: str | None = None) -> None:
-    """Says something on stderr, if anyone is there to read it."""
+def remark(message: object, *, style: str = "") -> None:
+    """Print a message on stderr, if that is open."""
     with contextlib.suppress(OSError):
-        aside.print(shown(sentence), style=style or "", highlight=False, soft_wrap=True)
+        to_stderr.print(printable(message), style=style, highlight=False, soft_wrap=True)
 
 
-class OutputLost(UserError):
-    """The results cannot be written; `str()` says why."""
+def print_lines(lines: Iterable[object]) -> None:
+    """Print lines of a result; raises OutputLost."""
+    with results():
+        for line in lines:
+            console.print(printable(line), highlight=False, soft_wrap=True)
 
 
 @contextlib.contextmanager
 def results() -> Iterator[None]:
-    """Around code that writes results: when it ends they are all written, or OutputLost is raised."""
+    """Flush the results that the block prints; raises OutputLost if stdout does not take them."""
     try:
         yield
         sys.stdout.flush()
     except OSError as error:
-        _forget(sys.stdout.fileno())
+        _discard(sys.stdout.fileno())
         raise OutputLost(f"The results could not be written to the end: {error.strerror}.") from None
 
 
 _begun: list[bool] = []
+"""Not empty once a command has begun: what typer prints itself is written before."""
 
 
 @contextlib.contextmanager
-def of_typer() -> Iterator[None]:
-    """Around typer: help and the like that cannot be written end in a sentence too."""
+def help_errors() -> Iterator[None]:
+    """Print a message if typer's help and the like cannot be written. Surrounds typer."""
     try:
         yield
     except OSError as error:
         if _begun:  # then it is a command's, and a fault of ours
             raise
-        _forget(sys.stdout.fileno())
+        _discard(sys.stdout.fileno())
         remark(f"The text could not be written to the end: {error.strerror}.", style="red")
         sys.exit(REFUSED)
 
 
 @contextlib.contextmanager
-def ending_in_a_sentence() -> Iterator[None]:
-    """Around a whole command: a signal that ends it raises KeyboardInterrupt once, and no traceback is shown."""
+def command_errors() -> Iterator[None]:
+    """Print a message for a UserError and for a signal, which raises KeyboardInterrupt once. Surrounds a command."""
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
@@ -118,25 +124,25 @@ def ending_in_a_sentence() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        refuse("Interrupted.")
-    except (NoCourse, OutputLost) as reason:
-        refuse(reason)
+        fail("Interrupted.")
+    except UserError as reason:
+        fail(reason)
 
 
 def flush() -> None:
-    """Writes what is still buffered, or discards it: otherwise Python would complain about it in a traceback."""
+    """Write what is still buffered, or discard it: otherwise Python would complain about it in a traceback."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (OSError, ValueError):
-            _forget(stream.fileno())
+            _discard(stream.fileno())
 
 
 _interrupted: list[int] = []
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt for the first signal; ending takes a moment, which another one must not cut short."""
+    """Raise KeyboardInterrupt for the first signal; another one must not cut short what ends the command."""
     if not _interrupted:
         _interrupted.append(number)
         raise KeyboardInterrupt
@@ -152,8 +158,8 @@ def _send_again(dropped: "sys.UnraisableHookArgs") -> None:
         sys.__unraisablehook__(dropped)
 
 
-def _forget(descriptor: int) -> None:
-    """Sends whatever is still to be written there to /dev/null."""
+def _discard(descriptor: int) -> None:
+    """Redirect a descriptor to /dev/null."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, descriptor)
     os.close(null)

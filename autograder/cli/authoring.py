@@ -1,0 +1,153 @@
+"""`autograder build`, `matrix` and `new-exercise`: the commands for a course's author."""
+
+from contextlib import ExitStack
+from functools import cache
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress import track
+from rich.table import Table
+
+from .. import course, output_files
+from .console import console, fail, print_lines, printable, relative_path, results, to_stderr
+from .options import Units
+
+if TYPE_CHECKING:
+    from ..diagnosis.mutation_report import Outcome, Way
+
+PAGE = "docs/matrix.md"
+
+
+def build(
+    units: Units = None,
+    check: Annotated[bool, typer.Option("--check", help="Change nothing; fail if something is out of date.")] = False,
+    single_file: Annotated[
+        bool, typer.Option("--single-file", help="Make single_file/ too: notebooks that need no file beside them.")
+    ] = False,
+) -> None:
+    """Make source/ from exercises/ and solutions/, and release/ from source/."""
+    if check and single_file:
+        fail("--check changes nothing, and --single-file writes notebooks: give one of the two.")
+    from ..build import course_files
+
+    names = units or []
+    changes = course_files.differences(names) if check else course_files.build(names, in_single_files=single_file)
+    with results():
+        for change in changes:
+            console.print(printable(f"{change.path}: {change.what}"), highlight=False)
+    if check and changes:
+        fail("source/ and release/ are not what exercises/ and solutions/ make: run `autograder build`.")
+    of_units = f" of {', '.join(names)}" if names else ""
+    with results():
+        console.print(
+            f"{len(changes)} files written." if changes else f"source/ and release/{of_units} are up to date."
+        )
+
+
+def new_exercise(
+    unit: Annotated[str, typer.Argument(metavar="UNIT", help="The unit; it is begun too if it is not there yet.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What students are to write: the function or class.")],
+    of_a_class: Annotated[bool, typer.Option("--class", help="A class is to be written, and not a function.")] = False,
+) -> None:
+    """Begin an exercise: its text, solution, graders, mistakes and right answers, with what to write marked."""
+    from ..build.new_exercise import MARK
+    from ..build.new_exercise import new_exercise as begin
+
+    files = begin(unit, name, of_a_class=of_a_class)
+    instruction = f"Write what stands behind each `{MARK}`; `autograder build {unit}` says what is left."
+    print_lines([*map(relative_path, files), instruction])
+
+
+def matrix(
+    units: Units = None,
+    only: Annotated[
+        str, typer.Option("-k", metavar="NAME", help="Only answers with this in their name, or in their exercise's.")
+    ] = "",
+    sandboxed: Annotated[
+        bool, typer.Option("--sandboxed", help="Type each answer into a notebook and mark it like a submission.")
+    ] = False,
+    write: Annotated[
+        bool, typer.Option("--write", help=f"Write the figures to {PAGE}, and the golden record.")
+    ] = False,
+) -> None:
+    """Mark every answer that the kit knows: which mistakes are caught and named, which right answers are refused."""
+    if write and (units or only):
+        fail(f"{PAGE} has the figures of all known answers: give --write without a unit and without -k.")
+    for unit in units or ():
+        course.unit(unit)  # before anything is imported that takes seconds
+    if write:
+        _reject_outdated()
+    way: Way = "sandboxed" if sandboxed else "in process"
+    outcomes = _outcomes(units or [], only, way)
+    if write:
+        _write_page(outcomes)
+    with results():
+        console.print(_table(outcomes, way))
+        for one in outcomes:
+            if not one.is_as_expected:
+                names = one.report.diagnosis.names if one.report.diagnosis else "no name"
+                console.print(f"{one.entry.exercise}: {one.entry.name}: {one.report.status}, {names}", markup=False)
+        if write:
+            console.print(f"{PAGE} written.")
+    if not all(one.is_as_expected for one in outcomes):
+        fail("The graders do not do what they should: see the lines above.")
+
+
+def _outcomes(units: list[str], only: str, way: "Way") -> "list[Outcome]":
+    """Grade the known answers, with a progress bar."""
+    from ..client.marker import Marker
+    from ..course.settings import load
+    from ..diagnosis.mutation_report import entries, outcome, outcomes
+
+    known = entries(tuple(dict.fromkeys(units)), only)
+    if not known:
+        of_units = f" of {', '.join(units)}" if units else ""
+        wanted = f" with `{only}` in its name or its exercise's" if only else ""
+        fail(f"There is no known answer{of_units}{wanted}. A new exercise's are tried once `autograder build` has run.")
+    settings = load()
+    with ExitStack() as stack:
+        marker = cache(lambda: stack.enter_context(Marker("cpu", settings, own_code_alone=way == "in process")))
+        graded = (
+            (outcome(marker(), unit, entry, way) for unit, entry in known)
+            if way == "sandboxed"
+            else outcomes(marker, known, is_new=not (units or only))
+        )
+        hidden = not to_stderr.is_terminal
+        return list(track(graded, total=len(known), console=to_stderr, transient=True, disable=hidden))
+
+
+def _table(outcomes: "list[Outcome]", way: "Way") -> Table:
+    from ..diagnosis.mutation_report import COLUMNS, count, count_by, count_by_kind
+
+    table = Table(title=f"{len(outcomes)} known answers, marked {way}", title_justify="left")
+    table.add_column("", no_wrap=True)
+    for column in COLUMNS:
+        table.add_column(column, justify="right")
+    for exercise, counts in count_by(outcomes, lambda one: one.entry.exercise, COLUMNS):
+        table.add_row(exercise, *map(str, counts))
+    table.add_section()
+    for kind, counts in count_by_kind(outcomes):
+        if counts[0]:
+            table.add_row(kind, *map(str, counts))
+    table.add_section()
+    table.add_row("all", *map(str, count(outcomes, COLUMNS)))
+    return table
+
+
+def _write_page(outcomes: "list[Outcome]") -> None:
+    from ..course.folder import folder
+    from ..diagnosis.golden_record import records
+    from ..diagnosis.mutation_report import check_verdicts
+    from ..diagnosis.report_page import page
+
+    checked = list(check_verdicts())
+    texts = {PAGE: page(outcomes, checked), **records(outcomes, checked)}
+    output_files.write({folder() / path: text.encode() for path, text in texts.items()}, makes_folder=True)
+
+
+def _reject_outdated() -> None:
+    """Fail if what is released is not what is built now: the page is about that too."""
+    from ..build import course_files
+
+    if changes := course_files.differences():
+        fail(f"{changes[0].path} is {changes[0].what}: run `autograder build` first.")

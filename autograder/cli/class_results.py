@@ -1,0 +1,233 @@
+"""A graded class as `autograder grade` prints it: a table with a row for each student, or JSON lines."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from rich.table import Table
+from rich.text import Text
+
+from .. import course
+from ..classroom.assignment import NotGraded
+from ..classroom.grade import ClassResult, Row
+from ..classroom.preview import PENALTY, Change, Preview
+from ..gradebook.lateness import in_words
+from ..report import NOT_WRITTEN, ExerciseReport, ExerciseStatus, SubmissionStatus
+from .console import printable
+
+_WIDEST = 40
+"""Of a column in lines without boxes, in characters; longer names push the rest of their line aside."""
+
+_ISOLATION = {"none": "none: NOT ISOLATED"}
+
+
+def class_table(unit: course.Unit, root: Path, result: ClassResult) -> Table:
+    """Return a table of students, statuses, scores, and the mistake in each exercise that is not right.
+
+    root: the class's folder, which keeps its own points.
+    """
+    table = Table(title=_title(unit, root, result), title_justify="left")
+    table.add_column("student")
+    table.add_column("status", no_wrap=True)
+    table.add_column("by graders", justify="right", no_wrap=True)
+    table.add_column("what to know", overflow="fold")
+    for student, status, score, notes in _rows(unit, result):
+        table.add_row(printable(student), status, score, printable("\n".join(notes)))
+    return table
+
+
+def class_in_lines(unit: course.Unit, root: Path, result: ClassResult) -> Iterator[Text]:
+    """Yield the same without boxes, a line for each student: for a file, a mail, or another program."""
+    yield Text(_title(unit, root, result))
+    rows = list(_rows(unit, result))
+    widths = [min(max(len(str(printable(row[column]))) for row in rows), _WIDEST) for column in range(3)]
+    for student, status, score, notes in rows:
+        line = f"{printable(student).plain:<{widths[0]}}  {status:<{widths[1]}}  {score:>{widths[2]}}  {_joined(notes)}"
+        yield printable(line.rstrip())
+
+
+def _title(unit: course.Unit, root: Path, result: ClassResult) -> str:
+    """Name the unit, its points, those that a person gives, and the device and isolation of the grades."""
+    points = sum(unit.points.values())
+    by_hand = f", {points - unit.max_score:g} by hand" if points > unit.max_score else ""
+    pairs = sorted({(row.report.device, row.report.isolation) for row in result.rows if row.report.isolation})
+    conditions = "; ".join(f"device {device}, isolation {_ISOLATION.get(level, level)}" for device, level in pairs)
+    in_brackets = f" ({conditions})" if conditions else ""
+    return f"{unit.name}: {len(result.rows)} students, {points:g} points{by_hand}{in_brackets}"
+
+
+def _rows(unit: course.Unit, result: ClassResult) -> Iterator[tuple[str, str, str, list[str]]]:
+    """Yield each student's id, status and score, and notes."""
+    for row in result.rows:
+        score = f"{row.report.score:g} / {unit.max_score:g}"
+        status = row.report.status.replace("_", " ").replace("not submitted", "nothing submitted")
+        yield row.student, status, score, _notes(row, result)
+    for one in result.refused:
+        yield one.name, "not graded", "", [f"NOT GRADED: {one.reason}"]
+
+
+def _joined(notes: Sequence[str]) -> str:
+    """Join notes and sentences into one line."""
+    line = ""
+    for note in notes:
+        line += f"{'' if not line else ' ' if line.endswith('.') else '; '}{' '.join(note.splitlines())}"
+    return line
+
+
+def changes_table(unit: str, changes: Sequence[Change]) -> Table:
+    """Return a table of the changes that a run would make, with reasons."""
+    table = Table(title=changes_title(unit, changes), title_justify="left")
+    for column in ("student", "exercise", "score", "why"):
+        table.add_column(column, overflow="fold")
+    for change in changes:
+        table.add_row(printable(change.student), _exercise(change), printable(_values(change)), printable(change.why))
+    return table
+
+
+def changes_in_lines(unit: str, changes: Sequence[Change]) -> Iterator[Text]:
+    """Yield the same without boxes, a line for each change."""
+    yield Text(changes_title(unit, changes))
+    for change in changes:
+        why = " ".join(change.why.splitlines())
+        yield printable(f"{change.student}  {_exercise(change)}  {_values(change)}  {why}")
+
+
+def changes_title(unit: str, changes: Sequence[Change]) -> str:
+    """Return the number of students whose marks would change."""
+    students = len({change.student for change in changes if not isinstance(change.after, str)})
+    return f"{unit}: the marks of {students} students would change" if students else f"{unit}: no mark would change."
+
+
+def describe_run(preview: Preview) -> str:
+    """Return a sentence with the numbers of submissions that a run would grade and leave alone."""
+    submitted = [row for row in preview.rows if row.report.status != "not_submitted"]
+    graded = sum(row.is_new for row in submitted)
+    return f"Would be graded: {graded}. Would be left alone: {len(submitted) - graded}."
+
+
+def _exercise(change: Change) -> str:
+    return change.exercise.replace("_", " ") if change.exercise == PENALTY else change.exercise
+
+
+def _values(change: Change) -> str:
+    before, after = (value if isinstance(value, str) else f"{value:g}" for value in (change.before, change.after))
+    return f"{before} -> {after}"
+
+
+def _notes(row: Row, result: ClassResult) -> list[str]:
+    wrong = [exercise for exercise in row.report.exercises if exercise.status != "passed"]
+    lateness = _lateness(row.student, result) if row.report.notebook else ""
+    updated = f"Changed without grading again: {' and '.join(row.updates)}." if row.updates else ""
+    unrecorded = f"NOT RECORDED: {row.problem}" if row.problem else ""
+    handed_in = "" if row.note in row.report.message else row.note
+    return [*filter(None, [*map(_exercise_note, wrong), row.report.message, handed_in, lateness, updated, unrecorded])]
+
+
+def _lateness(student: str, result: ClassResult) -> str:
+    """Describe the submission's lateness and its penalty, or state that the lateness is unknown."""
+    if student in result.unresolved:
+        return (
+            f"LATENESS UNKNOWN: its timestamp.txt says `{result.unresolved[student]}`, which is no time that can be "
+            "determined here. Is c.Exchange.timezone in nbgrader_config.py the zone of those who submit?"
+        )
+    if student not in result.late:
+        return ""
+    penalty = f", {result.penalised[student]:g} points taken off" if student in result.penalised else ""
+    return f"Late by {in_words(result.late[student])}{penalty}."
+
+
+def _exercise_note(exercise: ExerciseReport) -> str:
+    unwritten = exercise.message.startswith(NOT_WRITTEN)
+    mistake = exercise.diagnosis.names if exercise.diagnosis else "not written" if unwritten else exercise.status
+    return f"{exercise.name} {exercise.score:g}/{exercise.max_score:g}: {mistake}"
+
+
+class WrongExercise(msgspec.Struct, frozen=True):
+    """An exercise that is not right."""
+
+    name: str
+    status: ExerciseStatus
+    score: float
+    max_score: float
+    mistakes: list[str]
+    """The names of the known mistakes in it: none, one, or two that were made at once."""
+
+
+class StudentLine(msgspec.Struct, frozen=True):
+    """One student's mark, as it is in the gradebook; autograded/STUDENT/UNIT/report.json has all of it."""
+
+    student: str
+    """The id, or the name of a folder that cannot be a student's."""
+    unit: str
+    status: SubmissionStatus | Literal["not_graded"]
+    """not_graded: the folder cannot be a student's, and `problem` says why."""
+    score: float
+    """Given by the graders; written questions are not in it."""
+    max_score: float
+    exercises: list[WrongExercise] = []
+    """Those that are not right."""
+    message: str = ""
+    """What the student reads about the notebook as a whole."""
+    note: str = ""
+    """What to know about the student's files."""
+    late_seconds: float | None = None
+    """Time from the due date to the submission; null if it was not late, or if that is unknown."""
+    marked_now: bool = False
+    """Whether this run marked it; if not, it was left alone, or nothing was handed in."""
+    problem: str = ""
+    """Why there is no mark, or why it could not be recorded; empty if it was."""
+    isolation: str = ""
+    device: str = ""
+    lateness: Literal["", "late", "unknown"] = ""
+    """unknown: the time stamp does not determine the time of submission. Empty if it was not late."""
+    late_penalty: float = 0.0
+    """The points that are taken off because it was late; `score` does not have it."""
+    time_stamp: str = ""
+    """Text of the time stamp if it does not determine a time; else empty."""
+    updates: list[str] = []
+    """Changes by this run to a submission that it did not grade again: `late penalty`, `roster entry`."""
+
+
+def class_lines(unit: course.Unit, result: ClassResult) -> Iterator[StudentLine]:
+    """Yield a line for each student, and for each folder that could not be graded."""
+    for row in result.rows:
+        yield _of_row(unit, row, result)
+    for one in result.refused:
+        yield _refused(unit, one)
+
+
+def _of_row(unit: course.Unit, row: Row, result: ClassResult) -> StudentLine:
+    report, student = row.report, row.student
+    handed_in = report.status != "not_submitted"
+    late = result.late.get(student) if handed_in else None
+    time_stamp = result.unresolved.get(student, "") if handed_in else ""
+    is_unknown = handed_in and student in result.unresolved
+    return StudentLine(
+        student,
+        unit.name,
+        report.status,
+        report.score,
+        float(unit.max_score),
+        [_of_exercise(exercise) for exercise in report.exercises if exercise.status != "passed"],
+        report.message,
+        row.note,
+        late.total_seconds() if late else None,
+        row.is_new and handed_in,
+        row.problem,
+        report.isolation,
+        report.device,
+        "unknown" if is_unknown else "late" if late else "",
+        result.penalised.get(student, 0.0),
+        time_stamp,
+        list(row.updates),
+    )
+
+
+def _of_exercise(exercise: ExerciseReport) -> WrongExercise:
+    mistakes = [mistake.name for mistake in exercise.mistakes]
+    return WrongExercise(exercise.name, exercise.status, exercise.score, exercise.max_score, mistakes)
+
+
+def _refused(unit: course.Unit, one: NotGraded) -> StudentLine:
+    return StudentLine(one.name, unit.name, "not_graded", 0.0, float(unit.max_score), problem=one.reason)

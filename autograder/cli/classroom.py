@@ -1,0 +1,76 @@
+"""`autograder new-course`, `upgrade-course` and `report`: the commands around grading a class."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..output_files import NotWritable
+from .console import print_lines
+from .options import Course, UnitName, Units, class_folder, named, path_option
+from .result_files import reject_standard_output
+
+
+def new_course(
+    place: Annotated[
+        Path, typer.Argument(parser=named, metavar="DIR", help="The folder to make: not there yet, or empty.")
+    ],
+    units: Units = None,
+) -> None:
+    """Make a folder for a class: its units, its settings for nbgrader, a roster to fill in, an exchange."""
+    from ..classroom.new_course import new_course as make
+
+    names = make(place, units or ())
+    print_lines(
+        [
+            f"{place}: {', '.join(names)}",
+            f"Write who is in the class into {place / 'roster.csv'}, and where students' accounts can write into "
+            f"{place / 'nbgrader_config.py'} (Exchange.root). `make lab COURSE={shlex.quote(str(place))}` opens the "
+            "course.",
+        ]
+    )
+
+
+def upgrade_course(
+    place: Annotated[Path, typer.Argument(parser=named, metavar="DIR", help="The class's folder.")],
+    units: Annotated[
+        list[str] | None, typer.Argument(metavar="[UNIT]...", help="The units; all that the folder keeps if not given.")
+    ] = None,
+) -> None:
+    """Bring a class's units to this version of the kit, and add what its folder lacks; nothing graded is changed."""
+    from ..classroom.upgrade import upgrade_course as upgrade
+    from ..course.folder import use
+
+    use(place)
+    changed = upgrade(place, units or ())
+    print_lines(
+        [
+            f"{place}: {', '.join(changed)} brought to this version of the kit. Release it again if it was released."
+            if changed
+            else f"{place} has its units as this version of the kit has them."
+        ]
+    )
+
+
+def report(
+    unit: UnitName,
+    anonymous: Annotated[bool, typer.Option("--anonymous", help="Leave out whatever could tell who is who.")] = False,
+    output: Annotated[
+        Path | None,
+        path_option("PATH", "A folder, or a file that ends in .html; COURSE/reports/UNIT/ if not given."),
+    ] = None,
+    course_folder: Course = None,
+) -> None:
+    """Write the class report: a page on how a class did in a unit, and the same as CSV and JSON."""
+    from ..reports import class_report
+
+    root = class_folder(course_folder).resolve()
+    reject_standard_output(output, "Name a folder, or a file that ends in .html.")
+    if output and output.is_symlink():
+        raise NotWritable(f"{output} is a link. Give the name of the folder, or file, itself.")
+    page = output or root / class_report.FOLDER / unit
+    if page.suffix != class_report.PAGE:
+        page = class_report.page_path(page, is_anonymous=anonymous)
+    class_report.check(page)
+    print_lines(class_report.write(class_report.compose(root, unit, is_anonymous=anonymous), page))

@@ -1,0 +1,184 @@
+"""`autograder import`, `export` and `feedback-zip`: to and from Canvas and Moodle."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .. import course
+from . import result_files
+from .console import fail, list_names, print_lines, relative_path, remark
+from .options import STANDARD_OUTPUT, Course, IdColumn, RosterFile, UnitName, class_folder, named, path_option
+
+if TYPE_CHECKING:  # nbgrader takes seconds to import
+    from ..gradebook.roster import Roster
+    from ..lms.grade_tables import MarkedClass, Table
+    from ..lms.import_submissions import Imported
+
+
+def import_(
+    unit: UnitName,
+    zip_file: Annotated[
+        Path,
+        typer.Argument(parser=named, metavar="ZIP", help="The submissions, as Canvas or Moodle packs them."),
+    ],
+    roster: RosterFile = None,
+    id_column: IdColumn = None,
+    course_folder: Course = None,
+) -> None:
+    """Put the submissions in a zip file of Canvas's or Moodle's where `autograder grade` looks for them."""
+    from ..classroom.one_run import one_run
+    from ..gradebook.class_list import class_list
+    from ..gradebook.course_directory import CourseProblem, course_directory
+    from ..lms.import_submissions import import_zip
+    from ..submitted.zip_file import ZipFile
+
+    course.unit(unit)
+    root = class_folder(course_folder).resolve()
+    try:
+        if not root.is_dir():
+            raise CourseProblem(f"The course folder {root} is not there.")
+        people = class_list(root, roster, id_column).roster
+        if not people.students:
+            fail(f"There is no roster to join the files to: save what Canvas or Moodle exports as {root}/roster.csv.")
+        with ZipFile(zip_file) as file, one_run(root):
+            imported = import_zip(file, course_directory(root), root, unit, people)
+    except OSError as error:
+        fail(f"The submissions could not be written: {error}. What was there is kept; run the same command again.")
+    for sentence in people.remarks:
+        remark(sentence)
+    print_lines(_summary(unit, people, imported))
+    if imported.left_out:
+        remark("NOT IMPORTED:")
+        for name, why in imported.left_out.items():
+            remark(f"  {name}: {why}.")
+    if imported.left_out or people.left_out:
+        raise typer.Exit(1)
+
+
+def _summary(unit: str, people: "Roster", imported: "Imported") -> Iterator[str]:
+    present = [*imported.new, *imported.replaced, *imported.unchanged]
+    if imported.platform:
+        yield f"The zip file is {imported.platform}'s."
+    yield (
+        f"{unit}: {len(imported.new)} submissions are new, {len(imported.replaced)} replace another, "
+        f"{len(imported.unchanged)} were there already."
+    )
+    for student, path in imported.replaced.items():
+        yield f"What {student} handed in before is kept in {relative_path(path)}."
+    if imported.older:
+        yield f"Older than another of the same name, and not imported: {list_names(imported.older)}."
+    if without := [student.id for student in people.students if student.id not in present]:
+        yield f"Nothing in the zip file from: {list_names(without)}."
+    if imported.late:
+        yield f"Late, says Canvas: {list_names(imported.late)}."
+    if present:
+        yield (
+            "A zip file does not say when something was handed in: no times were written, so the gradebook gives no "
+            "penalty for lateness."
+        )
+
+
+class Format(StrEnum):
+    """The program that reads the table."""
+
+    CSV = "csv"
+    CANVAS = "canvas"
+    MOODLE = "moodle"
+
+
+def export(
+    units: Annotated[list[str], typer.Argument(help="The units, e.g. self_attention.")],
+    form: Annotated[
+        Format, typer.Option("--format", help="For a spreadsheet, Canvas's gradebook, or Moodle's grades.")
+    ] = Format.CSV,
+    output: Annotated[Path | None, path_option("FILE", "The file to write; `-`, or none, is standard output.")] = None,
+    assignment: Annotated[
+        list[str] | None, typer.Option(help="UNIT=COLUMN: the unit's assignment among Canvas's columns.")
+    ] = None,
+    roster: RosterFile = None,
+    id_column: IdColumn = None,
+    course_folder: Course = None,
+) -> None:
+    """Write the marks in the gradebook as a table: of each exercise and written question, or for Canvas or Moodle."""
+    from ..gradebook.class_list import ROSTER
+    from ..gradebook.database import FILE
+    from ..gradebook.spreadsheet import as_csv
+    from ..lms.grade_tables import marked_class
+
+    place = output or STANDARD_OUTPUT
+    root = class_folder(course_folder).resolve()
+    assignments = _assignments(assignment or [], units)
+    result_files.check(place, [roster or root / ROSTER, root / FILE])
+    marks = marked_class(root, list(dict.fromkeys(units)), roster, id_column)
+    table = _table(form, marks, assignments)
+    result_files.write(place, as_csv(table.rows).encode("utf-8", "replace"))
+    for sentence in (*marks.roster.remarks, *table.remarks):
+        remark(sentence)
+    if place != STANDARD_OUTPUT:
+        remark(f"Written: {relative_path(place.absolute())}, {len(marks.roster.students)} students.")
+    if table.without:
+        remark(f"NOT ON THE ROSTER, and left out: {list_names(table.without)}.")
+    if table.without or marks.roster.left_out:
+        raise typer.Exit(1)
+
+
+def _assignments(options: list[str], units: list[str]) -> dict[str, str]:
+    """Return the column that is named for each unit."""
+    columns = dict(option.partition("=")[::2] for option in options)
+    for unit, column in columns.items():
+        if unit not in units or not column:
+            fail(f"`--assignment {unit}={column}` is not UNIT=COLUMN, with one of the units that are exported.")
+    return columns
+
+
+def _table(form: Format, marks: "MarkedClass", assignments: dict[str, str]) -> "Table":
+    from ..lms import grade_tables
+
+    if form == Format.CANVAS:
+        return grade_tables.for_canvas(marks, assignments)
+    if assignments:
+        fail("`--assignment` names columns of Canvas's: it goes with `--format canvas`.")
+    return grade_tables.for_moodle(marks) if form == Format.MOODLE else grade_tables.for_spreadsheet(marks)
+
+
+def feedback_zip(
+    unit: UnitName,
+    output: Annotated[
+        Path | None, path_option("FILE", "The file to write; COURSE/feedback/UNIT.zip if not given.")
+    ] = None,
+    course_folder: Course = None,
+) -> None:
+    """Pack the feedback pages for Canvas or Moodle, whichever the submissions were imported from."""
+    from ..gradebook import marks
+    from ..gradebook.course_directory import course_directory
+    from ..lms import import_submissions
+    from ..lms.feedback_zip import pack
+
+    root = class_folder(course_folder).resolve()
+    result_files.reject_standard_output(output, "Name a file.")
+    if output:
+        result_files.check(output)
+    (of_unit,) = marks.of_units(root, [unit])
+    origins = import_submissions.read_origins(root, unit)
+    if not origins:
+        fail(
+            f"No submissions of {unit} were imported, so Canvas's or Moodle's names for them are not known: "
+            f"`autograder import {unit} ZIP` comes first."
+        )
+    output = output or root / "feedback" / f"{unit}.zip"
+    pages = pack(output, course_directory(root), of_unit, origins)
+    if pages.packed:
+        platforms = " and ".join(sorted({origins[student].platform for student in pages.packed}))
+        print_lines([f"{len(pages.packed)} feedback pages for {platforms}: {relative_path(output.absolute())}"])
+    if pages.outdated:
+        names = list_names(pages.outdated)
+        remark(f"Marked by a person since the page was written: {names}. `autograder grade {unit}` first.")
+    if pages.without_page:
+        remark(f"Without a feedback page: {list_names(pages.without_page)}. `autograder grade {unit}` writes it.")
+    if pages.without_origin:
+        remark(f"Not imported from Canvas or Moodle, and left out: {list_names(pages.without_origin)}.")
+    if pages.without_page or pages.without_origin or pages.outdated:
+        raise typer.Exit(1)
