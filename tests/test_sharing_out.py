@@ -1,15 +1,15 @@
 """A submission is blamed for lost Dask workers only if it was alone with one, and not the first time."""
 
-import asyncio
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import msgspec
 
 from autograder import course
 from autograder.classroom.hand_in import HandIn, Read
-from autograder.cluster import worker
+from autograder.cluster import cluster_run, worker
 from autograder.cluster.cluster_run import ClusterRun, WorkQueue
-from autograder.cluster.messages import Able, Done, Task
+from autograder.cluster.messages import Able, Done
 from autograder.course import digests, settings
 from autograder.report import without_marks
 from autograder.submitted.notebook_file import NotebookFile
@@ -51,37 +51,44 @@ def test_what_a_worker_gave_back_comes_first_and_suspects_stay_last():
 
 
 class Connection:
-    """In the place of a cluster: each worker answers at once, with nonsense if the deadly one is in its task."""
+    """A cluster's stand-in: each worker answers at once, with nonsense if the deadly submission is in its task."""
 
     def __init__(self, able):
         self._able, self.tasks = able, []
 
-    async def workers(self):
+    def workers(self):
         return {f"worker {number}": {} for number in range(5)}
 
-    async def answer(self, address, function, data, left, *, gpu):
-        if function is worker.examine:
+    def submit(self, address, function, message, *, gpu):
+        return SimpleNamespace(done=lambda: True, function=function, message=message)
+
+    def wait(self, futures):
+        pass
+
+    def answer(self, future):
+        if future.function is worker.examine:
             return msgspec.json.encode(self._able)
-        asked = msgspec.json.decode(data, type=Task).submissions
-        self.tasks.append([one.digest for one in asked])
-        if any(one.digest == DEADLY for one in asked):
+        submissions = future.message.submissions
+        self.tasks.append([one.digest for one in submissions])
+        if DEADLY in self.tasks[-1]:
             return b"nonsense"
-        reports = [without_marks(one.name, "damaged", "", self._able, submission=one.digest) for one in asked]
+        reports = [without_marks(one.name, "damaged", "", self._able, submission=one.digest) for one in submissions]
         return msgspec.json.encode(Done(reports))
 
 
-def test_whoever_provokes_answers_that_are_not_valid_costs_no_more_than_three_workers():
+def test_whoever_provokes_answers_that_are_not_valid_costs_no_more_than_three_workers(monkeypatch):
+    connection = Connection(Able("cpu", "A", [], digests.unit_digest(UNIT), worker.version("torch")))
+    monkeypatch.setattr(cluster_run, "connected", lambda scheduler: nullcontext(connection))
     work = SimpleNamespace(
         unit=course.unit(UNIT), root=None,
         submissions=SimpleNamespace(read=lambda hand_in: Read(NotebookFile(b"", hand_in.student), None)),
     )  # fmt: skip
     scheduler = SimpleNamespace(is_safe=lambda address: True, text="a scheduler")
     said = []
-    run = ClusterRun(work, CLASS, device="cpu", settings=settings.load(), scheduler=scheduler, say=said.append)
-    connection = Connection(Able("cpu", "A", [], digests.unit_digest(UNIT), worker.version("torch")))
-    asyncio.run(asyncio.wait_for(run.distribute(connection), 60))
-    assert run._results.get().isolation == "A"
-    marked = {its.hand_in.student: its.report for its in run.marked()}
+    with ClusterRun(work, CLASS, device="cpu", settings=settings.load(), scheduler=scheduler, say=said.append) as run:
+        assert run.start().isolation == "A"
+        marked = {its.hand_in.student: its.report for its in run.marked()}
+    *said, _ = said
     assert marked.keys() == {one.student for one in CLASS}
     assert {who: its.status for who, its in marked.items() if its.status != "damaged"} == {DEADLY: "grader_error"}
     assert "gave no valid answer" in marked[DEADLY].message

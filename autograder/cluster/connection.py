@@ -4,20 +4,20 @@ A Dask scheduler runs code for whoever reaches it, so a connection without TLS s
 instructor allows more. Dask's exceptions become messages here.
 """
 
-import asyncio
 import contextlib
 import ipaddress
 import logging
 import re
 import socket
-import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any
 
 import dask
-from distributed import Client, KilledWorker
+import msgspec
+from distributed import Client, Future, KilledWorker, wait
 from distributed.scheduler import NoValidWorkerError
 from distributed.security import Security
 
@@ -31,6 +31,7 @@ _TLS_FILES = {
     "tls_client_key": "DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY",
 }
 """Environment variables that tell Dask the files; its configuration has them as `distributed.comm.tls`."""
+POLL_SECONDS = 0.5
 _CONNECTING_SECONDS = 15
 _CLOSING_SECONDS = 5
 _LONGEST_REASON = 600
@@ -102,73 +103,64 @@ class Connection:
     """A connection to a scheduler."""
 
     def __init__(self, scheduler: Address, client: Client) -> None:
-        self.scheduler = scheduler
+        self._scheduler = scheduler
         self._client = client
 
-    async def workers(self) -> dict[str, dict[str, Any]]:
+    def workers(self) -> dict[str, dict[str, Any]]:
         """Return what the scheduler knows of each worker, by its address; raises MarkerRefused if it is gone."""
         try:
             if self._client.status != "running":
                 raise OSError("the connection is lost")
-            identity = await asyncio.wait_for(self._client.scheduler.identity(n_workers=-1), _CONNECTING_SECONDS)
+            identity = self._client.scheduler.identity
+            return dict(self._client.sync(identity, n_workers=-1, callback_timeout=_CONNECTING_SECONDS)["workers"])
         except (OSError, TimeoutError) as error:
             raise self._gone(error) from None
-        return dict(identity["workers"])
 
-    async def answer(
-        self, worker: str, function: Callable[[bytes], bytes], data: bytes, left: asyncio.Event, *, gpu: bool
-    ) -> object:
-        """Return a function's result at this worker and no other. left: set when the worker is no longer there.
+    def submit(self, worker: str, function: Callable[[bytes], bytes], message: Any, *, gpu: bool) -> Future:
+        """Have this worker and no other call a function with a message's JSON."""
+        data, resources = msgspec.json.encode(message), {"GPU": 1} if gpu else None
+        return self._client.submit(
+            function, data, pure=False, workers=[worker], allow_other_workers=False, resources=resources
+        )
+
+    def wait(self, futures: Sequence[Future]) -> None:
+        """Wait a moment, or until one of these has been answered."""
+        if not futures:
+            time.sleep(POLL_SECONDS)
+            return
+        with self._client.as_current(), contextlib.suppress(TimeoutError, CancelledError):
+            wait(futures, timeout=POLL_SECONDS, return_when="FIRST_COMPLETED")
+
+    def answer(self, future: Future) -> object:
+        """Return the answer of a worker that is done.
 
         Raises WorkerLost; CannotGrade if Dask cannot run the function there; MarkerRefused if the scheduler is gone.
         """
-        future = self._client.submit(
-            function,
-            data,
-            key=f"autograder-{function.__name__}-{uuid.uuid4()}",
-            workers=[worker],
-            allow_other_workers=False,
-            resources={"GPU": 1} if gpu else None,
-        )
-        result = asyncio.ensure_future(self._client.gather(future, direct=False))
-        leaving = asyncio.ensure_future(left.wait())
         try:
-            await asyncio.wait([result, leaving], return_when=asyncio.FIRST_COMPLETED)
-            if result.done():
-                return result.result()
-        except (KilledWorker, NoValidWorkerError):
-            pass
+            return future.result(timeout=_CONNECTING_SECONDS)
+        except (KilledWorker, NoValidWorkerError, TimeoutError):
+            raise WorkerLost from None
         except CancelledError as error:
             raise self._gone(error) from None
         except Exception as error:
             raise CannotGrade(f"Dask cannot run the kit there ({shortened(error)}).") from None
-        finally:
-            result.cancel()
-            leaving.cancel()
-            with contextlib.suppress(Exception):  # a task that is still running ends with its submission
-                await asyncio.wait_for(self._client.cancel([future]), _CLOSING_SECONDS)
-            await asyncio.gather(result, leaving, return_exceptions=True)
-        raise WorkerLost
 
     def _gone(self, error: BaseException) -> MarkerRefused:
         return MarkerRefused(
-            f"The Dask scheduler at {self.scheduler.text} is gone ({shortened(error)}). What was recorded so far "
+            f"The Dask scheduler at {self._scheduler.text} is gone ({shortened(error)}). What was recorded so far "
             "stays; run the same command again for the rest."
         )
 
 
-@contextlib.asynccontextmanager
-async def connected(scheduler: Address) -> AsyncIterator[Connection]:
-    """Connect to the scheduler; raises MarkerRefused if that fails."""
+@contextlib.contextmanager
+def connected(scheduler: Address) -> Iterator[Connection]:
+    """Connect to the scheduler; raises MarkerRefused if that fails. At the end, workers drop what they have to do."""
     with _quiet(), dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GiB"}):
         try:
-            client = await Client(
-                scheduler.text,
-                security=scheduler.security,
-                timeout=_CONNECTING_SECONDS,
-                asynchronous=True,
-                set_as_default=False,
-            )
+            client = Client(
+                scheduler.text, security=scheduler.security, timeout=_CONNECTING_SECONDS, set_as_default=False,
+                direct_to_workers=False,
+            )  # fmt: skip
         except (OSError, RuntimeError, ValueError) as error:
             raise MarkerRefused(
                 f"No Dask scheduler answers at {scheduler.text} ({shortened(error)}). Is it running, and with TLS "
@@ -178,7 +170,7 @@ async def connected(scheduler: Address) -> AsyncIterator[Connection]:
             yield Connection(scheduler, client)
         finally:
             with contextlib.suppress(Exception):
-                await asyncio.wait_for(client.close(), _CLOSING_SECONDS)
+                client.close(_CLOSING_SECONDS)
 
 
 @contextlib.contextmanager
