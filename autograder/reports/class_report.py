@@ -111,27 +111,15 @@ def compose(root: Path, unit_name: str, *, is_anonymous: bool = False) -> ClassR
         statements,
         lambda answer, text: not (is_anonymous and names.is_in(text, answer.notebook)),
     )
-    mistakes = {
-        (answer.student, answer.report.name): [mistake.name for mistake in answer.report.mistakes] for answer in answers
-    }
+    mistakes = {(one.student, one.report.name): [mistake.name for mistake in one.report.mistakes] for one in answers}
     marks = list(scores.marks.values())
     class_report = ClassReport(
-        unit_name,
-        unit.title,
-        datetime.now(UTC).isoformat(timespec="seconds"),
-        __version__,
-        is_anonymous,
-        len(scores.students),
-        len(marks),
-        scores.max_score,
-        item_analysis.spread(marks),
-        item_analysis.exercises(scores.points, marks, headings),
-        wrong.mistakes(len(marks)),
-        wrong.clusters(),
-        wrong.unexplained(),
-        _concerns(scores, reported),
+        unit_name, unit.title, datetime.now(UTC).isoformat(timespec="seconds"), __version__, is_anonymous,
+        len(scores.students), len(marks), scores.max_score,
+        item_analysis.spread(marks), list(item_analysis.exercises(scores.points, marks, headings)),
+        wrong.mistakes(len(marks)), wrong.clusters(), wrong.unexplained(), _concerns(scores, reported),
         [_row(student, scores.marks.get(student.id), scores.points, mistakes) for student in scores.students],
-    )
+    )  # fmt: skip
     return _without_names(class_report) if is_anonymous else class_report
 
 
@@ -155,12 +143,8 @@ def _wrong_answers(student: str, report: Report, folder: Path, unit: course.Unit
 
 def _statements(report: Report) -> dict[tuple[str, str], str]:
     """Return the messages of the passed tests, which are no more than the tests' statements, by exercise and test."""
-    return {
-        (exercise.name, test.name): test.message
-        for exercise in report.exercises
-        for test in exercise.tests
-        if test.outcome == "passed"
-    }
+    tests = [(exercise.name, test) for exercise in report.exercises for test in exercise.tests]
+    return {(exercise, test.name): test.message for exercise, test in tests if test.outcome == "passed"}
 
 
 def _row(
@@ -176,16 +160,10 @@ def _row(
             score = rounded(mark.shown.scores[name], DIGITS)
             cells[exercise] = CellFigures(score, name in mark.waiting, mistakes.get((student.id, exercise), []))
     return Row(
-        student.id,
-        full_name(student),
-        mark.status,
-        ceil(mark.late.total_seconds() / 60),
-        rounded(mark.shown.score, DIGITS),
-        rounded(mark.shown.late_penalty, DIGITS),
-        rounded(mark.score, DIGITS),
-        cells,
-        mark.shown.is_time_unresolved,
-    )
+        student.id, full_name(student), mark.status, ceil(mark.late.total_seconds() / 60),
+        rounded(mark.shown.score, DIGITS), rounded(mark.shown.late_penalty, DIGITS), rounded(mark.score, DIGITS),
+        cells, mark.shown.is_time_unresolved,
+    )  # fmt: skip
 
 
 def _concerns(scores: UnitMarks, reported: Collection[str]) -> list[ToLookAt]:

@@ -1,7 +1,7 @@
 """Statistics of a class's scores: their distribution, and each exercise's difficulty and discrimination."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from .. import course
 from ..gradebook.marks import Mark
@@ -25,13 +25,14 @@ def spread(marks: Sequence[Mark]) -> Spread | None:
     return Spread(*(rounded(figure, DIGITS) for figure in figures))
 
 
-def exercises(points: Mapping[str, float], marks: Sequence[Mark], headings: Mapping[str, str]) -> list[ExerciseFigures]:
-    """Return the statistics of each exercise and written question.
+def exercises(
+    points: Mapping[str, float], marks: Sequence[Mark], headings: Mapping[str, str]
+) -> Iterator[ExerciseFigures]:
+    """Yield the statistics of each exercise and written question.
 
     points: the most that each grade cell gives, by its name. headings: those of the sections, by grade cell.
     """
     waiting = {name for mark in marks for name in points if name not in mark.shown.scores or name in mark.waiting}
-    figures = []
     for cell, worth in points.items():
         submitted = [mark for mark in marks if cell in mark.shown.scores]
         graded = [mark for mark in submitted if cell not in mark.waiting]
@@ -40,21 +41,14 @@ def exercises(points: Mapping[str, float], marks: Sequence[Mark], headings: Mapp
         # A damaged file has no answers: its zeros would make every exercise look alike.
         items = [mark.shown for mark in graded if mark.status != "damaged"]
         rest = [sum(item.scores[name] for name in points if name != cell and name not in waiting) for item in items]
-        figures.append(
-            ExerciseFigures(
-                cell.removeprefix(course.CHECK_PREFIX),
-                headings.get(cell, ""),
-                worth,
-                not cell.startswith(course.CHECK_PREFIX),
-                len(graded),
-                len(submitted) - len(graded),
-                passed,
-                rounded(passed / len(scores), DIGITS) if scores else None,
-                rounded(statistics.fmean(scores), DIGITS) if scores else None,
-                _correlation([item.scores[cell] for item in items], rest),
-            )
-        )
-    return figures
+        pass_rate = rounded(passed / len(scores), DIGITS) if scores else None
+        mean = rounded(statistics.fmean(scores), DIGITS) if scores else None
+        discrimination = _correlation([item.scores[cell] for item in items], rest)
+        name, is_written = cell.removeprefix(course.CHECK_PREFIX), not cell.startswith(course.CHECK_PREFIX)
+        yield ExerciseFigures(
+            name, headings.get(cell, ""), worth, is_written,
+            len(graded), len(submitted) - len(graded), passed, pass_rate, mean, discrimination,
+        )  # fmt: skip
 
 
 def _correlation(scores: Sequence[float], rest: Sequence[float]) -> float | None:

@@ -65,19 +65,11 @@ class WrongAnswers:
         for answer in self.answers:
             for mistake in answer.report.mistakes:
                 groups[answer.report.name, mistake.name, mistake.sentence].append(answer)
-        mistakes = [
-            MistakeFigures(
-                exercise,
-                self.headings.get(exercise, ""),
-                name,
-                sentence,
-                len(group),
-                rounded(len(group) / submissions, DIGITS),
-                _students(group),
-                self._sample(group),
-            )
-            for (exercise, name, sentence), group in groups.items()
-        ]
+        mistakes = []
+        for (exercise, name, sentence), group in groups.items():
+            heading, share = self.headings.get(exercise, ""), rounded(len(group) / submissions, DIGITS)
+            about = (exercise, heading, name, sentence, len(group), share)
+            mistakes.append(MistakeFigures(*about, _students(group), self._sample(group)))
         return sorted(mistakes, key=lambda one: (-one.count, self._position(one.exercise), one.name))
 
     def clusters(self) -> list[Cluster]:
@@ -91,18 +83,11 @@ class WrongAnswers:
                 groups.append([answer])
             else:
                 alike.append(answer)
-        clusters = [
-            Cluster(
-                group[0].report.name,
-                self.headings.get(group[0].report.name, ""),
-                len(group),
-                _students(group),
-                _step(group),
-                self._messages(group),
-                self._sample(group),
-            )
-            for group in groups
-        ]
+        clusters = []
+        for group in groups:
+            exercise = group[0].report.name
+            about = (exercise, self.headings.get(exercise, ""), len(group), _students(group), _step(group))
+            clusters.append(Cluster(*about, self._messages(group), self._sample(group)))
         return sorted(clusters, key=lambda one: (-one.count, self._position(one.exercise), one.specimen.code))
 
     def unexplained(self) -> list[Unexplained]:

@@ -59,52 +59,35 @@ class Row:
         return "✓" if self.score >= self.points else "✗"
 
 
-@dataclass(frozen=True)
-class Contents:
-    """The top of a page: each exercise with its score, and the mistakes to read first."""
+def contents(notebook: Any) -> dict[str, Any]:
+    """Return the top of a page: each exercise with its score, and the mistakes to read first.
 
-    rows: list[Row]
-    remarks: list[str]
-    """Names of the cells with a person's comment."""
-    damaged: bool
-    """True if the file could not be read: the page is one note, and what people wrote about it."""
-
-    @property
-    def first(self) -> list[Row]:
-        """The mistakes that cost most, then exercises that are not written; in the notebook's order."""
-        wrong = (row for row in self.rows if row.says)
-        dearest = sorted(wrong, key=lambda row: (NOT_WRITTEN in row.says, row.score - row.points))[:_MOST_FIRST]
-        return [row for row in self.rows if row in dearest]
-
-    @property
-    def further(self) -> int:
-        """Number of mistakes that `first` leaves out."""
-        return sum(bool(row.says) for row in self.rows) - len(self.first)
-
-
-def contents(notebook: Any) -> Contents:
-    """Return the contents of a graded notebook whose cells have their scores and comments."""
+    rows: the table of contents. first: the mistakes that cost most, then exercises that are not written, in the
+    notebook's order. further: the number of the other mistakes. remarks: names of the cells with a person's comment.
+    damaged: True if the file could not be read, so that the page is one note and what people wrote about it.
+    notebook: graded, its cells have their scores and comments.
+    """
     cells = [cell for cell in notebook.cells if "nbgrader" in cell.metadata]
-    return Contents(
-        [_row(cell) for cell in cells if cell.metadata["nbgrader"]["grade"]],
-        [cell.metadata["nbgrader"]["grade_id"] for cell in cells if is_remark(cell.metadata["nbgrader"])],
-        "damaged" in notebook.metadata.get("autograder", {}),
-    )
+    rows = [_row(cell) for cell in cells if cell.metadata["nbgrader"]["grade"]]
+    wrong = [row for row in rows if row.says]
+    dearest = sorted(wrong, key=lambda row: (NOT_WRITTEN in row.says, row.score - row.points))[:_MOST_FIRST]
+    return {
+        "rows": rows,
+        "first": [row for row in wrong if row in dearest],
+        "further": len(wrong) - len(dearest),
+        "remarks": [cell.metadata["nbgrader"]["grade_id"] for cell in cells if is_remark(cell.metadata["nbgrader"])],
+        "damaged": "damaged" in notebook.metadata.get("autograder", {}),
+    }
 
 
 def _row(cell: Any) -> Row:
     about = cell.metadata["nbgrader"]
     says = [output.metadata["says"] for output in cell.get("outputs", []) if "says" in output.get("metadata", {})]
     return Row(
-        about["grade_id"].removeprefix(course.CHECK_PREFIX),
-        about["grade_id"],
-        about.get("score") or 0.0,
-        about["points"],
-        says[0] if says else "",
-        by_hand=bool(about["solution"]),
-        waiting=about.get("waiting", False),
-        blank=about.get("blank", False),
-    )
+        about["grade_id"].removeprefix(course.CHECK_PREFIX), about["grade_id"],
+        about.get("score") or 0.0, about["points"], says[0] if says else "",
+        by_hand=bool(about["solution"]), waiting=about.get("waiting", False), blank=about.get("blank", False),
+    )  # fmt: skip
 
 
 def is_remark(about: Any) -> bool:
