@@ -24,7 +24,7 @@ from autograder.grading import public_examples, reference_trace
 from autograder.grading.release_misconceptions import MOST_SENTENCES
 from autograder.grading.trace_cases import trace_cases
 from autograder.handout.line_told import known_right, line_told
-from autograder.handout.names import EXAMPLES, MISTAKES, STEPS, data_file
+from autograder.handout.names import EXAMPLES, MISTAKES, STEPS, WRITTEN, data_file
 from autograder.handout.tried import as_in_a_new_notebook, outcome
 from solutions.six_words import SIX_WORDS
 from tests import RELEASE, REPOSITORY, released_data
@@ -282,17 +282,41 @@ def test_progress_counts_what_passes():
     assert "3 more are not given here: a person reads what you write in words." in printed
 
 
-def test_an_answer_of_which_hardly_anything_is_tried_is_not_called_right():
+def test_heads_by_hand_are_judged_by_the_weights_that_they_give():
+    """Many matrices give the same weights, so that the matrices themselves are compared with nothing."""
     unit, name = "tiny_language_model", "heads_by_hand"
-    anything = f"def {name}(head, num_words, num_places):\n    return [torch.eye(num_words + num_places)] * 3"
-    notebook = Notebook(unit, **{name: anything})
-    printed, _ = notebook.check(name)
-    assert f"{name} passes the little that can be tried here: " in printed
-    assert "points that are tried here, of 5." in printed
-    assert "on the public examples" not in printed.lower()
-    lines = {line.split()[0]: line for line in notebook.check()[0].splitlines()}
-    assert "passes the little that is tried" in lines[name]
-    assert "little" not in lines["generate"]
+    stub = f"def {name}(head, num_words, num_places):\n    d = num_words + num_places\n    return "
+    problems = {
+        "[torch.eye(d)] * 3": "W_value is a tensor of shape (13, 13); a tensor of shape (13, 4) is expected.",
+        "[torch.full((d, num_words), torch.nan)] * 3": "W_query has infinite numbers, or NaN; finite ones are enough.",
+        "[torch.zeros(d, num_words)] * 3": 'In "itself", token 1 of 7 gives token 0 the weight 0.500; 0.000 is expected.',
+    }
+    for matrices, problem in problems.items():
+        printed, score = Notebook(unit, **{name: stub + matrices}).check(name)
+        assert problem in printed
+        assert score < 1
+
+
+def test_words_are_judged_by_how_often_they_are_drawn():
+    unit, name = "tiny_language_model", "sample_next"
+    softmax = "torch.softmax(logits.double(), -1)"
+    code = f"def {name}(logits, temperature, top_k):\n    return torch.multinomial({softmax}, 1)[:, 0]"
+    printed, _ = Notebook(unit, **{name: code}).check(name)
+    assert "is drawn, whose logit is not among the 3 largest." in printed
+    assert "the words do not come as often as softmax(logits / temperature) says" in printed
+    assert "With equal logits in a row a word is drawn whose logit is smaller than the 2 largest." in printed
+
+
+@pytest.mark.parametrize("unit", course.unit_names())
+def test_nine_tenths_of_the_points_are_tried_in_the_check(unit):
+    """Hidden tests without an example: see the list in docs/matrix.md."""
+    points = {exercise.name: exercise.points for exercise in course.unit(unit).exercises}
+    left_out = sum(
+        points[name] * sum(test["weight"] for test in of["not_tried"])
+        / sum(test["weight"] for test in [*of["not_tried"], *of["examples"]])
+        for name, of in released_data(unit)[EXAMPLES].items() if name != WRITTEN
+    )  # fmt: skip
+    assert left_out <= sum(points.values()) / 10
 
 
 def test_the_notebook_goes_on_as_if_there_had_been_no_check():

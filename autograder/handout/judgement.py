@@ -5,7 +5,18 @@ from typing import Any
 
 import torch
 
-from ..compare import Mismatch, OddForm, any_identical, assert_close, assert_equal, complaints, describe, identical
+from ..compare import (
+    Mismatch,
+    OddForm,
+    any_identical,
+    assert_close,
+    assert_equal,
+    complaints,
+    describe,
+    draws,
+    identical,
+    one_head,
+)
 from ..compare.judgement import (
     assert_arrived,
     assert_cost,
@@ -75,6 +86,8 @@ def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | 
         not_counted_out([call for call in calls if call.step["dropped"].get("lone")])
     if "anew" in aspects and any_identical([call.value for call in calls]):
         raise Mismatch("Two calls give exactly the same: nothing is dropped, or a seed is set, or a draw kept, inside.")
+    if "varies" in aspects:
+        _varies(calls)
     return trial
 
 
@@ -199,6 +212,20 @@ def _countable(call: Call) -> None:
         raise Mismatch(problem, OF_COUNTING)
 
 
+def _head(call: Call) -> None:
+    check = one_head.assert_mixes if call.step["head"]["mixture"] else one_head.assert_attends
+    for sentence in call.step["head"]["sentences"]:
+        check(one_head.attended(sentence, call.value, *call.args))
+
+
+_OF_DRAWS = {"support": draws.assert_support, "shares": draws.assert_shares, "ties": draws.assert_ties}
+
+
+def _draws(call: Call) -> None:
+    logits, temperature, top_k = call.args
+    _OF_DRAWS[call.step["draws"]](draws.as_words(call.value, len(logits)), logits[0], temperature, top_k)
+
+
 def _at(most: Most) -> str:
     return f" in line {most.line} of the cell" if most.line else ""
 
@@ -208,6 +235,13 @@ def _all_alike(parameters: list[Any]) -> bool:
     return bool(first) and all(
         one.keys() == first.keys() and all(identical(first[name], one[name]) for name in first) for one in others
     )
+
+
+def _varies(calls: list[Call]) -> None:
+    """Raise Mismatch if all calls of a kind give the same, of which some two may by chance."""
+    for first in calls:
+        if all(identical(first.value, one.value) for one in calls if one.step == first.step):
+            raise Mismatch(draws.ALWAYS_THE_SAME)
 
 
 def _steady(calls: list[Call]) -> None:
@@ -238,6 +272,8 @@ _JUDGES: dict[str, tuple[str, Callable[[Call], None]]] = {
     "dtype": ("dtype", lambda call: assert_dtype(call.value, getattr(torch, call.step["dtype"]))),
     "device": ("", _device),
     "dropped": ("dropped", weights_dropped),
+    "head": ("head", _head),
+    "draws": ("draws", _draws),
     "cost": ("limits", _cost),
     "countable": ("limits", _countable),
 }

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from ..compare import Mismatch, draws, one_head
 from ..compare.costs import exceeded
 from ..core.arguments import Arguments, walking_once, with_held
 from ..core.bench import Bench
@@ -74,6 +75,8 @@ def numbers(names: dict[str, Any], examples: list[Any], dtype: torch.dtype | Non
                 for step, function, args in _calls(names, example["steps"], dtype):
                     if "hunt" in step:
                         row += _hunted(names, function(), step["hunt"])
+                    elif "head" in step or "draws" in step:
+                        row += _by_chance(function, args, step)
                     elif step["operation"] == "cost":
                         row += _spent(function, args, step)
                     elif "part" in step or ("with" in step and "instance" in step):
@@ -175,6 +178,21 @@ def _spent(function: Callable[..., Any], args: list[Any], step: Any) -> list[flo
 def _hunted(names: dict[str, Any], given: Any, hunt: dict[str, Any]) -> list[float]:
     """In what way an input fails, which is the same for many, and that it is told of an input and no error."""
     return [_checksum(looked_at(given, hunt, names).why), 1.0]
+
+
+def _by_chance(function: Callable[..., Any], args: list[Any], step: Any) -> list[float]:
+    """A call whose numbers are chance, or the answer's choice: what tells mistakes apart whatever they are."""
+    found = function(*args)
+    try:
+        if "head" in step:
+            of_each = [one_head.attended(sentence, found, *args) for sentence in step["head"]["sentences"]]
+            return [_checksum(repr([one_head.behaviour(one) for one in of_each])), 1.0]
+        words = draws.as_words(found, len(args[0]))
+    except Mismatch as mismatch:
+        return [_checksum(one_head.behaviour_without_weights(mismatch)), 1.0]
+    if step["draws"] == "ties":
+        return [_checksum(draws.fault_where_tied(words, args[0][0], *args[1:])), 1.0]
+    return [_checksum(repr(sorted(draws.law(words, args[0][0], *args[1:])))), 1.0]
 
 
 def _gradient_sums(

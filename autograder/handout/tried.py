@@ -95,11 +95,6 @@ class Outcome:
         return not (self.missing or self.failed or self.calls)
 
     @property
-    def hardly_tried(self) -> bool:
-        """Whether no example looks at what the exercise asks for, but only at what goes with it, as a dtype does."""
-        return bool(self.not_tried) and all(one.example.get("property") for one in self.tried)
-
-    @property
     def earned(self) -> float:
         """The points of the examples that pass, by the rules of the grade."""
         if self.missing or self.calls or not self.points:

@@ -95,7 +95,9 @@ def as_value(plain: Any) -> Any:
         return plain["plain"]
     shape, kind = plain["shape"], plain.get("dtype", USUAL)
     dtype = getattr(torch, kind)
-    if "drawn" in plain:
+    if "repeated" in plain:
+        made = as_value(plain["repeated"]).to(dtype).expand(shape)
+    elif "drawn" in plain:
         made = drawn(plain["drawn"], shape).to(dtype)
     elif "identity" in plain:
         made = identity(plain["identity"], shape).to(dtype)

@@ -3,12 +3,13 @@
 `GRADERS` ask the same with other numbers. `STEPS` are for what is drawn by chance, which is judged by its structure.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 
 from autograder.compare import assert_close, assert_equal, golden
+from autograder.compare.draws import DRAWS, FEW_DRAWS
 from autograder.graders.statements import assert_dtype, assert_raises, transplant
 
 from .dropout import LONE
@@ -172,6 +173,26 @@ def _of_several_heads(sequences: int, tokens: int) -> dict[str, Any]:
     return _called(_identity(SEVERAL, sequences, tokens, 6 * SEVERAL), view)
 
 
+def _by_hand(*args: Any, sentences: Sequence[Sequence[int]], mixture: bool = False) -> dict[str, Any]:
+    """A call of heads_by_hand, whose matrices are run on sentences."""
+    rule = {"sentences": sentences, "mixture": mixture}
+    return {"operation": "call", "name": "heads_by_hand", "args": list(args), "head": rule}
+
+
+_SENTENCES = [[1, 0, 0, 2, 1, 0, 2], [3, 1, 3], [1, 0, 0, 1, 3, 1, 1, 0, 2], [2]]
+
+
+def _one_head_by_hand(name: str) -> Steps:
+    return [_by_hand(name, 4, places, sentences=_SENTENCES) for places in (9, 11)]
+
+
+def _words(levels: Sequence[float], temperature: float, top_k: int, rule: str, number: int) -> dict[str, Any]:
+    """A call of sample_next with equal rows of logits. rule: what the drawn words are compared with."""
+    row = {"shape": [1, len(levels)], "dtype": "float32", "values": list(levels)}
+    rows = {"repeated": row, "shape": [number, len(levels)], "dtype": "float32"}
+    return {"operation": "call", "name": "sample_next", "args": [rows, temperature, top_k], "draws": rule}
+
+
 def _anew(call: dict[str, Any]) -> Steps:
     return [{name: value for name, value in call.items() if name not in ("whole", "dropped")}] * 3
 
@@ -197,9 +218,67 @@ STEPS: dict[tuple[str, str], tuple[list[str], Steps]] = {
     ),
     ("CausalAttention", "test_drawn_anew"): (["anew"], [*_one_head(0), *_anew(_of_one_head(2, ONE_HEAD))]),
     ("MultiHeadAttentionWrapper", "test_dropout_in_training"): (["dropped"], [*_two_heads(), _of_two_heads()]),
+    ("KVCache", "test_empty"): (
+        ["value"],
+        [
+            {"operation": "build", "name": "KVCache", "args": [], "plain": True},
+            *[
+                {"operation": "read", "instance": 0, "args": [], "part": part, "result": None}
+                for part in ("keys", "values")
+            ],
+        ],
+    ),
+    **{
+        ("heads_by_hand", f"test_{name.replace(' ', '_')}"): (["head"], _one_head_by_hand(name))
+        for name in ("itself", "first", "previous", "same word")
+    },
+    ("heads_by_hand", "test_average"): (
+        ["head"],
+        [*_one_head_by_hand("average"), _by_hand("average", 4, 9, sentences=_SENTENCES, mixture=True)],
+    ),
+    ("heads_by_hand", "test_values"): (
+        ["head"],
+        [
+            _by_hand(name, 4, 9, sentences=_SENTENCES[:1], mixture=True)
+            for name in ("itself", "first", "previous", "average", "same word")
+        ],
+    ),
+    ("heads_by_hand", "test_other_sizes"): (
+        ["head"],
+        [
+            _by_hand(name, *sizes, sentences=[sentence])
+            for sizes, sentence in (((2, 25), [0, 1, 1, 0, 1] * 5), ((9, 4), [8, 3, 8, 0]), ((1, 1), [0]))
+            for name in ("previous", "same word")
+        ],
+    ),
+    ("sample_next", "test_top_k_words"): (
+        ["draws"],
+        [
+            _words((0.5, -0.8, 2.0, -2.0, 1.2, -0.1), temperature, top_k, "support", DRAWS)
+            for temperature, top_k in ((1.0, 3), (2.0, 2), (1.5, 5))
+        ],
+    ),
+    ("sample_next", "test_tied_logits"): (
+        ["draws"],
+        [
+            _words((-1.0, 0.5, 2.0, 0.5, -1.5, 0.5), 1.0, 2, "ties", FEW_DRAWS),
+            _words((1.5, 0.0, 1.5, 0.5, 1.5, -0.5), 1.0, 2, "ties", FEW_DRAWS),
+        ],
+    ),
+    ("sample_next", "test_shares"): (
+        ["draws"],
+        [
+            _words((-0.1, 1.2, -2.0, 0.5, 2.0, -0.8), temperature, top_k, "shares", DRAWS)
+            for temperature, top_k in ((1.0, 6), (0.5, 4), (2.0, 3))
+        ],
+    ),
     ("sample_next", "test_drawn_anew"): (
-        ["anew"],
-        [{"operation": "call", "name": "sample_next", "args": [_drawn(51, 200, 6), 1.0, 6]}] * 3,
+        ["varies"],
+        [
+            {"operation": "call", "name": "sample_next", "args": args}
+            for args, calls in (([_drawn(51, 200, 6), 1.0, 6], 3), ([_drawn(52, 1, 60), 4.0, 60], 12))
+            for _ in range(calls)
+        ],
     ),
 }
 for _name in ("MultiHeadAttention", "OptimizedMultiHeadAttention", "EfficientMultiHeadAttention"):

@@ -44,7 +44,7 @@ class TestPaddingMask(contracts.Graders):
         """Of a sentence without tokens every place is padding."""
         assert_close(student.padding_mask(torch.tensor([0, 3]), 3), golden([[1, 1, 1], [0, 0, 0]]))
 
-    @contracts.points(1, property=True)
+    @contracts.points(1, property=True, public=True)
     def test_bool(self, student, reference):
         """The mask is a bool tensor."""
         lengths = torch.tensor([2, 4])

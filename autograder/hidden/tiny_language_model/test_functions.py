@@ -1,10 +1,8 @@
 """The hidden graders of positions, of the loss, and of choosing and writing tokens."""
 
-from functools import partial
-
 import torch
 
-from autograder.compare import Mismatch, assert_close, golden, identical
+from autograder.compare import Mismatch, assert_close, draws, golden, identical
 from autograder.graders import contracts
 from autograder.graders.statements import (
     assert_dtype,
@@ -16,7 +14,7 @@ from autograder.graders.statements import (
     in_each,
 )
 
-from . import drawing, drawn_words
+from . import drawing
 from .drawing import whole
 
 
@@ -124,13 +122,13 @@ class TestSampleNext(contracts.Graders):
             with student.by_chance() as note:
                 found = student.sample_next(*args)
                 try:
-                    words = drawn_words.as_words(found, len(args[0]))
+                    words = draws.as_words(found, len(args[0]))
                 except Mismatch as no_words:
                     note(str(no_words))
                     assert_close(found, expected)  # which knows of a dimension of size 1 too many
                     raise
                 if len(words) > 3:  # a few may be right by chance
-                    note(drawn_words.in_short(words, *args[:2]))
+                    note(draws.in_short(words, *args[:2]))
             assert_close(found, expected)
 
         in_each(cases, agree)
@@ -170,47 +168,38 @@ class TestSampleNext(contracts.Graders):
         logits = torch.stack([shuffled(rng, 1.0 + 0.02 * torch.arange(6.0)) for _ in range(5)])
         self.sure(student, reference, [(logits, 0.001, 3), (logits, 0.001, 6), (1e3 * logits, 1.0, 4)])
 
-    def words_drawn(self, student, logits, temperature, top_k, noted, draws=drawn_words.DRAWS):
-        """Return words drawn from one row of logits. noted: what of them is no chance, for the fingerprint."""
+    def assert_drawn(self, student, check, noted, logits, temperature, top_k, number=draws.DRAWS):
+        """Check words drawn from one row of logits. noted: what of them is no chance, for the fingerprint."""
         with student.by_chance() as note:
-            found = student.sample_next(logits.expand(draws, -1).contiguous(), temperature, top_k)
+            found = student.sample_next(logits.expand(number, -1).contiguous(), temperature, top_k)
             try:
-                words = drawn_words.as_words(found, draws)
+                words = draws.as_words(found, number)
             except Mismatch as no_words:
                 note(str(no_words))
                 raise
-            note(noted(words))
-        return words
-
-    def by_law(self, student, *args):
-        """Return words drawn from one row of logits, of which the fingerprint keeps the law."""
-        return self.words_drawn(student, *args, noted=lambda words: drawn_words.law(words, *args))
+            note(noted(words, logits, temperature, top_k))
+        check(words, logits, temperature, top_k)
 
     @contracts.points(3)
     def test_top_k_words(self, student, rng):
         """Only the top_k words with the largest logits are drawn, and each of them is."""
         for temperature, top_k in [(1.0, 3), (2.0, 2), (1.5, 5)]:
-            logits = shuffled(rng, drawn_words.LEVELS)
-            words = self.by_law(student, logits, temperature, top_k)
-            drawn_words.assert_support(words, logits, temperature, top_k)
+            logits = shuffled(rng, draws.LEVELS)
+            self.assert_drawn(student, draws.assert_support, draws.law, logits, temperature, top_k)
 
     @contracts.points(1)
     def test_tied_logits(self, student, rng):
         """If logits tie at the k-th place, k words or all that tie take part, and no word with a smaller logit."""
         for levels, top_k in TIES:
             logits = shuffled(rng, torch.tensor(levels))
-            fault = partial(drawn_words.fault_where_tied, logits=logits, top_k=top_k)
-            words = self.words_drawn(student, logits, 1.0, top_k, fault, drawn_words.FEW_DRAWS)
-            if found := fault(words):
-                raise Mismatch(found)
+            self.assert_drawn(student, draws.assert_ties, draws.fault_where_tied, logits, 1.0, top_k, draws.FEW_DRAWS)
 
     @contracts.points(4, essential=True)
     def test_shares(self, student, rng):
         """Each is drawn as often as softmax(logits / temperature) says, over these words alone."""
         for temperature, top_k in [(1.0, 6), (0.5, 4), (2.0, 3)]:
-            logits = shuffled(rng, drawn_words.LEVELS)
-            words = self.by_law(student, logits, temperature, top_k)
-            drawn_words.assert_shares(drawn_words.laws(words, logits, temperature, top_k))
+            logits = shuffled(rng, draws.LEVELS)
+            self.assert_drawn(student, draws.assert_shares, draws.law, logits, temperature, top_k)
 
     @contracts.points(1, property=True, essential=True)
     def test_drawn_anew(self, student, rng):
@@ -223,9 +212,7 @@ class TestSampleNext(contracts.Graders):
                 largest = same and len(logits) > 1 and identical(results[0], logits.argmax(dim=-1))
                 note((same, largest))
             if same:
-                raise Mismatch(
-                    "All calls draw the same words: is a seed set inside, or always the largest logit taken?"
-                )
+                raise Mismatch(draws.ALWAYS_THE_SAME)
 
     @contracts.points(1, property=True)
     def test_logits_are_unchanged(self, student, rng):

@@ -1,10 +1,10 @@
-"""What was drawn from logits, told by its shares: never by which words a seed happened to draw."""
+"""Judgement of words that were drawn from logits, by their shares: which ones a seed draws is chance."""
 
 from typing import Any
 
 import torch
 
-from autograder.compare import Mismatch, complaints, describe
+from . import Mismatch, complaints, describe
 
 DRAWS = 4000
 FEW_DRAWS = 300
@@ -14,12 +14,13 @@ _SIGMAS = 6
 LEVELS = torch.tensor([2.0, 1.2, 0.5, -0.1, -0.8, -2.0])
 """The logits of a row, in some order: the rarest word is still drawn some thirty times."""
 RIGHT = "as wanted"
+ALWAYS_THE_SAME = "All calls draw the same words: is a seed set inside, or always the largest logit taken?"
 LEAST_DRAWN = 15
 """A word that should come less often may stay out by chance."""
 
 
 def as_words(found: Any, b: int) -> torch.Tensor:
-    """A word for each row; raises Mismatch where that is not what was found."""
+    """Return the drawn words, one for each of b rows. Raises Mismatch if they are something else."""
     if not isinstance(found, torch.Tensor) or found.shape != (b,):
         raise Mismatch(complaints.of_another_shape(describe(found), (b,)))
     if found.is_complex() or not bool(found.double().isfinite().all()):
@@ -28,7 +29,7 @@ def as_words(found: Any, b: int) -> torch.Tensor:
 
 
 def in_short(words: torch.Tensor, logits: torch.Tensor, temperature: float) -> str:
-    """Which words these are, in so far as it is no chance; each row has one."""
+    """Return what is no chance about these words, of which each row has one."""
     if bool((words == logits.argmax(dim=-1)).all()):
         return "the largest"
     if bool((words == logits.argmin(dim=-1)).all()):
@@ -41,7 +42,7 @@ def in_short(words: torch.Tensor, logits: torch.Tensor, temperature: float) -> s
 
 
 def laws(words: torch.Tensor, logits: torch.Tensor, temperature: float, top_k: int) -> frozenset[str]:
-    """Which rules explain how often each word was drawn from this row of logits."""
+    """Return the rules that explain how often each word was drawn from one row of logits."""
     counts = _counts(words, logits)  # (V,)
     if int(counts.sum()) != len(words):
         return frozenset({"no word of the vocabulary"})
@@ -52,10 +53,10 @@ def laws(words: torch.Tensor, logits: torch.Tensor, temperature: float, top_k: i
 
 
 def law(words: torch.Tensor, logits: torch.Tensor, temperature: float, top_k: int) -> frozenset[str]:
-    """The rule that explains it, with all names that it has here: the same for all who draw by it.
+    """Return the names of the rule by which the words were drawn: the same for all answers that draw by it.
 
-    It is the right one where that is not ruled out, and else the one that explains it best: which others are not ruled
-    out either depends on the draws, and these on how an answer draws. So does the best where one is hardly another.
+    It is the right rule if the counts allow it, and otherwise the one that explains them best. Which other rules they
+    allow depends on the draws. A rule has several names if rules give the same shares here.
     """
     found, made = laws(words, logits, temperature, top_k), _rules(logits.double(), temperature, top_k)
     if len(found) < 2:
@@ -66,7 +67,6 @@ def law(words: torch.Tensor, logits: torch.Tensor, temperature: float, top_k: in
 
 
 def _counts(words: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
-    """How often each word was drawn."""
     places = torch.arange(len(logits), dtype=torch.float64)
     return (words[:, None] == places).sum(dim=0).double()
 
@@ -84,7 +84,7 @@ def _rules(logits: torch.Tensor, temperature: float, top_k: int) -> dict[str, to
     of_all = torch.softmax(scaled, dim=-1)
 
     def rest_to(word: int | torch.Tensor) -> torch.Tensor:
-        """The shares among all words, of which those of the words left out all fall to this one."""
+        """The shares among all words, if those of the words left out all fall to this one."""
         return (of_all * kept).index_add(0, torch.as_tensor(word).view(1), (of_all * ~kept).sum().view(1))
 
     return {
@@ -120,7 +120,7 @@ def _explains(shares: torch.Tensor, counts: torch.Tensor) -> bool:
 
 
 def assert_support(words: torch.Tensor, logits: torch.Tensor, temperature: float, top_k: int) -> None:
-    """Drawn are the words with the largest logits, each of them sooner or later, and no others."""
+    """Raise Mismatch unless all of the top_k words with the largest logits are drawn, and no others."""
     shares = _rules(logits.double(), temperature, top_k)[RIGHT]
     for word, share in enumerate(shares.tolist()):
         drawn = bool((words == word).any())
@@ -132,7 +132,7 @@ def assert_support(words: torch.Tensor, logits: torch.Tensor, temperature: float
         raise Mismatch(f"Something else is drawn than the words 0 to {len(logits) - 1}.")
 
 
-def fault_where_tied(words: torch.Tensor, logits: torch.Tensor, top_k: int) -> str:
+def fault_where_tied(words: torch.Tensor, logits: torch.Tensor, temperature: float, top_k: int) -> str:
     """Return what is wrong with words drawn from a row whose logits tie at the k-th place; empty if nothing is.
 
     Right is to draw from k words or from all that tie. Which of these words were drawn is chance and is not reported.
@@ -148,10 +148,16 @@ def fault_where_tied(words: torch.Tensor, logits: torch.Tensor, top_k: int) -> s
     return ""
 
 
-def assert_shares(found: frozenset[str]) -> None:
-    """Each word came as often as softmax says, as far as chance allows."""
-    if RIGHT not in found:
+def assert_shares(words: torch.Tensor, logits: torch.Tensor, temperature: float, top_k: int) -> None:
+    """Raise Mismatch unless each word was drawn as often as softmax says, as far as chance allows."""
+    if RIGHT not in laws(words, logits, temperature, top_k):
         raise Mismatch(
             f"In {DRAWS} draws the words do not come as often as softmax(logits / temperature) says, over the top_k "
             "largest; chance alone does not explain it."
         )
+
+
+def assert_ties(words: torch.Tensor, logits: torch.Tensor, temperature: float, top_k: int) -> None:
+    """Raise Mismatch if something is wrong with words drawn from logits that tie: see `fault_where_tied`."""
+    if fault := fault_where_tied(words, logits, temperature, top_k):
+        raise Mismatch(fault)
