@@ -17,8 +17,7 @@ from collections.abc import Callable
 import torch
 
 from autograder import course
-from autograder.proof.first_word import released_check, word
-from autograder.proof.matrix import entries
+from autograder.diagnosis.mutation_report import entries, released_check, word
 
 _STARTS = 5
 
