@@ -15,9 +15,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from autograder.classroom.assignment import assignment
-from autograder.classroom.autograded import Autograded
-from autograder.classroom.feedback_page import FeedbackPages
 from autograder.classroom.grade import grade
+from autograder.classroom.student_folders import Autograded, FeedbackPages
 from autograder.course import settings
 from autograder.course.settings import Isolation
 from autograder.gradebook.class_gradebook import ClassGradebook
@@ -27,7 +26,7 @@ from .memory import Watching
 STAGES = {
     "marked notebook": (Autograded, ("marked", "put")),
     "feedback page": (FeedbackPages, ("put",)),
-    "gradebook": (ClassGradebook, ("entry", "new_entry", "penalise", "provenance", "keep", "commit")),
+    "gradebook": (ClassGradebook, ("entry", "new_entry", "penalise", "commit")),
 }
 
 

@@ -19,7 +19,7 @@ import torch
 from autograder import catalogue, course
 from autograder.core.operations import Call
 from autograder.course.cells import filled_in
-from autograder.gradebook import tools
+from autograder.gradebook.course_directory import put_commands_on_path
 from autograder.graders.collected import collected
 from autograder.grading.examiner import Examiner, candidate_bench
 
@@ -92,7 +92,7 @@ def build(root: Path, unit: str, checks: Mapping[str, Any], more: str = "") -> N
 
 def nbgrader(root: Path, *arguments: str) -> None:
     """Runs one of nbgrader's own commands in the course."""
-    tools.put_on_path()
+    put_commands_on_path()
     command = [sys.executable, "-W", "ignore", "-m", "nbgrader", *arguments]
     subprocess.run(command, cwd=root, check=True, capture_output=True)
 

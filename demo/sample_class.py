@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from autograder import catalogue, course
-from autograder.classroom.new_course import furnish
+from autograder.classroom.class_folder import furnish
 from autograder.course.cells import filled_in
 from autograder.gradebook.course_directory import CourseProblem
-from autograder.nbgrader_plugin.release_feedback import SECRET
+from autograder.nbgrader_plugin.guards import SECRET
 
 UNIT = "self_attention"
 DEMO = Path(__file__).parent

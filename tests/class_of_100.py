@@ -13,8 +13,8 @@ import msgspec
 from nbgrader.api import Gradebook
 
 from autograder import catalogue
-from autograder.classroom.hand_in import HandIn, Submissions
 from autograder.classroom.marking_ahead import MarkedHandIn
+from autograder.classroom.submissions import HandIn, Submissions
 from autograder.client.marker import Marker
 from autograder.course.cells import filled_in
 from autograder.gradebook.class_gradebook import ClassGradebook

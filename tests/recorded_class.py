@@ -17,14 +17,14 @@ from sqlalchemy import text
 
 from autograder.classroom.assignment import assignment
 from autograder.classroom.grade import ClassResult, grade
-from autograder.classroom.hand_in import HandIn, Submissions
 from autograder.classroom.marking_ahead import MarkedHandIn
 from autograder.classroom.preview import Preview, preview
+from autograder.classroom.submissions import HandIn, Submissions
 from autograder.client.marker import Marker
 from autograder.client.requests import Ready
 from autograder.course import settings
 from autograder.formatting.client import Formatter
-from autograder.gradebook.database import reading
+from autograder.gradebook import database
 from autograder.reports import page_filters
 
 UNIT = "dot_product_attention"
@@ -158,7 +158,7 @@ def everything(root: Path) -> tuple[dict[str, list], dict[str, tuple[int, bytes]
         "texts": "select name, cell_type, locked, source, checksum from source_cell",
         "schema": "select version_num from alembic_version",
     }
-    with reading(root) as session:
+    with database.of(root).reading() as session:
         assert session
         rows = {name: sorted(map(_plain, session.execute(text(query))), key=repr) for name, query in queries.items()}
     files = {

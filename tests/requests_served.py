@@ -10,7 +10,7 @@ from functools import partial
 from autograder.client.requests import Ready
 from autograder.course import settings
 from autograder.gradebook.course_directory import course_directory
-from autograder.nbgrader_plugin.enrolment import may_be_graded
+from autograder.gradebook.roster import may_be_graded
 from autograder.serving import token
 from autograder.serving.http_answers import Office
 from autograder.serving.http_server import HttpServer

@@ -12,7 +12,7 @@ import torch
 
 from autograder import course
 from autograder.classroom.assignment import assignment
-from autograder.classroom.hand_in import HandIn, Submissions
+from autograder.classroom.submissions import HandIn, Submissions
 from autograder.gradebook import roster
 from autograder.gradebook.course_directory import course_directory
 from autograder.gradebook.roster import BadRoster

@@ -13,10 +13,10 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder import catalogue, course
-from autograder.classroom.one_run import LOCK
 from autograder.cli.class_results import changes_in_lines, class_in_lines, class_lines
 from autograder.course.cells import filled_in
 from autograder.gradebook.course_directory import CourseProblem, course_directory
+from autograder.gradebook.course_lock import LOCK
 from autograder.gradebook.database import FILE
 from autograder.gradebook.lateness import in_words
 from autograder.gradebook.marks import of_units

@@ -11,10 +11,10 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder import catalogue
-from autograder.classroom.one_run import one_run
 from autograder.course.cells import filled_in
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import CourseProblem, course_directory
+from autograder.gradebook.course_lock import course_lock
 from tests import REPOSITORY
 
 from . import forked_command, sampling
@@ -191,7 +191,7 @@ def test_two_runs_at_once_are_refused(begun, tmp_path):
     root = tmp_path / "course"
     shutil.copytree(begun, root)
     before = everything(root)
-    with one_run(root):
+    with course_lock(root):
         result = forked_command.autograder(*GRADE, root, cwd=REPOSITORY)
     assert (result.returncode, result.stdout) == (2, "")
     assert "Another `autograder grade`, `import` or `serve` is writing to" in result.stderr

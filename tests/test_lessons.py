@@ -19,7 +19,7 @@ from autograder.build.check_import import guarded
 from autograder.build.release_files import readme
 from autograder.build.single_file import single_file
 from autograder.build.source_notebook import BuildError, source_notebook
-from autograder.classroom.new_course import new_course
+from autograder.classroom.class_folder import new_course
 from autograder.course.cells import filled_in
 from autograder.course.settings import load
 from autograder.handout import hints

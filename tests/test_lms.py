@@ -19,11 +19,9 @@ from autograder.cli.console import command_errors
 from autograder.cli.lms import Format, export, feedback_zip, import_
 from autograder.course.cells import filled_in
 from autograder.gradebook import marks, roster
-from autograder.gradebook.class_list import class_list
 from autograder.gradebook.course_directory import course_directory
-from autograder.gradebook.roster import BadRoster
-from autograder.gradebook.rounding import rounded
-from autograder.gradebook.spreadsheet import as_csv, number, text, value
+from autograder.gradebook.roster import BadRoster, class_list
+from autograder.gradebook.spreadsheet import as_csv, number, rounded, text, value
 from autograder.lms import grade_tables, import_submissions
 from autograder.lms.feedback_zip import pack
 from autograder.lms.file_names import layout, readings

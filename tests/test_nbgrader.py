@@ -14,9 +14,9 @@ from nbgrader.api import Gradebook
 
 from autograder import course
 from autograder.course import digests
-from autograder.gradebook import provenance
+from autograder.gradebook import records
 from autograder.gradebook.clean_notebook import PUT_BACK
-from autograder.nbgrader_plugin.record_report import RecordReport
+from autograder.nbgrader_plugin.autograding import RecordReport
 from autograder.report import REPORT_FILE, Report
 from tests import REPOSITORY
 
@@ -262,7 +262,7 @@ def test_what_a_mark_of_nbgraders_own_autograde_rests_on(autograded, marks):
     submission = sha256((CLASS / "chiara" / UNIT / f"{UNIT}.ipynb").read_bytes()).hexdigest()
     with Gradebook(f"sqlite:///{autograded}/gradebook.db", "attention") as gradebook:
         entry = gradebook.find_submission_notebook(UNIT, UNIT, "amara")
-        kept = provenance.find(gradebook.db, entry.id)
+        kept = records.provenance(gradebook.db, entry.id)
     assert (kept.submission, kept.status, kept.isolation) == (submission, "graded", marks["chiara"].isolation)
     assert scores(autograded)["amara"] == scores(autograded)["chiara"]
     again = forked_command.autograder("grade", UNIT, "--course", autograded, cwd=REPOSITORY)

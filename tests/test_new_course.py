@@ -15,8 +15,7 @@ from traitlets.config import PyFileConfigLoader
 from autograder import catalogue, course
 from autograder.build.source_notebook import source_notebook
 from autograder.classroom.assignment import assignment
-from autograder.classroom.new_course import NotMade, new_course
-from autograder.classroom.upgrade import upgrade_course
+from autograder.classroom.class_folder import NotMade, new_course, upgrade_course
 from autograder.course.cells import filled_in
 from autograder.course.settings import load
 from autograder.gradebook.course_directory import CourseProblem, nbgrader_api

@@ -10,14 +10,14 @@ from nbgrader import utils
 from typer.testing import CliRunner
 
 from autograder import catalogue, course
-from autograder.classroom.new_course import NotMade, new_course
+from autograder.classroom.class_folder import NotMade, new_course
 from autograder.cli import app
 from autograder.course.cells import filled_in
 from autograder.course.folder import use
 from autograder.gradebook import database
 from autograder.gradebook.course_directory import course_directory, nbgrader_api
+from autograder.gradebook.roster import may_be_graded
 from autograder.graders import collected
-from autograder.nbgrader_plugin.enrolment import may_be_graded
 from tests import REPOSITORY
 
 from . import forked_command
@@ -64,7 +64,7 @@ def test_the_commands_work(folder):
     run("report", UNIT, "--course", folder)
     assert (folder / "reports" / UNIT / "report.html").is_file()
     assert "has its units as" in run("upgrade-course", folder)
-    with database.reading(folder) as session:
+    with database.of(folder).reading() as session:
         assert session is not None
     assert not list(folder.parent.glob("*.part"))
 

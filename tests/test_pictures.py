@@ -214,7 +214,7 @@ def graded(marker, tmp_path_factory):
         hand_in(root, student, json.dumps(solved(**{QUESTION: answer})).encode())
     result = RecordedClass(marker, {}, []).grade(root)
     assert [row.problem for row in result.rows] == [""] * len(CLASS)
-    assert result.waiting == 4
+    assert result.marks.waiting == 4
     return root
 
 

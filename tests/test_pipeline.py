@@ -16,7 +16,7 @@ import xmlschema
 import yaml
 
 from autograder import catalogue, course
-from autograder.classroom.new_course import new_course
+from autograder.classroom.class_folder import new_course
 from autograder.cli.class_results import StudentLine
 from autograder.cli.mark import _exit_code
 from autograder.cli.result_files import ResultFiles

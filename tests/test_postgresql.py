@@ -12,14 +12,13 @@ import pytest
 from nbgrader.api import Gradebook, Student
 
 from autograder.classroom.assignment import assignment
-from autograder.classroom.new_course import furnish
-from autograder.classroom.one_run import AlreadyLocked, one_run
-from autograder.classroom.upgrade import NotMade, upgrade_course
+from autograder.classroom.class_folder import NotMade, furnish, upgrade_course
 from autograder.gradebook import database
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import CourseProblem, course_directory
+from autograder.gradebook.course_lock import AlreadyLocked, course_lock
 from autograder.gradebook.marks import NoMarks, of_units
-from autograder.nbgrader_plugin.enrolment import may_be_graded
+from autograder.gradebook.roster import may_be_graded
 from tests import REPOSITORY
 
 from . import forked_command, sampling
@@ -158,19 +157,19 @@ def test_one_writer_at_a_time_from_whatever_folder(begun, recorded, tmp_path):
     there = tmp_path / "there"
     shutil.copytree(here.root, there)
     before = state(here.root)
-    with one_run(here.root):
+    with course_lock(here.root):
         refused = forked_command.autograder("grade", UNIT, "--course", there, cwd=REPOSITORY)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "is writing to the gradebook postgresql://autograder@/" in refused.stderr
     assert "perhaps on another machine" in refused.stderr
     assert state(here.root) == before
     assert in_a_fork(partial(_killed_with_the_lock, here.root))[0] == -signal.SIGKILL
-    with one_run(there), pytest.raises(AlreadyLocked, match="another machine"), one_run(here.root):
+    with course_lock(there), pytest.raises(AlreadyLocked, match="another machine"), course_lock(here.root):
         pass
 
 
 def _killed_with_the_lock(root):
-    with one_run(root):
+    with course_lock(root):
         signal.raise_signal(signal.SIGKILL)
 
 
@@ -260,7 +259,7 @@ def test_an_address_that_does_not_work_is_a_sentence_without_the_password(postgr
     secret = PASSWORD.replace("/", "%2F").replace(":", "%3A")
     folder = postgresql.url("").partition("host=")[2]
     keeps_at(tmp_path, url.format(secret=secret, folder=folder))
-    with pytest.raises(CourseProblem) as problem, database.reading(tmp_path):
+    with pytest.raises(CourseProblem) as problem, database.of(tmp_path).reading():
         pass
     sentence = str(problem.value)
     assert said in sentence

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder import catalogue, course
-from autograder.classroom.hand_in import HandIn, Submissions
+from autograder.classroom.submissions import HandIn, Submissions
 from autograder.course import notebook
 from autograder.course.cells import filled_in
 from autograder.submitted.folder import OpenedFolder

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from autograder.cli.options import class_folder
 from autograder.course import settings
 from autograder.course.folder import VARIABLE, folder, is_class
-from autograder.gradebook import roster, roster_words
-from autograder.gradebook.class_list import class_list
-from autograder.gradebook.roster import BadRoster
+from autograder.gradebook import roster, roster_table
+from autograder.gradebook.roster import BadRoster, class_list
 from autograder.lms.grade_tables import MarkedClass, for_moodle
 from autograder.lms.roster_match import RosterMatcher
 from tests import REPOSITORY
@@ -111,7 +110,7 @@ def test_a_column_is_named_in_any_language(tmp_path):
     st.lists(st.sampled_from(["ID", "id", "Identifiant", "Nom", "Nome", "Note", "", "Vorname", "Student"]), max_size=5)
 )
 def test_any_header_has_a_word_for_each_column(header):
-    words = roster_words.in_english(header, {}, ["id"])
+    words = roster_table.in_english(header, {}, ["id"])
     assert set(words) == set(header)
 
 

@@ -23,9 +23,9 @@ from autograder.classroom.grade import grade
 from autograder.cli import app
 from autograder.course import settings
 from autograder.course.cells import filled_in
+from autograder.gradebook import database
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory, nbgrader_api
-from autograder.gradebook.database import reading
 
 from .postgresql_server import Server
 from .recorded_class import UNIT, RecordedClass, everything, hand_in
@@ -109,7 +109,7 @@ class Outcome:
 
 def outcome(root: Path) -> Outcome:
     rows, files = everything(root)
-    with reading(root) as session:
+    with database.of(root).reading() as session:
         attempts = sorted(
             map(tuple, session.execute(text("select student, unit, submission, handed_in from autograder_attempt")))
         )

@@ -29,7 +29,6 @@ from nbgrader.api import Gradebook
 from nbgrader.utils import notebook_hash
 
 from autograder import catalogue
-from autograder.classroom.one_run import AlreadyLocked, one_run
 from autograder.cli import mark as cli_mark
 from autograder.cli import serve as cli_serve
 from autograder.client import serving_socket
@@ -39,7 +38,8 @@ from autograder.course import released as released_notebook
 from autograder.course import settings
 from autograder.course.cells import filled_in
 from autograder.course.folder import FILE, use
-from autograder.gradebook.attempts import Attempt
+from autograder.gradebook.course_lock import AlreadyLocked, course_lock
+from autograder.gradebook.records import Attempt
 from autograder.reports.json_output import json_line
 from autograder.serving import exchange, http_notebooks, http_server, shown, unit_served
 from autograder.serving.arrivals import Arrivals
@@ -562,7 +562,7 @@ def test_while_another_holds_the_lock_what_is_marked_is_kept(course, recorded):
     hand_in(course, "ada", notebook(), FIRST)
     with Serving(course, recorded) as serving:
         serving.work_off(mark=False)
-        with one_run(course), pytest.raises(AlreadyLocked):
+        with course_lock(course), pytest.raises(AlreadyLocked):
             serving.work_off()
         serving.work_off()
         assert [its.student for its in serving.told] == ["ada"]
@@ -712,7 +712,7 @@ def test_the_command_beside_one_that_hangs_killed_and_started_again(course, star
         hand_in(course, stranger, released_notebook(OTHER).read_bytes(), FIRST, unit=OTHER)
     running = started(course, "--markers", "1", OTHER)
     assert token.read_text() != its_token
-    with one_run(course):
+    with course_lock(course):
         submit(course, "cy", notebook(), FIRST)
         running.remark(f"Nobody who handed in {OTHER} is on the roster")
         running.remark("waits until that one is done")

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from autograder import catalogue
-from autograder.classroom import hand_in
-from autograder.classroom.hand_in import HandIn, Submissions
+from autograder.classroom import submissions
+from autograder.classroom.submissions import HandIn, Submissions
 from autograder.course.cells import filled_in
 from autograder.report import NOT_WRITTEN, CellReport, ExerciseReport, Report
 from autograder.report import TestReport as Verdict
@@ -38,13 +38,13 @@ def test_notebooks_under_other_names_are_read_once_and_by_nobody_who_serves(tmp_
     right = filled_in(UNIT, {name: its.source() for name, its in catalogue.solutions(UNIT).items()})
     for name, content in (("mine", right), ("other", b"{}")):
         (folder / f"{name}.ipynb").write_bytes(content)
-    read, read_in = [], hand_in.read_in
+    read, read_in = [], submissions.read_in
 
     def noting(folder, name):
         read.append((name, threading.current_thread()))
         return read_in(folder, name)
 
-    monkeypatch.setattr(hand_in, "read_in", noting)
+    monkeypatch.setattr(submissions, "read_in", noting)
     searching = Searching(UNIT, tmp_path, tmp_path)
 
     def looked_at():

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from autograder.classroom.hand_in import HandIn
+from autograder.classroom.submissions import HandIn
 from autograder.serving import http_server, token
 from autograder.serving.guests import Guests
 from autograder.serving.rules import Rules

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import msgspec
 
 from autograder import course
-from autograder.classroom.hand_in import HandIn, Read
+from autograder.classroom.submissions import HandIn, Read
 from autograder.cluster import cluster_run, worker
 from autograder.cluster.cluster_run import ClusterRun, WorkQueue
 from autograder.cluster.messages import Able, Done

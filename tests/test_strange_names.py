@@ -17,7 +17,7 @@ from nbgrader.api import Gradebook
 
 from autograder import course
 from autograder.classroom.assignment import NothingToGrade, assignment
-from autograder.classroom.hand_in import Submissions
+from autograder.classroom.submissions import Submissions
 from autograder.cli.console import printable
 from autograder.gradebook import roster
 from autograder.gradebook.class_gradebook import ClassGradebook

@@ -253,7 +253,9 @@ def test_who_is_late_is_said(root, recorded):
         opened.db.commit()
     result = recorded.grade(root)
     assert recorded.asked == []
-    assert result.late == {"ada": timedelta(hours=10, minutes=4, seconds=5)}
+    assert {student: mark.late for student, mark in result.marks.marks.items() if mark.late} == {
+        "ada": timedelta(hours=10, minutes=4, seconds=5)
+    }
     console = Console(record=True, width=120, file=io.StringIO())
     console.print(class_table(course.unit(UNIT), root, result))
     said = console.export_text()
@@ -262,15 +264,15 @@ def test_who_is_late_is_said(root, recorded):
 
 
 def test_answers_that_wait_for_a_person_are_counted(root, recorded):
-    assert recorded.grade(root).waiting == 0
+    assert recorded.grade(root).marks.waiting == 0
     for student in ("ada", "bo"):
         hand_in(root, student, notebook(why_softmax="Because."))
-    assert recorded.grade(root).waiting == 2
+    assert recorded.grade(root).marks.waiting == 2
     with gradebook(root) as opened:
         question = opened.find_grade("why_softmax", UNIT, UNIT, "ada")
         question.manual_score, question.needs_manual_grade = 1.5, False
         opened.db.commit()
-    assert recorded.grade(root).waiting == 1
+    assert recorded.grade(root).marks.waiting == 1
 
 
 def test_a_notebook_that_came_beside_one_that_is_left_alone_is_named(root, recorded):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from autograder import catalogue, course
-from autograder.classroom.hand_in import Submissions
+from autograder.classroom.submissions import Submissions
 from autograder.course import notebook
 from autograder.course.cells import CARRIED, filled_in
 from autograder.serving.looking import look

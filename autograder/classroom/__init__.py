@@ -1,1 +1,4 @@
-"""A whole class: who handed something in, marking submissions in parallel, one writer for the gradebook."""
+"""A whole class: its submissions, grading them in parallel, and one writer for the gradebook and students' folders.
+
+It also makes and upgrades the folder of a class (`class_folder`).
+"""

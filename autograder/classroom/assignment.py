@@ -1,6 +1,7 @@
-"""A unit as one class handed it in: who is in the class, and each student's file."""
+"""A unit as one class submitted it: the students, and each one's file."""
 
 import unicodedata
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,12 @@ from .. import course
 from ..course import notebook
 from ..course.folder import folder
 from ..errors import UserError
-from ..gradebook import database, roster
-from ..gradebook.class_list import ROSTER, class_list
+from ..gradebook import database
 from ..gradebook.course_directory import course_directory
+from ..gradebook.roster import ROSTER, Enrolled, Roster, class_list
 from ..submitted.folder import is_one_name
 from ..submitted.student_id import RULE, can_be_id
-from .hand_in import HandIn, Newest, Submissions
+from .submissions import HandIn, Newest, Submissions
 
 _TOO_LONG = (
     f"the gradebook is on a server, where an id has {database.LONGEST_ID} characters at most. Give the student another "
@@ -24,7 +25,7 @@ _NO_FOLDER = "the gradebook has this id, which cannot be a folder's name. Give t
 
 
 class NothingToGrade(UserError):
-    """There is no class to grade; `str()` says what was looked for and where."""
+    """There is no class to grade; `str()` says what is missing, and where."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class NotGraded:
 
 @dataclass(frozen=True)
 class Assignment:
-    """A unit as one class handed it in."""
+    """A unit as one class submitted it."""
 
     unit: course.Unit
     root: Path
@@ -46,15 +47,15 @@ class Assignment:
     """The course as nbgrader has it, with its settings."""
     submitted: Path
     submissions: Submissions
-    students: list[roster.Enrolled]
+    students: list[Enrolled]
     hand_ins: list[HandIn]
     refused: list[NotGraded]
     passed_over: list[str]
-    """What is among the submissions and was not looked at, because it is not STUDENT/UNIT/."""
+    """Paths among the submissions that were not inspected, because they are not STUDENT/UNIT/."""
     not_on_roster: list[str]
-    """Students who are in the class only because they handed in, although there is a roster."""
-    listed: roster.Roster
-    """Who is on the roster, and what to say about how it was read."""
+    """Students who submitted and are not on the roster; empty if there is no roster."""
+    listed: Roster
+    """The roster, with remarks on how it was read."""
 
 
 def assignment(
@@ -65,7 +66,7 @@ def assignment(
     id_column: str | None = None,
     newest: Newest | None = None,
 ) -> Assignment:
-    """Who is in the class and what they handed in: everyone in the class list, and everyone who handed in.
+    """Return the class and its submissions: everyone in the class list, and everyone who submitted.
 
     newest: see `Submissions`.
 
@@ -77,36 +78,30 @@ def assignment(
     unit = course.unit(unit_name, root)
     course.refuse_removed_exercises(unit)
     if not course.released(unit_name, root).is_file():
-        makes = (
+        command = (
             "autograder build" if course.units_root(root) == folder() else f"nbgrader generate_assignment {unit_name}"
         )
-        raise NothingToGrade(f"`{unit_name}` has no release/{unit_name}/{unit_name}.ipynb: run `{makes}`.")
+        raise NothingToGrade(f"`{unit_name}` has no release/{unit_name}/{unit_name}.ipynb: run `{command}`.")
     if submitted and not submitted.is_dir():
         raise NothingToGrade(f"The folder of submissions {submitted} is not there.")
     directory = course_directory(root)
     submitted = (submitted or root / directory.submitted_directory).resolve()
     try:
         submissions = Submissions(submitted, unit_name, root, newest)
-        handed_in = submissions.students()
+        folders = submissions.students()
     except OSError as error:
         raise NothingToGrade(f"The folder of submissions {submitted} cannot be read: {error.strerror}.") from None
     listed = class_list(root, roster_file, id_column)
-    listed.refuse_strangers(handed_in, unit_name)
-    students = listed.roster.students
-    known = {student.id for student in students}
-    of_old = known | listed.enrolled
-    new = [name for name in handed_in if name not in known]
+    listed.refuse_strangers(folders, unit_name)
+    ids = {student.id for student in listed.roster.students}
+    known = ids | listed.enrolled
+    new = [Enrolled(name) for name in folders if name not in ids]
+    everyone = [*listed.roster.students, *new]
     gradebook = database.of_directory(directory)
-    too_long = [name for name in (*(student.id for student in students), *new) if not gradebook.holds_id(name)]
-    refused = [
-        *(NotGraded(student.id, _NO_FOLDER) for student in students if not is_one_name(student.id)),
-        *(NotGraded(name, _TOO_LONG) for name in too_long),
-        *(NotGraded(n, reason) for n in new if n not in too_long and (reason := _why_not(n, of_old, handed_in))),
-    ]
-    without = {one.name for one in refused}
-    new = [name for name in new if name not in without]
-    students = [student for student in students if student.id not in without] + [roster.Enrolled(name) for name in new]
-    if not students and not refused:
+    reasons = {student.id: _why_not(student.id, known, folders, gradebook) for student in everyone}
+    refused = [NotGraded(notebook.printable(name), reason) for name, reason in reasons.items() if reason]
+    students = [student for student in everyone if not reasons[student.id]]
+    if not everyone:
         raise NothingToGrade(
             f"Nobody has handed in `{unit_name}`: there is no {submitted}/<student>/{unit_name}/{unit_name}.ipynb, "
             f"and nobody is on a roster in {root / ROSTER}."
@@ -119,20 +114,22 @@ def assignment(
         submissions,
         students,
         [submissions.hand_in(student.id) for student in students],
-        [NotGraded(notebook.printable(one.name), one.reason) for one in refused],
+        refused,
         submissions.passed_over({*course.unit_names(), *listed.assignments}),
-        new if listed.file else [],
+        [student.id for student in new if listed.file and not reasons[student.id]],
         listed.roster,
     )
 
 
-def _why_not(name: str, known: set[str], handed_in: list[str]) -> str:
-    """Why a folder's name cannot become a new student; empty if it can."""
+def _why_not(name: str, known: Collection[str], folders: list[str], gradebook: database.Database) -> str:
+    """Return why a name cannot be a student of this class; empty if it can. known: ids of the roster and gradebook."""
+    if not gradebook.holds_id(name):
+        return _TOO_LONG
     if name in known:
-        return ""
+        return "" if is_one_name(name) else _NO_FOLDER
     if not can_be_id(name):
         return f"a new student's id has {RULE}. Rename this folder."
     composed = unicodedata.normalize("NFC", name)
-    if name != composed and (composed in known or composed in handed_in):
+    if name != composed and (composed in known or composed in folders):
         return "there is a student whose id has the same letters, composed otherwise. Put these two together."
     return ""

@@ -1,9 +1,8 @@
-"""`autograder grade`: a class goes through the sandbox into the gradebook, with one row for everyone on the roster."""
+"""`autograder grade`: a class goes through the sandbox into the gradebook, with one row for everyone in the class."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
 import msgspec
@@ -12,36 +11,37 @@ from ..client.requests import Device, Ready
 from ..course.settings import Settings
 from ..gradebook import database
 from ..gradebook.class_gradebook import ClassGradebook
-from ..gradebook.database import Database, said_in_a_sentence
+from ..gradebook.course_lock import course_lock
+from ..gradebook.database import Database, explained_errors
 from ..gradebook.entry import Entry
+from ..gradebook.marks import UnitMarks
 from ..report import Report
 from ..reports import page_filters
 from .assignment import Assignment, NotGraded
-from .feedback_page import FeedbackPages, page_path
-from .hand_in import HandIn
 from .marking_ahead import MarkedHandIn, Marking, MarkingAhead
-from .one_run import one_run
+from .student_folders import FeedbackPages, page_path
+from .submissions import HandIn
 from .writer import Writer
 
-_BEGINNING = 100
-"""Characters of a message, which tell whether an exercise was written."""
+_LONGEST_BEGINNING = 100
+"""Characters of a message, which show whether an exercise was written."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One student's line in the table."""
+    """One student's row in the table."""
 
     student: str
     report: Report
-    """Without the exercises that passed and without the tests, because the rows of a whole class are held in memory;
-    what is said of each is cut.
+    """The report without passed exercises and without tests, because the rows of a whole class are in memory; messages
+    are cut.
     """
     problem: str = ""
     """Why the mark could not be recorded; empty if it was."""
     is_new: bool = True
-    """Whether it was marked in this run."""
+    """True if this run graded the submission."""
     note: str = ""
-    """What to know about the student's files, as they are now."""
+    """A remark on the student's files as they are now."""
     updates: tuple[str, ...] = ()
     """Changes to the student's record without grading the submission again: the roster entry, the late penalty."""
 
@@ -52,18 +52,11 @@ class ClassResult:
 
     rows: list[Row]
     conditions: Ready | None
-    """On what submissions were marked; None if none had to be."""
+    """Device and isolation of the grading processes; None if nothing had to be graded."""
     pages: Path
     """The path of the feedback pages, with `<student>` for the student."""
     gradebook: Database
-    waiting: int
-    """How many written answers are waiting for a person."""
-    late: dict[str, timedelta]
-    """Time between the due date and the submission, by student; only late submissions."""
-    penalised: dict[str, float]
-    """Points deducted for lateness, by student; only students who lose points."""
-    unresolved: dict[str, str]
-    """Text of each time stamp that does not determine a time, by student. Lateness is unknown for these students."""
+    marks: UnitMarks
     refused: list[NotGraded]
     """Folders and students that could not be graded."""
 
@@ -79,32 +72,32 @@ def grade(
     on_start: Callable[[int], None] = lambda total: None,
     on_row: Callable[[Row], None] = lambda row: None,
 ) -> ClassResult:
-    """Grades everyone into the gradebook; submissions that are already graded are left alone, unless `regrade`.
+    """Grade everyone into the gradebook; leave submissions alone that are already graded, unless `regrade`.
 
-    May be interrupted at any moment and run again. marking: makes the reports on the submissions to mark.
+    May be interrupted at any moment and run again. marking: makes the reports on the submissions to grade.
     Raises MarkerRefused and CourseProblem.
     """
-    with one_run(work.root), ExitStack() as open_things:
-        with said_in_a_sentence(work.root):
-            gradebook = open_things.enter_context(ClassGradebook(work.directory, work.unit.name))
-            formatter = open_things.enter_context(page_filters.formatter(settings))
-            pages = FeedbackPages(work.directory, work.unit.name, formatter)
+    unit = work.unit.name
+    with course_lock(work.root), ExitStack() as stack:
+        with explained_errors(work.root):
+            gradebook = stack.enter_context(ClassGradebook(work.directory, unit))
+            formatter = stack.enter_context(page_filters.formatter(settings))
+            pages = FeedbackPages(work.directory, unit, formatter)
         on_start(len(work.hand_ins))
-        grading = Grading(work, gradebook, pages, device=device, settings=settings, regrade=regrade, on_row=on_row)
-        todo = grading.leave_alone()
+        writer = Writer(work, gradebook, pages, device, settings)
+        grading = Grading(work, gradebook, writer, regrade=regrade, on_row=on_row)
         conditions = None
-        if todo:
-            formatter.start()  # while the markers start, which takes longer
-            desks = open_things.enter_context(marking(work, todo, device=device, settings=settings, markers=markers))
-            conditions = desks.start()
-            for marked in desks.marked():
+        if grading.to_grade:
+            formatter.start()  # while the grading processes start, which takes longer
+            processes = marking(work, grading.to_grade, device=device, settings=settings, markers=markers)
+            stack.enter_context(processes)
+            conditions = processes.start()
+            for marked in processes.marked():
                 grading.record(marked)
-        with said_in_a_sentence(work.root):
-            late, penalised, unresolved = gradebook.late(), gradebook.penalised(), gradebook.unresolved()
-            waiting = gradebook.waiting()
-    its = database.of_directory(work.directory)
-    page = page_path(work.directory, work.unit.name, "<student>")
-    return ClassResult(grading.rows, conditions, page, its, waiting, late, penalised, unresolved, work.refused)
+        with explained_errors(work.root):
+            marks = gradebook.marks()
+    page = page_path(work.directory, unit, "<student>")
+    return ClassResult(grading.rows, conditions, page, database.of_directory(work.directory), marks, work.refused)
 
 
 class Grading:
@@ -114,51 +107,44 @@ class Grading:
         self,
         work: Assignment,
         gradebook: ClassGradebook,
-        pages: FeedbackPages | None,
+        writer: Writer,
         *,
-        device: Device,
-        settings: Settings,
         regrade: bool,
         on_row: Callable[[Row], None] = lambda row: None,
     ) -> None:
-        """Enrols the class. pages: None for a dry run, see `Writer`. Raises CourseProblem."""
+        """Enrol the class, and make the rows of everyone who is not graded in this run. Raises CourseProblem."""
         self._work = work
-        self._gradebook = gradebook
-        self._terms = device, settings
-        self._regrade = regrade
+        self._writer = writer
         self._on_row = on_row
         self._rows: dict[str, Row] = {}
-        with said_in_a_sentence(work.root):
-            self._writer = Writer(work, gradebook, pages)
+        self.to_grade: list[HandIn] = []
+        """The submissions to grade in this run."""
+        with explained_errors(work.root):
             self._new_on_roster = set(gradebook.enrol(work.students))
+        for hand_in in work.hand_ins:
+            student = hand_in.student
+            with explained_errors(work.root):
+                if hand_in.notebook is None:
+                    is_penalty_new = writer.update(student)
+                    report = _not_submitted(work, hand_in, gradebook.entry(student))
+                    self._finish(Row(student, report, updates=self._updates(student, is_penalty_new)))
+                elif regrade or (kept := writer.leave_alone(hand_in)) is None:
+                    self.to_grade.append(hand_in)
+                else:
+                    report, is_penalty_new = kept
+                    updates = self._updates(student, is_penalty_new)
+                    self._finish(Row(student, _brief(report), "", False, hand_in.note, updates))
+        with explained_errors(work.root):
+            gradebook.commit()  # ends the transaction that reading began
 
     @property
     def rows(self) -> list[Row]:
-        """Everyone's, in the order of the class."""
+        """Everyone's rows, in the order of the class."""
         return [self._rows[hand_in.student] for hand_in in self._work.hand_ins]
 
-    def leave_alone(self) -> list[HandIn]:
-        """Makes the rows of everyone who is not graded in this run; returns the submissions that are."""
-        todo = []
-        for hand_in in self._work.hand_ins:
-            student = hand_in.student
-            with said_in_a_sentence(self._work.root):
-                if hand_in.notebook is None:
-                    is_penalty_new = self._writer.update(student)
-                    report = _nothing_handed_in(self._work, hand_in, self._gradebook.entry(student))
-                    self._finish(Row(student, report, updates=self._updates(student, is_penalty_new)))
-                elif self._regrade or (kept := self._writer.left_alone(hand_in, *self._terms)) is None:
-                    todo.append(hand_in)
-                else:
-                    updates = self._updates(student, kept.is_penalty_new)
-                    self._finish(Row(student, _brief(kept.report), "", False, hand_in.note, updates))
-        with said_in_a_sentence(self._work.root):
-            self._gradebook.commit()  # ends what was begun for reading
-        return todo
-
     def record(self, marked: MarkedHandIn) -> None:
-        """Records a mark."""
-        with said_in_a_sentence(self._work.root):
+        """Record a mark."""
+        with explained_errors(self._work.root):
             problem = self._writer.record(marked)
         self._finish(Row(marked.hand_in.student, _brief(marked.report), problem))
 
@@ -171,8 +157,8 @@ class Grading:
         self._on_row(row)
 
 
-def _nothing_handed_in(work: Assignment, hand_in: HandIn, earlier: Entry | None) -> Report:
-    """earlier: the gradebook's entry for the student, if a submission that was graded has since gone."""
+def _not_submitted(work: Assignment, hand_in: HandIn, earlier: Entry | None) -> Report:
+    """earlier: the gradebook's entry for the student, if a graded submission has disappeared."""
     stands = " The gradebook keeps the mark of what was handed in before." if earlier else ""
     score = sum(given or 0.0 for given in earlier.automatic_scores().values()) if earlier else 0.0
     note = hand_in.note + stands
@@ -180,11 +166,11 @@ def _nothing_handed_in(work: Assignment, hand_in: HandIn, earlier: Entry | None)
 
 
 def _brief(report: Report) -> Report:
-    """What the table shows of a report."""
+    """Return the parts of a report that the table shows."""
     wrong = [
-        msgspec.structs.replace(e, tests=[], message=e.message[:_BEGINNING], whereabouts=None, behaviour=None)
+        msgspec.structs.replace(e, tests=[], message=e.message[:_LONGEST_BEGINNING], whereabouts=None, behaviour=None)
         for e in report.exercises
         if e.status != "passed"
     ]
-    more = dict.fromkeys(("version", "kit", "torch", "cases", "submission"), "")
-    return msgspec.structs.replace(report, exercises=wrong, cells=[], enforced=[], written=[], **more)
+    unused = dict.fromkeys(("version", "kit", "torch", "cases", "submission"), "")
+    return msgspec.structs.replace(report, exercises=wrong, cells=[], enforced=[], written=[], **unused)

@@ -16,7 +16,7 @@ from ..course.settings import Settings
 from ..report import Report
 from . import processors
 from .assignment import Assignment
-from .hand_in import HandIn, Submissions
+from .submissions import HandIn, Submissions
 
 _AHEAD = 4
 """Reports of each marker that may wait for the writer, so that a class of any size takes the same memory."""

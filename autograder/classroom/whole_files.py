@@ -10,14 +10,14 @@ from ..output_files import replacing
 
 
 class Common:
-    """The content of a file that lies in many folders: the first is written, the others are hard links to it."""
+    """The content of a file in many folders: the first file is written, the others are hard links to it."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
         self._first: tuple[Path, tuple[int, ...]] | None = None
 
     def put(self, path: Path, mode: int) -> None:
-        """Replaces a file in one step; raises OSError. A first one that was changed or is gone is written anew."""
+        """Replace a file in one step; write the first one again if it was changed or deleted. Raises OSError."""
         if self._first is not None and _state(self._first[0]) == self._first[1]:
             with suppress(OSError):  # another file system, one without links, or one with as many as it takes
                 part = _part(path)
@@ -29,7 +29,7 @@ class Common:
 
 
 def fill(folder: Path, files: Mapping[str, bytes | Common], mode: int) -> None:
-    """Makes these the files in the folder, and the only ones; raises OSError."""
+    """Write these files into the folder, and delete all others. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         if isinstance(content, Common):
@@ -44,13 +44,13 @@ def fill(folder: Path, files: Mapping[str, bytes | Common], mode: int) -> None:
 
 
 def write(path: Path, content: bytes, mode: int) -> None:
-    """Replaces a file in one step; raises OSError."""
+    """Replace a file in one step. Raises OSError."""
     with replacing(path, mode, _part(path)) as file:
         file.write(content)
 
 
 def _part(path: Path) -> Path:
-    """Where a file is made; what a killed run left there is gone, as it may not be writable."""
+    """Return the path of the partial file; delete what a killed run left there, which may not be writable."""
     part = path.with_name(f".{path.name}.part")
     with suppress(FileNotFoundError):
         part.unlink()
@@ -58,9 +58,9 @@ def _part(path: Path) -> Path:
 
 
 def _state(path: Path) -> tuple[int, ...]:
-    """What tells whether a file was written to since; nothing where it cannot be looked at."""
+    """Return values that change when a file is written to; none if it cannot be read."""
     try:
-        found = path.stat(follow_symlinks=False)
+        its = path.stat(follow_symlinks=False)
     except OSError:
         return ()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode
+    return its.st_dev, its.st_ino, its.st_size, its.st_mtime_ns, its.st_mode

@@ -1,13 +1,13 @@
-"""Records marks: the marked notebook, the feedback page, then the gradebook, whose commit makes the mark count.
+"""Records marks: the graded notebook, the feedback page, then the gradebook, whose commit makes the mark count.
 
-A run that ends in the middle leaves a student's folders newer than the gradebook, or untouched. The gradebook keeps
-what each mark is based on (`provenance`), so the next run sees which it is, and marks again what does not agree.
+A run that ends in the middle leaves a student's folders newer than the gradebook, or untouched. The gradebook stores
+the provenance of each mark, so the next run detects which it is, and grades again what does not agree.
 """
 
 import errno
 import time
 import traceback
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -18,31 +18,20 @@ from ..client.marker import in_utf8
 from ..client.requests import Device
 from ..course import digests
 from ..course.settings import Settings
-from ..gradebook import provenance
-from ..gradebook.attempts import Attempt
 from ..gradebook.class_gradebook import ClassGradebook
 from ..gradebook.course_directory import CourseProblem
 from ..gradebook.entry import Entry
+from ..gradebook.records import Attempt, provenance_of
 from ..report import Report
 from .assignment import Assignment
-from .autograded import Autograded
-from .feedback_page import FeedbackPages, page_path
-from .hand_in import HandIn
 from .marking_ahead import MarkedHandIn
+from .student_folders import Autograded, FeedbackPages, page_path
+from .submissions import HandIn
 
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 """Errors of the disk, not of one student's folders."""
 _NO_ATTEMPT = {"damaged", "unreadable"}
-"""Of these a student learns nothing that a limit on attempts could be for."""
-
-
-@dataclass(frozen=True)
-class LeftAlone:
-    """A submission that is not graded again."""
-
-    report: Report
-    is_penalty_new: bool
-    """True if the late penalty differs from the recorded one."""
+"""Reports that tell a student nothing about the answers, so that they need no limit on attempts."""
 
 
 class Writer:
@@ -53,81 +42,85 @@ class Writer:
         work: Assignment,
         gradebook: ClassGradebook,
         pages: FeedbackPages | None,
+        device: Device,
+        settings: Settings,
         *,
         for_students: bool = False,
     ) -> None:
         """pages: None for a dry run, which writes into this gradebook (a copy) and into no file.
 
-        for_students: marking is begun by what students do. A mark stands then whatever the file is called and whatever
-        kit or torch gave it, and each marking is an attempt: nothing that a student changes is marked uncounted.
+        for_students: students start the gradings. Then a mark stands regardless of the file's name, of the autograder's
+        version and of torch's, and each grading is an attempt: no change by a student is graded without being counted.
         """
         self._for_students = for_students
         self._unit = work.unit
         self._directory = work.directory
         self._submissions = work.submissions
         self._gradebook = gradebook
+        self._device = device
+        self._isolation = settings.isolation
         self._kit = digests.unit_digest(work.unit.name, work.root)
         self._autograded = Autograded(work.directory, work.unit.name)
         self._pages = pages
 
     def page(self, student: str) -> Path:
-        """The path of a student's feedback page."""
+        """Return the path of a student's feedback page."""
         return page_path(self._directory, self._unit.name, student)
 
-    def left_alone(self, hand_in: HandIn, device: Device, settings: Settings) -> LeftAlone | None:
-        """A submission whose mark stands because nothing that decides it has changed; None if it has to be marked.
+    def leave_alone(self, hand_in: HandIn) -> tuple[Report, bool] | None:
+        """Keep the mark of a submission if nothing that decides it has changed; return None if it has to be graded.
 
-        What it costs that it is late is computed again, and the feedback page gets what people have given since.
+        Update its late penalty and feedback page. Return the report, and whether the penalty has changed.
         """
         try:
-            return self._left_alone(hand_in, device, settings)
+            entry = self._gradebook.entry(hand_in.student)
+            report = self._autograded.report(hand_in.student)
+            if entry is None or report is None or not self._stands(hand_in, entry, report):
+                return None
+            return report, self._update(hand_in.student, entry)
         except Exception as error:
             self._gradebook.rollback()
-            if _is_everyones(error):
+            if _affects_everyone(error):
                 raise
-            return None  # what is there is damaged, in whatever way: mark it and write it again
-
-    def _left_alone(self, hand_in: HandIn, device: Device, settings: Settings) -> LeftAlone | None:
-        entry = self._gradebook.entry(hand_in.student)
-        report = self._autograded.report(hand_in.student)
-        if entry is None or report is None or not self._stands(hand_in, entry, report, device, settings):
-            return None
-        return LeftAlone(report, self._update(hand_in.student, entry))
+            return None  # the files are damaged: grade the submission and write them again
 
     def update(self, student: str) -> bool:
-        """Updates the penalty for being late, and the page, of a mark whose submission need not be there any more.
+        """Update the late penalty and the page of a mark whose submission may be missing; leave other marks alone.
 
-        Returns whether the penalty is another one. What was not graded by `autograder` stays as it is.
+        Return whether the penalty has changed.
         """
         entry = self._gradebook.entry(student)
-        if entry is None or self._gradebook.provenance(entry) is None:
+        if entry is None or entry.provenance is None:
             return False
         try:
             return self._update(student, entry)
         except Exception as error:
             self._gradebook.rollback()
-            if _is_everyones(error):
+            if _affects_everyone(error):
                 raise
-        entry = self._gradebook.entry(student)  # the marked notebook is damaged or gone: there can be no new page
+        entry = self._gradebook.entry(student)  # the graded notebook is damaged or missing: there can be no new page
         is_penalty_new = entry is not None and self._gradebook.penalise(entry)
         self._gradebook.commit()
         return is_penalty_new
 
     def _update(self, student: str, entry: Entry) -> bool:
         is_penalty_new = self._gradebook.penalise(entry)
-        kept = self._gradebook.provenance(entry)
-        assert kept is not None
+        provenance = entry.provenance
+        assert provenance is not None
         shown = entry.shown()
-        if is_penalty_new or kept.page != shown.digest or not self.page(student).is_file():
+        if is_penalty_new or provenance.page != shown.digest or not self.page(student).is_file():
             node = self._autograded.notebook(student)
             if self._pages is not None:
                 self._pages.put(student, node, shown)
-            self._gradebook.keep(entry, replace(kept, page=shown.digest))
+            entry.put_provenance(replace(provenance, page=shown.digest))
             self._gradebook.commit()
         return is_penalty_new
 
     def record(self, marked: MarkedHandIn) -> str:
-        """Records one mark; returns what went wrong, if anything. A full disk or an unwritable gradebook is raised."""
+        """Record one mark; return what went wrong, or an empty string.
+
+        Raises errors that affect everyone, such as a full disk or an unwritable gradebook.
+        """
         try:
             self._record(marked)
         except Exception as error:
@@ -135,7 +128,7 @@ class Writer:
             if isinstance(error, (DataError, IntegrityError)):
                 why = f"the gradebook does not take this entry: {error.orig}"
                 return f"{why}. Was the old one damaged, or just put there?"
-            if _is_everyones(error):
+            if _affects_everyone(error):
                 raise
             if isinstance(error, OSError):
                 return (
@@ -147,59 +140,54 @@ class Writer:
 
     def _record(self, marked: MarkedHandIn) -> None:
         student = marked.hand_in.student
-        report = msgspec.structs.replace(marked.report, kit=self._kit)  # one that nothing was run for has none
+        report = msgspec.structs.replace(marked.report, kit=self._kit)  # a file that nothing was run for has none
         node = self._autograded.marked(marked.content, report)
         entry = self._gradebook.entry(student) or self._gradebook.new_entry(student)
-        before = self._gradebook.provenance(entry)
-        is_same_file = before is None or before.submission == report.submission
         entry.put(node, report)
-        time_of_stamp = self._gradebook.stamp_format.read(marked.stamp)
-        self._gradebook.put_time(entry, time_of_stamp, is_same_file=is_same_file)
+        entry.put_time(self._gradebook.stamp_format.read(marked.stamp), report.submission)
         self._gradebook.penalise(entry)
         shown = entry.shown()
         if self._pages is not None:
             self._autograded.put(student, node, report, marked.stamp)
             self._pages.put(student, node, shown)
-        self._gradebook.keep(entry, provenance.of(report, shown.digest))
+        entry.put_provenance(provenance_of(report, shown.digest))
         if report.status not in _NO_ATTEMPT and (report.exercises or report.status != "grader_error"):
-            handed_in = str(entry.timestamp or "")
-            attempt = Attempt(report.submission, handed_in, time.time())
-            self._gradebook.count(student, attempt, each=self._for_students)
+            attempt = Attempt(report.submission, str(entry.timestamp or ""), time.time())
+            last = self._gradebook.attempts(student)[-1:]
+            if self._for_students or [replace(its, marked_at=attempt.marked_at) for its in last] != [attempt]:
+                self._gradebook.add(student, attempt)
         self._gradebook.commit()
 
-    def _stands(self, hand_in: HandIn, entry: Entry, report: Report, device: Device, settings: Settings) -> bool:
+    def _stands(self, hand_in: HandIn, entry: Entry, report: Report) -> bool:
         assert hand_in.notebook is not None
-        kept = self._gradebook.provenance(entry)
+        origin = entry.provenance
         digest, stamp = self._submissions.digest(hand_in)
         its_time = self._gradebook.stamp_format.read(stamp)
-        required = settings.isolation.require
         marks = {exercise.name: exercise.score for exercise in report.exercises}
-        held = entry.automatic_scores()
+        recorded = entry.automatic_scores()
         return (
-            kept is not None
-            and kept.submission == report.submission == digest != ""
-            and kept.kit == report.kit
-            and (
-                self._for_students
-                or (
-                    kept.kit == self._kit
-                    and kept.torch.partition("+")[0] in ("", version("torch").partition("+")[0])  # none ran, any build
-                )
-            )
+            origin is not None
+            and origin.submission == report.submission == digest != ""
+            and origin.kit == report.kit
             and report.status != "grader_error"
             and (
                 self._for_students
-                or report.notebook == f"{hand_in.student}/{self._unit.name}/{in_utf8(hand_in.notebook)}"
+                or (
+                    origin.kit == self._kit
+                    # No torch was needed, or it was any build of this version.
+                    and origin.torch.partition("+")[0] in ("", version("torch").partition("+")[0])
+                    and report.notebook == f"{hand_in.student}/{self._unit.name}/{in_utf8(hand_in.notebook)}"
+                )
             )
-            and (required not in ("A", "B") or kept.isolation == required)
-            and (settings.isolation.trust_submissions or kept.isolation != "none")
-            and (device == "auto" or kept.device == device)
+            and (self._isolation.require not in ("A", "B") or origin.isolation == self._isolation.require)
+            and (self._isolation.trust_submissions or origin.isolation != "none")
+            and self._device in ("auto", origin.device)
             and its_time.unresolved == entry.unresolved
             and its_time.utc in (None, entry.timestamp)
-            and all(held[exercise.check] == marks.get(exercise.name, 0.0) for exercise in self._unit.exercises)
+            and all(recorded[exercise.check] == marks.get(exercise.name, 0.0) for exercise in self._unit.exercises)
         )
 
 
-def _is_everyones(error: Exception) -> bool:
+def _affects_everyone(error: Exception) -> bool:
     """Return whether an error affects every student: an unwritable gradebook or disk, or wrong settings."""
     return isinstance(error, SQLAlchemyError | CourseProblem) or (isinstance(error, OSError) and error.errno in _DISK)

@@ -126,15 +126,16 @@ def _notes(row: Row, result: ClassResult) -> list[str]:
 
 def _lateness(student: str, result: ClassResult) -> str:
     """Describe the submission's lateness and its penalty, or state that the lateness is unknown."""
-    if student in result.unresolved:
+    mark = result.marks.marks.get(student)
+    if mark is None:
+        return ""
+    if mark.unresolved is not None:
         return (
-            f"LATENESS UNKNOWN: its timestamp.txt says `{result.unresolved[student]}`, which is no time that can be "
+            f"LATENESS UNKNOWN: its timestamp.txt says `{mark.unresolved}`, which is no time that can be "
             "determined here. Is c.Exchange.timezone in nbgrader_config.py the zone of those who submit?"
         )
-    if student not in result.late:
-        return ""
-    penalty = f", {result.penalised[student]:g} points taken off" if student in result.penalised else ""
-    return f"Late by {in_words(result.late[student])}{penalty}."
+    penalty = f", {mark.shown.late_penalty:g} points taken off" if mark.shown.late_penalty else ""
+    return f"Late by {in_words(mark.late)}{penalty}." if mark.late else ""
 
 
 def _exercise_note(exercise: ExerciseReport) -> str:
@@ -200,9 +201,9 @@ def class_lines(unit: course.Unit, result: ClassResult) -> Iterator[StudentLine]
 def _of_row(unit: course.Unit, row: Row, result: ClassResult) -> StudentLine:
     report, student = row.report, row.student
     handed_in = report.status != "not_submitted"
-    late = result.late.get(student) if handed_in else None
-    time_stamp = result.unresolved.get(student, "") if handed_in else ""
-    is_unknown = handed_in and student in result.unresolved
+    mark = result.marks.marks.get(student)
+    late = mark.late if mark and handed_in else None
+    time_stamp = mark.unresolved if mark and handed_in else None
     return StudentLine(
         student,
         unit.name,
@@ -217,9 +218,9 @@ def _of_row(unit: course.Unit, row: Row, result: ClassResult) -> StudentLine:
         row.problem,
         report.isolation,
         report.device,
-        "unknown" if is_unknown else "late" if late else "",
-        result.penalised.get(student, 0.0),
-        time_stamp,
+        "unknown" if time_stamp is not None else "late" if late else "",
+        mark.shown.late_penalty if mark else 0.0,
+        time_stamp or "",
         list(row.updates),
     )
 

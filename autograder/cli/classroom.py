@@ -19,7 +19,7 @@ def new_course(
     units: Units = None,
 ) -> None:
     """Make a folder for a class: its units, its settings for nbgrader, a roster to fill in, an exchange."""
-    from ..classroom.new_course import new_course as make
+    from ..classroom.class_folder import new_course as make
 
     names = make(place, units or ())
     print_lines(
@@ -39,7 +39,7 @@ def upgrade_course(
     ] = None,
 ) -> None:
     """Bring a class's units to this version of the kit, and add what its folder lacks; nothing graded is changed."""
-    from ..classroom.upgrade import upgrade_course as upgrade
+    from ..classroom.class_folder import upgrade_course as upgrade
     from ..course.folder import use
 
     use(place)

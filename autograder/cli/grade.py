@@ -125,8 +125,8 @@ def _summary(result: "ClassResult", class_report: str) -> Iterator[str]:
         yield f"Unchanged since they were graded, and left alone: {unchanged}. `--regrade` marks them again."
     if updated := sum(bool(row.updates) for row in result.rows):
         yield f"Late penalty or roster entry changed, without grading again: {updated}."
-    if result.waiting:
-        yield f"Answers for a person to read, in formgrader: {result.waiting}. Until then they count 0."
+    if waiting := result.marks.waiting:
+        yield f"Answers for a person to read, in formgrader: {waiting}. Until then they count 0."
     file = result.gradebook.file
     yield f"Gradebook: {relative_path(file) if file else result.gradebook}"
     yield f"Feedback pages: {relative_path(result.pages)}"

@@ -29,9 +29,9 @@ def import_(
     course_folder: Course = None,
 ) -> None:
     """Put the submissions in a zip file of Canvas's or Moodle's where `autograder grade` looks for them."""
-    from ..classroom.one_run import one_run
-    from ..gradebook.class_list import class_list
     from ..gradebook.course_directory import CourseProblem, course_directory
+    from ..gradebook.course_lock import course_lock
+    from ..gradebook.roster import class_list
     from ..lms.import_submissions import import_zip
     from ..submitted.zip_file import ZipFile
 
@@ -43,7 +43,7 @@ def import_(
         people = class_list(root, roster, id_column).roster
         if not people.students:
             fail(f"There is no roster to join the files to: save what Canvas or Moodle exports as {root}/roster.csv.")
-        with ZipFile(zip_file) as file, one_run(root):
+        with ZipFile(zip_file) as file, course_lock(root):
             imported = import_zip(file, course_directory(root), root, unit, people)
     except OSError as error:
         fail(f"The submissions could not be written: {error}. What was there is kept; run the same command again.")
@@ -103,8 +103,8 @@ def export(
     course_folder: Course = None,
 ) -> None:
     """Write the marks in the gradebook as a table: of each exercise and written question, or for Canvas or Moodle."""
-    from ..gradebook.class_list import ROSTER
     from ..gradebook.database import FILE
+    from ..gradebook.roster import ROSTER
     from ..gradebook.spreadsheet import as_csv
     from ..lms.grade_tables import marked_class
 

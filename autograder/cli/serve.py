@@ -68,7 +68,7 @@ def serve(
     when it is started again. `grade` and formgrader can be used beside it.
     """
     from ..classroom.assignment import NothingToGrade, assignment
-    from ..gradebook.class_list import Strangers
+    from ..gradebook.roster import Strangers
     from ..serving.rules import Rules, Terms
     from ..serving.serve import serve as serve_course
     from ..serving.unit_served import KitChanged

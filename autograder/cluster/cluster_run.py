@@ -18,8 +18,8 @@ from distributed import Future
 
 from .. import course
 from ..classroom.assignment import Assignment
-from ..classroom.hand_in import HandIn, Read
 from ..classroom.marking_ahead import EACH, MarkedHandIn
+from ..classroom.submissions import HandIn, Read
 from ..client.marker import MarkerRefused, in_utf8
 from ..client.requests import Device, MarkNotebook, Ready
 from ..course import digests

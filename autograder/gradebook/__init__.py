@@ -1,1 +1,4 @@
-"""nbgrader's side of a class: its settings, its gradebook, the notebooks it keeps. Imports neither torch nor pytest."""
+"""nbgrader's side of a class: its settings, its roster, its gradebook and the notebooks that nbgrader stores.
+
+The package adds four tables of its own to nbgrader's gradebook (`records`). It imports neither torch nor pytest.
+"""

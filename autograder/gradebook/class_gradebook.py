@@ -3,202 +3,171 @@
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Assignment, Base, Gradebook, MissingEntry, Student
-from sqlalchemy import Column, MetaData, String, Table, inspect
+from nbgrader.api import Base, Gradebook, MissingEntry, Student, SubmittedAssignment
+from sqlalchemy import Column, MetaData, String, Table, inspect, select
 from sqlalchemy.orm import Session
 
 from .. import course
-from . import attempts, database, entry, lateness, provenance, tools, tries
-from .attempts import Attempt
+from . import database, entry, lateness, records
 from .clean_notebook import released
 from .course_directory import CourseProblem, first_error, nbgrader_api
-from .database import Database, reading
-from .entry import Cells, Entry, Times
+from .database import Database
+from .entry import Entry
 from .lateness import LatePenalties
 from .marks import UnitMarks, unit_marks
-from .provenance import Provenance
+from .records import Attempt, Try
 from .roster import Enrolled
-from .time_stamp import StampFormat, SubmissionTime
-from .tries import Try
+from .time_stamp import StampFormat
 
 _VERSION = Table("alembic_version", MetaData(), Column("version_num", String(32), nullable=False))
-"""Which of its gradebooks' versions this is, as nbgrader notes it."""
-_MAKING = ".gradebook-"
+"""nbgrader's own table with the version of the gradebook."""
+_PARTIAL = ".gradebook-"
 _WIDEST = 128
-"""Characters of a name or an address, in nbgrader's tables; SQLite would take more."""
+"""Characters of a name or an address in nbgrader's tables; SQLite would take more."""
+_AT_ONCE = 1_000
+"""Rows of a large class that are in memory together."""
 
 
-def students_and_assignments(root: Path) -> tuple[list[Enrolled], list[str]]:
-    """Everyone in the course's gradebook, and the names of its assignments, whether this kit's or not.
+@dataclass(frozen=True)
+class Times:
+    """Times of a student's submission in UTC; None if there is none."""
 
-    Both are empty if there is no gradebook. Raises CourseProblem.
-    """
-    with reading(root) as session:
-        if session is None:
-            return [], []
-        return entry.students(session), [name for (name,) in session.query(Assignment.name)]
+    handed_in: datetime | None
+    due: datetime | None
+    """The due date, extensions included."""
 
 
 class ClassGradebook:
     """The gradebook of a course, for the marks of one unit."""
 
     def __init__(self, directory: Any, unit: str, copy: Database | None = None) -> None:
-        """Opens the gradebook, creating it if there is none, and puts the unit as it is now into it.
+        """Open the gradebook, creating it if there is none, and put the unit as it is now into it.
 
-        copy: a copy of the gradebook, to be opened in its place.
+        copy: a copy of the gradebook to open instead.
 
-        Raises CourseProblem, and errors of SQLAlchemy and the system, which `said_in_a_sentence` turns into one.
+        Raises CourseProblem, and errors of SQLAlchemy and the system, which `explained_errors` explains.
         """
         self._root = Path(directory.root)
         self._database = copy or database.of_directory(directory)
         self._unit = unit
-        _clean_up(self._database.root)
-        _make_if_missing(self._database, directory.course_id)
+        _create_if_missing(self._database, directory.course_id)
         self._gradebook = Gradebook(self._database.address, directory.course_id)
         self._session: Session = self._gradebook.db()
         self._late_penalties = LatePenalties(directory)
         self.stamp_format = StampFormat.of_course(directory)
-        provenance.make_table(self._gradebook.engine)
-        attempts.make_table(self._gradebook.engine)
-        lateness.make_table(self._gradebook.engine)
-        tries.make_table(self._gradebook.engine)
+        records.METADATA.create_all(self._gradebook.engine)
         if not self._holds_the_unit():
             self._put_unit()
-        self._cells: Cells = entry.cells(self._session, unit)
+        cells = entry.find_cells(self._session, unit)
+        assert cells is not None
+        self._cells = cells
 
     def enrol(self, students: Sequence[Enrolled]) -> list[str]:
-        """Adds students, or updates what the gradebook knows about them; returns whom it knew otherwise."""
-        changed = []
-        known = {student.id: student for student in entry.students(self._session)}
+        """Add students, or update their names and addresses; return the ids of those whose data changed."""
+        known = {student.id: student for student in self._session.query(Student)}
         for student in students:
             texts = {"first_name": student.first_name, "last_name": student.last_name, "email": student.email}
-            told = {field: value and value[:_WIDEST] for field, value in texts.items()}
+            cut = {field: value and value[:_WIDEST] for field, value in texts.items()}
             if student.id not in known:
-                self._session.add(Student(id=student.id, **told))
+                self._session.add(Student(id=student.id, **cut))
                 continue
-            held = known[student.id]
-            if new := {field: value for field, value in told.items() if value not in (None, getattr(held, field))}:
-                self._session.query(Student).filter(Student.id == student.id).update(new)
-                changed.append(student.id)
+            for field, value in cut.items():
+                if value not in (None, getattr(known[student.id], field)):
+                    setattr(known[student.id], field, value)
+        changed = {student.id for student in self._session.dirty}
         self.commit()
-        return changed
+        return [student.id for student in students if student.id in changed]
 
     def entry(self, student: str) -> Entry | None:
-        """The student's entry for the unit, if there is one."""
-        return entry.find(self._session, self._cells, student)
+        """Return the student's entry for the unit, if there is one."""
+        return entry.find_entry(self._session, self._cells, student)
 
     def new_entry(self, student: str) -> Entry:
-        """An empty entry for the unit's cells, for a student who has none."""
-        return entry.new(self._session, self._cells, student)
-
-    def waiting(self) -> int:
-        """How many written answers are waiting for a person."""
-        return entry.waiting(self._session, self._cells)
-
-    def late(self) -> dict[str, timedelta]:
-        """Who handed the unit in late, and how late."""
-        return entry.late(self._session, self._cells)
-
-    def penalised(self) -> dict[str, float]:
-        """Return the points deducted for late submission, by student."""
-        return entry.penalised(self._session, self._cells)
-
-    def unresolved(self) -> dict[str, str]:
-        """Return the text of each time stamp that does not determine a time, by student."""
-        return entry.unresolved(self._session, self._cells)
+        """Return an empty entry for the unit's cells, for a student who has none."""
+        return entry.new_entry(self._session, self._cells, student)
 
     def marks(self) -> UnitMarks:
-        """Everyone's marks, as they are at this moment."""
-        return unit_marks(self._session, self._unit)
-
-    def put_time(self, entry: Entry, time: SubmissionTime, *, is_same_file: bool) -> None:
-        """Records when a submission came. is_same_file: whether it is the file that was graded before."""
-        entry.put_time(self._session, time, is_same_file=is_same_file)
-
-    def penalise(self, entry: Entry) -> bool:
-        """Sets the penalty for being late, as nbgrader's plugin decides it; returns whether points change."""
-        return entry.penalise(self._late_penalties)
-
-    def provenance(self, entry: Entry) -> Provenance | None:
-        """What is recorded about the mark in an entry; None if `autograder grade` did not give it."""
-        return provenance.find(self._session, entry.id)
-
-    def keep(self, entry: Entry, kept: Provenance) -> None:
-        """Records what the mark in an entry is based on."""
-        provenance.put(self._session, entry.id, kept)
-
-    def attempts(self, student: str, since: float) -> list[Attempt]:
-        """The student's files that were marked after a moment, the first one first."""
-        return attempts.of_student(self._session, student, self._unit, since)
-
-    def count(self, student: str, attempt: Attempt, *, each: bool = False) -> None:
-        """Counts a file that is marked; one that is marked again is not counted again, unless each marking is."""
-        attempts.put(self._session, student, self._unit, attempt, each=each)
-
-    def tries(self, student: str) -> list[Try]:
-        """The student's gradings that were begun and gave no mark, the first one first."""
-        return tries.of_student(self._session, student, self._unit)
-
-    def begin(self, student: str, its: Try) -> None:
-        """Counts a grading that is about to begin."""
-        tries.begin(self._session, student, self._unit, its)
-
-    def forget(self, student: str, its: Try, *, earlier: bool = False) -> None:
-        """Counts a grading no longer; earlier: nor any other one of the same file."""
-        tries.forget(self._session, student, self._unit, its, earlier=earlier)
+        """Return everyone's marks."""
+        return unit_marks(self._session, self._unit, self._cells)
 
     def times(self) -> dict[str, Times]:
-        """When everyone who is marked handed in, and when it is due for them."""
-        return entry.times(self._session, self._cells)
+        """Return the times of all graded submissions, by student."""
+        submissions = self._session.query(SubmittedAssignment).filter_by(assignment_id=self._cells.assignment)
+        return {one.student_id: Times(one.timestamp, lateness.due(one)) for one in submissions.yield_per(_AT_ONCE)}
+
+    def penalise(self, entry: Entry) -> bool:
+        """Set the penalty for late submission by nbgrader's plugin; return whether that changes the points."""
+        return entry.penalise(self._late_penalties)
+
+    def attempts(self, student: str) -> list[Attempt]:
+        """Return the student's attempts, oldest first."""
+        return records.history(self._session, Attempt, student, self._unit)
+
+    def tries(self, student: str) -> list[Try]:
+        """Return the student's gradings that were begun and gave no mark, oldest first."""
+        return records.history(self._session, Try, student, self._unit)
+
+    def add(self, student: str, record: Attempt | Try) -> None:
+        """Record an attempt, or a grading that is about to begin."""
+        records.add_to_history(self._session, student, self._unit, record)
+
+    def remove_try(self, student: str, begun: Try, *, earlier: bool = False) -> None:
+        """Remove a grading. earlier: remove all other gradings of the same file, too."""
+        records.remove_try(self._session, student, self._unit, begun, earlier=earlier)
 
     def commit(self) -> None:
-        """Commits everything since the last commit, all of it or nothing, and frees the memory that it took."""
+        """Commit all changes since the last commit, or none, and free their memory."""
         self._session.commit()
         self._session.expunge_all()
 
     def rollback(self) -> None:
-        """Undoes everything since the last commit."""
+        """Undo all changes since the last commit."""
         self._session.rollback()
         self._session.expunge_all()
 
     def close(self) -> None:
-        """Ends the session; what was not committed is lost."""
+        """End the session; changes that are not committed are lost."""
         self._gradebook.close()
 
+    def __enter__(self) -> "ClassGradebook":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
     def _holds_the_unit(self) -> bool:
-        """Whether the gradebook has all of the unit's cells as they are released, with their points and texts."""
+        """Return whether the gradebook has the unit's cells as they are released, with their points and texts."""
         try:
             held = self._gradebook.find_notebook(self._unit, self._unit)
         except MissingEntry:
             return False
-        wanted = {
-            cell.metadata["nbgrader"]["grade_id"]: cell
-            for cell in released(self._unit, self._root).cells
-            if "nbgrader" in cell.metadata
-        }
-        about = {name: cell.metadata["nbgrader"] for name, cell in wanted.items()}
+        cells = [cell for cell in released(self._unit, self._root).cells if "nbgrader" in cell.metadata]
+        about = {cell.metadata["nbgrader"]["grade_id"]: (cell, cell.metadata["nbgrader"]) for cell in cells}
         return (
             {cell.name: cell.max_score for cell in held.grade_cells} == course.unit(self._unit, self._root).points
-            and {cell.name for cell in held.solution_cells} == {name for name in about if about[name]["solution"]}
+            and {cell.name for cell in held.solution_cells}
+            == {name for name, (_, its) in about.items() if its["solution"]}
             and {cell.name: (cell.cell_type, cell.source, cell.checksum) for cell in held.source_cells}
-            == {name: (cell.cell_type, cell.source, about[name]["checksum"]) for name, cell in wanted.items()}
+            == {name: (cell.cell_type, cell.source, its["checksum"]) for name, (cell, its) in about.items()}
         )
 
     def _put_unit(self) -> None:
-        """Puts the unit's cells and points into the gradebook; changed points too, even if there are submissions."""
+        """Put the unit's cells and points into the gradebook; changed points too, even if there are submissions."""
         self.commit()
-        with tempfile.TemporaryDirectory() as nowhere:  # `build` makes release/; only the gradebook is wanted here
+        with tempfile.TemporaryDirectory() as nowhere:  # `build` makes release/; only the gradebook is needed here
             source = course.units_root(self._root) / course.SOURCE
             api: Any = nbgrader_api(self._root, db_url=self._database.address, source=source, release=Path(nowhere))
             result = api.generate_assignment(self._unit, force=True, create=True)
         if result["success"]:
             return
-        if "KeyboardInterrupt" in result["error"]:  # nbgrader's API lets nothing through
+        if "KeyboardInterrupt" in result["error"]:  # nbgrader's API catches it
             raise KeyboardInterrupt
         of_database = re.search(r"\((?:sqlite3|psycopg2?)\.[\w.]+\) .+", result.get("log", ""))
         reason = of_database[0] if of_database else first_error(result)
@@ -213,30 +182,44 @@ class ClassGradebook:
             + (advice if "RuntimeError" in reason else "")
         )
 
-    def __enter__(self) -> "ClassGradebook":
-        return self
 
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-
-def _clean_up(root: Path) -> None:
-    """Removes what a killed run left behind."""
-    for left_over in root.glob(f"{_MAKING}*"):
+def _create_if_missing(its: Database, course_id: str) -> None:
+    """Create an empty gradebook whole or not at all, because nbgrader creates one in many steps."""
+    for left_over in its.root.glob(f"{_PARTIAL}*"):  # from a killed run
         shutil.rmtree(left_over)
-
-
-def _make_if_missing(its: Database, course_id: str) -> None:
-    """Makes an empty gradebook whole or not at all, because nbgrader makes one in many steps."""
     if its.file is None:
-        engine = its.engine()
-        with engine.begin() as connection:  # PostgreSQL makes tables, as all else, when it commits
+        engine = its.server_engine()
+        with engine.begin() as connection:  # PostgreSQL creates tables in the transaction, too
             if not inspect(connection).has_table(_VERSION.name):
                 Base.metadata.create_all(connection)
                 _VERSION.create(connection)
-                connection.execute(_VERSION.insert().values(version_num=tools.newest_version()))
+                connection.execute(_VERSION.insert().values(version_num=database.newest_version()))
         engine.dispose()
     elif not its.file.exists():
-        with tempfile.TemporaryDirectory(dir=its.root, prefix=_MAKING) as folder:
-            Gradebook(database.address_of(Path(folder) / its.file.name), course_id).close()
-            (Path(folder) / its.file.name).rename(its.file)
+        with tempfile.TemporaryDirectory(dir=its.root, prefix=_PARTIAL) as folder:
+            partial = Path(folder) / its.file.name
+            Gradebook(database.address_of(partial), course_id).close()
+            partial.rename(its.file)
+
+
+@contextmanager
+def gradebook_copy(source: Database, course_id: str) -> Iterator[Database | None]:
+    """Copy a gradebook into a temporary folder, for a dry run; None if there is no gradebook yet.
+
+    The source is only read, and may be a server's database that its role must not write to. Raises CourseProblem.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Database.in_file(Path(folder) / database.FILE)
+        with source.reading() as session:
+            if session is None:
+                yield None
+                return
+            tables = inspect(session.connection()).get_table_names()
+            with closing(Gradebook(copy.address, course_id)) as gradebook, gradebook.engine.begin() as connection:
+                records.METADATA.create_all(connection)
+                connection.execute(Base.metadata.tables["course"].delete())  # nbgrader has put one there
+                for table in (*Base.metadata.sorted_tables, *records.METADATA.sorted_tables):
+                    if table.name in tables:  # `nbgrader` alone creates none of our own
+                        for rows in session.execute(select(table)).mappings().partitions(_AT_ONCE):
+                            connection.execute(table.insert(), list(map(dict, rows)))
+        yield copy

@@ -1,8 +1,8 @@
-"""The notebook that nbgrader gets to see: the student's cells with the released notebook's metadata.
+"""Makes the notebook that nbgrader gets: the student's cells with the released notebook's metadata.
 
 nbgrader trusts a submission's metadata: a duplicated grade_id, changed points or an unknown kernel stop it or change
-a score. So only the text of the cells is taken from a student's notebook, and not even that for cells that students
-must not change; everything else that nbgrader reads comes from the release.
+a score. So only the text of the cells comes from the student, and only for cells that students may change. Everything
+else that nbgrader reads comes from the release.
 """
 
 from functools import lru_cache
@@ -35,7 +35,7 @@ _PUT_BACK = "put_back"
 
 
 def released(unit: str, class_folder: Path | None = None) -> Any:
-    """A copy of the notebook as it was released; raises UnusableUnit if it was not."""
+    """Return a copy of the released notebook. Raises UnusableUnit if there is none."""
     path = course.released(unit, class_folder)
     if not path.is_file():
         raise course.UnusableUnit(f"{path} is not there: run `nbgrader generate_assignment {unit}`.")
@@ -48,7 +48,7 @@ def _released(path: Path, changed: int) -> Any:
 
 
 def clean_or_stand_in(content: bytes | UnreadableNotebook, unit: str, class_folder: Path | None = None) -> Any:
-    """The notebook, cleaned; for a damaged one the released notebook stands in, with the reason in its metadata."""
+    """Return the cleaned notebook; for a damaged one the released notebook, with the reason in its metadata."""
     submission = parse(content)
     if isinstance(submission, RawNotebook):
         return clean(submission, unit, class_folder)
@@ -58,19 +58,20 @@ def clean_or_stand_in(content: bytes | UnreadableNotebook, unit: str, class_fold
 
 
 def damage(node: Any) -> UnreadableNotebook | None:
-    """Why the file that this notebook stands in for could not be read; None for a student's own notebook."""
-    found = node.metadata.get("autograder", {}).get(DAMAGED)
-    return UnreadableNotebook(found) if isinstance(found, str) else None
+    """Return why the file that this notebook replaces could not be read; None for a student's own notebook."""
+    reason = node.metadata.get("autograder", {}).get(DAMAGED)
+    return UnreadableNotebook(reason) if isinstance(reason, str) else None
 
 
 def clean(submission: RawNotebook, unit: str, class_folder: Path | None = None) -> Any:
-    """A valid notebook with the student's cells in their order.
+    """Return a valid notebook with the student's cells in their order, which gets the same grade as the submission.
 
-    Marking finds in it what it finds in the submission. If a cell is there twice, the last copy has the name; both run,
-    unless it is a check. Lines that were added to a locked cell get a cell of their own. Deleted cells that
-    nbgrader needs for a score are put back at the end, where they change no other cell's number. A written answer
-    moves into its question's cell, because nbgrader asks a person to grade only that cell. Pictures in text cells
-    are taken out of the submission's texts: see `pictures`. Texts that are too long to be run or read are cut.
+    - If a cell is there twice, the last copy has the name; both run, unless it is a check.
+    - Lines that were added to a locked cell get a cell of their own.
+    - Deleted cells that nbgrader needs for a score are added at the end, where they change no other cell's number.
+    - A written answer moves into its question's cell, because nbgrader lets a person grade only that cell.
+    - Pictures in text cells become files: see `pictures`.
+    - Texts that are too long to be run or read are cut.
     """
     notebook = released(unit, class_folder)
     pictures.put(notebook, pictures.take_out(submission))
@@ -123,7 +124,7 @@ def clean(submission: RawNotebook, unit: str, class_folder: Path | None = None) 
 
 
 def _answer(answer: WrittenAnswer, original: Any) -> str:
-    """The text of a question's cell: the student's answer, or the released text, by which nbgrader knows a blank."""
+    """Return the text of a question's cell: the answer, or the released text, which nbgrader grades as blank."""
     if answer.found_in:
         return FOUND.format(where=answer.found_in, text=answer.text)
     text: str = answer.text or original.source
@@ -131,7 +132,7 @@ def _answer(answer: WrittenAnswer, original: Any) -> str:
 
 
 def without_put_back(notebook: Any) -> Any:
-    """The notebook without the cells that `clean` put back, so with no more cells than were handed in."""
+    """Return the notebook without the cells that `clean` added, so with no more cells than were submitted."""
     cells = [cell for cell in notebook.cells if not cell.metadata.get("autograder", {}).get(_PUT_BACK)]
     return NotebookNode({**notebook, "cells": cells})
 
@@ -143,10 +144,10 @@ def _with_text(original: Any, text: str) -> Any:
 
 
 def _unnamed(raw: RawCell, number: int, claimed: Any) -> Any:
-    """A cell without a name; `claimed` is the released cell whose grade_id it has nevertheless, if any.
+    """Return a cell without a name. claimed: the released cell whose grade_id it has nevertheless, if any.
 
-    It is then a copy, or of another type. With a locked cell's grade_id its text is the released one, and it runs only
-    where marking runs it.
+    The cell is then a copy, or of another type. With a locked cell's grade_id it has the released text, and runs only
+    if grading runs it.
     """
     if raw.grade_id == CARRIED:
         return new_cell("raw", f"cell-{number}", LEFT_OUT)
@@ -160,6 +161,6 @@ def _unnamed(raw: RawCell, number: int, claimed: Any) -> Any:
 
 
 def _text(raw: RawCell, original: Any) -> str:
-    """The student's text in a cell that asks for an answer, else the release's."""
+    """Return the student's text in a cell for an answer, else the release's."""
     text: str = raw.text if original.metadata["nbgrader"]["solution"] else original.source
     return text

@@ -1,7 +1,9 @@
 """A folder as an nbgrader course: the repository itself, the demo, or one that a build makes and throws away."""
 
 import logging
+import os
 import re
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,6 @@ from traitlets.config import Config, PyFileConfigLoader
 
 from ..course.folder import folder
 from ..errors import UserError
-from . import tools
 
 SETTINGS = "nbgrader_config.py"
 
@@ -22,12 +23,12 @@ class CourseProblem(UserError):
 
 
 def course_directory(root: Path, *, db_url: str | None = None, **folders: Path) -> Any:
-    """The course in `root`, with its settings.
+    """Return the course in `root`, with its settings.
 
     db_url: the address of another gradebook than the course's.
-    folders: `source`, `release` or `submitted`, if not where nbgrader looks for it. Raises CourseProblem.
+    folders: other paths of `source`, `release` or `submitted` than nbgrader's. Raises CourseProblem.
     """
-    tools.put_on_path()
+    put_commands_on_path()
     # From nbgrader's own use of SQLAlchemy, each time a submission is created.
     warnings.filterwarnings("ignore", category=SAWarning, message="Object of type <Submitted")
     config = nbgrader_settings(root)
@@ -40,7 +41,7 @@ def course_directory(root: Path, *, db_url: str | None = None, **folders: Path) 
 
 
 def nbgrader_api(root: Path, *, db_url: str | None = None, **folders: Path) -> Any:
-    """nbgrader's API for the course in `root`; what nbgrader would print is in the `log` of each result."""
+    """Return nbgrader's API for the course in `root`. The `log` of each result has what nbgrader would print."""
     from nbgrader.apps.api import NbGraderAPI  # a second of imports that most commands do not need
 
     log = logging.getLogger("autograder.nbgrader")
@@ -52,14 +53,22 @@ def nbgrader_api(root: Path, *, db_url: str | None = None, **folders: Path) -> A
 
 
 def first_error(result: Any) -> str:
-    """What went wrong, found in everything that nbgrader logged in one result of its API."""
-    said = ((result.get("log") or "") + "\n" + (result.get("error") or "")).splitlines()
-    errors = [line.strip() for line in said if re.match(r"\s*[\w.]*(Error|Exception|MissingEntry)\b.*:", line)]
-    return (errors or [line.strip() for line in said if line.strip()] or ["it did not say why."])[0]
+    """Return the first error in the log of a result of nbgrader's API."""
+    lines = ((result.get("log") or "") + "\n" + (result.get("error") or "")).splitlines()
+    errors = [line.strip() for line in lines if re.match(r"\s*[\w.]*(Error|Exception|MissingEntry)\b.*:", line)]
+    return (errors or [line.strip() for line in lines if line.strip()] or ["it did not say why."])[0]
+
+
+def put_commands_on_path() -> None:
+    """Put the folder of this Python's commands on the PATH: nbgrader calls commands by their bare names."""
+    folder = str(Path(sys.executable).parent)
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    if folder not in folders:
+        os.environ["PATH"] = os.pathsep.join([folder, *folders])
 
 
 def nbgrader_settings(root: Path) -> Config:
-    """The course's settings, overridden by those of the folder `root`, if it has its own.
+    """Return the course's settings, overridden by those of the folder `root`, if it has its own.
 
     Raises CourseProblem if the course's own settings cannot be read.
     """
@@ -78,6 +87,6 @@ def nbgrader_settings(root: Path) -> Config:
 
 
 def _settings_in(file: Path) -> Config:
-    """Read a file by its whole path: where traitlets looks for a name in a folder, it expands `$` in the folder's."""
+    """Read a file by its whole path: if traitlets looks for a name in a folder, it expands `$` in the folder's path."""
     config: Config = PyFileConfigLoader(str(file.absolute()), path=str(file.parent)).load_config()
     return config

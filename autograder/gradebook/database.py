@@ -1,4 +1,4 @@
-"""The database that a course's gradebook is: SQLite's file in its folder, or a database of a PostgreSQL server."""
+"""The database of a course's gradebook: an SQLite file in its folder, or a database of a PostgreSQL server."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nbgrader import dbutil
 from nbgrader.api import InvalidEntry
 from sqlalchemy import create_engine, inspect
 from sqlalchemy.engine import URL, Engine, make_url
@@ -16,33 +17,37 @@ from sqlalchemy.orm import Session
 from .course_directory import CourseProblem, course_directory
 
 FILE = "gradebook.db"
-"""SQLite's, in the course's folder."""
+"""SQLite's file in the course's folder."""
 LONGEST_ID = 128
 """Characters of a student's id in nbgrader's tables."""
 _POSTGRESQL = "postgresql"
 _CONNECT_SECONDS = 10
-_REPLACED = "***"
-_ASKS = "Is the server running"
-"""What PostgreSQL's library adds to the reason, and we say too."""
+_ADVICE_OF_LIBPQ = "Is the server running"
+"""Our own messages ask this, too."""
 
 
 def address_of(file: Path) -> str:
-    """Return the address by which SQLAlchemy knows SQLite's database in a file."""
+    """Return SQLAlchemy's address of the SQLite database in a file."""
     return "sqlite:///" + str(file).replace("%", "%25").replace("?", "%3F")
 
 
 @dataclass(frozen=True)
 class Database:
-    """Where a course's gradebook is. `str()` is for people, and has no password."""
+    """The database of a course's gradebook. `str()` is for people, and has no password."""
 
     root: Path
     """The course's folder."""
     url: URL
 
+    @classmethod
+    def in_file(cls, file: Path) -> "Database":
+        """Return the SQLite database in a file of the course's folder."""
+        return cls(file.parent, make_url(address_of(file)))
+
     @property
     def file(self) -> Path | None:
-        """SQLite's file; None where a server has the gradebook."""
-        return None if self.url.get_backend_name() == _POSTGRESQL else self.root / FILE
+        """SQLite's file; None if the gradebook is on a server."""
+        return Path(self.url.database or "") if self.url.get_backend_name() == "sqlite" else None
 
     @property
     def address(self) -> str:
@@ -54,26 +59,56 @@ class Database:
         return str(self.file or URL.create(_POSTGRESQL, url.username, None, url.host, url.port, url.database))
 
     def holds_id(self, student: str) -> bool:
-        """Return whether the database takes this id: a server keeps to the width of a column, SQLite does not."""
+        """Return whether the database takes this id: a server rejects ids that are wider than the column."""
         return self.file is not None or len(student) <= LONGEST_ID
 
-    def engine(self, **more: Any) -> Engine:
-        """For connections to a server's database. Raises CourseProblem where there is no driver for it.
+    def server_engine(self, **options: Any) -> Engine:
+        """Return an engine for connections to a server. Raises CourseProblem if there is no driver for it.
 
-        more: what SQLAlchemy is to be told besides.
+        options: further arguments of SQLAlchemy's `create_engine`.
         """
         wait = {} if "connect_timeout" in self.url.query else {"connect_timeout": _CONNECT_SECONDS}
         try:
-            return create_engine(self.url, connect_args=wait, **more)
+            return create_engine(self.url, connect_args=wait, **options)
         except (ImportError, ArgumentError) as error:
             raise CourseProblem(
-                f"The gradebook {self} needs a driver that is not installed here ({self.without_password(error)}): "
+                f"The gradebook {self} needs a driver that is not installed here ({self._without_password(error)}): "
                 "pip install 'attention-autograder[postgresql]'."
             ) from None
 
+    @contextmanager
+    def reading(self) -> Iterator[Session | None]:
+        """Open a session that cannot write; None if there is no gradebook yet. Raises CourseProblem."""
+        if self.file and not self.file.is_file():
+            yield None
+            return
+        if self.file:
+            uri = f"{self.file.resolve().as_uri()}?mode=ro"
+            engine = create_engine("sqlite://", creator=lambda: sqlite3.connect(uri, uri=True))
+        else:
+            engine = self.server_engine(execution_options={"postgresql_readonly": True})
+        try:
+            with self.explained_errors(), Session(engine) as session:
+                is_gradebook = self.file or inspect(session.connection()).has_table("assignment")
+                yield session if is_gradebook else None
+        finally:
+            engine.dispose()
+
+    @contextmanager
+    def explained_errors(self) -> Iterator[None]:
+        """Turn errors of the database, of the server and of files into a CourseProblem."""
+        try:
+            yield
+        except (SQLAlchemyError, sqlite3.Error, OSError) as error:
+            raise self.problem(error) from error
+        except InvalidEntry as error:  # nbgrader raises it instead of some errors of the database
+            if not isinstance(error.__context__, SQLAlchemyError):
+                raise
+            raise self.problem(error.__context__) from error
+
     def problem(self, error: BaseException) -> CourseProblem:
-        """What to say of an error of the database, or of a file beside it."""
-        reason = self.without_password(getattr(error, "orig", None) or error)
+        """Return the message for an error of the database, or of a file in the course's folder."""
+        reason = self._without_password(getattr(error, "orig", None) or error)
         kept = "What was recorded is kept; run the same command again for the rest."
         if self.file:
             return CourseProblem(
@@ -90,28 +125,29 @@ class Database:
             f"and may its role write to this database? {kept}"
         )
 
-    def without_password(self, said: object) -> str:
-        """What a program said, in one line, without the password that the address has."""
-        text = " ".join(str(said).partition(_ASKS)[0].split()).removesuffix(".")
+    def _without_password(self, message: object) -> str:
+        """Return another program's message in one line, without the address's password."""
+        text = " ".join(str(message).partition(_ADVICE_OF_LIBPQ)[0].split()).removesuffix(".")
         for secret in {self.url.password, self.url.query.get("password")}:
             if secret:
-                text = text.replace(str(secret), _REPLACED)
+                text = text.replace(str(secret), "***")
         return text
 
 
 def of(root: Path) -> Database:
-    """The database of the course in this folder, as its settings have it. Raises CourseProblem."""
+    """Return the database of the course in this folder. Raises CourseProblem."""
     return of_directory(course_directory(root))
 
 
 def of_directory(directory: Any) -> Database:
-    """The database of a course; raises CourseProblem where the kit keeps no gradebook.
+    """Return the database of a course, given as nbgrader has it.
 
-    SQLite's file can only be where the next run, `--dry-run` and formgrader look for it.
+    Raises CourseProblem for an SQLite file outside the course's folder: the next run, `--dry-run` and formgrader would
+    not find it. Raises CourseProblem, too, for an address that is not of SQLite or PostgreSQL.
     """
     root = Path(directory.root)
     if directory.db_url == address_of(root / FILE):
-        return Database(root, make_url("sqlite:///"))
+        return Database.in_file(root / FILE)
     try:
         url = make_url(directory.db_url)
     except (ArgumentError, ValueError):  # which may quote a part of the password
@@ -137,42 +173,19 @@ def _no_address(what: str) -> CourseProblem:
 
 
 @contextmanager
-def said_in_a_sentence(root: Path) -> Iterator[None]:
-    """Turns a locked or damaged database, a server that is gone, a full disk and the like into a CourseProblem."""
+def explained_errors(root: Path) -> Iterator[None]:
+    """Turn errors of a course's gradebook and of its files into a CourseProblem."""
     try:
         yield
-    except (SQLAlchemyError, sqlite3.Error, OSError) as error:
-        raise of(root).problem(error) from error
-    except InvalidEntry as error:  # what nbgrader makes of some of them
-        if not isinstance(error.__context__, SQLAlchemyError):
-            raise
-        raise of(root).problem(error.__context__) from error
+    except (SQLAlchemyError, sqlite3.Error, OSError, InvalidEntry) as error:
+        with of(root).explained_errors():
+            raise error
 
 
-@contextmanager
-def reading(root: Path) -> Iterator[Session | None]:
-    """A session in the gradebook of the course in this folder. As `reading_from`."""
-    with reading_from(of(root)) as session:
-        yield session
+def newest_version() -> str:
+    """Return the version of nbgrader's gradebooks without starting alembic's command, which takes seconds."""
+    from alembic.script import ScriptDirectory  # only a new gradebook needs it
 
-
-@contextmanager
-def reading_from(database: Database) -> Iterator[Session | None]:
-    """A session that cannot write; None if there is no gradebook yet. Raises CourseProblem."""
-    if database.file and not database.file.is_file():
-        yield None
-        return
-    engine = _reader(database)
-    try:
-        with said_in_a_sentence(database.root), Session(engine) as session:
-            is_there = database.file or inspect(session.connection()).has_table("assignment")
-            yield session if is_there else None
-    finally:
-        engine.dispose()
-
-
-def _reader(database: Database) -> Engine:
-    if database.file is None:
-        return database.engine(execution_options={"postgresql_readonly": True})
-    uri = f"{database.file.resolve().as_uri()}?mode=ro"
-    return create_engine("sqlite://", creator=lambda: sqlite3.connect(uri, uri=True))
+    head = ScriptDirectory(dbutil.ALEMBIC_DIR).get_current_head()
+    assert head is not None  # nbgrader ships its versions
+    return head

@@ -1,4 +1,4 @@
-"""One student's entry in nbgrader's gradebook: the grades and comments of one submission, and who is in the class."""
+"""One student's entry in nbgrader's gradebook: the grades and comments of one submission."""
 
 import hashlib
 from collections import defaultdict
@@ -16,7 +16,6 @@ from nbgrader.api import (
     GradeCell,
     Notebook,
     SolutionCell,
-    Student,
     SubmittedAssignment,
     SubmittedNotebook,
 )
@@ -24,12 +23,10 @@ from sqlalchemy.orm import Session
 
 from .. import course
 from ..report import Report
-from .lateness import LatePenalties, due, lateness, record_time, unresolved_stamp, unresolved_stamps
-from .roster import Enrolled
+from . import records
+from .lateness import LatePenalties, lateness, record_time
+from .records import Provenance
 from .time_stamp import SubmissionTime
-
-_AT_ONCE = 500
-"""Rows of a large class that are in memory together."""
 
 
 @dataclass(frozen=True)
@@ -43,18 +40,18 @@ class Cells:
     answered: dict[str, str]
     """The solution cells' names."""
     points: dict[str, float]
-    """By the grade cells' names."""
+    """Maximum scores, by the grade cells' names."""
 
 
 class Shown(msgspec.Struct):
-    """What a feedback page shows of an entry: a person's score and comment if there is one, else the automatic one."""
+    """Content of a feedback page: a person's score and comment if there is one, else the automatic one."""
 
     scores: dict[str, float]
     comments: dict[str, str | None]
     points: dict[str, float]
     late_penalty: float
     waiting: list[str] = []
-    """The cells that a person has still to mark."""
+    """The cells that a person has still to grade."""
     is_time_unresolved: bool = False
     """True if there is a time stamp that does not determine the submission time."""
     blank: list[str] = []
@@ -62,26 +59,18 @@ class Shown(msgspec.Struct):
 
     @property
     def score(self) -> float:
-        """Before the penalty."""
+        """The score before the penalty."""
         return sum(self.scores.values())
 
     @property
     def max_score(self) -> float:
+        """The maximum score, written questions included."""
         return sum(self.points.values())
 
     @property
     def digest(self) -> str:
-        """Identifies the page's content."""
+        """SHA-256 of the content."""
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
-
-
-@dataclass(frozen=True)
-class Times:
-    """Of a student's submission, in UTC; None where there is none."""
-
-    handed_in: datetime | None
-    due: datetime | None
-    """Extensions included."""
 
 
 class Entry:
@@ -89,6 +78,7 @@ class Entry:
 
     def __init__(
         self,
+        session: Session,
         cells: Cells,
         submission: Any,
         notebook: Any,
@@ -96,12 +86,13 @@ class Entry:
         comments: Iterable[Any],
         unresolved: str | None = None,
     ) -> None:
-        """unresolved: the text of a time stamp that does not determine when the submission came."""
+        """unresolved: the text of a time stamp that does not determine the submission time."""
         self.unresolved = unresolved
+        self._session = session
         self._cells = cells
         self._submission = submission
         self._notebook = notebook
-        # In the order of the names: databases have none of their own.
+        # Sorted by name, because databases return rows in any order.
         self._grades = _by_name(cells.graded, grades)
         self._comments = _by_name(cells.answered, comments)
 
@@ -112,9 +103,9 @@ class Entry:
 
     @property
     def timestamp(self) -> datetime | None:
-        """When it was handed in, as the gradebook has it."""
-        found: datetime | None = self._submission.timestamp
-        return found
+        """Submission time in UTC, as recorded in the gradebook."""
+        time: datetime | None = self._submission.timestamp
+        return time
 
     @property
     def late(self) -> timedelta:
@@ -122,22 +113,31 @@ class Entry:
         return lateness(self._submission)
 
     def automatic_scores(self) -> dict[str, float | None]:
-        """By grade cell; None where a person has to mark."""
+        """Return the autograder's scores by grade cell; None where a person has to grade."""
         return {name: grade.auto_score for name, grade in self._grades.items()}
 
     def waiting(self) -> list[str]:
-        """The grade cells that a person has still to mark: written answers, and where our own fault left no mark."""
+        """Return the cells that a person has still to grade: written answers, and those that our own fault left."""
         return [n for n, grade in self._grades.items() if grade.needs_manual_grade and grade.manual_score is None]
 
-    def put_time(self, session: Session, time: SubmissionTime, *, is_same_file: bool) -> None:
-        """Records when the submission came. is_same_file: whether it is the file that was graded before."""
-        record_time(session, self._notebook, time, is_same_file=is_same_file)
+    @property
+    def provenance(self) -> Provenance | None:
+        """Provenance of the mark; None if `autograder grade` did not give it."""
+        return records.provenance(self._session, self._notebook.id)
+
+    def put_provenance(self, provenance: Provenance) -> None:
+        """Record the provenance of the mark."""
+        records.put_provenance(self._session, self._notebook.id, provenance)
+
+    def put_time(self, time: SubmissionTime, submission: str) -> None:
+        """Record the submission time. submission: SHA-256 of the file, whose provenance is recorded later."""
+        record_time(self._session, self._notebook, time, submission)
         self.unresolved = time.unresolved
 
     def put(self, notebook: Any, report: Report) -> None:
-        """Takes the scores and comments from the marked notebook, by nbgrader's rules; what people gave is kept.
+        """Take the scores and comments from a graded notebook by nbgrader's rules; keep those that people gave.
 
-        Where one of our graders failed there is no score, but a request that a person look at it.
+        A cell whose hidden tests failed by our fault gets no score, and is marked for a person to grade.
         """
         has_no_mark = unmarked(report)
         for cell in notebook.cells:
@@ -151,17 +151,20 @@ class Entry:
                 self._comments[about["grade_id"]].auto_comment = "No response." if unchanged else None
 
     def penalise(self, penalties: LatePenalties) -> bool:
-        """Sets the penalty that the submission costs now for being late; returns whether that changes its points."""
+        """Set the penalty for late submission as it is now; return whether that changes the points."""
         before = self.shown()
         penalty = penalties.penalty(str(self._submission.student_id), before.score, self.late)
         self._notebook.late_submission_penalty = penalty
         return (penalty or 0.0) != before.late_penalty
 
     def shown(self) -> Shown:
-        """What the feedback page says about it."""
+        """Return the content of the feedback page."""
         return Shown(
             {name: _score(grade) for name, grade in self._grades.items()},
-            {name: _comment(found) for name, found in self._comments.items()},
+            {
+                name: comment.auto_comment if comment.manual_comment is None else comment.manual_comment
+                for name, comment in self._comments.items()
+            },
             self._cells.points,
             self._notebook.late_submission_penalty or 0.0,
             [name for name, grade in self._grades.items() if grade.auto_score is None and grade.manual_score is None],
@@ -170,9 +173,12 @@ class Entry:
         )
 
 
-def cells(session: Session, unit: str) -> Cells:
-    """The unit's cells, once the gradebook knows the unit."""
-    notebook = _notebooks(session, unit).one()
+def find_cells(session: Session, unit: str) -> Cells | None:
+    """Return the unit's cells; None if the gradebook does not know the unit."""
+    notebooks = session.query(Notebook).join(Assignment, Assignment.id == Notebook.assignment_id)
+    notebook = notebooks.filter(Assignment.name == unit, Notebook.name == unit).one_or_none()
+    if notebook is None:
+        return None
     graded, answered = (
         sorted(session.query(kind).filter(kind.notebook_id == notebook.id), key=lambda cell: str(cell.name))
         for kind in (GradeCell, SolutionCell)
@@ -186,43 +192,48 @@ def cells(session: Session, unit: str) -> Cells:
     )
 
 
-def find(session: Session, cells: Cells, student: str) -> Entry | None:
-    """The student's entry, if there is one."""
-    found = _submitted(session, cells).filter(SubmittedAssignment.student_id == student).one_or_none()
-    if found is None:
+def find_entry(session: Session, cells: Cells, student: str) -> Entry | None:
+    """Return the student's entry, if there is one."""
+    row = _submitted(session, cells).filter(SubmittedAssignment.student_id == student).one_or_none()
+    if row is None:
         return None
-    submission, notebook = found
+    submission, notebook = row
     # The tables' only index begins with the cell: without it every query would go through the marks of the whole class.
     grades, comments = (
         session.query(kind).filter(kind.notebook_id == notebook.id, kind.cell_id.in_(names))
         for kind, names in ((Grade, cells.graded), (Comment, cells.answered))
     )
-    return Entry(cells, submission, notebook, grades, comments, unresolved_stamp(session, notebook.id))
+    return Entry(session, cells, submission, notebook, grades, comments, records.unresolved_stamp(session, notebook.id))
 
 
-def everyones(session: Session, cells: Cells) -> dict[str, Entry]:
-    """All entries of the unit, to read, by student in the order of the ids, in three queries.
+def all_entries(session: Session, cells: Cells) -> dict[str, Entry]:
+    """Return all entries of the unit, only for reading, sorted by the student's id. Takes three queries.
 
     Grades and comments are the rows themselves: SQLAlchemy's objects of a large class would take gigabytes.
     """
     submitted = sorted(_submitted(session, cells), key=lambda row: str(row[0].student_id))
-    grades: dict[str, list[Any]] = defaultdict(list)
-    comments: dict[str, list[Any]] = defaultdict(list)
-    for kind, held in ((Grade, grades), (Comment, comments)):
-        rows = session.query(*kind.__table__.columns).join(SubmittedNotebook, SubmittedNotebook.id == kind.notebook_id)
-        for one in rows.filter(SubmittedNotebook.notebook_id == cells.notebook):
-            held[one.notebook_id].append(one)
-    unresolved = unresolved_stamps(session)
+    rows: dict[Any, dict[str, list[Any]]] = {Grade: defaultdict(list), Comment: defaultdict(list)}
+    for kind, by_notebook in rows.items():
+        query = session.query(*kind.__table__.columns).join(SubmittedNotebook, SubmittedNotebook.id == kind.notebook_id)
+        for row in query.filter(SubmittedNotebook.notebook_id == cells.notebook):
+            by_notebook[row.notebook_id].append(row)
+    unresolved = records.unresolved_stamps(session)
     return {
         submission.student_id: Entry(
-            cells, submission, notebook, grades[notebook.id], comments[notebook.id], unresolved.get(notebook.id)
+            session,
+            cells,
+            submission,
+            notebook,
+            rows[Grade][notebook.id],
+            rows[Comment][notebook.id],
+            unresolved.get(notebook.id),
         )
         for submission, notebook in submitted
     }
 
 
-def new(session: Session, cells: Cells, student: str) -> Entry:
-    """An empty entry, which reaches the gradebook only when it is committed together with its marks.
+def new_entry(session: Session, cells: Cells, student: str) -> Entry:
+    """Return an empty entry, which reaches the gradebook only when it is committed together with its marks.
 
     nbgrader's own `add_submission` commits it without them: a run that ended then would leave an empty entry.
     """
@@ -232,59 +243,7 @@ def new(session: Session, cells: Cells, student: str) -> Entry:
     comments = [Comment(cell_id=cell, notebook=notebook) for cell in cells.answered]
     session.add(submission)
     session.flush()
-    return Entry(cells, submission, notebook, grades, comments)
-
-
-def graded(session: Session, unit: str) -> int:
-    """How many students have an entry for the unit."""
-    found = session.query(SubmittedAssignment).join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
-    return int(found.filter(Assignment.name == unit).count())
-
-
-def waiting(session: Session, cells: Cells) -> int:
-    """How many written answers are waiting for a person."""
-    written = [cell for cell, name in cells.graded.items() if not name.startswith(course.CHECK_PREFIX)]
-    grades = session.query(Grade).filter(Grade.cell_id.in_(written), Grade.needs_manual_grade)
-    return int(grades.filter(Grade.manual_score.is_(None)).count())
-
-
-def times(session: Session, cells: Cells) -> dict[str, Times]:
-    """When everyone who is marked handed the unit in, and when it is due for them."""
-    submissions = session.query(SubmittedAssignment).filter(SubmittedAssignment.assignment_id == cells.assignment)
-    return {one.student_id: Times(one.timestamp, due(one)) for one in submissions.yield_per(_AT_ONCE)}
-
-
-def late(session: Session, cells: Cells) -> dict[str, timedelta]:
-    """Return the delay of each late submission of the unit, by student."""
-    handed_in = session.query(SubmittedAssignment).filter(
-        SubmittedAssignment.assignment_id == cells.assignment, SubmittedAssignment.timestamp.is_not(None)
-    )
-    delays = {one.student_id: lateness(one) for one in handed_in.yield_per(_AT_ONCE)}
-    return {student: delay for student, delay in delays.items() if delay}
-
-
-def penalised(session: Session, cells: Cells) -> dict[str, float]:
-    """Return the points deducted for late submission of the unit, by student."""
-    found = _submitted(session, cells).filter(SubmittedNotebook.late_submission_penalty > 0)
-    return {submission.student_id: notebook.late_submission_penalty for submission, notebook in found}
-
-
-def unresolved(session: Session, cells: Cells) -> dict[str, str]:
-    """Return the text of each time stamp that does not determine a time, by student."""
-    stamps = unresolved_stamps(session)
-    found = session.query(SubmittedNotebook).filter(SubmittedNotebook.notebook_id == cells.notebook) if stamps else []
-    return {one.assignment.student_id: stamps[one.id] for one in found if one.id in stamps}
-
-
-def students(session: Session) -> list[Enrolled]:
-    """Everyone in the gradebook, by id."""
-    found = session.query(Student.id, Student.first_name, Student.last_name, Student.email)
-    return sorted((Enrolled(*one) for one in found), key=lambda one: one.id)  # servers sort by rules of a language
-
-
-def holds(session: Session, unit: str) -> bool:
-    """Whether the gradebook knows the unit."""
-    return _notebooks(session, unit).first() is not None
+    return Entry(session, cells, submission, notebook, grades, comments)
 
 
 def _submitted(session: Session, cells: Cells) -> Any:
@@ -295,27 +254,14 @@ def _submitted(session: Session, cells: Cells) -> Any:
     )
 
 
-def _notebooks(session: Session, unit: str) -> Any:
-    return (
-        session.query(Notebook)
-        .join(Assignment, Assignment.id == Notebook.assignment_id)
-        .filter(Assignment.name == unit, Notebook.name == unit)
-    )
-
-
-def _by_name(names: dict[str, str], held: Iterable[Any]) -> dict[str, Any]:
-    return {names[one.cell_id]: one for one in sorted(held, key=lambda one: names[one.cell_id])}
+def _by_name(names: dict[str, str], rows: Iterable[Any]) -> dict[str, Any]:
+    return {names[row.cell_id]: row for row in sorted(rows, key=lambda row: names[row.cell_id])}
 
 
 def _score(grade: Any) -> float:
-    """By nbgrader's rule, which nbgrader itself evaluates in the database."""
-    given = grade.manual_score if grade.manual_score is not None else grade.auto_score
-    return 0.0 if given is None else given + (grade.extra_credit or 0.0)
-
-
-def _comment(found: Any) -> str | None:
-    given: str | None = found.auto_comment if found.manual_comment is None else found.manual_comment
-    return given
+    """Return the score by nbgrader's rule, which nbgrader itself evaluates in the database."""
+    score = grade.manual_score if grade.manual_score is not None else grade.auto_score
+    return 0.0 if score is None else score + (grade.extra_credit or 0.0)
 
 
 def is_blank(name: str, grade: Any) -> bool:
@@ -324,7 +270,7 @@ def is_blank(name: str, grade: Any) -> bool:
 
 
 def unmarked(report: Report) -> Callable[[str], bool]:
-    """Tells whether our own fault left the grade cell of a name without a mark: nbgrader would make it a zero."""
+    """Return a predicate: our own fault left the grade cell of this name without a mark (nbgrader would give 0)."""
     failed = {course.CHECK_PREFIX + e.name for e in report.exercises if e.status == "grader_error"}
     nothing = report.status == "grader_error" and not report.exercises
     return lambda name: name in failed or (nothing and name.startswith(course.CHECK_PREFIX))

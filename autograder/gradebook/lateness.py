@@ -1,36 +1,23 @@
-"""Lateness of a submission and its penalty in points, for grading, the dry run and all pages.
-
-Time stamps that determine no time are kept in a table of the autograder's own, which nbgrader ignores.
-"""
+"""Lateness of a submission and its penalty in points, for grading, the dry run and all pages."""
 
 import math
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from nbgrader.preprocessors import AssignLatePenalties
-from sqlalchemy import Column, MetaData, String, Table, Text, inspect, select
-from sqlalchemy.engine import Engine
 from sqlalchemy.orm import Session
 
 from ..course.notebook import printable
+from . import records
 from .course_directory import CourseProblem
 from .time_stamp import SubmissionTime
-
-_METADATA = MetaData()
-UNRESOLVED = Table(
-    "autograder_unresolved_stamp",
-    _METADATA,
-    Column("submitted_notebook_id", String(32), primary_key=True),
-    Column("stamp", Text, nullable=False),
-)
 
 
 class LatePenalties:
     """The late submission plugin that the course's nbgrader_config.py names, or nbgrader's own."""
 
     def __init__(self, directory: Any) -> None:
-        """directory: the course, as nbgrader has it. Raises CourseProblem if there is no such plugin."""
+        """directory: the course, as nbgrader has it. Raises CourseProblem if the plugin cannot be created."""
         try:
             preprocessor = AssignLatePenalties(config=directory.config)
             self._plugin = preprocessor.plugin_class(parent=preprocessor)
@@ -38,7 +25,7 @@ class LatePenalties:
             raise CourseProblem(f"The course's late submission plugin cannot be used: {_named(error)}.") from error
 
     def penalty(self, student: str, score: float, late: timedelta) -> float | None:
-        """The points that a submission with this score loses, at most all of them; None for no penalty.
+        """Return the points that a submission with this score loses, at most all of them; None for no penalty.
 
         Raises CourseProblem if the plugin fails.
         """
@@ -58,21 +45,17 @@ class LatePenalties:
 
 def due(submission: Any) -> datetime | None:
     """Return the due date with the submission's extension; None without a due date (nbgrader raises TypeError then)."""
-    found: datetime | None = submission.duedate if submission.assignment.duedate else None
-    return found
+    date: datetime | None = submission.duedate if submission.assignment.duedate else None
+    return date
 
 
 def lateness(submission: Any) -> timedelta:
     """Return the time between the due date and the submission; zero if in time, or if either time is unknown."""
-    its_due = due(submission)
-    if its_due is None or submission.timestamp is None:
-        return timedelta()
-    late: timedelta = submission.timestamp - its_due
-    return max(late, timedelta())
+    return timedelta(seconds=submission.total_seconds_late if due(submission) else 0)
 
 
 def in_words(late: timedelta) -> str:
-    """A delay, rounded up to whole minutes, from two hours on to hours, from two days on to days."""
+    """Return a delay as text, rounded up to minutes, from two hours on to hours, from two days on to days."""
     for unit, seconds in (("days", 86_400), ("hours", 3_600)):
         if late.total_seconds() >= 2 * seconds:
             return f"{math.ceil(late.total_seconds() / seconds)} {unit}"
@@ -80,33 +63,16 @@ def in_words(late: timedelta) -> str:
     return f"{minutes} minute{'' if minutes == 1 else 's'}"
 
 
-def make_table(engine: Engine) -> None:
-    """Makes the table of unresolved time stamps if it is not there."""
-    _METADATA.create_all(engine)
+def record_time(session: Session, notebook: Any, time: SubmissionTime, submission: str) -> None:
+    """Record the time of a submitted notebook, or that its time stamp does not determine it.
 
-
-def unresolved_stamps(session: Session) -> Mapping[str, str]:
-    """The texts of time stamps that determine no time, by the gradebook's id of the submitted notebook."""
-    if not inspect(session.connection()).has_table(UNRESOLVED.name):  # `nbgrader` alone makes none
-        return {}
-    return {row.submitted_notebook_id: row.stamp for row in session.execute(UNRESOLVED.select())}
-
-
-def unresolved_stamp(session: Session, notebook: str) -> str | None:
-    """The text of the submitted notebook's time stamp if it determines no time."""
-    return session.scalar(select(UNRESOLVED.c.stamp).where(UNRESOLVED.c.submitted_notebook_id == notebook))
-
-
-def record_time(session: Session, notebook: Any, time: SubmissionTime, *, is_same_file: bool) -> None:
-    """Records when a submitted notebook came, or that its time stamp does not determine it.
-
-    Without a stamp the time stays that of before if the file is the same: instructors may set it themselves.
+    A file without a stamp keeps its earlier time if it has not changed: instructors may set that time themselves.
+    submission: SHA-256 of the file, whose provenance is recorded later.
     """
-    if time != SubmissionTime() or not is_same_file:
+    before = records.provenance(session, notebook.id)
+    if time != SubmissionTime() or (before and before.submission != submission):
         notebook.assignment.timestamp = time.utc
-    session.execute(UNRESOLVED.delete().where(UNRESOLVED.c.submitted_notebook_id == notebook.id))
-    if time.unresolved is not None:
-        session.execute(UNRESOLVED.insert().values(submitted_notebook_id=notebook.id, stamp=time.unresolved))
+    records.put_unresolved_stamp(session, notebook.id, time.unresolved)
 
 
 def _named(error: Exception) -> str:

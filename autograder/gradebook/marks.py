@@ -10,11 +10,9 @@ from sqlalchemy.orm import Session
 
 from .. import course
 from ..errors import UserError
-from . import database, entry, provenance
-from .database import reading
-from .entry import Entry, Shown
-from .provenance import Provenance
-from .roster import Enrolled
+from . import database, records
+from .entry import Cells, Shown, all_entries, find_cells
+from .roster import Enrolled, enrolled
 
 
 class NoMarks(UserError):
@@ -23,25 +21,27 @@ class NoMarks(UserError):
 
 @dataclass(frozen=True)
 class Mark:
-    """What one student has for a unit."""
+    """One student's mark for a unit."""
 
     shown: Shown
     waiting: frozenset[str] = frozenset()
-    """The grade cells that a person has still to mark, which count 0 until then."""
+    """The grade cells that a person has still to grade, which count 0 until then."""
     late: timedelta = timedelta()
-    """How long after the due date it came; zero if it was in time."""
+    """Time between the due date and the submission; zero if it was in time."""
     status: str = ""
-    """How marking went, as in a report. This and what follows is empty where `autograder` did not give the mark."""
+    """Status of the report. Like the next two fields, empty if `autograder` did not give the mark."""
     submission: str = ""
-    """SHA-256 of the file that the mark is about."""
+    """SHA-256 of the graded file."""
     page: str = ""
-    """The digest of what the student's feedback page shows."""
+    """Digest of the feedback page's content."""
     timestamp: datetime | None = None
     """Submission time in UTC, as recorded in the gradebook."""
+    unresolved: str | None = None
+    """Text of a time stamp that does not determine the submission time."""
 
     @property
     def score(self) -> float:
-        """With the penalty, never below 0."""
+        """The score with the penalty, never below 0."""
         return max(0.0, self.shown.score - self.shown.late_penalty)
 
 
@@ -51,45 +51,51 @@ class UnitMarks:
 
     unit: str
     points: Mapping[str, float]
-    """The most that each grade cell gives, in the notebook's order."""
+    """Maximum score of each grade cell, in the notebook's order."""
     marks: Mapping[str, Mark]
-    """By student, in the order of their ids; those without a submission in the gradebook have none."""
+    """Marks by student, sorted by id; students without a submission in the gradebook have none."""
     students: Sequence[Enrolled]
     """Everyone in the gradebook, by id."""
 
     @property
     def max_score(self) -> float:
-        """Written questions included."""
+        """The maximum score, written questions included."""
         return sum(self.points.values())
+
+    @property
+    def waiting(self) -> int:
+        """The number of written answers that a person has still to grade."""
+        names = [name for mark in self.marks.values() for name in mark.waiting]
+        return sum(not name.startswith(course.CHECK_PREFIX) for name in names)
 
 
 def of_units(root: Path, units: list[str]) -> list[UnitMarks]:
-    """The marks in a course's gradebook. Raises UnknownUnit, NoMarks and CourseProblem."""
+    """Return the marks in a course's gradebook. Raises UnknownUnit, NoMarks and CourseProblem."""
     for unit in units:
         course.unit(unit)
-    with reading(root) as session:
+    gradebook = database.of(root)
+    with gradebook.reading() as session:
         if session is None:
-            raise NoMarks(f"Nothing is graded yet: there is no {database.of(root)}. Run `{_grade(units[0], root)}`.")
-        for unit in units:
-            if not entry.holds(session, unit):
-                raise NoMarks(f"Nothing of {unit} is graded in {database.of(root)} yet. Run `{_grade(unit, root)}`.")
-        return [unit_marks(session, unit) for unit in units]
+            raise NoMarks(f"Nothing is graded yet: there is no {gradebook}. Run `{_grade(units[0], root)}`.")
+        cells = {unit: find_cells(session, unit) for unit in units}
+        if unknown := next((unit for unit in units if cells[unit] is None), None):
+            raise NoMarks(f"Nothing of {unknown} is graded in {gradebook} yet. Run `{_grade(unknown, root)}`.")
+        return [unit_marks(session, unit, its) for unit, its in cells.items() if its]
 
 
 def _grade(unit: str, root: Path) -> str:
     return shlex.join(["autograder", "grade", unit, "--course", str(root)])
 
 
-def unit_marks(session: Session, unit: str) -> UnitMarks:
-    """The marks of a unit that the gradebook knows."""
-    cells = entry.cells(session, unit)
+def unit_marks(session: Session, unit: str, cells: Cells) -> UnitMarks:
+    """Return the marks of a unit."""
     in_order = [name for name in course.unit(unit).points if name in cells.points]
-    in_order += [name for name in cells.points if name not in in_order]  # of the unit as it was
-    kept = provenance.everyones(session)
-    marks = {student: _mark(found, kept.get(found.id)) for student, found in entry.everyones(session, cells).items()}
-    return UnitMarks(unit, {name: cells.points[name] for name in in_order}, marks, entry.students(session))
-
-
-def _mark(found: Entry, kept: Provenance | None) -> Mark:
-    about = (kept.status, kept.submission, kept.page) if kept else ("", "", "")
-    return Mark(found.shown(), frozenset(found.waiting()), found.late, *about, found.timestamp)
+    in_order += [name for name in cells.points if name not in in_order]  # cells of an earlier version of the unit
+    provenance = records.all_provenance(session)
+    marks = {}
+    for student, entry in all_entries(session, cells).items():
+        origin = provenance.get(entry.id)
+        about = (origin.status, origin.submission, origin.page) if origin else ("", "", "")
+        waiting = frozenset(entry.waiting())
+        marks[student] = Mark(entry.shown(), waiting, entry.late, *about, entry.timestamp, entry.unresolved)
+    return UnitMarks(unit, {name: cells.points[name] for name in in_order}, marks, enrolled(session))

@@ -1,7 +1,7 @@
-"""Take pictures and attachments out of a notebook's text cells: they become files, and their text stays short.
+"""Replaces pictures and attachments in a notebook's text cells by files, so that the cells' text stays short.
 
 A picture in a text, as `data:image/png;base64,...`, may be a million characters long. It would crowd out the text
-below it wherever texts are cut.
+below it in all programs that cut texts.
 """
 
 import base64
@@ -54,9 +54,9 @@ class _Files:
 
 
 def take_out(notebook: RawNotebook) -> dict[str, bytes]:
-    """Take the pictures out of a notebook's text cells, in place: a file's name stands where the picture was.
+    """Replace each picture in a notebook's text cells by the name of a file, in place.
 
-    Returns the files' contents by name. Takes time linear in the length of the texts.
+    Return the files' contents by name. Take time linear in the length of the texts.
     """
     files = _Files()
     for cell in notebook.cells:
@@ -77,18 +77,18 @@ def take_out(notebook: RawNotebook) -> dict[str, bytes]:
 
 
 def put(node: Any, contents: dict[str, bytes]) -> None:
-    """Keep the files of a notebook in its metadata, until it is written."""
+    """Store the files of a notebook in its metadata until it is written."""
     if contents:
         node.metadata[PICTURES] = {name: base64.b64encode(content).decode() for name, content in contents.items()}
 
 
 def pop(node: Any) -> dict[str, bytes]:
-    """Return the files of a notebook, which are in its metadata no longer."""
+    """Take the files of a notebook out of its metadata, and return them."""
     return {name: base64.b64decode(content) for name, content in node.metadata.pop(PICTURES, {}).items()}
 
 
 def _attachments(cell: RawCell) -> dict[str, bytes | None]:
-    """The contents of a cell's attachments by name; None for one that was cut."""
+    """Return the contents of a cell's attachments by name; None for one that was cut."""
     raw = bytes(cell.attachments)
     if raw == b"null" or raw.count(b'"') > 2 * _MOST_NAMES:
         return {}
@@ -108,7 +108,7 @@ def _inline(match: re.Match[str], files: _Files) -> str:
 
 
 def _decoded(data: str) -> bytes | None:
-    """The bytes that a text in base64 stands for; None if it was cut or is something else."""
+    """Decode a text in base64; return None if it was cut or is something else."""
     if data.endswith(CUT.decode()):
         return None
     try:
@@ -124,5 +124,5 @@ def _as_markdown(match: re.Match[str]) -> str:
 
 
 def _bare(name: str) -> str:
-    """An attachment's name, which a student chose, as the description of a picture."""
+    """Return an attachment's name, which a student chose, as the description of a picture."""
     return re.sub(r"[\[\]\\()<>`*_\n]", " ", name)[:300]

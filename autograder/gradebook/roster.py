@@ -1,30 +1,42 @@
-"""Who is in the class: the instructor's own table, or the one that Canvas or Moodle exports."""
+"""The class: the instructor's own table, the one that Canvas or Moodle exports, or the gradebook's students."""
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from nbgrader.api import Assignment, Student
+from sqlalchemy.engine import make_url
+from sqlalchemy.orm import Session
+
+from ..course import settings
 from ..course.notebook import printable
+from ..submitted.folder import is_one_name
 from ..submitted.student_id import RULE, can_be_id
-from . import roster_file, roster_words
-from .roster_file import BadRoster, Line, RosterFile
+from . import database, roster_table
+from .database import Database
+from .roster_table import BadRoster as BadRoster
+from .roster_table import Line, RosterTable
 
-__all__ = ["BadRoster", "Enrolled", "Roster", "is_filled_in", "own", "read"]
-
+ROSTER = "roster.csv"
 TEMPLATE = "id,first_name,last_name,email\n"
-"""A roster that nobody is on yet."""
+"""A roster without students."""
 
 _MOST_NAMED = 20
 _BEFORE_AT = " before @"
-"""Behind a column's name: the part of its address that is before the @."""
+"""Suffix of a column's name: the part of an address that is before the @."""
 _TEST_STUDENT = "Student, Test"
+
+
+class Strangers(BadRoster):
+    """Nobody who submitted a unit is on the roster; other units may have no such problem."""
 
 
 @dataclass(frozen=True)
 class Enrolled:
-    """A student as nbgrader knows one."""
+    """A student as nbgrader stores one."""
 
     id: str
     first_name: str | None = None
@@ -32,35 +44,24 @@ class Enrolled:
     email: str | None = None
 
 
-def is_filled_in(path: Path) -> bool:
-    """Whether there is a roster with more in it than the template."""
-    try:
-        return path.read_text(encoding="utf-8-sig").strip() != TEMPLATE.strip()
-    except FileNotFoundError:
-        return False
-    except (OSError, UnicodeDecodeError):
-        return True  # `read` says what is wrong
-
-
 @dataclass(frozen=True)
 class Roster:
-    """Who is in the class, and what else the roster says about them."""
+    """The students of a class, and what else their table has about them."""
 
     students: list[Enrolled]
     platform: str = ""
-    """"Canvas" or "Moodle" where the table is theirs, else empty."""
+    """"Canvas" or "Moodle" if the table is theirs, else empty."""
     person: tuple[str, ...] = ()
-    """The columns that say who somebody is, as the table calls them and in its order."""
+    """The table's columns that identify a person, in its order."""
     header: tuple[str, ...] = ()
     lines: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Each student's values by column, by id."""
     points_possible: Mapping[str, str] = field(default_factory=dict)
     """Canvas's line with the points of each assignment, by column."""
     remarks: tuple[str, ...] = ()
-    """What to say about how it was read."""
+    """Messages to the instructor on how the table was read."""
     left_out: tuple[str, ...] = ()
-    """What is in the column of the ids in lines that are left out of a platform's table, because it can be no id."""
-
+    """Ids of a platform's table that no student can have; their lines are left out."""
     words: Mapping[str, str] = field(default_factory=dict)
     """English name of each column, in lower case."""
 
@@ -74,167 +75,219 @@ class Roster:
 
 
 @dataclass(frozen=True)
+class ClassList:
+    """The students of a course folder's class, now and before."""
+
+    roster: Roster
+    file: Path | None
+    """The roster's file; None if only the gradebook has students."""
+    enrolled: frozenset[str]
+    """The ids in the gradebook."""
+    assignments: tuple[str, ...]
+    """The names of the gradebook's assignments, whether the autograder's or not."""
+
+    def refuse_strangers(self, submitted: Sequence[str], unit: str) -> None:
+        """Raise Strangers if nobody who submitted is on the roster: folders are then not named by its ids.
+
+        A single student may be new.
+        """
+        ids = [student.id for student in self.roster.students]
+        if self.file and len(submitted) > 1 and set(ids).isdisjoint(submitted):
+            raise Strangers(
+                f"Nobody who handed in {unit} is on the roster {self.file}: there are submissions of "
+                f"{_some(submitted, 5)}, and its ids are {_some(ids, 5)}. Nothing in this unit is graded. If another "
+                "column has the ids, `--id-column` names it; else put these students on the roster."
+            )
+
+
+def class_list(root: Path, file: Path | None = None, id_column: str | None = None) -> ClassList:
+    """Return the class of a course folder: the given roster, else a ROOT/roster.csv with students, else the gradebook.
+
+    The class's settings supply what is not given. Raises BadRoster and CourseProblem.
+    """
+    with database.of(root).reading() as session:
+        students = enrolled(session) if session else []
+        assignments = tuple(name for (name,) in session.query(Assignment.name)) if session else ()
+    ids = frozenset(student.id for student in students)
+    file = file or (root / ROSTER if _is_filled_in(root / ROSTER) else None)
+    if file is None:
+        columns = tuple(TEMPLATE.strip().split(","))
+        lines = {student.id: {name: getattr(student, name) or "" for name in columns} for student in students}
+        return ClassList(Roster(students, "", columns, columns, lines), None, ids, assignments)
+    try:
+        its = settings.of_roster(root)
+    except settings.BadSettings as reason:
+        raise BadRoster(str(reason)) from None
+    return ClassList(read(file, ids, id_column or its.id_column, its.header), file, ids, assignments)
+
+
+def enrolled(session: Session) -> list[Enrolled]:
+    """Return everyone in the gradebook, sorted by id."""
+    rows = session.query(Student.id, Student.first_name, Student.last_name, Student.email)
+    return sorted((Enrolled(*row) for row in rows), key=lambda student: student.id)  # servers sort by language
+
+
+def may_be_graded(directory: Any) -> Callable[[str], bool]:
+    """Return a predicate: a folder of this name is a student's, enrolled or new. Raises CourseProblem.
+
+    directory: the course as nbgrader has it; its settings may put SQLite's file anywhere.
+    """
+    url = str(directory.db_url)
+    is_file = url.startswith("sqlite:///")
+    gradebook = Database(Path(directory.root), make_url(url)) if is_file else database.of_directory(directory)
+    with gradebook.reading() as session:
+        known = {student.id for student in enrolled(session)} if session else set()
+    return lambda name: is_one_name(name) and (name in known or (can_be_id(name) and gradebook.holds_id(name)))
+
+
+def _is_filled_in(path: Path) -> bool:
+    """Return whether there is a roster that differs from the template."""
+    try:
+        return path.read_text(encoding="utf-8-sig").strip() != TEMPLATE.strip()
+    except FileNotFoundError:
+        return False
+    except (OSError, UnicodeDecodeError):
+        return True  # `read` reports what is wrong
+
+
+@dataclass(frozen=True)
 class _Kind:
-    """The tables of one program. Columns are in small letters, for they are compared without regard to case."""
+    """The tables of one program, with the English names of their columns in lower case."""
 
     platform: str
     ids: tuple[str, ...]
     """The columns that can name a student's folder, the best first."""
-    person: frozenset[str]
     first_name: tuple[str, ...]
     last_name: tuple[str, ...]
     whole_name: tuple[str, ...]
     email: tuple[str, ...]
-    others: re.Pattern[str]
-    """The other columns that the program writes."""
+    more: tuple[str, ...]
+    """Further columns that identify a person."""
+    others: str
+    """Regular expression for the other columns that the program writes."""
+
+    @property
+    def person(self) -> frozenset[str]:
+        """The columns that identify a person."""
+        return frozenset((*self.ids, *self.first_name, *self.last_name, *self.whole_name, *self.email, *self.more))
 
 
 _OWN = _Kind(
     "",
-    ("id",),
-    frozenset(
-        {"id", "first_name", "last_name", "email", "lms_user_id"}
-        | {"first name", "last name", "surname", "full name", "email address"}
-    ),
-    ("first_name", "first name"),
-    ("last_name", "last name", "surname"),
-    ("full name",),
-    ("email", "email address"),
-    re.compile("lms_user_id"),
+    ids=("id",),
+    first_name=("first_name", "first name"),
+    last_name=("last_name", "last name", "surname"),
+    whole_name=("full name",),
+    email=("email", "email address"),
+    more=("lms_user_id",),
+    others="lms_user_id",
 )
 _CANVAS = _Kind(
     "Canvas",
-    ("sis login id", "sis user id", "id"),
-    frozenset(
-        {"student", "lastname", "firstname", "id", "sis user id", "sis login id"}
-        | {"integration id", "root account", "section"}
-    ),
-    ("firstname",),
-    ("lastname",),
-    ("student",),
-    (),
-    re.compile(
-        r".*\(\d+\)|.*\b(current|final) (score|points|grade)( \(.*\))?|.*\boverride (score|grade|status)( \(.*\))?"
-    ),
+    ids=("sis login id", "sis user id", "id"),
+    first_name=("firstname",),
+    last_name=("lastname",),
+    whole_name=("student",),
+    email=(),
+    more=("integration id", "root account", "section"),
+    others=r".*\(\d+\)|.*\b(current|final) (score|points|grade)( \(.*\))?|.*\boverride (score|grade|status)( \(.*\))?",
 )
 _MOODLE = _Kind(
     "Moodle",
-    ("username", "id number", "email address"),
-    frozenset(
-        {"identifier", "full name", "first name / last name", "first name / surname", "first name", "last name"}
-        | {"surname", "username", "id number", "email address"}
-    ),
-    ("first name",),
-    ("last name", "surname"),
-    ("full name", "first name / last name", "first name / surname"),
-    ("email address",),
-    re.compile(
-        r"status|grade|maximum grade|grade can be changed|last modified \(.*\)|feedback comments|groups|institution"
-        r"|department|last downloaded from this course|.*\((real|percentage|letter|feedback)\)|online text"
-    ),
+    ids=("username", "id number", "email address"),
+    first_name=("first name",),
+    last_name=("last name", "surname"),
+    whole_name=("full name", "first name / last name", "first name / surname"),
+    email=("email address",),
+    more=("identifier",),
+    others=r"status|grade|maximum grade|grade can be changed|last modified \(.*\)|feedback comments|groups|institution"
+    r"|department|last downloaded from this course|.*\((real|percentage|letter|feedback)\)|online text",
 )
 _NAMES = _OWN.person | _CANVAS.person | _MOODLE.person
 _NO_STUDENT = re.compile(r"\s*(points possible|muted|manual posting.*)?\s*", re.IGNORECASE)
-"""What Canvas's lines without a student hold in the columns of a person."""
+"""Values of Canvas's lines without a student in the columns of a person."""
 
 
 def read(
     path: Path,
-    enrolled: Collection[str] = (),
+    in_gradebook: Collection[str] = (),
     id_column: str | None = None,
     header: Mapping[str, str] | None = None,
 ) -> Roster:
-    """The students of a table, in its order; raises BadRoster.
+    """Read the students of a table, in its order. Raises BadRoster.
 
-    enrolled: the ids that are already in the gradebook, to which the rule for new ids does not apply.
-    id_column: the column with the ids; with ` before @` behind its name, the part of an address before the @. If it
-    is not given, a table of our own has them in `id` (its other columns are those of `nbgrader db student import`),
-    one of Canvas's or Moodle's in the first column of those that can name a folder.
-    header: words of headers beyond those in `roster_words`, each with the English one.
+    in_gradebook: ids to which the rule for new ids does not apply.
+    id_column: the column with the ids; with ` before @` behind its name, the part of an address before the @. Default:
+        in an instructor's own table `id` (its other columns are those of `nbgrader db student import`), in Canvas's
+        or Moodle's the first column of those that can name a folder.
+    header: further words of headers, each with the English one.
     """
-    own = header or {}
-    table = roster_file.read(
-        path, _NAMES | roster_words.known() | set(map(roster_words.plain, own)), roster_words.plain
-    )
-    words = roster_words.in_english(table.header, own, _NAMES)
-    kind = _kind(words)
-    people, left_out, points = _people(table, words, kind)
-    column = _id_column(path, table, words, kind, people, id_column)
+    table = roster_table.read(path, _NAMES, header or {})
+    kind = _kind(set(table.words.values()))
+    people, test_students, points = _people(table, kind)
+    column = _id_column(path, table, kind, people, id_column)
     if crowded := next((line.number for line in table.lines if line.is_crowded), None):
         raise BadRoster(
             f"The roster {path} has more values than columns in line {crowded}. Is there a "
             f"`{printable(table.separator)}` in a name? Put the name in quotation marks."
         )
-    ids = [_id(line, words, column) for line in people]
+    ids = [_value(line.values, table.words, column.removesuffix(_BEFORE_AT)) for line in people]
+    if column.endswith(_BEFORE_AT):
+        ids = [address.partition("@")[0].strip() for address in ids]
     _check(path, people, ids, column)
-    unsafe = tuple(name for name in ids if name not in enrolled and not can_be_id(name))
+    unsafe = tuple(name for name in ids if name not in in_gradebook and not can_be_id(name))
     if unsafe and (not kind.platform or len(unsafe) == len(ids)):
-        raise BadRoster(f"The roster {path} has ids that no new student can have: {_shown(unsafe)}. An id has {RULE}.")
-    people = [line for line, name in zip(people, ids, strict=True) if name not in unsafe]
-    ids = [name for name in ids if name not in unsafe]
-    students = [_enrolled(kind, line, words, name) for line, name in zip(people, ids, strict=True)]
+        raise BadRoster(f"The roster {path} has ids that no new student can have: {_ascii(unsafe)}. An id has {RULE}.")
+    lines = {name: line.values for line, name in zip(people, ids, strict=True) if name not in unsafe}
     return Roster(
-        students,
+        [_enrolled(kind, name, values, table.words) for name, values in lines.items()],
         kind.platform,
-        tuple(name for name in table.header if words[name] in kind.person),
+        tuple(name for name in table.header if table.words[name] in kind.person),
         table.header,
-        {name: line.values for line, name in zip(people, ids, strict=True)},
+        lines,
         points,
-        tuple(_remarks(path, table, words, kind, column, left_out, unsafe)),
+        tuple(_remarks(path, table, kind, column, test_students, unsafe)),
         unsafe,
-        words,
+        table.words,
     )
 
 
-def own(students: list[Enrolled]) -> Roster:
-    """A roster of these students, as a table of our own would have them."""
-    columns = ("id", "first_name", "last_name", "email")
-    lines = {one.id: {name: getattr(one, name) or "" for name in columns} for one in students}
-    return Roster(students, "", columns, columns, lines)
-
-
-def _kind(words: Mapping[str, str]) -> _Kind:
-    columns = set(words.values())
+def _kind(columns: set[str]) -> _Kind:
     if columns & {"sis login id", "sis user id"} or columns >= {"student", "id", "section"}:
         return _CANVAS
     return _MOODLE if columns & _MOODLE.person and "id" not in columns else _OWN
 
 
-def _people(
-    table: RosterFile, words: Mapping[str, str], kind: _Kind
-) -> tuple[list[Line], list[str], Mapping[str, str]]:
-    """The lines of students, the names in lines that are left out, and Canvas's line with the points."""
+def _people(table: RosterTable, kind: _Kind) -> tuple[list[Line], int, Mapping[str, str]]:
+    """Return the lines of students, the number of test students, and Canvas's line with the points."""
     if kind is not _CANVAS:
-        return list(table.lines), [], {}
+        return list(table.lines), 0, {}
     people: list[Line] = []
-    left_out: list[str] = []
+    test_students = 0
     points: Mapping[str, str] = {}
     for line in table.lines:
-        who = [line.values[name] for name in table.header if words[name] in kind.person]
-        name = _value(line.values, words, "student")
-        if all(map(_NO_STUDENT.fullmatch, who)):
-            points = line.values if "points possible" in " ".join(who).lower() else points
-        elif name == _TEST_STUDENT:
-            left_out.append(name)
+        person = [line.values[name] for name in table.header if table.words[name] in kind.person]
+        if all(map(_NO_STUDENT.fullmatch, person)):
+            points = line.values if "points possible" in " ".join(person).lower() else points
+        elif _value(line.values, table.words, "student") == _TEST_STUDENT:
+            test_students += 1
         else:
             people.append(line)
-    return people, left_out, points
+    return people, test_students, points
 
 
-def _id_column(
-    path: Path, table: RosterFile, words: Mapping[str, str], kind: _Kind, people: list[Line], asked: str | None
-) -> str:
-    """The column with the ids; the one that was asked for, or else the best that is not empty. Raises BadRoster."""
-    there = {*map(str.lower, table.header), *words.values()}
-    if asked:
-        column = asked.strip().lower()
-        if column.removesuffix(_BEFORE_AT) not in there:
+def _id_column(path: Path, table: RosterTable, kind: _Kind, people: list[Line], required: str | None) -> str:
+    """Return the column with the ids: the required one, or else the best that is not empty. Raises BadRoster."""
+    columns = {*map(str.lower, table.header), *table.words.values()}
+    if required:
+        column = required.strip().lower()
+        if column.removesuffix(_BEFORE_AT) not in columns:
             raise BadRoster(
-                f"The roster {path} has no column `{printable(asked)}`. Its columns are: {_some(table.header)}."
+                f"The roster {path} has no column `{printable(required)}`. Its columns are: {_some(table.header)}."
             )
         return column
     for column in kind.ids:
-        if column in there and any(_value(line.values, words, column) for line in people):
+        if column in columns and any(_value(line.values, table.words, column) for line in people):
             return column
     raise BadRoster(
         f"The roster {path} names nobody: it needs a header with a column `id`, and a line a student, or to be the "
@@ -244,86 +297,68 @@ def _id_column(
 
 
 def _check(path: Path, people: list[Line], ids: list[str], column: str) -> None:
-    """Raises BadRoster unless each line has an id of its own."""
+    """Raise BadRoster unless each line has an id of its own."""
     if not any(ids):
         raise BadRoster(f"The roster {path} names nobody: its column `{printable(column)}` is empty.")
-    without = [str(line.number) for line, name in zip(people, ids, strict=True) if not name]
-    if without:
+    if without := [str(line.number) for line, name in zip(people, ids, strict=True) if not name]:
         raise BadRoster(
             f"The roster {path} has no {printable(column)} in line {_some(without)}: give one, or take the line out."
         )
-    repeated = [name for name, count in Counter(ids).items() if count > 1]
-    if repeated:
+    if repeated := [name for name, count in Counter(ids).items() if count > 1]:
         raise BadRoster(f"The roster {path} has {_some(sorted(repeated))} more than once.")
 
 
-def _id(line: Line, words: Mapping[str, str], column: str) -> str:
-    value = _value(line.values, words, column.removesuffix(_BEFORE_AT))
-    return value.partition("@")[0].strip() if column.endswith(_BEFORE_AT) else value
-
-
-def _enrolled(kind: _Kind, line: Line, words: Mapping[str, str], name: str) -> Enrolled:
-    def first_of(columns: tuple[str, ...]) -> str | None:
-        return next((value for column in columns if (value := _value(line.values, words, column))), None)
-
-    first, last, whole = map(first_of, (kind.first_name, kind.last_name, kind.whole_name))
+def _enrolled(kind: _Kind, student: str, values: Mapping[str, str], words: Mapping[str, str]) -> Enrolled:
+    first, last, whole, email = (
+        next(filter(None, (_value(values, words, column) for column in columns)), None)
+        for columns in (kind.first_name, kind.last_name, kind.whole_name, kind.email)
+    )
     if whole and not (first or last):
         last = whole
         if kind is _CANVAS and ", " in whole:  # `O'Neil, Jr., Ada`: what is behind the last comma is the first name
             last, _, first = whole.rpartition(", ")
-    return Enrolled(name, first, last, first_of(kind.email))
+    return Enrolled(student, first, last, email)
 
 
 def _remarks(
-    path: Path,
-    table: RosterFile,
-    words: Mapping[str, str],
-    kind: _Kind,
-    column: str,
-    left_out: list[str],
-    unsafe: Collection[str],
-) -> Iterable[str]:
-    called = _named(table.header, words, column.removesuffix(_BEFORE_AT))
-    if kind.platform or called.lower() != "id":
+    path: Path, table: RosterTable, kind: _Kind, column: str, test_students: int, unsafe: Collection[str]
+) -> Iterator[str]:
+    name = _column(table.header, table.words, column.removesuffix(_BEFORE_AT))
+    if kind.platform or name.lower() != "id":
         whose = f"{kind.platform}'s table" if kind.platform else "a table"
         part = _BEFORE_AT if column.endswith(_BEFORE_AT) else ""
-        yield f"The roster {path} is {whose}; the students' ids are its column `{printable(called)}`{part}."
+        yield f"The roster {path} is {whose}; the students' ids are its column `{printable(name)}`{part}."
     if table.encoding != "UTF-8":
         yield f"The roster {path} was read as {table.encoding}."
-    if left_out:
-        yield f"Left out of the roster: {_some(left_out)}, Canvas's test student."
+    if test_students:
+        yield f"Left out of the roster: {_some([_TEST_STUDENT] * test_students)}, Canvas's test student."
     if unsafe:
         yield (
-            f"NOT TAKEN FROM THE ROSTER: {_shown(unsafe)}, which can be no new student's id, in the column "
+            f"NOT TAKEN FROM THE ROSTER: {_ascii(unsafe)}, which can be no new student's id, in the column "
             f"`{printable(column)}`. An id has {RULE}. Correct these lines, or name another column with `--id-column`."
         )
-    unknown = [name for name in table.header if name and not _is_known(kind, words[name])]
-    if unknown:
+    known = {word for word in table.words.values() if word in kind.person or re.fullmatch(kind.others, word)}
+    if unknown := [name for name in table.header if name and table.words[name] not in known]:
         yield f"Not understood in the roster, and not used: {_some(unknown)}."
-
-
-def _is_known(kind: _Kind, column: str) -> bool:
-    return column in kind.person or kind.others.fullmatch(column) is not None
 
 
 def _value(values: Mapping[str, str], words: Mapping[str, str], column: str) -> str:
     """Return a line's value in the column with this name or English name; empty if the column is missing."""
-    return values.get(_named(values, words, column), "")
+    return values.get(_column(values, words, column), "")
 
 
-def _named(header: Iterable[str], words: Mapping[str, str], column: str) -> str:
+def _column(header: Iterable[str], words: Mapping[str, str], name: str) -> str:
     """Return the column with this name in any case, else the one with this English name, else an empty string."""
-    names = list(header)
-    called = (name for name in names if name.lower() == column.lower())
-    meant = (name for name in names if words.get(name) == column.lower())
-    return next(called, "") or next(meant, "")
+    columns = list(header)
+    same = [column for column in columns if column.lower() == name.lower()]
+    return next(iter(same + [column for column in columns if words.get(column) == name.lower()]), "")
 
 
-def _shown(ids: Collection[str]) -> str:
-    """Ids that are none, with what cannot be seen in them."""
+def _ascii(ids: Collection[str]) -> str:
+    """Return invalid ids as text, with invisible characters escaped."""
     return _some([ascii(name)[1:-1] for name in ids])
 
 
-def _some(names: Collection[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(printable(name[:100]) for name in list(names)[:_MOST_NAMED]) + more
+def _some(names: Sequence[str], most: int = _MOST_NAMED) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(printable(name[:100]) for name in names[:most]) + more

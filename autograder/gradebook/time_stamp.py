@@ -1,12 +1,12 @@
-"""Reads the time stamp next to a submission: a stranger's text, which may be anything.
+"""Reads the time stamp next to a submission: a student's text, which may be anything.
 
-A time that cannot be determined with certainty is no time. A guess could make a submission late that came in time.
+A stamp gives no time unless it determines one with certainty. A guess could make a punctual submission late.
 
 Example, in a course with `c.Exchange.timezone = "Europe/Berlin"`:
 
 - `2026-10-25 02:30:00.0 CEST` is 00:30 UTC, and `2026-10-25 02:30:00.0 CET` is 01:30 UTC.
-- `2026-10-25 02:30:00.0 EDT` is no time: Berlin has no EDT, and no other zone is searched for it.
-- `2026-10-25 02:30:00.0` is no time: clocks in Berlin showed 02:30 twice that night.
+- `2026-10-25 02:30:00.0 EDT` gives no time: Berlin has no EDT, and no other zone is searched for it.
+- `2026-10-25 02:30:00.0` gives no time: clocks in Berlin showed 02:30 twice that night.
 """
 
 import re
@@ -26,7 +26,7 @@ from ..submitted.folder import NotAFile, OpenedFolder, read_up_to
 TIMESTAMP = "timestamp.txt"
 _LONGEST = 100  # bytes; nbgrader writes 30
 _EARLIEST, _LATEST = datetime(1971, 1, 1), datetime(9998, 1, 1)
-"""Far enough from the first and last possible dates that the time is a date in every time zone."""
+"""Far enough from the first and last possible dates that the time has a date in every time zone."""
 _LEAST_OFFSET, _LARGEST_OFFSET = timedelta(hours=-12), timedelta(hours=14)
 _QUARTER = timedelta(minutes=15)
 _YEAR_IN_WEEKS = [timedelta(weeks=week) for week in range(-52, 53)]
@@ -36,7 +36,7 @@ _WITH_OFFSET = re.compile(
     r"(.*(?::\d\d(?:[.,]\d+)?|\s))\s*(?:UTC|GMT)?([+-](?:\d{1,2}|\d\d:?\d\d|\d{5}))", re.ASCII | re.IGNORECASE
 )
 _WITH_NAME = re.compile(r"(.*\d)\s*((?![AP]M$)[A-Z]+(?:/[A-Z0-9_+-]+){0,2})", re.ASCII | re.IGNORECASE)
-"""dateutil opens a zone as a file, whatever its path: so only names like the time zone database's."""
+"""dateutil opens a zone as a file, regardless of its path: so only names like the time zone database's."""
 _DATE_AND_TIME = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.]\d{1,6})?)?")
 
 
@@ -45,7 +45,7 @@ class SubmissionTime:
     """Submission time according to the time stamp."""
 
     utc: datetime | None = None
-    """Without a time zone, as the gradebook has it; None if it is not known."""
+    """Without a time zone, as in the gradebook; None if it is unknown."""
     unresolved: str | None = None
     """The text of a stamp that does not determine a time; None if it does, or if there is no stamp."""
 
@@ -55,7 +55,7 @@ class StampFormat:
     """Time zone and format in which a course's `submit` writes time stamps."""
 
     zone: tzinfo | None = UTC
-    """None if the course's settings name no zone that there is."""
+    """None if the course's settings name an unknown zone."""
     format: str = "%Y-%m-%d %H:%M:%S.%f %Z"
 
     @classmethod
@@ -92,7 +92,7 @@ def stamp_in(folder: OpenedFolder) -> bytes | None:
 
 
 def stamp_at(folder: Path) -> bytes | None:
-    """The time stamp in the folder at a path STUDENT/UNIT, neither of which may be a link."""
+    """Return the time stamp in the folder at a path STUDENT/UNIT, neither of which may be a link."""
     try:
         with OpenedFolder.of_student(folder) as opened:
             return stamp_in(opened)
@@ -101,7 +101,7 @@ def stamp_at(folder: Path) -> bytes | None:
 
 
 def time_in(stamp: bytes | None, written: StampFormat = _DEFAULT) -> datetime | None:
-    """The time in a time stamp, in UTC without a time zone; None if it does not determine one.
+    """Return the time in a time stamp, in UTC without a time zone; None if the stamp does not determine it.
 
     written: how the course writes time stamps. A stamp without a zone is in the course's own.
     """
@@ -114,33 +114,33 @@ def time_in(stamp: bytes | None, written: StampFormat = _DEFAULT) -> datetime | 
 
 
 def time_near(stamp: bytes, clock: datetime, written: StampFormat) -> datetime | None:
-    """The time in a stamp, to tell which of a student's submissions is the newest; None if it has no date.
+    """Return the time in a stamp, only to find a student's newest submission; None if the stamp has no date.
 
-    clock: when a file system says that it came, in UTC. That decides as far as the stamp's unknown zone leaves it open.
+    clock: the file system's time of the submission, in UTC. It decides as far as the stamp's zone is unknown.
     """
     if (utc := time_in(stamp, written)) is not None:
         return utc
-    found = _DATE_AND_TIME.match(stamp)
-    local = time_in(found[0], _DEFAULT) if found else None
+    match = _DATE_AND_TIME.match(stamp)
+    local = time_in(match[0]) if match else None
     return local and min(max(clock, local - _LARGEST_OFFSET), local - _LEAST_OFFSET)
 
 
 def _utc(text: str, written: StampFormat) -> datetime | None:
-    found = _WITH_OFFSET.fullmatch(text) or _WITH_NAME.fullmatch(text)
-    local = _local(found[1].strip() if found else text, written)
+    match = _WITH_OFFSET.fullmatch(text) or _WITH_NAME.fullmatch(text)
+    local = _local(match[1].strip() if match else text, written)
     if local is None:
         return None
     if local.tzinfo is not None:
-        return None if found else local.astimezone(UTC).replace(tzinfo=None)
-    if found is None:
+        return None if match else local.astimezone(UTC).replace(tzinfo=None)
+    if match is None:
         offset = _offset_at(local, written.zone or UTC)
     else:
-        offset = _offset_in_digits(found[2]) if found[2][0] in "+-" else _offset_of_name(local, found[2], written.zone)
+        offset = _offset_in_digits(match[2]) if match[2][0] in "+-" else _offset_of_name(local, match[2], written.zone)
     return None if offset is None else local - offset
 
 
 def _local(text: str, written: StampFormat) -> datetime | None:
-    """The date and the time of day in a text; None unless it determines both."""
+    """Return the date and the time of day in a text; None unless it determines both."""
     try:
         return datetime.strptime(text, re.sub("%[zZ]", "", written.format).strip())
     except ValueError:
@@ -151,7 +151,7 @@ def _local(text: str, written: StampFormat) -> datetime | None:
         pass
     if not re.search(r"\d{4}", text):
         return None
-    # What the text leaves out is different in the two readings, and so is which of two small numbers is the month.
+    # The two readings differ in what the text leaves out, and in which of two small numbers is the month.
     readings = (datetime(2000, 1, 1), False), (datetime(2001, 2, 2, 1, 1), True)
     with warnings.catch_warnings(action="error", category=parser.UnknownTimezoneWarning):
         one, other = (parser.parse(text, default=default, dayfirst=dayfirst) for default, dayfirst in readings)
@@ -159,7 +159,7 @@ def _local(text: str, written: StampFormat) -> datetime | None:
 
 
 def _offset_in_digits(text: str) -> timedelta | None:
-    """The offset in `+5`, `+05`, `+0530` or `+05:30`; else in seconds, which is how nbgrader reads a number."""
+    """Return the offset in `+5`, `+05`, `+0530` or `+05:30`; else that in seconds, as nbgrader reads a number."""
     digits = text[1:].replace(":", "")
     hours, minutes = int(digits[:2]), int(digits[2:4] or 0)
     possible = [timedelta(hours=hours, minutes=minutes)] if len(digits) < 5 and minutes < 60 else []
@@ -169,17 +169,14 @@ def _offset_in_digits(text: str) -> timedelta | None:
 
 
 def _offset_of_name(local: datetime, name: str, zone: tzinfo | None) -> timedelta | None:
-    """The offset of the course's zone at a local time if it goes by this name then, or else at any time in a year.
+    """Return the offset of the course's zone if it has this name at a local time, or else at any time in a year.
 
     `UTC` and names such as Europe/Berlin have a meaning of their own. None if the name does not determine an offset.
     """
-    if zone is not None:
-        now = {offset for called, offset in _names_at(local, zone) if called == name}
-        if not now:
-            around = (_names_at(local + weeks, zone) for weeks in _YEAR_IN_WEEKS)
-            now = {offset for names in around for called, offset in names if called == name}
-        if now:
-            return now.pop() if len(now) == 1 else None
+    for weeks in ([timedelta()], _YEAR_IN_WEEKS):
+        pairs = {pair for week in weeks for pair in _names_at(local + week, zone)}
+        if offsets := {offset for abbreviation, offset in pairs if abbreviation == name}:
+            return offsets.pop() if len(offsets) == 1 else None
     if name.upper() in _UTC:
         return timedelta()
     named = gettz(name) if "/" in name else None
@@ -187,12 +184,12 @@ def _offset_of_name(local: datetime, name: str, zone: tzinfo | None) -> timedelt
 
 
 def _offset_at(local: datetime, zone: tzinfo) -> timedelta | None:
-    """The zone's offset at a local time; None if its clocks show that time twice, or never."""
+    """Return the zone's offset at a local time; None if its clocks show that time twice, or never."""
     offsets = {offset for _, offset in _names_at(local, zone)}
     return offsets.pop() if len(offsets) == 1 else None
 
 
-def _names_at(local: datetime, zone: tzinfo) -> set[tuple[str, timedelta]]:
+def _names_at(local: datetime, zone: tzinfo | None) -> set[tuple[str, timedelta]]:
     """Return the zone's abbreviation and UTC offset at a local time; two pairs if its clocks show that time twice."""
-    both = (local.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
-    return {(moment.tzname() or "", moment.utcoffset() or timedelta()) for moment in both}
+    moments = (local.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
+    return {(moment.tzname() or "", moment.utcoffset() or timedelta()) for moment in moments}

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from .. import course
 from ..errors import UserError
-from ..gradebook.class_list import class_list
 from ..gradebook.course_directory import CourseProblem, course_directory
 from ..gradebook.marks import UnitMarks, of_units
-from ..gradebook.roster import Roster
+from ..gradebook.roster import Roster, class_list
 from ..gradebook.spreadsheet import number, text, value
 from ..submitted.folder import OpenedFolder
 

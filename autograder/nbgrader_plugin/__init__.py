@@ -1,4 +1,7 @@
-"""What a course's `nbgrader_config.py` tells nbgrader to use. Imports neither torch nor pytest."""
+"""The classes and functions that a course's `nbgrader_config.py` makes nbgrader use.
+
+The package imports neither torch nor pytest: formgrader imports it into the Jupyter server.
+"""
 
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
@@ -6,7 +9,7 @@ from pathlib import Path
 
 
 def _be_the_engine() -> None:
-    """Puts the engine in the place of a course's folder of the same name, in which nbgrader would look for the rest.
+    """Replace a course's folder of the same name by the engine: nbgrader would look for the engine's modules in it.
 
     nbgrader puts the working directory first on Python's path. A course's `autograder/` is no package, but where the
     engine is installed as a link to its checkout, Python takes such a folder before it asks the link.

@@ -1,26 +1,29 @@
-"""What every course's `nbgrader_config.py` sets: submissions are read as data, marked apart, and shown as text."""
+"""The settings of every course's `nbgrader_config.py`: submissions are read as data, graded apart, shown as text."""
 
 from pathlib import Path
 from typing import Any
 
-from ..gradebook import tools
+from nbgrader import api
+
+from ..gradebook.course_directory import put_commands_on_path
+from ..gradebook.database import newest_version
 from ..report import REPORT_FILE
 from ..reports import page_filters
-from . import formgrader_pages, guarded
+from . import formgrader_pages, guards
 
 _PLUGIN = __package__
 
 
 def put_into(c: Any, folder: Path) -> None:
-    """Sets nbgrader's configuration `c` for the course, or the class, in this folder. What is set after it counts."""
-    tools.put_on_path()
-    tools.make_gradebooks_without_a_command()
+    """Set nbgrader's configuration `c` for the course, or the class, in this folder; later settings override it."""
+    put_commands_on_path()
+    api.get_alembic_version = newest_version
     c.CourseDirectory.root = str(folder)
     c.Exchange.root = str(folder / "exchange")
 
     # The exchange holds what strangers put there: no link in it is followed, and nobody hands in for somebody else.
-    c.ExchangeFactory.collect = f"{_PLUGIN}.collect.CollectHandIns"
-    c.ExchangeFactory.release_feedback = f"{_PLUGIN}.release_feedback.ReleaseFeedback"
+    c.ExchangeFactory.collect = f"{_PLUGIN}.exchange.CollectHandIns"
+    c.ExchangeFactory.release_feedback = f"{_PLUGIN}.exchange.ReleaseFeedback"
 
     # The whole report is next to each mark, for the instructor; students get feedback pages without it.
     c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", REPORT_FILE]
@@ -29,20 +32,20 @@ def put_into(c: Any, folder: Path) -> None:
     c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}
 
     # Nobody's name is a formula in a spreadsheet.
-    c.ExportApp.plugin_class = f"{_PLUGIN}.grades_csv.GradesCsv"
+    c.ExportApp.plugin_class = f"{_PLUGIN}.grades.GradesCsv"
 
     # Whatever is among the submissions, no name or time stops a run and no link is followed.
-    guarded.guard()
+    guards.guard()
 
     # Submissions are read as data and marked outside the student's process; no kernel is started.
-    c.Autograde.exporter_class = f"{_PLUGIN}.exporter.SubmissionExporter"
+    c.Autograde.exporter_class = f"{_PLUGIN}.autograding.SubmissionExporter"
     c.Autograde.autograde_preprocessors = [
-        f"{_PLUGIN}.preprocessor.MarkExercises",  # in place of nbgrader's Execute
+        f"{_PLUGIN}.autograding.MarkExercises",  # in place of nbgrader's Execute
         "nbgrader.preprocessors.IgnorePattern",
         "nbconvert.preprocessors.ClearMetadataPreprocessor",
         "nbgrader.preprocessors.LimitOutput",
         "nbgrader.preprocessors.SaveAutoGrades",
-        f"{_PLUGIN}.record_report.RecordReport",
+        f"{_PLUGIN}.autograding.RecordReport",
         "nbgrader.preprocessors.AssignLatePenalties",
         "nbgrader.preprocessors.CheckCellMetadata",
     ]

@@ -1,8 +1,8 @@
-"""Formgrader's pages, for a class whose names and ids are strangers' text.
+"""Makes formgrader's pages safe for names and ids that students choose.
 
 nbgrader's templates escape nothing: a student's id or name would be HTML on them, or code in their scripts, with the
-rights of the instructor who is signed in. So here everything that is put into a template is escaped, and in case
-something gets through all the same, the browser is told to run no script but the templates' own.
+rights of the instructor who is signed in. This module escapes everything that is put into a template. As a second
+defence, the response's policy lets the browser run only the templates' own scripts.
 """
 
 import base64
@@ -29,7 +29,7 @@ _nonce: ContextVar[str] = ContextVar("_nonce")
 
 
 def make_safe() -> None:
-    """Changes formgrader's handlers if it runs in this process, however it was started; else does nothing."""
+    """Change formgrader's handlers if it runs in this process, however it was started; else do nothing."""
     base, handlers = (sys.modules.get(f"{_FORMGRADER}.{name}") for name in ("base", "handlers"))
     if base is None or handlers is None or getattr(base.BaseHandler, "is_safe", False):
         return
@@ -69,19 +69,19 @@ def _render(theirs: Path) -> Callable[..., str]:
 
 
 class _Submissions:
-    """Takes the place of the exporter with which formgrader makes a page of a notebook."""
+    """Replaces the exporter with which formgrader makes a page of a notebook."""
 
     def __init__(self, handler: Any) -> None:
         self._handler = handler
 
     def from_filename(self, filename: str, resources: dict[str, Any]) -> Any:
-        """The page; `resources` is what formgrader puts on it around the notebook."""
+        """Return the page. resources: formgrader's variables for the part around the notebook."""
         _allow_own_scripts(self._handler)
         escaped = {name: escape(value) if isinstance(value, str) else value for name, value in resources.items()}
         return self._exporter().from_filename(filename, resources=escaped)
 
     def _exporter(self) -> Any:
-        """An exporter with the settings of the open course; another course may be opened after it."""
+        """Return an exporter with the settings of the open course; another course may be opened after it."""
         settings = self._handler.settings
         config = settings["nbgrader_formgrader"].config
         made_for, exporter = settings.get("autograder_exporter", (None, None))
@@ -117,7 +117,7 @@ def _allow_own_scripts(handler: Any) -> None:
 
 
 def _handlers_of(templates: Path) -> str:
-    """The templates' own event handlers, in the form in which a policy allows them."""
-    found = {code for path in templates.rglob("*.*") if path.is_file() for code in _HANDLER.findall(path.read_text())}
-    digests = (hashlib.sha256(code.encode()).digest() for code in sorted(found))
+    """Return the digests of the templates' own event handlers, as a policy lists them."""
+    codes = {code for path in templates.rglob("*.*") if path.is_file() for code in _HANDLER.findall(path.read_text())}
+    digests = (hashlib.sha256(code.encode()).digest() for code in sorted(codes))
     return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)

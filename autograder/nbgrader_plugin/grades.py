@@ -1,23 +1,32 @@
-"""Take from the gradebook what a page shows besides nbgrader's own: blank and ungraded answers, unclear times."""
+"""Grades on feedback pages and in nbgrader's table for spreadsheets."""
 
+import csv
+import io
+from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Gradebook
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.plugins import CsvExportPlugin
 from nbgrader.preprocessors import GetGrades
 
+from .. import output_files
+from ..gradebook import records
 from ..gradebook.entry import is_blank
-from ..gradebook.lateness import unresolved_stamps
+from ..gradebook.spreadsheet import number, text
+
+_COLUMNS = ("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email")
+_FIGURES = ("raw_score", "late_submission_penalty", "score", "max_score")
 
 
 class ReadGrades(GetGrades):
-    """nbgrader's own, which takes a mark that is not given yet for a 0."""
+    """Adds to nbgrader's own step: blank and ungraded answers, which nbgrader gives 0, and unclear times."""
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         nb, resources = super().preprocess(nb, resources)
         about = resources["nbgrader"]
         with Gradebook(about["db_url"]) as gradebook:
             entry = gradebook.find_submission_notebook(about["notebook"], about["assignment"], about["student"])
-            about["is_time_unresolved"] = entry.id in unresolved_stamps(gradebook.db)
+            about["is_time_unresolved"] = entry.id in records.unresolved_stamps(gradebook.db)
         return nb, resources
 
     def _get_score(self, cell: Any, resources: Any) -> None:
@@ -26,3 +35,41 @@ class ReadGrades(GetGrades):
         grade = self.gradebook.find_grade(about["grade_id"], self.notebook_id, self.assignment_id, self.student_id)
         about["waiting"] = grade.auto_score is None and grade.manual_score is None
         about["blank"] = is_blank(about["grade_id"], grade)
+
+
+class GradesCsv(CsvExportPlugin):
+    """Writes the rows and columns of nbgrader's own plugin, and takes its options; no name is a formula."""
+
+    def export(self, gradebook: Any) -> None:
+        """Write the file, by default grades.csv."""
+        destination = Path(self.to or "grades.csv")
+        self.log.info("Exporting grades to %s", destination)
+        assignments, students = set(map(str, self.assignment)), set(map(str, self.student))
+        written = io.StringIO(newline="")
+        written.write(",".join((*_COLUMNS, *_FIGURES)) + "\n")
+        table = csv.writer(written, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+        for assignment in gradebook.assignments:
+            if assignments and assignment.name not in assignments:
+                continue
+            for student in gradebook.students:
+                if not students or student.id in students:
+                    table.writerow(_row(gradebook, assignment, student))
+        try:
+            output_files.write({destination: written.getvalue().encode()})
+        except output_files.NotWritable as reason:
+            self.log.error("%s", reason)
+            raise SystemExit(1) from None
+
+
+def _row(gradebook: Any, assignment: Any, student: Any) -> list[object]:
+    """Return the student's row for the assignment; zeros if nothing was submitted."""
+    try:
+        submission = gradebook.find_submission(assignment.name, student.id)
+    except MissingEntry:
+        timestamp, raw, penalty = None, 0.0, 0.0
+    else:
+        timestamp, raw, penalty = submission.timestamp, submission.score, submission.late_submission_penalty
+    person = (student.id, student.last_name, student.first_name, student.email)
+    texts = [text(value) for value in (assignment.name, assignment.duedate, timestamp, *person)]
+    figures = (raw, penalty, max(0.0, raw - penalty), assignment.max_score)
+    return [*texts, *(float(number(points)) for points in figures)]

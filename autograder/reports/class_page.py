@@ -14,8 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ..course.notebook import printable
-from ..gradebook.rounding import rounded
-from ..gradebook.spreadsheet import PLACES, number
+from ..gradebook.spreadsheet import PLACES, number, rounded
 from .class_report_schema import CellFigures, ClassReport
 from .graded_notebook import message_html
 

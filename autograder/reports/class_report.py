@@ -15,8 +15,7 @@ from ..course.notebook import RawNotebook, parse
 from ..gradebook.course_directory import course_directory
 from ..gradebook.marks import Mark, NoMarks, UnitMarks, of_units
 from ..gradebook.roster import Enrolled
-from ..gradebook.rounding import rounded
-from ..gradebook.spreadsheet import as_csv, text
+from ..gradebook.spreadsheet import as_csv, rounded, text
 from ..report import Report
 from ..submitted.notebook_file import read_at
 from . import item_analysis

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from .. import course
 from ..gradebook.marks import Mark
-from ..gradebook.rounding import rounded
+from ..gradebook.spreadsheet import rounded
 from .class_report_schema import ExerciseFigures, Spread
 
 DIGITS = 4

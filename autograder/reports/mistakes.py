@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..gradebook.rounding import rounded
+from ..gradebook.spreadsheet import rounded
 from ..report import NOT_WRITTEN, USES_WRONG, Behaviour, ExerciseReport
 from .class_report_schema import Cluster, CodeSample, MistakeFigures, Unexplained
 from .code_sample import NotPython, code_sample

@@ -12,8 +12,8 @@ from types import TracebackType
 
 from ..classroom import processors
 from ..classroom.assignment import Assignment
-from ..classroom.hand_in import HandIn
 from ..classroom.marking_ahead import MarkedHandIn, mark
+from ..classroom.submissions import HandIn
 from ..client.marker import Marker, MarkerRefused, MarkerStopped, running
 from ..client.requests import Device, Ready
 from ..course import released

@@ -14,10 +14,10 @@ from nbgrader.exchange import ExchangeError
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..gradebook.course_directory import course_directory
+from ..gradebook.roster import may_be_graded
 from ..gradebook.time_stamp import StampFormat
-from ..nbgrader_plugin.collect import CollectHandIns, not_its_owners, owner_name
-from ..nbgrader_plugin.enrolment import may_be_graded
-from ..nbgrader_plugin.release_feedback import SECRET, ReleaseFeedback
+from ..nbgrader_plugin.exchange import CollectHandIns, ReleaseFeedback, not_its_owners, owner_name
+from ..nbgrader_plugin.guards import SECRET
 from .inbound import Inbound, Sender
 
 _FAILED_SECONDS, _LONGEST_FAILED_SECONDS = 2.0, 60.0

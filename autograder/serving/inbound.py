@@ -17,8 +17,8 @@ from itertools import chain, islice, zip_longest
 from pathlib import Path
 
 from ..gradebook.time_stamp import TIMESTAMP, StampFormat, time_near
-from ..nbgrader_plugin.collect import TIME
-from ..nbgrader_plugin.release_feedback import SECRET
+from ..nbgrader_plugin.exchange import TIME
+from ..nbgrader_plugin.guards import SECRET
 
 NEWEST = 5
 """Number of a student's folders that are opened in one round."""

@@ -12,7 +12,7 @@ from ..classroom.assignment import NotGraded
 from ..client.requests import Ready
 from ..course.notebook import printable
 from ..gradebook.class_gradebook import ClassGradebook
-from ..gradebook.tries import Try
+from ..gradebook.records import Try
 from ..report import Report, joined, without_marks
 from .rules import MOST_TRIES
 
@@ -42,16 +42,16 @@ class Retries:
     def begin(self, gradebook: ClassGradebook, student: str, digest: str) -> None:
         """Count a try that begins once this is committed."""
         self._begun[student] = Try(digest, self._kit, time.time())
-        gradebook.begin(student, self._begun[student])
+        gradebook.add(student, self._begun[student])
 
     def forget(self, gradebook: ClassGradebook, student: str) -> None:
         """Do not count the tries of the file that is being graded: it has a mark."""
-        gradebook.forget(student, self._begun[student], earlier=True)
+        gradebook.remove_try(student, self._begun[student], earlier=True)
 
     def forget_begun(self, gradebook: ClassGradebook) -> None:
         """Do not count the tries that go on: somebody stops serving."""
         for student, begun in self._begun.items():
-            gradebook.forget(student, begun)
+            gradebook.remove_try(student, begun)
 
     def outcome(self, gradebook: ClassGradebook, student: str, report: Report) -> tuple[Report, bool]:
         """Return the report, which says what happens next if it has no mark, and whether the file is tried again."""

@@ -9,8 +9,7 @@ import msgspec
 
 from ..client.requests import Device
 from ..course.settings import Settings
-from ..gradebook.attempts import Attempt
-from ..gradebook.tries import Try
+from ..gradebook.records import Attempt, Try
 from ..report import SubmissionStatus
 
 Show = Literal["check", "names", "all"]

@@ -7,7 +7,7 @@ import threading
 import traceback
 from pathlib import Path
 
-from ..classroom.hand_in import NotKnownYet, newest_first, newest_of_unit
+from ..classroom.submissions import NotKnownYet, newest_first, newest_of_unit
 from ..submitted.folder import OpenedFolder
 
 _Seen = tuple[tuple[object, ...], ...]

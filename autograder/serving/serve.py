@@ -8,17 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from ..classroom.one_run import AlreadyLocked, one_run
 from ..client.marker import MarkerRefused
 from ..client.requests import Ready
 from ..client.terms import on_device
 from ..client.terms import terms as marking_terms
 from ..course import UnknownUnit, UnusableUnit
 from ..course.settings import BadSettings, load
-from ..gradebook.class_list import class_list
 from ..gradebook.course_directory import CourseProblem, course_directory
-from ..gradebook.roster import BadRoster
-from ..nbgrader_plugin.enrolment import may_be_graded
+from ..gradebook.course_lock import AlreadyLocked, course_lock
+from ..gradebook.roster import BadRoster, class_list, may_be_graded
 from ..reports import page_filters
 from ..sandbox.isolation import NotIsolated
 from . import token
@@ -64,7 +62,7 @@ def serve(
             remark(sentence)
 
     with ExitStack() as open_things:
-        open_things.enter_context(one_run(terms.root, LOCK, "serve"))
+        open_things.enter_context(course_lock(terms.root, LOCK, "serve"))
         server = open_things.enter_context(HttpServer(terms.root, port))
         its_terms = _marking_terms(terms)
         directory = course_directory(terms.root)

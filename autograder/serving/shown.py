@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ..classroom import whole_files
 from ..classroom.assignment import Assignment
-from ..classroom.autograded import Autograded
-from ..gradebook.entry import Times
+from ..classroom.student_folders import Autograded
+from ..gradebook.class_gradebook import Times
 from .exchange import EVERYONE, Exchange
 from .looking import status
 from .rules import Terms

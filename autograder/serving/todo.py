@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..classroom.assignment import Assignment
-from ..classroom.hand_in import HandIn
+from ..classroom.submissions import HandIn
 from ..report import Report
 from ..submitted.notebook_file import NotebookFile
 from .round_robin import RoundRobin

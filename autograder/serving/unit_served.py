@@ -13,19 +13,17 @@ from datetime import UTC, datetime
 import msgspec
 
 from ..classroom.assignment import Assignment, NotGraded, NothingToGrade, assignment
-from ..classroom.autograded import Autograded
-from ..classroom.feedback_page import FeedbackPages
-from ..classroom.hand_in import HandIn
 from ..classroom.marking_ahead import MarkedHandIn
-from ..classroom.one_run import one_run
+from ..classroom.student_folders import Autograded, FeedbackPages
+from ..classroom.submissions import HandIn
 from ..classroom.writer import Writer
 from ..client.marker import in_utf8
 from ..course import digests
 from ..formatting.client import Formatter
-from ..gradebook.class_gradebook import ClassGradebook
+from ..gradebook.class_gradebook import ClassGradebook, Times
 from ..gradebook.course_directory import course_directory
-from ..gradebook.database import said_in_a_sentence
-from ..gradebook.entry import Times
+from ..gradebook.course_lock import course_lock
+from ..gradebook.database import explained_errors
 from ..gradebook.time_stamp import StampFormat
 from ..report import NOT_WRITTEN, Report
 from .desks import Desks, Done
@@ -33,7 +31,7 @@ from .exchange import Exchange
 from .looking import STILL_SECONDS, Look, may_be_unfinished, size
 from .looking import look as look_at
 from .retries import Retries
-from .rules import HOUR, MOST_TRIES, HandedIn, Served, Terms, failures_wait_until
+from .rules import MOST_TRIES, HandedIn, Served, Terms, failures_wait_until
 from .searching import Searching
 from .shown import Shown
 from .students_page import waits, waits_after_failures
@@ -145,7 +143,7 @@ class UnitServed:
             self._refuse_another_kit()
         if new or everything or self._done:
             root = self._terms.root
-            with one_run(root), said_in_a_sentence(root), self._opened(self._work) as gradebook:
+            with course_lock(root), explained_errors(root), self._opened(self._work) as gradebook:
                 self._step(self._work, gradebook, new, everything=everything)
         now = time.time()
         moments = [held.until for held in self._held.values()]
@@ -208,14 +206,15 @@ class UnitServed:
         if new:
             gradebook.enrol(work.students)
         assert self._pages is not None  # since `prepare`
-        writer = Writer(work, gradebook, self._pages, for_students=True)
+        writer = Writer(work, gradebook, self._pages, self._terms.device, self._terms.settings, for_students=True)
         while self._done:
             self._record(work, gradebook, writer, self._done[0])
             del self._done[0]
         self._admit_all(work, gradebook, writer, new)
         if everything:  # a due date, an extension or the penalty's settings may be new
-            for student in {**gradebook.late(), **gradebook.penalised()}:
-                writer.update(student)
+            for student, mark in gradebook.marks().marks.items():
+                if mark.late or mark.shown.late_penalty:
+                    writer.update(student)
         self._times = gradebook.times()
         self._shown.update(work, writer.page, self._times, {who: held.notice for who, held in self._held.items()})
         while self._recorded:
@@ -227,7 +226,7 @@ class UnitServed:
         """Records a mark, unless `autograder grade` has been faster."""
         hand_in = done.marked.hand_in
         student = hand_in.student
-        if self._stands(writer, hand_in):
+        if writer.leave_alone(hand_in):
             self._retries.forget(gradebook, student)
             self._noticed.pop(student, None)
             self._seen[student] = self._ended(student)
@@ -301,7 +300,7 @@ class UnitServed:
         no other is taken for what ended `serve`.
         """
         student = hand_in.student
-        if self._stands(writer, hand_in):
+        if writer.leave_alone(hand_in):
             self._seen[student] = its
             self._noticed.pop(student, None)
             self._held.pop(student, None)
@@ -343,18 +342,14 @@ class UnitServed:
 
     def forget_tries(self) -> None:
         """Delete the tries of files that are being graded when the instructor stops `serve`."""
-        with suppress(Exception), one_run(self._terms.root):
+        with suppress(Exception), course_lock(self._terms.root):
             if self._flying and self._work:
                 with self._opened(self._work) as gradebook:
                     self._retries.forget_begun(gradebook)
 
-    def _stands(self, writer: Writer, hand_in: HandIn) -> bool:
-        terms = self._terms
-        return writer.left_alone(hand_in, terms.device, terms.settings) is not None
-
     def _must_wait(self, gradebook: ClassGradebook, student: str, its: Look) -> "_Held | None":
         now, rules = time.time(), self._terms.rules
-        until = rules.waits_until(gradebook.attempts(student, now - HOUR), now)
+        until = rules.waits_until(gradebook.attempts(student), now)
         after_failures = failures_wait_until(gradebook.tries(student), now)
         if after_failures and after_failures > (until or 0.0):
             return _Held(its, after_failures, waits_after_failures(_moment(after_failures)))

@@ -18,7 +18,7 @@ from autograder.classroom.assignment import NothingToGrade, assignment
 from autograder.course import notebook
 from autograder.gradebook import roster
 from autograder.gradebook.time_stamp import time_in
-from autograder.nbgrader_plugin.exporter import _handed_in
+from autograder.nbgrader_plugin.autograding import read_submission
 
 from .json_text import damaged
 from .notebooks import NOTEBOOK
@@ -43,7 +43,7 @@ def check(data: bytes) -> None:
             assert one.note.isprintable()
             if one.notebook is not None:
                 time_in(work.submissions.read(one).stamp)
-                _handed_in(root / "submitted" / one.student / UNIT / one.notebook, UNIT, root)
+                read_submission(root / "submitted" / one.student / UNIT / one.notebook, UNIT, root)
 
 
 def _lay_out(folder: Path, entries: list[list[Any]]) -> None:

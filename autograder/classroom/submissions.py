@@ -1,6 +1,6 @@
-"""What each student handed in: which of their files is the notebook, what is in it, and when it came.
+"""Submissions of a class: which of a student's files is the notebook, its content, and its time stamp.
 
-The folder of submissions is opened once, and everything in it is opened from there: see `handed_in.opened_folder`.
+The folder of submissions is opened once, and everything in it is opened from there: see `submitted.folder`.
 """
 
 import errno
@@ -18,39 +18,40 @@ from ..submitted.folder import OpenedFolder
 from ..submitted.notebook_file import NotebookFile, digest_in, read_in, unreadable
 
 _NOTHING = "Nothing was handed in."
-_LOOKED_THROUGH = "Its files are being looked through."
+_SEARCHED = "Its files are being looked through."
 _MOST_NAMED = 5
-_MOST_LOOKED_AT = 20
-"""How many notebooks under other names are searched for the unit, newest first."""
-_MOST_BYTES_LOOKED_AT = 32 << 20
-"""Of these together, not counting the newest, which may be as large as any notebook."""
+_MOST_SEARCHED = 20
+"""Number of notebooks under other names that are searched for the unit, newest first."""
+_MOST_BYTES_SEARCHED = 32 << 20
+"""Total size of these, not counting the newest, which may be as large as any notebook."""
 
 
 class NotKnownYet(Exception):
-    """Which notebook is of the unit is being found out; the student's submission is looked at again later."""
+    """The search for the unit's notebook goes on; the student's submission is inspected again later."""
 
 
 Newest = Callable[[str, OpenedFolder, list[str]], str | None]
-"""Which of the notebooks in a student's folder is the newest of the unit; raises NotKnownYet."""
+"""Returns the newest of a student's notebooks that is of the unit. Raises NotKnownYet."""
 
 
 @dataclass(frozen=True)
 class HandIn:
-    """One student's submission. `notebook` is the file's name in the student's folder, None if there is none."""
+    """One student's submission."""
 
     student: str
     notebook: str | None
+    """The file's name in the student's folder; None if there is no notebook."""
     note: str = ""
-    """What the student should know about which file was marked, or why none was."""
+    """A remark to the student: which file is graded, or why none is."""
 
 
 @dataclass(frozen=True)
 class Read:
-    """What was read from a submission at one moment."""
+    """The content of a submission at one moment."""
 
     file: NotebookFile
     stamp: bytes | None
-    """The time of handing in that `nbgrader collect` wrote next to the notebook; None if it is not there."""
+    """The time stamp that `nbgrader collect` wrote next to the notebook; None if it is missing."""
 
 
 class Submissions:
@@ -59,36 +60,36 @@ class Submissions:
     def __init__(
         self, submitted: Path, unit: str, class_folder: Path | None = None, newest: Newest | None = None
     ) -> None:
-        """Opens the folder, if it is there; raises OSError if it cannot be read.
+        """Open the folder, if it exists. Raises OSError if it cannot be read.
 
-        newest: finds notebooks under other names than the unit's; they are looked through at once if it is not given.
+        newest: finds notebooks under other names than the unit's; by default they are searched at once.
         """
         self._newest = newest or (lambda _, folder, notebooks: newest_of_unit(folder, notebooks, unit, class_folder))
         self._unit = unit
+        self._expected = f"{unit}.ipynb"
         self._class_folder = class_folder
-        self._folder: OpenedFolder | None = None
-        if submitted.exists():
-            self._folder = OpenedFolder.at(submitted)
+        self._folder = OpenedFolder.at(submitted) if submitted.exists() else None
 
     def students(self) -> list[str]:
-        """The students whose folder has one for the unit, in alphabetical order."""
+        """Return the students whose folder has one for the unit, in alphabetical order."""
         return [name for name in self._names() if not name.startswith(".") and self._has_unit(name)]
 
     def hand_in(self, student: str) -> HandIn:
-        """Which file is a student's submission."""
+        """Return which file is a student's submission."""
         try:
             with self._opened(student) as folder:
-                return self._looked_at(student, folder)
+                return self._choose(student, folder)
         except (FileNotFoundError, ValueError):
             return self._nothing(student)
         except NotADirectoryError:
-            return self._no_folder(student)
+            return HandIn(student, self._expected) if self._is_link(student) else HandIn(student, None, _NOTHING)
         except OSError as error:
-            no_name = error.errno == errno.ENAMETOOLONG  # otherwise reading it says what is wrong
-            return HandIn(student, None, _NOTHING) if no_name else HandIn(student, f"{self._unit}.ipynb")
+            if error.errno == errno.ENAMETOOLONG:
+                return HandIn(student, None, _NOTHING)
+            return HandIn(student, self._expected)  # reading it reports what is wrong
 
     def read(self, hand_in: HandIn) -> Read:
-        """What a student handed in; notebook and time come from the same opened folder."""
+        """Read a submission; notebook and time stamp come from the same opened folder."""
         assert hand_in.notebook is not None
         try:
             with self._opened(hand_in.student) as folder:
@@ -97,7 +98,7 @@ class Submissions:
             return Read(unreadable(error), None)
 
     def digest(self, hand_in: HandIn) -> tuple[str, bytes | None]:
-        """The digest and the stamp that `read` would find, for a small part of the time that it takes."""
+        """Return the digest and the time stamp that `read` would find, in a small part of its time."""
         assert hand_in.notebook is not None
         try:
             with self._opened(hand_in.student) as folder:
@@ -106,64 +107,62 @@ class Submissions:
             return "", None
 
     def passed_over(self, units: Collection[str]) -> list[str]:
-        """What is among the submissions where no submission of any unit is looked for, as paths within the folder.
+        """Return the paths within the folder where no submission of any unit is expected.
 
         A name that begins with a dot is neither a student nor a unit.
         """
-        there = [name for name in self._names() if not is_of_a_program(name)]
-        students = [name for name in there if not name.startswith(".") and self._leads_to_folder(name)]
+        names = [name for name in self._names() if not is_of_a_program(name)]
+        students = [name for name in names if not name.startswith(".") and self._leads_to_folder(name)]
         within = [
             f"{student}/{name}"
             for student in students
-            for name in self._names_in(student)
+            for name in self._names(student)
             if not is_of_a_program(name) and not (name in units and self._leads_to_folder(f"{student}/{name}"))
         ]
-        loose = sorted(set(there) - set(students))
+        loose = sorted(set(names) - set(students))
         return [notebook.printable(path) for path in loose + within]
 
-    def _looked_at(self, student: str, folder: OpenedFolder) -> HandIn:
-        expected = f"{self._unit}.ipynb"
+    def _choose(self, student: str, folder: OpenedFolder) -> HandIn:
+        """Return the submission among the files of a student's folder for the unit."""
         submitted = [name for name in folder.names() if name != TIMESTAMP and not is_of_a_program(name)]
-        found = possible(folder, self._unit)
-        if expected in submitted and found in ([], [expected]):
-            return HandIn(student, expected)
+        candidates = possible(folder, self._unit)
+        if self._expected in submitted and candidates in ([], [self._expected]):
+            return HandIn(student, self._expected)
         try:
-            best = self._newest(student, folder, found) if found else None
+            best = self._newest(student, folder, candidates) if candidates else None
         except NotKnownYet:
-            return HandIn(student, None, _LOOKED_THROUGH)
-        if best and best != expected:
-            called = f"Marked from {_named([best])}; the notebook is called `{expected}`."
-            return HandIn(student, best, f"{called} {_beside(best, found)}".strip())
-        if best or expected in submitted:
-            return HandIn(student, expected, _beside(expected, found))
-        notebooks = [path for path in found if ".ipynb" in path.rpartition("/")[2].lower()]
-        if notebooks:
-            return HandIn(student, notebooks[0], f"There is no `{expected}`; {_named(notebooks[:1])} was looked at.")
+            return HandIn(student, None, _SEARCHED)
+        if best and best != self._expected:
+            note = f"Marked from {_named([best])}; the notebook is called `{self._expected}`."
+            return HandIn(student, best, f"{note} {_others(best, candidates)}".strip())
+        if best or self._expected in submitted:
+            return HandIn(student, self._expected, _others(self._expected, candidates))
+        if notebooks := [path for path in candidates if ".ipynb" in path.rpartition("/")[2].lower()]:
+            note = f"There is no `{self._expected}`; {_named(notebooks[:1])} was looked at."
+            return HandIn(student, notebooks[0], note)
         if submitted:
             only = ", ".join(_with_contents(folder, name) for name in submitted[:_MOST_NAMED]) + _more(submitted)
-            return HandIn(student, None, f"There is no notebook, only {only}. Hand in `{expected}` itself.")
+            return HandIn(student, None, f"There is no notebook, only {only}. Hand in `{self._expected}` itself.")
         return HandIn(student, None, _NOTHING)
 
     def _nothing(self, student: str) -> HandIn:
         """Return the entry of a student without a folder for the unit; its note lists the other files in the folder."""
         units = course.unit_names(self._class_folder)
-        others = [name for name in self._names_in(student) if not (is_of_a_program(name) or name in units)]
-        if not others:
-            return HandIn(student, None, _NOTHING)
-        wanted = f"`{self._unit}/{self._unit}.ipynb`"
-        return HandIn(student, None, f"{_NOTHING} Looked for {wanted}; there is only {_named(others)}.")
+        others = [name for name in self._names(student) if not (is_of_a_program(name) or name in units)]
+        wanted = f"`{self._unit}/{self._expected}`"
+        more = f" Looked for {wanted}; there is only {_named(others)}." if others else ""
+        return HandIn(student, None, _NOTHING + more)
 
-    def _no_folder(self, student: str) -> HandIn:
-        """A hand-in for a link, which is not followed: it could lead to the solutions or a classmate's folder."""
+    def _is_link(self, student: str) -> bool:
+        """Return whether the folder is a link. It is not followed: it could lead to the solutions or a classmate."""
         assert self._folder is not None
-        is_link = self._folder.is_link(student) and self._has_unit(student)
-        if not is_link:
-            try:
-                with self._folder.folder(student) as folder:
-                    is_link = folder.is_link(self._unit)
-            except OSError:
-                is_link = False
-        return HandIn(student, f"{self._unit}.ipynb") if is_link else HandIn(student, None, _NOTHING)
+        if self._folder.is_link(student) and self._has_unit(student):
+            return True
+        try:
+            with self._folder.folder(student) as folder:
+                return folder.is_link(self._unit)
+        except OSError:
+            return False
 
     def _opened(self, student: str) -> OpenedFolder:
         if self._folder is None:
@@ -171,12 +170,10 @@ class Submissions:
         with self._folder.folder(student) as folder:
             return folder.folder(self._unit)
 
-    def _names(self) -> list[str]:
-        return self._folder.names() if self._folder else []
-
-    def _names_in(self, student: str) -> list[str]:
-        if self._folder is None:
-            return []
+    def _names(self, student: str | None = None) -> list[str]:
+        """Return the names in the folder of submissions, or in a student's; none if the latter cannot be read."""
+        if self._folder is None or student is None:
+            return self._folder.names() if self._folder else []
         try:
             with self._folder.folder(student) as folder:
                 return folder.names()
@@ -191,19 +188,19 @@ class Submissions:
 
 
 def newest_first(folder: OpenedFolder, notebooks: list[str]) -> list[tuple[str, os.stat_result]]:
-    """Those of the notebooks that are searched for a unit."""
-    files = [(name, found) for name in notebooks if (found := status(folder, name))]
-    return sorted(files, key=lambda file: (file[1].st_mtime, file[0]), reverse=True)[:_MOST_LOOKED_AT]
+    """Return the notebooks that are searched for a unit, with their status, newest first."""
+    files = [(name, its) for name in notebooks if (its := status(folder, name))]
+    return sorted(files, key=lambda file: (file[1].st_mtime, file[0]), reverse=True)[:_MOST_SEARCHED]
 
 
 def newest_of_unit(folder: OpenedFolder, notebooks: list[str], unit: str, class_folder: Path | None) -> str | None:
     """Return the path of the submission among files that may be notebooks or zip files; None if none is of the unit.
 
-    That is the notebook with the unit's own name, if something is done in it, else the newest one in which something
-    is done, else the newest. No more is read than a few seconds take.
+    It is the notebook with the unit's own name, if the student has worked on it, else the newest one on which the
+    student has worked, else the newest. The search takes a few seconds at most.
     """
     files = newest_first(folder, notebooks)
-    left = _MOST_BYTES_LOOKED_AT + sum(found.st_size for _, found in files[:1])
+    left = _MOST_BYTES_SEARCHED + sum(its.st_size for _, its in files[:1])
     allowance = Allowance()
     untouched = None
     for name, _ in sorted(files, key=lambda file: file[0] != f"{unit}.ipynb"):
@@ -220,18 +217,18 @@ def newest_of_unit(folder: OpenedFolder, notebooks: list[str], unit: str, class_
 
 
 def _belongs(parsed: notebook.RawNotebook, unit: str, class_folder: Path | None) -> bool:
-    found = unit_of(parsed, class_folder)
-    return isinstance(found, course.Unit) and found.name == unit
+    its = unit_of(parsed, class_folder)
+    return isinstance(its, course.Unit) and its.name == unit
 
 
-def _beside(marked: str, notebooks: list[str]) -> str:
-    """What to say about notebooks other than the marked one."""
+def _others(marked: str, notebooks: list[str]) -> str:
+    """Return a note on notebooks other than the graded one; empty if there is none."""
     others = [name for name in notebooks if name != marked and not marked.startswith(f"{name}/")]
     return f"Also there, and not marked: {_named(others)}." if others else ""
 
 
 def _with_contents(folder: OpenedFolder, name: str) -> str:
-    """A name for a message; for a folder or a zip file, with what is in it."""
+    """Return a name for a message, with the content of a folder or a zip file."""
     within = contents(folder, name, _MOST_NAMED)
     return f"{_named([name])} (with {_named(within)})" if within else _named([name])
 

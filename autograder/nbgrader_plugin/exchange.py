@@ -1,9 +1,9 @@
-"""nbgrader's `collect`, for an exchange into which strangers write.
+"""nbgrader's `collect` and `release_feedback`, for an exchange into which students write.
 
-nbgrader's own follows links, so a student's folder in the exchange can bring in whatever the instructor may read. One
-folder with an odd name, or one that is too large, ends the run for the whole class. And it believes a folder's name,
-whoever owns the folder. Here anything that is not a hand-in is named and left where it is, the rest is collected, and
-what was collected before is replaced only by a complete folder.
+nbgrader's `collect` follows links, so a student's folder in the exchange can bring in every file that the instructor
+may read. One folder with an odd name, or one that is too large, ends the run for the whole class. It trusts the
+student's name in the folder's name, regardless of the folder's owner. Its `release_feedback` ends for the whole class
+if one student's time or secret is missing or is not text.
 """
 
 import fnmatch
@@ -16,18 +16,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from nbgrader.exchange.default import ExchangeCollect
+from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
+from nbgrader.utils import notebook_hash
 
+from ..gradebook.roster import may_be_graded
 from ..gradebook.time_stamp import StampFormat, time_near
 from ..submitted.folder import replace_folder, restore_folder, sibling
-from .enrolment import may_be_graded
+from .guards import SECRET, paths_like, read_beside
 
+TIME = r"[^+]+(?:(?<=[ \d])\+\d\d(?::?\d\d)?(?=\+|$))?"
+"""Regular expression for the time in the name of a folder in the exchange: its zone may be called `+0530`."""
 _MOST_ENTRIES = 1_000
 _DEEPEST = 20
 _READ_AT_ONCE = 1 << 20
 _KILOBYTE = 1000  # as nbgrader counts
-TIME = r"[^+]+(?:(?<=[ \d])\+\d\d(?::?\d\d)?(?=\+|$))?"
-"""A regular expression for the time in the name of a folder in the exchange: its zone may be called `+0530`."""
 _SHARED_FOLDER, _SHARED_FILE = 0o2775, 0o664
 
 
@@ -36,12 +38,16 @@ class NotCollected(Exception):
 
 
 class CollectHandIns(ExchangeCollect):
-    """Chooses among a student's submissions as nbgrader does, but copies them one at a time and follows no link."""
+    """Chooses among a student's submissions as nbgrader does, but copies them one at a time and follows no link.
+
+    It reports anything that is not a submission, leaves it where it is, and collects the rest. A collected folder is
+    replaced only by a complete one.
+    """
 
     src_records: list[dict[str, Any]]
 
     def init_src(self) -> None:
-        """Finds each student's newest folder among those that are hand-ins."""
+        """Find each student's newest folder among those that are submissions."""
         self.read_settings()
         super().init_src()
         self.src_records = [record for record in self.src_records if record["username"]]
@@ -52,44 +58,39 @@ class CollectHandIns(ExchangeCollect):
         self._stamp_format = StampFormat.of_exchange(self)
 
     def _path_to_record(self, path: str) -> dict[str, Any]:
-        """nbgrader's record of a folder; without a student if it is not a hand-in."""
+        """Return nbgrader's record of a folder; without a student if the folder is not a submission."""
         name = Path(path).name
         try:
             status = os.lstat(path)
             student, time = self._student_and_time(name, datetime.fromtimestamp(status.st_mtime, UTC))
             if not stat.S_ISDIR(status.st_mode):
                 raise NotCollected("it is not a folder")
-            self._refuse_others(path, student)
+            owner = owner_name(status.st_uid)
+            if self.check_owner and owner != student:
+                raise NotCollected(not_its_owners(student, owner))
         except (NotCollected, OSError) as reason:
             self.log.error("Not collected: %s (%s).", ascii(name), _in_words(reason))
             return {"username": "", "filename": "", "timestamp": datetime.min}
         return {"username": student, "filename": name, "timestamp": time}
 
     def _student_and_time(self, name: str, changed: datetime) -> tuple[str, datetime]:
-        """The student and time in a name STUDENT+ASSIGNMENT+TIME[+SECRET]; an id and a time may have a + in it.
+        """Parse a name STUDENT+ASSIGNMENT+TIME[+SECRET]; an id and a time may have a + in it.
 
-        changed: when the folder was changed last, which helps where the zone in the name is unknown.
+        changed: when the folder was changed last, which helps if the zone in the name is unknown.
         """
         assignment = re.escape(self.coursedir.assignment_id)
-        found = re.fullmatch(rf"(.+?)\+{assignment}\+({TIME})(?:\+[^+]*)?", name, re.DOTALL)
-        if not found:
+        match = re.fullmatch(rf"(.+?)\+{assignment}\+({TIME})(?:\+[^+]*)?", name, re.DOTALL)
+        if not match:
             raise NotCollected("its name is not STUDENT+ASSIGNMENT+TIME")
-        time = time_near(os.fsencode(found[2]), changed.replace(tzinfo=None), self._stamp_format)
+        time = time_near(os.fsencode(match[2]), changed.replace(tzinfo=None), self._stamp_format)
         if time is None:
             raise NotCollected("its name says no time")
-        if not self._is_student(found[1]):
+        if not self._is_student(match[1]):
             raise NotCollected("its name is not a student's")
-        return found[1], time
-
-    def _refuse_others(self, path: str, student: str) -> None:
-        if not self.check_owner:
-            return
-        owner = owner_name(os.lstat(path).st_uid)
-        if owner != student:
-            raise NotCollected(not_its_owners(student, owner))
+        return match[1], time
 
     def copy_files(self) -> None:
-        """Copies what is new; a folder that cannot be copied is named and skipped."""
+        """Copy new folders; report and skip a folder that cannot be copied."""
         self.log.info(
             "Processing %d submissions of '%s' for course '%s'",
             len(self.src_records),
@@ -104,16 +105,16 @@ class CollectHandIns(ExchangeCollect):
 
     def _collect(self, record: dict[str, Any]) -> None:
         student, unit = record["username"], self.coursedir.assignment_id
-        there = Path(self.coursedir.format_path(self.coursedir.submitted_directory, student, unit))
-        restore_folder(there)
-        is_new = not os.path.lexists(there)
-        if not is_new and not self._replaces(there, record["timestamp"]):
+        target = Path(self.coursedir.format_path(self.coursedir.submitted_directory, student, unit))
+        restore_folder(target)
+        is_new = not os.path.lexists(target)
+        if not is_new and not self._replaces(target, record["timestamp"]):
             also = "" if self.update else ", use --update to update"
             self.log.info("Submission already exists%s: %s %s", also, student, unit)
             return
         self.log.info("%s submission: %s %s", "Collecting" if is_new else "Updating", student, unit)
-        there.parent.mkdir(parents=True, exist_ok=True)
-        part = sibling(there, "part")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = sibling(target, "part")
         if part.is_dir():  # from a killed run
             shutil.rmtree(part)
         part.mkdir()
@@ -122,17 +123,17 @@ class CollectHandIns(ExchangeCollect):
         except BaseException:
             shutil.rmtree(part)
             raise
-        replace_folder(part, there)
+        replace_folder(part, target)
 
-    def _replaces(self, there: Path, handed_in: datetime) -> bool:
-        """Whether a folder handed in at this time replaces the one that is there."""
-        before = self.coursedir.get_existing_timestamp(str(there))
+    def _replaces(self, target: Path, submitted: datetime) -> bool:
+        """Return whether a folder submitted at this time replaces the collected one."""
+        before = self.coursedir.get_existing_timestamp(str(target))
         if self.update:
-            return before is None or handed_in > before
-        return bool(self.before_duedate and before != handed_in)
+            return before is None or submitted > before
+        return bool(self.before_duedate and before != submitted)
 
     def _copy(self, source: Path, target: Path) -> None:
-        """Copies a folder's regular files; raises NotCollected if it is larger than a submission may be."""
+        """Copy a folder's regular files. Raises NotCollected if it is larger than a submission may be."""
         room = self.coursedir.max_dir_size * _KILOBYTE
         top = os.open(source, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
@@ -152,7 +153,7 @@ class CollectHandIns(ExchangeCollect):
             os.close(top)
 
     def _copy_file(self, name: str, folder: int, target: Path, room: int) -> int:
-        """Copies one file, if it is a regular one; returns its size."""
+        """Copy one file, if it is a regular one; return its size."""
         try:
             opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
         except OSError:  # a link, or not readable
@@ -180,7 +181,7 @@ class CollectHandIns(ExchangeCollect):
 
 
 def owner_name(account: int) -> str:
-    """The name of the account with this number."""
+    """Return the name of the account with this number."""
     try:
         return pwd.getpwuid(account).pw_name
     except KeyError:
@@ -188,7 +189,7 @@ def owner_name(account: int) -> str:
 
 
 def not_its_owners(student: str, owner: str) -> str:
-    """Why a folder with a student's name is not collected from another owner."""
+    """Return why a folder with a student's name is not collected from another owner."""
     return (
         f"it says it is from {ascii(student)[1:-1]} and belongs to {owner}; where accounts have other names than the "
         "students, set c.ExchangeCollect.check_owner = False"
@@ -197,3 +198,41 @@ def not_its_owners(student: str, owner: str) -> str:
 
 def _in_words(reason: BaseException) -> str:
     return str(reason) if isinstance(reason, NotCollected) else ascii(str(reason))[1:-1] or type(reason).__name__
+
+
+class ReleaseFeedback(ExchangeReleaseFeedback):
+    """Releases the pages of everyone whose submission came through the exchange, and reports the others.
+
+    A student may have changed or deleted any file next to the submission. nbgrader looks for the secret next to the
+    page, where `autograder grade` does not put it.
+    """
+
+    def copy_files(self) -> None:
+        left_out = set((self.coursedir.student_id_exclude or "").split(","))
+        for page in sorted(map(Path, paths_like(f"{self.src_path}/*.html"))):  # for everyone
+            student = self._student(page)
+            if student in left_out:
+                continue
+            secret = self._secret(page.parent, student)
+            if secret is None:
+                self.log.error("Not released: %s (no %s was handed in).", ascii(student)[1:-1], SECRET)
+                continue
+            released = Path(self.dest_path) / f"{notebook_hash(secret=secret, notebook_id=page.stem)}.html"
+            part = released.with_name(f"{released.stem}-tmp.html")
+            shutil.copy(page, part)
+            part.replace(released)
+            self.log.info("Feedback released for student '%s' to: %s", ascii(student)[1:-1], released)
+
+    def _student(self, page: Path) -> str:
+        pattern = self.coursedir.format_path(
+            self.coursedir.feedback_directory, "(?P<student>.*)", self.coursedir.assignment_id, escape=True
+        )
+        match = re.fullmatch(pattern, str(page.parent), re.DOTALL)
+        return match["student"] if match else ""
+
+    def _secret(self, page_folder: Path, student: str) -> str | None:
+        """Return the secret by which the student finds the page; None if there is none."""
+        coursedir = self.coursedir
+        submitted = coursedir.format_path(coursedir.submitted_directory, student, coursedir.assignment_id)
+        contents = (read_beside(folder, SECRET) for folder in (page_folder, Path(submitted)))
+        return next((content.decode() for content in contents if content and content.isascii()), None)

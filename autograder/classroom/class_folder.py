@@ -1,0 +1,222 @@
+"""Makes and upgrades a class's folder: a course for nbgrader with units of its own, in which every command works."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from nbgrader.api import Assignment
+from sqlalchemy import select
+
+from .. import course
+from ..course import digests
+from ..course.folder import VARIABLE, folder
+from ..errors import UserError
+from ..gradebook import database
+from ..gradebook.class_gradebook import ClassGradebook
+from ..gradebook.course_directory import SETTINGS, course_directory
+from ..gradebook.course_lock import course_lock
+from ..gradebook.database import FILE
+from ..gradebook.roster import ROSTER, TEMPLATE
+from . import whole_files
+
+_KINDS = (course.SOURCE, course.RELEASE)
+_EVERYONE = 0o1777  # nbgrader's exchange: students' accounts write into it, and cannot move each other's files
+_OWNER_ONLY = 0o700  # the folder holds solutions, marks and submissions
+_MODE = 0o644
+_FORMER_FILES = [
+    f"{data}.json.gz" for data in ("guesses_and_hints", "known_mistakes", "public_examples", "right_steps")
+]
+"""Data of the student check in earlier versions. One file named after the unit has replaced them."""
+
+_CONFIG = '''\
+"""nbgrader's settings for this class: those of the course, in this folder. Read by nbgrader, formgrader, autograder."""
+
+import os
+from pathlib import Path
+
+here = Path(__file__).resolve().parent
+course = (here / {course!r}).resolve()
+# Without the course's settings nbgrader would go on, and run submissions without isolation.
+if not (course / {settings!r}).is_file():
+    raise SystemExit(f"{{course}} has no {settings}. Write where the course is now into {{__file__}}.")
+os.environ.setdefault({variable!r}, str(course))
+
+c = get_config()  # noqa: F821  (nbgrader provides it)
+try:
+    load_subconfig(str(course / {settings!r}))  # noqa: F821
+except Exception as error:
+    raise SystemExit(f"{{course}} cannot be used: {{error}}. Is this its environment?") from None
+
+c.CourseDirectory.root = str(here)
+
+# Classes that share an exchange each need an id of their own:
+# c.CourseDirectory.course_id = "autumn"
+
+# The zone of those who submit, whose names for it (CET, CEST) their time stamps have:
+# c.Exchange.timezone = "Europe/Berlin"
+
+# Where assignments are released and collected. Students' accounts cannot reach this one, since the folder around it has
+# solutions and marks: name a folder outside of it that they can read and write.
+c.Exchange.root = str(here / "exchange")
+'''
+
+
+class NotMade(UserError):
+    """A course folder cannot be made or upgraded; `str()` says why and what to do."""
+
+
+def new_course(place: Path, units: Sequence[str] = ()) -> list[str]:
+    """Make a course folder with these units, or with all, whole or not at all; return their names.
+
+    Raises NotMade, UnknownUnit and CourseProblem.
+    """
+    names = _known(units)
+    place = place.absolute()
+    _refuse_unusable(place)
+    part = place.with_name(f".{place.name}.part")
+    new_parents = [parent for parent in part.parents if not parent.exists()]
+    try:
+        if place.is_symlink() or (place.exists() and (not place.is_dir() or any(place.iterdir()))):
+            raise NotMade(f"{place} is there already, and not empty. Name a folder that is not there yet.")
+        if part.exists():  # from a killed run
+            shutil.rmtree(part)
+        part.mkdir(parents=True)
+        part.chmod(_OWNER_ONLY)
+        try:
+            furnish(part, names)
+            if part.is_relative_to(folder()):  # the records of a class must not be published with the course
+                (part / ".gitignore").write_text("*\n")
+            part.rename(place)
+        except BaseException:
+            shutil.rmtree(part)
+            for parent in new_parents:
+                parent.rmdir()
+            raise
+    except OSError as error:
+        raise NotMade(
+            f"{place} cannot be made: {error.strerror or error}. Name a folder that you can write to."
+        ) from None
+    return names
+
+
+def _refuse_unusable(place: Path) -> None:
+    """Raise NotMade if nbgrader would look for its settings elsewhere, and run submissions without isolation."""
+    if not str(place).isprintable():
+        raise NotMade(f"{place} has a character that does not show. Name another folder.")
+    if os.path.expandvars(place) != str(place):
+        raise NotMade(f"{place} has the name of an environment variable in it, which nbgrader replaces. Name another.")
+
+
+def furnish(place: Path, units: Sequence[str]) -> None:
+    """Add to a folder what a course folder with these units needs; leave everything that is there unchanged.
+
+    Raises CourseProblem and OSError.
+    """
+    for name in ("submitted", "exchange"):
+        (place / name).mkdir(parents=True, exist_ok=True)
+    with suppress(PermissionError):  # the folder belongs to another account, which chose its permissions
+        (place / "exchange").chmod(_EVERYONE)
+    for name, text in ((SETTINGS, _config(place)), (ROSTER, TEMPLATE)):
+        if not (place / name).exists():
+            (place / name).write_text(text)
+    for unit in units:
+        for kind in _KINDS:
+            if not (place / kind / unit).exists():
+                (place / kind / unit).mkdir(parents=True)
+                for path in course.unit_files(kind, unit):
+                    shutil.copyfile(path, place / kind / unit / path.name)
+    for unit in units:
+        with database.explained_errors(place):
+            ClassGradebook(course_directory(place), unit).close()
+
+
+def _known(units: Sequence[str]) -> list[str]:
+    """Return these units of the course, or all; raise UnknownUnit, and NotMade if one is not released."""
+    names = list(dict.fromkeys(units)) or course.unit_names()
+    for name in names:
+        course.unit(name)
+    if not names or not all(course.released(name).is_file() for name in names):
+        raise NotMade("Nothing is built yet: run `autograder build` first.")
+    return names
+
+
+def _config(place: Path) -> str:
+    """Return the settings of a class's folder; within the course's folder, with a relative path to the course.
+
+    Then the two can be moved together.
+    """
+    here = place.resolve()
+    path = os.path.relpath(folder(), here) if here.is_relative_to(folder()) else str(folder())
+    return _CONFIG.format(course=path, settings=SETTINGS, variable=VARIABLE)
+
+
+def upgrade_course(place: Path, units: Sequence[str] = ()) -> list[str]:
+    """Replace these units of a course folder, or all that it has, by the course's version; return the changed ones.
+
+    Add units and settings that the folder lacks. Change nothing unless everything can be changed.
+    Raises NotMade, UnknownUnit and CourseProblem.
+    """
+    root = place.resolve()
+    if not root.is_dir():
+        raise NotMade(f"The course folder {place} is not there. `autograder new-course` makes one.")
+    if root == folder():
+        raise NotMade(f"{place} is the course itself: `autograder build` makes its units.")
+    if not any((root / name).exists() for name in (SETTINGS, FILE, course.SOURCE)):
+        raise NotMade(
+            f"{place} is no course folder: name the one that has your gradebook, or make one with new-course."
+        )
+    present = course.unit_names(root) if (root / course.SOURCE).is_dir() else []
+    names = _known(units or present)
+    with course_lock(root):
+        changed = [unit for unit in names if _differing(root, unit)]
+        for unit in changed:
+            _refuse_loss(root, unit)
+        try:
+            for unit in changed:
+                for target, content in _differing(root, unit).items():
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    whole_files.write(target, content, _MODE)
+                for kind in _KINDS:
+                    for name in _FORMER_FILES:
+                        (root / kind / unit / name).unlink(missing_ok=True)
+            furnish(root, names)
+        except OSError as error:
+            raise NotMade(
+                f"{error.filename} cannot be written: {error.strerror}. Run this again when it can."
+            ) from None
+    return changed
+
+
+def _differing(root: Path, unit: str) -> dict[Path, bytes]:
+    """Return the unit's files that the class's folder lacks or has in another version, with the course's content.
+
+    The notebook that identifies the version comes last, so that a run which was ended is taken up again.
+    """
+    files = {
+        root / kind / unit / path.name: path.read_bytes()
+        for kind in reversed(_KINDS)
+        for path in reversed(course.unit_files(kind, unit))
+    }
+    return {path: content for path, content in files.items() if not path.is_file() or path.read_bytes() != content}
+
+
+def _refuse_loss(root: Path, unit: str) -> None:
+    """Raise NotMade if an upgrade would lose marks or the instructor's changes."""
+    notebook = root / course.SOURCE / unit / f"{unit}.ipynb"
+    if not notebook.is_file():
+        return
+    with database.of(root).reading() as session:
+        query = select(Assignment.num_submissions).where(Assignment.name == unit)
+        students = session.scalar(query) if session else 0
+    if students:
+        raise NotMade(
+            f"{unit} is graded in {root} already ({students} of the class), and stays as it was given out. For the "
+            "new version make another folder: `autograder new-course`."
+        )
+    if digests.is_edited(notebook):
+        raise NotMade(
+            f"{notebook} was changed by hand, and upgrading would lose that. Keep your copy elsewhere, take this file "
+            "out, and upgrade again."
+        )

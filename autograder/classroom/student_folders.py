@@ -1,0 +1,174 @@
+"""The folders that grading writes for each student: `autograded/` for people who grade, `feedback/` for the student."""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import nbformat
+from bs4 import BeautifulSoup
+from jinja2.runtime import Context, new_context
+from nbconvert.exporters import HTMLExporter
+from nbgrader import utils
+from nbgrader.converters import Autograde, GenerateFeedback
+from nbgrader.preprocessors import LimitOutput
+from traitlets.config import Config
+
+from .. import course
+from ..course.nodes import as_file
+from ..course.notebook import UnreadableNotebook
+from ..course.truncation import truncate_for_page
+from ..formatting.client import Formatter
+from ..formatting.page import PageFormatter
+from ..gradebook import pictures
+from ..gradebook.clean_notebook import clean_or_stand_in, released
+from ..gradebook.entry import Shown
+from ..gradebook.time_stamp import TIMESTAMP
+from ..report import REPORT_FILE, Report
+from ..reports.graded_notebook import read_report, write_report
+from ..reports.page_filters import filters
+from . import whole_files
+
+_BARE_IMAGE = re.compile(r"<img\b(?![^>]*\balt=)")
+
+
+class Autograded:
+    """The folders `autograded/<student>/<unit>/`, which formgrader and nbgrader's own commands read.
+
+    They hold the student's graded notebook as nbgrader's autograde would write it, and the report next to it.
+    """
+
+    def __init__(self, directory: Any, unit: str) -> None:
+        """directory: the course, as nbgrader has it."""
+        self._unit = unit
+        self._directory = directory
+        self._root = Path(directory.root)
+        config = directory.config
+        self._mode = int(str(Autograde(coursedir=directory, config=config).permissions), 8)
+        self._limit_output = LimitOutput(config=config)
+        # The student check that the notebook's cells import, and its data.
+        self._beside = {
+            path.name: whole_files.Common(path.read_bytes()) for path in course.accompanying_files(unit, self._root)
+        }
+
+    def folder(self, student: str) -> Path:
+        """Return the folder with the student's graded notebook."""
+        return Path(self._directory.format_path(self._directory.autograded_directory, student, self._unit))
+
+    def marked(self, content: bytes | UnreadableNotebook, report: Report) -> Any:
+        """Return the student's notebook, with the report written into its cells."""
+        node = clean_or_stand_in(content, self._unit, self._root)
+        write_report(node, report)
+        return self._limit_output.preprocess(node, {})[0]
+
+    def put(self, student: str, node: Any, report: Report, timestamp: bytes | None) -> None:
+        """Write the student's folder, with the files of the notebook's pictures. Raises OSError."""
+        files: Mapping[str, bytes | whole_files.Common] = {
+            **self._beside,
+            **({} if timestamp is None else {TIMESTAMP: timestamp}),
+            **pictures.pop(node),
+            f"{self._unit}.ipynb": as_file(node),
+            REPORT_FILE: msgspec.json.format(msgspec.json.encode(report)),
+        }
+        whole_files.fill(self.folder(student), files, self._mode)
+
+    def report(self, student: str) -> Report | None:
+        """Return the report of the last grading; None unless the graded notebook is next to it."""
+        return read_report(self.folder(student), self._unit)
+
+    def notebook(self, student: str) -> Any:
+        """Return the graded notebook as it is on disk."""
+        return nbformat.v4.reads((self.folder(student) / f"{self._unit}.ipynb").read_text())
+
+
+def page_path(directory: Any, unit: str, student: str) -> Path:
+    """Return the path of a student's feedback page. directory: the course, as nbgrader has it."""
+    return Path(directory.format_path(directory.feedback_directory, student, unit)) / f"{unit}.html"
+
+
+class FeedbackPages:
+    """The pages `feedback/<student>/<unit>/<unit>.html`, from the template of nbgrader's generate_feedback.
+
+    Their content equals that of nbgrader's pages, but all pages share the work that is the same for each. nbgrader
+    builds the exporter and its templates again for every page, opens the gradebook, validates the notebook that it has
+    written itself, and parses the page again to give images alternative texts.
+    """
+
+    def __init__(self, directory: Any, unit: str, formatter: Formatter) -> None:
+        """directory: the course, as nbgrader has it."""
+        self._unit = unit
+        self._directory = directory
+        converter = GenerateFeedback(coursedir=directory, config=directory.config)
+        converter.update_config(Config(HTMLExporter={"template_name": "feedback"}))  # as nbgrader's API does
+        self._mode = int(str(converter.permissions), 8)
+        empty, texts = released(unit, Path(directory.root)), PageFormatter(formatter)
+        self._exporter = _Exporter(empty, texts, parent=converter, config=converter.config)
+
+    def put(self, student: str, node: Any, shown: Shown) -> None:
+        """Write the page of a graded notebook, after putting scores and comments into it. Raises OSError."""
+        for cell in node.cells:
+            about = cell.metadata.get("nbgrader", {})
+            if utils.is_solution(cell):
+                about["comment"] = shown.comments[about["grade_id"]]
+            if utils.is_grade(cell):
+                about["score"] = shown.scores[about["grade_id"]]
+                about["points"] = shown.points[about["grade_id"]]
+                about["waiting"] = about["grade_id"] in shown.waiting
+                about["blank"] = about["grade_id"] in shown.blank
+        page = self._exporter.page(
+            node,
+            self._directory.format_path(self._directory.autograded_directory, student, self._unit),
+            notebook=self._unit,
+            assignment=self._unit,
+            student=student,
+            score=shown.score - shown.late_penalty,
+            max_score=shown.max_score,
+            late_penalty=shown.late_penalty,
+            is_time_unresolved=shown.is_time_unresolved,
+        )
+        path = page_path(self._directory, self._unit, student)
+        whole_files.fill(path.parent, {path.name: page.encode()}, self._mode)
+
+
+class _Exporter(HTMLExporter):
+    """nbconvert's exporter for all pages of one unit: their notebooks all have the release's metadata."""
+
+    def __init__(self, empty: Any, texts: PageFormatter, **settings: Any) -> None:
+        """empty: the released notebook, whose cells are taken out."""
+        super().__init__(**settings)
+        empty.cells = []
+        nobody = {"notebook": "", "score": 0.0, "max_score": 0.0, "late_penalty": 0.0, "is_time_unresolved": False}
+        _, self._resources = self.from_notebook_node(empty, {"nbgrader": nobody})  # sets all filters
+        self._resources["include_css"] = cache(self._resources["include_css"])
+        self.environment.filters.update(filters(lambda: texts))
+        self.environment.context_class = _SameBlocks
+        self._texts = texts
+
+    def page(self, node: Any, folder: str, **about: Any) -> str:
+        """Return the page of a notebook that has its scores and comments.
+
+        folder: the folder with the files of its pictures. about: variables of nbgrader's template.
+        """
+        truncate_for_page(node)
+        self._texts.begin()
+        metadata = {**self._resources["metadata"], "path": folder}
+        resources = {**self._resources, "nbgrader": about, "metadata": metadata}
+        page: str = self.template.render(nb=node, resources=resources).lstrip("\r\n")
+        if not _BARE_IMAGE.search(page):
+            return page
+        soup = BeautifulSoup(page, "html.parser")
+        for image in soup.select("img:not([alt])"):  # as nbconvert does on every page
+            image["alt"] = "No description has been provided for this image"
+        return str(soup)
+
+
+class _SameBlocks(Context):
+    """Copies no list of blocks for each cell, as no cell adds one: a fifth of the time that a page takes."""
+
+    def derived(self, locals: dict[str, Any] | None = None) -> Context:
+        context = new_context(self.environment, self.name, {}, self.get_all(), True, None, locals)
+        context.eval_ctx = self.eval_ctx
+        context.blocks = self.blocks
+        return context

@@ -1,0 +1,158 @@
+"""The autograder's own tables in the gradebook, which nbgrader ignores.
+
+- `autograder_mark`: the origin of each mark (`Provenance`).
+- `autograder_unresolved_stamp`: texts of time stamps that determine no time.
+- `autograder_attempt`: when each submitted file was graded (`Attempt`). A row is committed together with the mark, so a
+  limit on attempts holds however often grading is stopped and started.
+- `autograder_try`: gradings that `serve` began (`Try`). A row is committed before the grading and removed with its
+  mark, so the number of tries is bounded, whatever the submission ends: a worker, the grading process or `serve`.
+"""
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, TypeVar
+
+from sqlalchemy import Column, Float, Integer, MetaData, String, Table, Text, inspect, select
+from sqlalchemy.orm import Session
+
+from ..report import Report
+
+METADATA = MetaData()
+_OF_NOTEBOOK = "submitted_notebook_id"
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """The origin of a mark. Fields that `Report` also has mean the same here."""
+
+    submission: str
+    status: str
+    version: str
+    kit: str
+    torch: str
+    device: str
+    isolation: str
+    enforced: str
+    cases: str
+    page: str
+    """Digest of the feedback page's content. If scores or comments have changed since, the page is written again."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A grading that gave a mark."""
+
+    submission: str
+    """SHA-256 of the file."""
+    handed_in: str
+    """Submission time according to the time stamp; empty if it is unknown."""
+    marked_at: float
+    """In seconds since 1970."""
+
+
+@dataclass(frozen=True)
+class Try:
+    """A grading that was begun and has given no mark yet."""
+
+    submission: str
+    """SHA-256 of the file."""
+    kit: str
+    """Digest of the autograder that graded it."""
+    begun_at: float
+    """In seconds since 1970."""
+
+
+Record = TypeVar("Record", Attempt, Try)
+
+
+def _columns(kind: type) -> list[Column[Any]]:
+    return [Column(field.name, Float if field.type is float else Text, nullable=False) for field in fields(kind)]
+
+
+def _of_students(name: str, kind: type) -> Table:
+    student = Column("student", Text, nullable=False, index=True)
+    key = Column("id", Integer, primary_key=True), student, Column("unit", Text, nullable=False)
+    return Table(name, METADATA, *key, *_columns(kind))
+
+
+_MARKS = Table("autograder_mark", METADATA, Column(_OF_NOTEBOOK, String(32), primary_key=True), *_columns(Provenance))
+_STAMPS = Table(
+    "autograder_unresolved_stamp",
+    METADATA,
+    Column(_OF_NOTEBOOK, String(32), primary_key=True),
+    Column("stamp", Text, nullable=False),
+)
+_HISTORIES: dict[type, Table] = {
+    Attempt: _of_students("autograder_attempt", Attempt),
+    Try: _of_students("autograder_try", Try),
+}
+
+
+def provenance_of(report: Report, page: str) -> Provenance:
+    """Return the provenance of the mark in a report. page: digest of the feedback page's content."""
+    same = {field.name: getattr(report, field.name) for field in fields(Provenance) if field.name != "page"}
+    return Provenance(**{**same, "enforced": ", ".join(report.enforced)}, page=page)
+
+
+def provenance(session: Session, notebook: str) -> Provenance | None:
+    """Return the provenance of a mark; None if `autograder` did not give it. notebook: id of the submitted notebook."""
+    row = _row(session, _MARKS, notebook)
+    return Provenance(*row[1:]) if row else None
+
+
+def all_provenance(session: Session) -> dict[str, Provenance]:
+    """Return the provenance of all marks, by the id of the submitted notebook."""
+    return {notebook: Provenance(*values) for notebook, *values in _rows(session, _MARKS)}
+
+
+def put_provenance(session: Session, notebook: str, record: Provenance) -> None:
+    """Record the provenance of a mark in place of an earlier one."""
+    _replace(session, _MARKS, notebook, asdict(record))
+
+
+def unresolved_stamp(session: Session, notebook: str) -> str | None:
+    """Return the text of a submitted notebook's time stamp if it determines no time."""
+    row = _row(session, _STAMPS, notebook)
+    return row[1] if row else None
+
+
+def unresolved_stamps(session: Session) -> dict[str, str]:
+    """Return the texts of all time stamps that determine no time, by the id of the submitted notebook."""
+    return dict(map(tuple, _rows(session, _STAMPS)))
+
+
+def put_unresolved_stamp(session: Session, notebook: str, stamp: str | None) -> None:
+    """Record the text of a time stamp that determines no time; None if there is no such stamp any more."""
+    _replace(session, _STAMPS, notebook, None if stamp is None else {"stamp": stamp})
+
+
+def history(session: Session, kind: type[Record], student: str, unit: str) -> list[Record]:
+    """Return a student's attempts at a unit, or gradings without a mark (`kind`), oldest first."""
+    table = _HISTORIES[kind]
+    rows = session.execute(select(table).filter_by(student=student, unit=unit).order_by(table.c.id))
+    return [kind(*values) for _, _, _, *values in rows]
+
+
+def add_to_history(session: Session, student: str, unit: str, record: Attempt | Try) -> None:
+    """Record an attempt, or a grading that is about to begin."""
+    session.execute(_HISTORIES[type(record)].insert().values(student=student, unit=unit, **asdict(record)))
+
+
+def remove_try(session: Session, student: str, unit: str, begun: Try, *, earlier: bool = False) -> None:
+    """Remove a grading. earlier: remove all other gradings of the same file, too."""
+    same = {"submission": begun.submission} if earlier else {"submission": begun.submission, "begun_at": begun.begun_at}
+    session.execute(_HISTORIES[Try].delete().filter_by(student=student, unit=unit, **same))
+
+
+def _row(session: Session, table: Table, notebook: str) -> Any:
+    return session.execute(select(table).where(table.c[_OF_NOTEBOOK] == notebook)).one_or_none()
+
+
+def _rows(session: Session, table: Table) -> Any:
+    """Return all rows; none if the table is missing, because only `nbgrader` has written to this gradebook."""
+    return session.execute(select(table)) if inspect(session.connection()).has_table(table.name) else ()
+
+
+def _replace(session: Session, table: Table, notebook: str, values: dict[str, Any] | None) -> None:
+    session.execute(table.delete().where(table.c[_OF_NOTEBOOK] == notebook))
+    if values is not None:
+        session.execute(table.insert().values({_OF_NOTEBOOK: notebook, **values}))

@@ -1,0 +1,188 @@
+"""Reads a table of people: its encoding, its separator, and its header in five languages.
+
+Header words in English, German, French, Spanish and Portuguese are each read as their English word.
+"""
+
+import codecs
+import csv
+import io
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import UserError
+
+_SEPARATORS = (",", ";", "\t")
+_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+"""Encodings by the bytes with which a file begins."""
+_SAVE_AS = "Save it as `CSV UTF-8`, or with UTF-8 as its encoding."
+
+_WORDS: dict[str, str] = {
+    # Columns of an instructor's own table. A number that a university gives is an id.
+    "id": "kennung|matrikelnummer|matrikel-nr.|matrikelnr.|matrikelnr|student id|student number|numéro étudiant|"
+    "numéro d'étudiant|n° étudiant|no étudiant|numéro de matricule|matricule|matrícula|número de matrícula|"
+    "n.º de matrícula|número de alumno|número de estudiante|número de aluno|número de estudante|número mecanográfico|"
+    "n.º mecanográfico",
+    "first name": "vorname|vornamen|prénom|prénoms|prénom(s)|nombre|nombres|nombre(s)|nome|nome próprio|nome(s)|"
+    "primeiro nome|given name|forename",
+    "last name": "nachname|familienname|zuname|nom|nom de famille|apellido|apellidos|apellido(s)|sobrenome|apelido|"
+    "apelidos|apelido(s)|último nome|family name",
+    "full name": "vollständiger name|vor- und nachname|nachname, vorname|nom complet|nom et prénom|prénom et nom|"
+    "prénom / nom de famille|prénom / nom|vorname / nachname|nombre completo|nombre y apellidos|apellidos y nombre|"
+    "nombre / apellidos|nombre / apellido(s)|nome completo|nome e apelido|nome / sobrenome|nome / apelido|"
+    "nome e sobrenome",
+    "email address": "e-mail|mail|e-mail address|e-mail-adresse|mailadresse|adresse de courriel|courriel|"
+    "adresse e-mail|adresse mail|adresse électronique|dirección de correo|correo electrónico|correo|"
+    "dirección de correo electrónico|dirección email|dirección e-mail|endereço de email|endereço de e-mail|"
+    "correio eletrónico|endereço de correio eletrónico",
+    # Moodle's columns.
+    "username": "anmeldename|benutzername|benutzerkennung|nutzername|login|nom d'utilisateur|nombre de usuario|"
+    "usuario|nome de utilizador|nome de usuário|identificação de usuário",
+    "id number": "id-nummer|numéro d'identification|número de id|número id|número de identificación|"
+    "número de identificação|n.º de identificação",
+    "identifier": "identifikator|identifiant|identificador",
+    "status": "statut|estado|estatus|situação",
+    "grade": "bewertung|note|calificación|nota|avaliação",
+    "maximum grade": "bestwertung|höchstwertung|note maximale|calificación máxima|nota máxima|avaliação máxima",
+    "grade can be changed": "bewertung kann geändert werden|la note peut être modifiée|"
+    "la calificación puede ser cambiada|la calificación puede cambiarse|nota pode ser alterada|"
+    "a nota pode ser alterada",
+    "last modified (submission)": "zuletzt geändert (abgabe)|dernière modification (travail remis)|"
+    "última modificación (entrega)|última modificación (envío)|última modificação (envio)|"
+    "última modificação (submissão)|última modificação (trabalho)",
+    "last modified (grade)": "zuletzt geändert (bewertung)|dernière modification (note)|"
+    "última modificación (calificación)|última modificação (nota)|última modificação (avaliação)",
+    "feedback comments": "feedback als kommentar|feedback par commentaires|comentarios de retroalimentación|"
+    "comentarios de la retroalimentación|comentários de feedback",
+    "online text": "texteingabe online|texte en ligne|texto en línea|texto online|texto em linha",
+    "groups": "gruppe|gruppen|groupe|groupes|grupo|grupos|group",
+    "institution": "einrichtung|institución|instituição",
+    "department": "abteilung|département|departamento",
+    # Canvas's columns.
+    "student": "studierende|studierende/r|student/in|étudiant|étudiante|élève|estudiante|aluno|estudante",
+    "section": "abschnitt|sektion|sección|seção|secção",
+    "sis user id": "sis-benutzer-id|id utilisateur sis|id d'utilisateur sis|id de usuario de sis|"
+    "id de usuario del sis|id de usuário sis|id de usuário do sis|id de utilizador sis",
+    "sis login id": "sis-login-id|sis-anmelde-id|id de connexion sis|id de inicio de sesión de sis|"
+    "id de inicio de sesión del sis|id de login sis|id de login do sis",
+}
+"""Words of other languages for each English word, separated by `|`."""
+_WORKSHEET = {"maximum grade", "grade can be changed", "last modified (submission)", "last modified (grade)"}
+"""Columns that only Moodle's grading worksheet has."""
+
+
+class BadRoster(UserError):
+    """The roster cannot be used; `str()` says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the table."""
+
+    number: int
+    """Number of the file's line in which it ends."""
+    values: Mapping[str, str]
+    """Values by column, without the spaces around them."""
+    is_crowded: bool
+    """True if there are more values than columns."""
+
+
+@dataclass(frozen=True)
+class RosterTable:
+    """The table in a file."""
+
+    header: tuple[str, ...]
+    words: Mapping[str, str]
+    """English name of each column, in lower case."""
+    lines: tuple[Line, ...]
+    """The lines that are not empty."""
+    encoding: str
+    separator: str
+
+
+def read(path: Path, names: Collection[str], own_words: Mapping[str, str]) -> RosterTable:
+    """Read the table at a path, with commas, semicolons or tabs between its values.
+
+    names: English names of columns that such tables have. own_words: further header words, each with the English one.
+    The separator is the one that yields most of all these. Raises BadRoster.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BadRoster(f"The roster {path} cannot be read: {error.strerror}.") from None
+    text, encoding = _decoded(path, content)
+    known = {*names, *_ENGLISH, *map(_plain, own_words)}
+    try:
+        headers = {separator: next(_rows(text, separator), (0, []))[1] for separator in _SEPARATORS}
+        separator = max(headers, key=lambda s: (len(known.intersection(map(_plain, headers[s]))), len(headers[s])))
+        header = tuple(headers[separator])
+        lines = tuple(_line(number, values, header) for number, values in _rows(text, separator))[1:]
+    except csv.Error as error:
+        raise BadRoster(f"The roster {path} is not a CSV file: {error}.") from None
+    return RosterTable(header, in_english(header, own_words, names), lines, encoding, separator)
+
+
+def _decoded(path: Path, content: bytes) -> tuple[str, str]:
+    """Return the file's text and encoding. Reject all other encodings, because a guess would spoil names."""
+    mark = next((mark for mark in _MARKS if content.startswith(mark)), b"")
+    encoding = _MARKS.get(mark, "utf-8")
+    try:
+        text = content[len(mark) :].decode(encoding)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        looks = "not in UTF-8, perhaps in Latin-1" if not mark else f"damaged: it begins as {encoding.upper()} does"
+        raise BadRoster(f"The roster {path} is {looks} (line {line}). {_SAVE_AS}") from None
+    if "\0" in text:
+        raise BadRoster(f"The roster {path} is no text, or in UTF-16 without its mark. {_SAVE_AS}")
+    return text, encoding.upper()
+
+
+def _rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows that are not empty, header included, each with the number of the line in which it ends."""
+    table = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    for row in table:
+        if any(values := [value.strip() for value in row]):
+            yield table.line_num, values
+
+
+def _line(number: int, values: list[str], header: tuple[str, ...]) -> Line:
+    is_crowded = any(values[len(header) :])
+    values += [""] * (len(header) - len(values))
+    # Of two columns with the same name the first is used.
+    return Line(number, dict(reversed(list(zip(header, values, strict=False)))), is_crowded)
+
+
+def _plain(word: str) -> str:
+    """Return a header word in lower case, without accents, with single spaces."""
+    decomposed = unicodedata.normalize("NFKD", word.replace("\u2019", "'").casefold())
+    return " ".join("".join(one for one in decomposed if not unicodedata.combining(one)).split())
+
+
+_ENGLISH = {_plain(word): english for english, words in _WORDS.items() for word in words.split("|")}
+
+
+def in_english(header: Iterable[str], own_words: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """Return the English name of each column of a header, in lower case; an unknown word is its own name.
+
+    own_words: further header words, each with the English one. names: the permitted English names. Raises BadRoster if
+    `own_words` has another one.
+    """
+    allowed = {_plain(name): name for name in (*names, *_WORDS)}
+    more = {}
+    for word, english in own_words.items():
+        if _plain(english) not in allowed:
+            raise BadRoster(
+                f"[roster.header] in autograder.toml reads `{word}` as `{english}`, which is no column of a roster. "
+                f"There are: {', '.join(sorted(allowed.values()))}."
+            )
+        more[_plain(word)] = allowed[_plain(english)]
+    meanings = _ENGLISH | more
+    words = {name: meanings.get(_plain(name)) or name.lower() for name in header}
+    is_worksheet = bool(_WORKSHEET & set(words.values()))
+    for name, word in words.items():
+        if is_worksheet and word == "id":  # German worksheets name the participant's number `ID`
+            words[name] = "identifier" if _plain(name) == "id" else "id number"
+        elif not is_worksheet and word == "identifier" and _plain(name) != word and "id" not in words.values():
+            words[name] = "id"
+    return words

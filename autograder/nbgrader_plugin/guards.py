@@ -1,0 +1,249 @@
+"""Replaces steps of nbgrader that trust what students choose, or the course's path, and have no setting for it.
+
+- nbgrader opens files by their paths, follows links and waits for pipes.
+- One odd time or name ends the work for the whole class.
+- It puts the course's path into globs (`[`, `*`, `?`), into regular expressions (`(`, `+`, if a folder of the course
+  is given by its whole path) and into the address of a database (`%`, `?`).
+- It takes a unit for generated that is in `release/`, where a course has it from the start, even if the gradebook does
+  not know it.
+
+`guard` replaces nbgrader's functions by those of this module, for as long as the process lives.
+"""
+
+import glob
+import logging
+import os
+import re
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from dateutil.tz import gettz
+from nbgrader import utils
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.apps import api
+from nbgrader.apps.api import NbGraderAPI
+from nbgrader.converters import Autograde, GenerateAssignment, base
+from nbgrader.converters.base import BaseConverter, NbGraderException
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.exchange.default import collect, exchange, fetch_feedback, release_feedback
+from nbgrader.exchange.default import list as exchange_list
+from tornado.log import LogFormatter
+
+from ..course.notebook import printable
+from ..gradebook.database import FILE, address_of
+from ..gradebook.roster import may_be_graded
+from ..gradebook.time_stamp import TIMESTAMP, StampFormat, stamp_at, time_in
+from ..submitted.folder import NotAFile, OpenedFolder, read_up_to
+from ..submitted.student_id import RULE
+
+SECRET = "submission_secret.txt"
+_BESIDE = {TIMESTAMP: 100, SECRET: 1000}
+"""The files next to a notebook that nbgrader's later steps need, and their longest length in bytes."""
+_WITH_GLOBS = (utils, api, base, collect, exchange, fetch_feedback, exchange_list, release_feedback)
+_literal: set[str] = set()
+"""Folders in whose path no character is a wildcard."""
+
+_nbgraders_init_assignment = BaseConverter.init_assignment
+_nbgraders_init_destination = BaseConverter.init_destination
+_nbgraders_parse_utc = utils.parse_utc
+_nbgraders_submitted_students = NbGraderAPI.get_submitted_students
+_nbgraders_format_path = CourseDirectory.format_path
+_nbgraders_start: Callable[..., None] = exchange.Exchange.start
+_tornados_format = LogFormatter.format
+_OF_ONE_STUDENT: dict[str, Callable[..., Any]] = {
+    name: getattr(NbGraderAPI, name) for name in ("autograde", "generate_feedback", "release_feedback")
+}
+
+
+def guard() -> None:
+    """Guard this process; do nothing the second time. All nbgrader programs call it, by the course's settings."""
+    LogFormatter.format = _format  # type: ignore[method-assign]
+    utils.parse_utc = _parse_utc
+    utils.is_ignored = _is_ignored
+    for module in _WITH_GLOBS:
+        module.glob = _Glob
+    CourseDirectory.format_path = _format_path
+    CourseDirectory._db_url_default = _address_of_gradebook
+    CourseDirectory.get_existing_timestamp = _existing_timestamp
+    exchange.Exchange.start = _start
+    NbGraderAPI.get_submitted_timestamp = _submitted_timestamp
+    NbGraderAPI.get_submitted_students = _submitted_students
+    for name, method in _OF_ONE_STUDENT.items():
+        setattr(NbGraderAPI, name, _of_one_student(method))
+    BaseConverter.init_assignment = _init_assignment
+    GenerateAssignment.init_destination = _init_destination
+    Autograde.init_notebooks = _init_notebooks
+    Autograde.convert_notebooks = _convert_notebooks
+
+
+class _Glob:
+    """Replaces the module `glob`."""
+
+    escape = staticmethod(glob.escape)
+
+    @staticmethod
+    def glob(pattern: str) -> list[str]:
+        """Return the paths that match; the longest folder known to be literal stands for itself."""
+        folder = max((one for one in _literal if pattern.startswith(one + os.sep)), key=len, default="")
+        return glob.glob(glob.escape(folder) + pattern.removeprefix(folder))  # noqa: PTH207  as nbgrader does
+
+
+paths_like = _Glob.glob
+
+
+def _format_path(self: Any, nbgrader_step: str, student_id: str, assignment_id: str, escape: bool = False) -> str:
+    """Return a path in the course, or a regular expression for such paths: the folder of the step stands for itself."""
+    _literal.add(self.root)
+    if nbgrader_step.startswith(os.sep):
+        _literal.add(nbgrader_step)
+    step = re.escape(nbgrader_step) if escape else nbgrader_step
+    path: str = _nbgraders_format_path(self, step, student_id, assignment_id, escape)
+    return path
+
+
+def _address_of_gradebook(self: Any) -> str:
+    return address_of(Path(self.root).absolute() / FILE)
+
+
+def _start(self: Any) -> Any:
+    _literal.update((self.root, self.cache))
+    return _nbgraders_start(self)
+
+
+def _is_ignored(filename: str, ignore_globs: Any = None) -> bool:
+    folder = glob.escape(os.path.dirname(filename))  # noqa: PTH120  as nbgrader does
+    return any(filename in glob.glob(os.path.join(folder, one)) for one in ignore_globs or ())  # noqa: PTH118, PTH207
+
+
+def _format(self: Any, record: logging.LogRecord) -> str:
+    """Return a line of nbgrader's log, without control characters in the names that students choose."""
+    record.msg, record.args = "\n".join(map(printable, record.getMessage().split("\n"))), ()
+    line: str = _tornados_format(self, record)
+    return line
+
+
+def _parse_utc(text: Any) -> Any:
+    """Return a due date in UTC. nbgrader reads `+0200` as 200 seconds, and an unknown zone as UTC.
+
+    Raises ValueError for an unknown zone.
+    """
+    if not isinstance(text, str):
+        return _nbgraders_parse_utc(text)
+    if (moment := time_in(text.encode(), StampFormat(None))) is not None:
+        return moment
+    words = text.split(" ")
+    if len(words) == 3 and words[2].isalpha() and gettz(words[2]) is None:
+        raise ValueError(f"{text!r} has an unknown time zone. Write an offset, such as +0200, or UTC.")
+    return _nbgraders_parse_utc(text)
+
+
+def _existing_timestamp(self: Any, dest_path: str) -> datetime | None:
+    """Return the submission time; None without a time stamp, or if the stamp does not determine a time."""
+    return time_in(stamp_at(Path(dest_path)), StampFormat.of_course(self))
+
+
+def _submitted_timestamp(self: Any, assignment_id: str, student_id: str) -> datetime | None:
+    directory = self.coursedir
+    path = directory.format_path(directory.submitted_directory, student_id, assignment_id)
+    return _existing_timestamp(directory, path)
+
+
+def _submitted_students(self: Any, assignment_id: str) -> set[str]:
+    """Return the students with a folder. nbgrader lists any folder; a click on one called `*` would act on all."""
+    return set(filter(may_be_graded(self.coursedir), _nbgraders_submitted_students(self, assignment_id)))
+
+
+def _of_one_student(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method with the student's id taken literally, where nbgrader takes it for a pattern of ids."""
+
+    def of_one_student(self: Any, assignment_id: str, student_id: str | None = None, **options: Any) -> Any:
+        return method(self, assignment_id, student_id and glob.escape(student_id), **options)
+
+    return of_one_student
+
+
+def _init_assignment(self: Any, assignment_id: str, student_id: str) -> None:
+    """Copy the files next to the notebooks; from a submission no more than nbgrader needs."""
+    if not isinstance(self, Autograde):
+        _nbgraders_init_assignment(self, assignment_id, student_id)
+        return
+    source = Path(self._format_source(assignment_id, student_id))
+    destination = Path(self._format_dest(assignment_id, student_id))
+    for name in _BESIDE:
+        content = read_beside(source, name)
+        if content is not None:
+            destination.mkdir(parents=True, exist_ok=True)
+            (destination / name).unlink(missing_ok=True)
+            (destination / name).write_bytes(content)
+
+
+def _init_destination(self: Any, assignment_id: str, student_id: str) -> bool:
+    """Return whether to generate a unit: also one that is in release/ already, if the gradebook does not know it."""
+    if not self.no_database and not self.force:
+        with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as gradebook:
+            try:
+                gradebook.find_assignment(assignment_id)
+            except MissingEntry:
+                self.force = True
+    is_to_do: bool = _nbgraders_init_destination(self, assignment_id, student_id)
+    return is_to_do
+
+
+def _init_notebooks(self: Any) -> None:
+    """Find the notebooks to grade: those of students, and of names that may become students.
+
+    Leave a folder alone, with the mark that it has, if no notebook in it has the unit's name: nbgrader would delete the
+    graded copy.
+    """
+    BaseConverter.init_notebooks(self)
+    is_student = may_be_graded(self.coursedir)
+    names = _notebook_names(self.coursedir)
+    self._not_named = []
+    pattern = self._format_source("(?P<assignment_id>.*)", "(?P<student_id>.*)", escape=True)
+    for path in list(self.assignments):
+        match = re.match(pattern, path, re.DOTALL)
+        student = match["student_id"] if match else Path(path).parent.name
+        files = {Path(notebook).name for notebook in self.assignments[path]}
+        if is_student(student) and names & files:
+            continue
+        del self.assignments[path]
+        if not is_student(student):
+            self.log.error("Not graded: %s. A new student's id has %s. Rename the folder.", printable(student), RULE)
+            continue
+        self._not_named.append(student)
+        self.log.error(
+            "Not graded: %s. There is no %s, only %s. Rename it, or use `autograder grade`, which takes any name.",
+            *map(printable, (student, " or ".join(sorted(names)), ", ".join(sorted(files)))),
+        )
+    if not self.assignments:
+        raise NbGraderException("Nobody to grade: the lines above say why.")
+
+
+def _convert_notebooks(self: Any) -> None:
+    """Grade the notebooks, and end as nbgrader does if somebody was not graded."""
+    BaseConverter.convert_notebooks(self)
+    if self._not_named:
+        raise NbGraderException(f"{len(self._not_named)} not graded: the lines above say why.")
+
+
+def _notebook_names(directory: CourseDirectory) -> set[str]:
+    """Return the names of the files that the gradebook knows for the assignment."""
+    unit = directory.assignment_id
+    with Gradebook(directory.db_url, directory.course_id) as gradebook:
+        try:
+            return {f"{notebook.name}.ipynb" for notebook in gradebook.find_assignment(unit).notebooks}
+        except MissingEntry:
+            sentence = f"The gradebook has no `{unit}`: run `nbgrader generate_assignment {unit}` first."
+    directory.log.error(sentence)
+    raise NbGraderException(sentence)
+
+
+def read_beside(folder: Path, name: str) -> bytes | None:
+    """Return the content of a file of nbgrader's in STUDENT/UNIT; None if it is missing or too long. Follow no link."""
+    try:
+        with OpenedFolder.of_student(folder) as opened, opened.file(name) as file:
+            return read_up_to(file, _BESIDE[name])
+    except (NotAFile, OSError, ValueError):
+        return None
