@@ -1,23 +1,22 @@
 """The trusted side of the fork server: starts it, lets it fork and end workers, and replaces it if it is lost."""
 
-import contextlib
-import os
 import shutil
 import socket
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from ..core.packing import ProtocolError
 from ..core.wrong_function import PackedFunction
-from . import isolation, processes
+from . import isolation
 from .client import Worker
 from .confine.confinement import Level
 from .failures import Crashed, SandboxLost, TimedOut
 from .isolation import NotDenied, NotIsolated
 from .launch import Launched
 from .limits import Limits
+from .processes import children
 from .worker import protocol
 from .worker.protocol import End, Ending, Job
 
@@ -27,7 +26,6 @@ _ENDING_SECONDS = 60  # many files may have to be deleted
 _SELF_TEST_SECONDS = 5
 _LEAVING_SECONDS = 10
 _DEVICE_SECONDS = 30
-_LOW_PRIORITY = 10
 _IMPORT_SECONDS = 10
 
 
@@ -119,23 +117,10 @@ class ForkServer:
         finally:
             worker.end()
 
-    def has_too_many_threads(self) -> bool:
-        """Return whether more threads run in the sandbox than a submission may have; False without /proc."""
-        return sum(map(processes.threads, self.processes())) > self.limits.threads
-
-    def lower_priority(self) -> None:
-        """Let quick submissions go first from now on: this worker takes long, and may never finish.
-
-        That costs it no points, because time in the queue for a processor does not count.
-        """
-        for pid in self.processes():
-            with contextlib.suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, pid, _LOW_PRIORITY)
-
     def processes(self) -> list[int]:
         """Return the workers' ids, as this process sees them; none without /proc."""
-        below = processes.children(self._process.pid)
-        return [pid for child in below for pid in processes.children(child)] if self.isolation == "A" else below
+        below = children(self._process.pid)
+        return [pid for child in below for pid in children(child)] if self.isolation == "A" else below
 
     def end(self, pid: int, *, hung_up: bool) -> Ending:
         """End a worker and return what had ended it before. hung_up: the worker has closed its connection."""
@@ -146,10 +131,9 @@ class ForkServer:
             return Ending()
         try:
             self._send(End(pid, hung_up))
-            ending: Ending = self._receive(_ENDING_SECONDS, Ending)
+            return cast(Ending, self._receive(_ENDING_SECONDS, Ending))
         except _Lost:
             return Ending()
-        return ending
 
     def blames(self, outcome: TimedOut | Crashed) -> TimedOut | Crashed | SandboxLost:
         """Return the error for a worker: the given one, or SandboxLost if no submission can be the cause."""

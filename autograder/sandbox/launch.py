@@ -139,9 +139,7 @@ main(int(sys.argv.pop()), Terms(**json.loads({json.dumps(asdict(terms))!r})), {c
         "MPLBACKEND": "Agg",
         "TORCH_COMPILE_DISABLE": "1",  # there is no compiler here; torch.compile leaves a function as it is
         # A fork carries no threads over, so no pool may have been started before it.
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
+        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
         # Large pages, if the kernel has them, make the table of pages smaller, which each fork copies.
         # One arena, because a second has 64 MB of address space, in which a worker could exceed its memory limit.
         "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1",

@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 from ..core.faults import Unusable
 from ..course.notebook import CodeCell
@@ -31,9 +32,8 @@ class OutOfRestarts(OutOfBudget):
     """The notebook ended Python more often than it is restarted."""
 
 
-@dataclass(frozen=True)
-class Patience:
-    """Limits for one cell or call."""
+class Patience(TypedDict):
+    """Limits for one cell or call, as `Worker.exchange` takes them."""
 
     cpu_seconds: int
     idle_seconds: int
@@ -90,8 +90,9 @@ class Budget:
         if end <= now:
             raise OutOfBudget
         if self.in_haste:
-            return Patience(min(cpu_seconds, _HASTY_SECONDS - 1), _HASTY_SECONDS, end - now)
-        return Patience(cpu_seconds, _IDLE_SECONDS, end - now)
+            cpu_seconds = min(cpu_seconds, _HASTY_SECONDS - 1)
+        idle_seconds = _HASTY_SECONDS if self.in_haste else _IDLE_SECONDS
+        return Patience(cpu_seconds=cpu_seconds, idle_seconds=idle_seconds, wall_seconds=end - now)
 
     def forgive(self, seconds: float) -> None:
         """Return time that was spent waiting for a processor."""

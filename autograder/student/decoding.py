@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 import torch
@@ -130,8 +130,7 @@ def decode(operation: Operation[T], answer: Answer, payload: Tensors, cpu_second
             decode_trace(value := unpack(answer.value, payload))
         case _:
             value = msgspec.convert(answer.value, operation.form)
-    result: T = value
-    return result
+    return cast(T, value)
 
 
 def _decode_observation(call: Call, answer: Answer, payload: Tensors) -> Observation[Any]:

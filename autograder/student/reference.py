@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import torch
 
@@ -36,8 +36,7 @@ class Float64Backend:
         result: Any = self._backend.ask(precise)
         if isinstance(operation, Assemble) or (isinstance(operation, Build) and not operation.plain):
             self._backend.ask(ToDtype(result, "float64"))
-        typed: T = result
-        return typed
+        return cast(T, result)
 
 
 class _ExpectedBackend(Float64Backend):
@@ -49,8 +48,7 @@ class _ExpectedBackend(Float64Backend):
             dtypes = (arg.dtype for arg in tensors_in(operation.arguments.positional) if arg.is_floating_point())
             tolerance = TOLERANCE[next(dtypes, torch.float32)]
             result = result.mapped(lambda value: expecting(value, tolerance))
-        typed: T = result
-        return typed
+        return cast(T, result)
 
 
 class Reference(StudentProxy):

@@ -300,14 +300,7 @@ class SandboxedNotebook:
         worker = self._worker
         assert worker is not None
         try:
-            response = worker.exchange(
-                request.header,
-                request.payload,
-                cpu_seconds=patience.cpu_seconds,
-                wall_seconds=patience.wall_seconds,
-                idle_seconds=patience.idle_seconds,
-                is_timed=is_timed,
-            )
+            response = worker.exchange(request.header, request.payload, is_timed=is_timed, **patience)
         except (TimedOut, Crashed, SandboxLost) as failure:
             self._worker = None
             if not isinstance(failure, TimedOut):

@@ -37,9 +37,6 @@ class HostileParent:
         self._open[len(self._open)] = worker
         return worker
 
-    def has_too_many_threads(self) -> bool:
-        return False
-
     def processes(self) -> list[int]:
         return []
 

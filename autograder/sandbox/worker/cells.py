@@ -19,7 +19,7 @@ from ...core.faults import Raised
 from ...core.raising import CELL_PREFIX, raised
 from ...core.wrong_function import PackedFunction, unpacked_function
 from .cell_source import DEBUGGERS, RUNNING, WRITING, DeferredCells, compiles, version_needed
-from .global_state import FreshState, forget_absent_devices
+from .global_state import FreshState, Nowhere, forget_absent_devices
 from .snapshots import Snapshots
 
 MAX_OUTPUT = 10_000
@@ -66,8 +66,7 @@ class NotebookShell(InteractiveShell):
         if _is_plain(raw_cell) and self._transforms() == self._usual_transforms:
             return raw_cell if raw_cell.endswith("\n") else raw_cell + "\n"
         above = raw_cell[: len(raw_cell) - len(raw_cell.lstrip())].count("\n")
-        text: str = super().transform_cell(raw_cell)
-        return "\n" * above + text
+        return "\n" * above + str(super().transform_cell(raw_cell))
 
     def ask_exit(self) -> None:
         """Ignore `exit()` in a cell."""
@@ -87,7 +86,7 @@ class NotebookShell(InteractiveShell):
         if magic_name in DEBUGGERS:
             return None
         try:
-            if magic_name == "timeit":  # once is enough, and costs no seconds
+            if magic_name == "timeit":  # once is enough, and takes no seconds
                 return exec(self.transform_cell(_TIMEIT_OPTIONS.sub("", line, count=1)), self.user_ns)
             return super().run_line_magic(magic_name, line, _stack_depth=_stack_depth + 1)
         except Exception:
@@ -96,10 +95,8 @@ class NotebookShell(InteractiveShell):
 
     def run_cell_magic(self, magic_name: str, line: str, cell: str) -> Any:
         """Run the cell below `%%time`, `%%capture` and `%%debug`; once below `%%timeit`; not below other magics."""
-        if magic_name in DEBUGGERS:
-            return exec(self.transform_cell(f"{line}\n{cell}"), self.user_ns)
-        if magic_name == "timeit":
-            statement = _TIMEIT_OPTIONS.sub("", line + "\n", count=1)
+        if magic_name in (*DEBUGGERS, "timeit"):
+            statement = _TIMEIT_OPTIONS.sub("", line + "\n", count=1) if magic_name == "timeit" else line
             return exec(self.transform_cell(f"{statement}\n{cell}"), self.user_ns)
         if magic_name not in (*RUNNING, WRITING):
             print(f"[%%{magic_name} is not run here]")
@@ -116,7 +113,7 @@ class NotebookShell(InteractiveShell):
         """Print nothing, as `showtraceback`."""
 
 
-class CappedText(io.TextIOBase):
+class CappedText(Nowhere):
     """Keeps the first `MAX_OUTPUT` characters that are written, so that endless output does not fill the memory."""
 
     def __init__(self) -> None:
@@ -129,9 +126,6 @@ class CappedText(io.TextIOBase):
             self._parts.append(text[: self._room])
             self._room -= len(text)
         return len(text)
-
-    def writable(self) -> bool:
-        return True
 
     def text(self) -> str:
         """Return the text, with a note if there was more."""

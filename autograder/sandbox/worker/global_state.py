@@ -66,8 +66,6 @@ _SWITCHES: list[_Overwriting] = [
 ]
 """Overwritten before each call, because answers may change them too."""
 _OTHER_SWITCHES: list[_Overwriting] = [
-    (warnings.resetwarnings, ()),
-    (warnings.simplefilter, ("ignore",)),
     (_c._autograd._saved_tensors_hooks_enable, ()),
     (_c._set_multithreading_enabled, (True,)),
     (_c._set_mkldnn_enabled, (True,)),

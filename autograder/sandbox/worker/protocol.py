@@ -9,7 +9,7 @@ import json
 import socket
 import struct
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import safetensors
@@ -117,8 +117,7 @@ def encode_tensors(tensors: Tensors | None) -> bytes:
         )
         for name, tensor in tensors.items()
     }
-    payload: bytes = safetensors.serialize(specs)
-    return payload
+    return safetensors.serialize(specs)
 
 
 def receive(connection: socket.socket, deadline: float | None = None, form: Any = dict) -> tuple[Any, Tensors]:
@@ -166,5 +165,4 @@ def _tensors(payload: bytes) -> Tensors:
     entries = msgspec.json.decode(text, type=dict[str, _Entry])
     if len(entries) > MAX_TENSORS or any(len(entry.shape) > MAX_DIMS for entry in entries.values()):
         raise ProtocolError("there are more tensors, or more dimensions, than the protocol allows")
-    tensors: Tensors = safetensors.torch.load(payload)
-    return tensors
+    return cast(Tensors, safetensors.torch.load(payload))

@@ -1,7 +1,7 @@
-"""Copies of the notebook's namespace, each as it stood when an exercise's check cell had run.
+"""Copies of the notebook's namespace, each taken when an exercise's check cell had run.
 
 A later cell may give a name another meaning: `nn = 5`, `%reset -f`. Functions look up their global names in the
-namespace itself, so to judge an exercise as it stood the copy's contents are put back there.
+namespace itself, so the copy's contents are put back there before the exercise is tested.
 """
 
 import dis
@@ -12,7 +12,7 @@ from typing import Any
 
 _ABSENT = object()
 _MOST_THINGS = 2_000
-"""Functions, classes and other parts of an answer and of what it calls: far more than anyone writes."""
+"""Limit for the functions, classes and other parts of an answer and its callees: far more than anyone writes."""
 _NOTEBOOK = "__main__"
 _HOLDERS: dict[type, tuple[str, ...]] = {
     MethodType: ("__func__",),
@@ -48,7 +48,7 @@ class Snapshots:
         copy = dict(self._names)
         for exercise in exercises:
             self._copies[exercise] = copy
-            for name in _reached(exercise, copy, _all_names):
+            for name in _reached(exercise, copy, lambda code: code.co_names):  # attributes included, which is quick
                 self._watched.setdefault(name, copy.get(name, _ABSENT))
 
     def note_changes(self, cell: str) -> None:
@@ -83,18 +83,18 @@ class Snapshots:
 
 
 def _reached(start: str, names: Names, names_in: Callable[[CodeType], Iterable[str]]) -> set[str]:
-    """The global names that a function or class uses, itself and through others of the notebook."""
-    found, waiting, seen = {start}, [start], set[int]()
+    """Return the global names that a function or class uses, directly and through others of the notebook."""
+    reached, waiting, seen = {start}, [start], set[int]()
     while waiting and len(seen) < _MOST_THINGS:
         for code in _codes(names.get(waiting.pop()), seen):
-            new = set(names_in(code)) - found
-            found |= new
+            new = set(names_in(code)) - reached
+            reached |= new
             waiting += new
-    return found
+    return reached
 
 
 def _codes(thing: Any, seen: set[int]) -> Iterator[CodeType]:
-    """The code of a function, class or instance of the notebook, and of its parts, unless it was seen."""
+    """Yield the code of a function, class or instance of the notebook, and of its parts, unless it is in `seen`."""
     things = [thing]
     while things and len(seen) < _MOST_THINGS:
         thing = things.pop()
@@ -125,11 +125,6 @@ def _parts(thing: Any) -> list[Any]:
     return [kind] if kind.__module__ == _NOTEBOOK else []
 
 
-def _all_names(code: CodeType) -> Iterable[str]:
-    """The names in the code, attributes included: quick."""
-    return code.co_names
-
-
 def _global_names(code: CodeType) -> Iterable[str]:
-    """The global names that the code reads."""
+    """Return the global names that the code reads."""
     return [step.argval for step in dis.get_instructions(code) if step.opname in _READS]
