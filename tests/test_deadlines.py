@@ -320,7 +320,7 @@ def test_an_extension_that_is_taken_back_takes_the_points_back(root, recorded):
 
 def test_lateness_and_what_it_costs_is_in_the_table_the_lines_and_the_class_report(root, recorded):
     result = recorded.grade(root)
-    lines = [str(line) for line in class_in_lines(course.unit(UNIT), root, result)]
+    lines = [str(line) for line in class_in_lines(course.unit(UNIT, root), result)]
     said = {line.split()[0]: line for line in lines[1:]}
     assert f"Late by 15 minutes, {FULL} points taken off." in said["late"]
     assert f"LATENESS UNKNOWN: its timestamp.txt says `{UNKNOWN}`" in said["unknown"]
@@ -344,7 +344,7 @@ def test_what_a_run_changed_and_would_change_is_said(root, recorded):
         f"late  late penalty  {FULL} -> 0  not late",
     ]
     result = recorded.grade(root)
-    said = "\n".join(map(str, class_in_lines(course.unit(UNIT), root, result)))
+    said = "\n".join(map(str, class_in_lines(course.unit(UNIT, root), result)))
     assert "Changed without grading again: late penalty." in said
     assert "Changed without grading again: roster entry." in said
     updates = {line.student: line.updates for line in class_lines(course.unit(UNIT), result)}

@@ -217,7 +217,7 @@ def unit(tmp_path):
             text.with_suffix(".yaml").write_text(file)
         lesson = lesson_file.lesson(text)
         notebook = source_notebook(text, solutions, load(), with_hints=lesson is not None)
-        lesson_file.refuse_unmatched(text, lesson, notebook)
+        lesson_file.reject_unmatched(text, lesson, notebook)
         return lesson, notebook
 
     return unit

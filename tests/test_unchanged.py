@@ -257,7 +257,7 @@ def test_who_is_late_is_said(root, recorded):
         "ada": timedelta(hours=10, minutes=4, seconds=5)
     }
     console = Console(record=True, width=120, file=io.StringIO())
-    console.print(class_table(course.unit(UNIT), root, result))
+    console.print(class_table(course.unit(UNIT, root), result))
     said = console.export_text()
     assert "Late by 11 hours." in said
     assert "3 students, 21 points, 3 by hand" in said
@@ -280,5 +280,5 @@ def test_a_notebook_that_came_beside_one_that_is_left_alone_is_named(root, recor
     result = recorded.grade(root)
     assert recorded.asked == []
     console = Console(record=True, width=160, file=io.StringIO())
-    console.print(class_table(course.unit(UNIT), root, result))
+    console.print(class_table(course.unit(UNIT, root), result))
     assert f"Also there, and not marked: `{UNIT} (1).ipynb`." in console.export_text()

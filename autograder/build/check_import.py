@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ..handout.names import data_file, zip_file
 
 LATER = ("buggy", "draw", "example", "guess", "hint", "show")
-"""What a check has that came later than its file: an older one beside a notebook lacks it."""
+"""Functions that older checks lack. An older file of the check may be next to a new notebook."""
 
 _STOPS = """try:
     {imported}
@@ -62,10 +62,10 @@ except ImportError:  # the file beside this notebook is older
 
 
 def guarded(code: str, module: str, address: str, later: Sequence[str] = ()) -> str:
-    """A cell's code, its import of the check guarded. In marking a module of this name is there already.
+    """Return a cell's code with a guarded import of the check. In grading, a module of this name exists already.
 
-    address: of the folder with the unit's files, whose last part is the unit's name; empty if the
-    files are not fetched. later: which of `LATER` the notebook uses, whether or not the code imports them.
+    address: of the folder with the unit's files, whose last part is the unit's name; empty if the files are not
+    fetched. later: which of `LATER` the notebook uses, regardless of what the code imports.
     """
     template = _FETCHES if address else _STOPS
     unit = address.rpartition("/")[2]
@@ -94,13 +94,13 @@ class LessonCall:
 
     function: str
     name: str
-    """What stands first in it, if that is a string."""
+    """The first argument, if that is a string."""
     is_open: bool
-    """Whether `...` stands where a guess belongs, or nothing."""
+    """True if the other arguments are `...`, or missing."""
 
 
 def called_in(code: str) -> Iterator[LessonCall]:
-    """The calls in a cell's code, of which lines for IPython are left out; none where the rest is not Python."""
+    """Yield the calls in a cell's code without its IPython lines; none if the rest is not Python."""
     lines = ["" if line.lstrip().startswith(("%", "!")) else line for line in code.splitlines()]
     try:
         nodes = list(ast.walk(ast.parse("\n".join(lines))))

@@ -34,24 +34,24 @@ class Difference:
 
 
 def differences(units: Sequence[str] = ()) -> list[Difference]:
-    """What `build` would change in source/ and release/, of these units or of all."""
+    """Return what `build` would change in source/ and release/, for these units or for all."""
     with temporary.held("build-") as stage:
         _build(stage, _texts(units), is_new=True)
         return list(_compare(stage, units, needs_copies=False))
 
 
 def build(units: Sequence[str] = (), *, in_single_files: bool = False) -> list[Difference]:
-    """Writes source/ and release/; returns what has changed. If it raises BuildError or NotWritable, nothing
-    was written, unless the disk is full.
+    """Write source/ and release/, and return what has changed.
 
-    units: those alone; all, and what is left of dropped ones, if none are given. in_single_files: writes single_file/
-    too, which from then on each build does.
+    units: only these; if there are none, all, and the files of removed units are deleted.
+    in_single_files: whether single_file/ is written, too. Once it exists, each build writes it.
+    Raises BuildError and NotWritable; then nothing was written, unless the disk is full.
     """
     with temporary.held("build-") as stage:
         texts = _texts(units)
         for unit in course.unit_names():
             if unit in units or not units:
-                _refuse_edited(course.source(unit))
+                _reject_edited(course.source(unit))
         _build(stage, texts, is_new=False)
         wanted = in_single_files or (folder() / single_file.FOLDER).is_dir()
         if wanted:
@@ -73,21 +73,19 @@ def build(units: Sequence[str] = (), *, in_single_files: bool = False) -> list[D
     return changes
 
 
-def _refuse_incomplete(unit: str) -> None:
+def _reject_incomplete(unit: str) -> None:
+    """Raise BuildError if files of a unit are missing, or are marked as not written yet."""
     wanted = [content.place(content.SOLUTIONS) / f"{unit}.py"]
     wanted += [content.place(kind) / unit for kind in content.OF_EACH_UNIT]
     missing = [str(path.relative_to(folder())) for path in wanted if not path.exists()]
     if missing:
         raise BuildError(f"The unit {unit} has no {', no '.join(missing)}. docs/design.md says what a unit needs.")
-
-
-def _refuse_unwritten(unit: str) -> None:
     if left := left_to_write(unit):
         raise BuildError("\n".join([f"The unit {unit} is not written to its end:", *left]))
 
 
 def _texts(units: Sequence[str]) -> list[Path]:
-    """The texts of these units, or of all; raises BuildError where a unit has none."""
+    """Return the texts of these units, or of all; raises BuildError if a unit has none."""
     texts = {path.stem: path for path in sorted((folder() / "exercises").glob("*.py"))}
     for unit in units:
         if unit not in texts:
@@ -97,35 +95,34 @@ def _texts(units: Sequence[str]) -> list[Path]:
 
 
 def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
-    """Builds into `stage`. is_new: whether nothing is taken that is kept from an earlier build."""
+    """Build into the folder `stage`. is_new: whether to ignore results that an earlier build cached."""
     settings = load()
     lessons = dict[str, dict[str, Any]]()
     code = [path.read_text(encoding="utf-8") for path in modules()]
     for text in texts:
-        _refuse_incomplete(text.stem)
-        _refuse_unwritten(text.stem)
-        made = stage / "source" / text.stem
-        made.mkdir(parents=True)
+        _reject_incomplete(text.stem)
+        source = stage / "source" / text.stem
+        source.mkdir(parents=True)
         lesson = lesson_file.lesson(text)
         notebook = source_notebook(text, folder() / "solutions" / text.name, settings, with_hints=lesson is not None)
-        lesson_file.refuse_unmatched(text, lesson, notebook)
+        lesson_file.reject_unmatched(text, lesson, notebook)
         lessons[text.stem] = {} if lesson is None else {LESSON: lesson}
-        nbformat.write(notebook, made / f"{text.stem}.ipynb")
-        (made / README).write_text(readme(text.stem, notebook, settings, with_lesson=lesson is not None))
-        (made / REQUIREMENTS).write_text(requirements(notebook, code))
+        nbformat.write(notebook, source / f"{text.stem}.ipynb")
+        (source / README).write_text(readme(text.stem, notebook, settings, with_lesson=lesson is not None))
+        (source / REQUIREMENTS).write_text(requirements(notebook, code))
     with Marker("cpu", settings, own_code_alone=True) as marker:
         from ..gradebook.course_directory import nbgrader_api  # takes seconds, in which the marker starts
         from ..gradebook.database import FILE, address_of
 
         for text in texts:
-            made = stage / "source" / text.stem
-            points, written = points_of(nbformat.read(made / f"{text.stem}.ipynb", as_version=4).cells)
+            source = stage / "source" / text.stem
+            points, written = points_of(nbformat.read(source / f"{text.stem}.ipynb", as_version=4).cells)
             handout = marker.handout(text.stem, is_new=is_new)
             examples = {**_examples(text.stem, points, handout.examples), WRITTEN: written}
             sections = {EXAMPLES: examples, MISTAKES: handout.mistakes, STEPS: handout.steps, **lessons[text.stem]}
-            (made / data_file(text.stem)).write_bytes(packed_unit(text.stem, sections))
-            (made / f"{settings.check}.py").write_bytes(facade())
-            (made / zip_file(settings.check)).write_bytes(zipped_modules())
+            (source / data_file(text.stem)).write_bytes(packed_unit(text.stem, sections))
+            (source / f"{settings.check}.py").write_bytes(facade())
+            (source / zip_file(settings.check)).write_bytes(zipped_modules())
             api = nbgrader_api(stage)
             api.coursedir.db_url = address_of(stage / FILE)  # never the class's, wherever that is
             result = api.generate_assignment(text.stem, force=True, create=True)
@@ -135,7 +132,7 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
 
 
 def _examples(unit: str, points: dict[str, float], examples: dict[str, Any]) -> dict[str, Any]:
-    """What the student's check needs for each exercise; raises BuildError if texts and graders do not match."""
+    """Return the student check's data for each exercise; raises BuildError if texts and hidden tests do not match."""
     hidden = f"autograder/hidden/{unit}/"
     for exercise in points:
         if not any(one["public"] for one in examples.get(exercise, {}).get("examples", ())):
@@ -146,7 +143,7 @@ def _examples(unit: str, points: dict[str, float], examples: dict[str, Any]) -> 
     return {name: {"points": points[name], **examples[name]} for name in points}
 
 
-def _refuse_edited(path: Path) -> None:
+def _reject_edited(path: Path) -> None:
     if digests.is_edited(path):
         name = path.relative_to(folder())
         raise BuildError(
@@ -156,7 +153,7 @@ def _refuse_edited(path: Path) -> None:
 
 
 def _compare(stage: Path, units: Sequence[str], *, needs_copies: bool) -> Iterator[Difference]:
-    """Yield what was built otherwise than it is here. needs_copies: whether copies that source/ lacks are among it."""
+    """Yield the files that differ from the built ones. needs_copies: whether copies that source/ lacks are reported."""
     for kind in _KINDS:
         built = _files(stage, kind)
         present = {path for path in _files(folder(), kind) if not units or path.parts[1] in units}
@@ -179,7 +176,7 @@ def _is_copy(path: Path) -> bool:
 
 
 def _content(built: Path, path: Path) -> bytes:
-    """Return what is written to `path`: of a copy in source/, what release/ has of it if that is up to date."""
+    """Return the content to write to `path`. A copy in source/ is the file of release/, if that is up to date."""
     released = folder() / course.RELEASE / Path(*path.parts[1:])
     if _is_copy(path) and released.is_file() and _is_up_to_date(built, released):
         return released.read_bytes()
@@ -195,7 +192,7 @@ def _is_up_to_date(built: Path, present: Path) -> bool:
 
 
 def _remove_folders_without_files() -> None:
-    """Where a unit was dropped, nothing is left but what programs keep beside their files."""
+    """Delete the folders of removed units, in which only files of other programs are left."""
     for kind in _KINDS:
         kept = {path.parts[1] for path in _files(folder(), kind)}
         for place in (folder() / kind).glob("*/"):

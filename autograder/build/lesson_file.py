@@ -45,7 +45,7 @@ class _Lesson(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def lesson(text: Path) -> dict[str, Any] | None:
-    """What is released of a unit's guesses and hints; None where it has neither. Raises BuildError."""
+    """Return a unit's guesses and hints as they are released, or None if it has neither. Raises BuildError."""
     file = text.with_suffix(".yaml")
     if not file.is_file():
         return None
@@ -59,17 +59,17 @@ def lesson(text: Path) -> dict[str, Any] | None:
     }
 
 
-def refuse_unmatched(text: Path, held: dict[str, Any] | None, notebook: Any) -> None:
-    """Raises BuildError where the notebook asks for guesses that the file lacks, or the reverse; hints likewise."""
+def reject_unmatched(text: Path, held: dict[str, Any] | None, notebook: Any) -> None:
+    """Raise BuildError if the notebook has guesses that the file lacks, or the reverse; hints likewise."""
     file = text.with_suffix(".yaml").name
-    asked = _asked(text, held, notebook)
-    for name in asked:
+    names = _guess_names(text, held, notebook)
+    for name in names:
         if held is None or name not in held["guesses"]:
             raise BuildError(f"{text.name} asks for the guess `{name}`, which {file} has no answer to.")
     if held is None:
         return
     for name in held["guesses"]:
-        if name not in asked:
+        if name not in names:
             raise BuildError(f"{file} answers the guess `{name}`, for which {text.name} has no `guess({name!r}, ...)`.")
     exercises, _ = points_of(notebook.cells)
     for name in exercises:
@@ -80,19 +80,14 @@ def refuse_unmatched(text: Path, held: dict[str, Any] | None, notebook: Any) -> 
             raise BuildError(f"{file} has hints for `{name}`, for which {text.name} has no exercise line.")
 
 
-def _refuse_unknown_hint(text: Path, held: dict[str, Any] | None, name: str) -> None:
-    if held is None or (name and name not in held["hints"]):
-        file = text.with_suffix(".yaml").name
-        raise BuildError(f"{text.name} gives a hint for `{name}`, for which {file} has none.")
-
-
-def _asked(text: Path, held: dict[str, Any] | None, notebook: Any) -> list[str]:
-    """The names of the guesses that students are asked for; each in a cell that they can change, its answer open."""
+def _guess_names(text: Path, held: dict[str, Any] | None, notebook: Any) -> list[str]:
+    """Return the names of the notebook's guesses. Raises BuildError if a student cannot answer one of them."""
     found = list[str]()
     for cell in notebook.cells:
         for call in called_in(cell.source) if cell.cell_type == "code" else ():
-            if call.function == "hint":
-                _refuse_unknown_hint(text, held, call.name)
+            if call.function == "hint" and (held is None or (call.name and call.name not in held["hints"])):
+                file = text.with_suffix(".yaml").name
+                raise BuildError(f"{text.name} gives a hint for `{call.name}`, for which {file} has none.")
             if call.function != "guess":
                 continue
             if not call.name or not call.is_open:
@@ -122,18 +117,18 @@ def _guess(where: str, written: Any) -> dict[str, Any]:
         (_as_list(other) if isinstance(guess.answer, list) else other, say) for other, say in guess.instead.items()
     ]
     for other, sentence in instead:
-        right = agrees(guess.answer, other)
-        if right is None:
+        is_right = agrees(guess.answer, other)
+        if is_right is None:
             raise BuildError(f"{where}: `instead` has {other!r}, which is no such answer. {wanted(guess.answer)}")
-        if right:
+        if is_right:
             raise BuildError(f"{where}: `instead` has {other!r}, which is right.")
-        _refuse_long(where, sentence)
-    _refuse_long(where, guess.because)
+        _reject_long(where, sentence)
+    _reject_long(where, guess.because)
     return {"answer": guess.answer, "because": guess.because, "instead": instead}
 
 
 def _as_list(written: Any) -> Any:
-    """The list in a string such as "[3, 6]": YAML takes no list for a name."""
+    """Parse a list in a string such as "[3, 6]", because YAML allows no list as a key."""
     try:
         return json.loads(written)
     except (TypeError, ValueError):
@@ -145,11 +140,11 @@ def _hints(where: str, written: Any) -> list[str]:
     if len(hints) != HINTS:
         raise BuildError(f"{where} has {len(hints)} hints; write {HINTS}, one step more each.")
     for one in hints:
-        _refuse_long(where, one)
+        _reject_long(where, one)
     return hints
 
 
-def _refuse_long(where: str, sentence: str) -> None:
+def _reject_long(where: str, sentence: str) -> None:
     if not sentence.strip():
         raise BuildError(f"{where} has a sentence with nothing in it.")
     if len(sentence) > LONGEST:

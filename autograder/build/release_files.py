@@ -102,7 +102,7 @@ the other files into *Files*, at the left.
 
 
 def readme(unit: str, notebook: Any, settings: Settings, *, with_lesson: bool) -> str:
-    """The folder's README. with_lesson: whether the unit has guesses or hints."""
+    """Return the folder's README. with_lesson: whether the unit has guesses or hints."""
     found = re.search(r"^# +(.+)$", notebook.cells[0].source if notebook.cells else "", re.M)
     text = _README.format(
         title=found[1].strip() if found else unit,
@@ -118,7 +118,7 @@ def readme(unit: str, notebook: Any, settings: Settings, *, with_lesson: bool) -
 
 
 def requirements(notebook: Any, check: Iterable[str]) -> str:
-    """What pip is to install for the notebook and its check: of the engine's own requirements those that they import.
+    """Return those of the engine's requirements that the notebook and its check import.
 
     check: the sources of the check's modules.
     """

@@ -1,4 +1,4 @@
-"""A unit's notebook that carries the files beside it in a cell of its own, for where only one file can be sent."""
+"""Notebooks that contain the check's files in a cell, for courses in which students can be sent only one file."""
 
 import base64
 import lzma
@@ -42,7 +42,7 @@ del _carried, _files, _folder'''
 
 
 def single_files(root: Path, check: str) -> dict[Path, str]:
-    """Each unit's notebook, made of its release below a folder: where it belongs in the course, and its text.
+    """Return each unit's notebook, from its release below a folder, by its path in the course.
 
     check: the module that notebooks import the check from. Raises BuildError.
     """
@@ -51,7 +51,7 @@ def single_files(root: Path, check: str) -> dict[Path, str]:
 
 
 def write(texts: dict[Path, str]) -> list[Path]:
-    """Write those that are not there yet, or are there with another text; return which. Raise NotWritable."""
+    """Write the notebooks that are missing or differ, and return their paths. Raises NotWritable."""
     changed = []
     for path, text in texts.items():
         target, content = folder() / path, text.encode()
@@ -62,29 +62,28 @@ def write(texts: dict[Path, str]) -> list[Path]:
 
 
 def single_file(released: Path, check: str) -> Any:
-    """The released notebook, with a cell more above the one that imports the check; raises BuildError."""
+    """Return a released notebook with the files in a cell above the import of the check; raises BuildError."""
     notebook = nbformat.read(released, as_version=4)
     imports = f"from {check} import "
-    code = [(at, cell) for at, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
-    first = next((at for at, cell in code if imports in cell.source), None)
+    cells = enumerate(notebook.cells)
+    first = next((at for at, cell in cells if cell.cell_type == "code" and imports in cell.source), None)
     if first is None:
         raise BuildError(f"{released.name}: no cell imports the check; begin a line of one with `{imports}check`.")
-    beside = [released.with_name(name) for name in (f"{check}.py", zip_file(check), data_file(released.stem))]
-    cell = new_code_cell(_CELL.format(packed=_packed(beside)))
-    cell.id = CARRIED
-    cell.metadata = {
+    files = [released.with_name(name) for name in (f"{check}.py", zip_file(check), data_file(released.stem))]
+    metadata = {
         "nbgrader": locked(CARRIED),
         "jupyter": {"source_hidden": True},
-        "cellView": "form",  # what Colab calls collapsed
+        "cellView": "form",  # collapsed, in Colab
         "deletable": False,
         "editable": False,
     }
-    notebook.cells.insert(first, cell)
+    source = _CELL.format(packed=_packed(files))
+    notebook.cells.insert(first, new_code_cell(source, id=CARRIED, metadata=metadata))
     return notebook
 
 
 def _packed(files: list[Path]) -> str:
-    """The files in lines of text, the same for the same files."""
+    """Return the files in lines of text, the same for the same files."""
     held = BytesIO()
     with lzma.open(held, "wb") as packed, tarfile.open(fileobj=packed, mode="w") as archive:
         for file in files:

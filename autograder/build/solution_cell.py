@@ -13,11 +13,11 @@ COLUMNS = 88
 
 
 class NoSolution(Exception):
-    """solutions/ has no such function or class, or none that can become a stub; `str()` says what is wrong."""
+    """solutions/ has no such function or class, or none that can become a stub; `str()` gives the reason."""
 
 
 def solution_cell(module_source: str, name: str) -> str:
-    """The definition of `name`, with its bodies marked so that nbgrader replaces them with the stub.
+    """Return the definition of `name`, with its bodies marked so that nbgrader replaces them with the stub.
 
     Signature and docstring stay; so does `super().__init__()`, which is not part of any exercise.
     """
@@ -49,7 +49,7 @@ def solution_cell(module_source: str, name: str) -> str:
 
 
 def too_wide(code: str) -> str:
-    """The first line of a cell that is too wide; empty if none is. What the stub takes the place of may be wider."""
+    """Return a cell's first line that is too wide, or nothing. The solution, which a stub replaces, may be wider."""
     in_solution = False
     for line in code.splitlines():
         in_solution = line.strip() == BEGIN or (in_solution and line.strip() != END)
@@ -59,13 +59,13 @@ def too_wide(code: str) -> str:
 
 
 def takes_nothing(module_source: str, name: str) -> bool:
-    """Whether `name` is a function without arguments, which no test can give other numbers: that of a hunt."""
+    """Return whether `name` is a function without arguments: the one of a bug hunt."""
     definition = _definition(module_source, name)
     return isinstance(definition, ast.FunctionDef) and not ast.unparse(definition.args)
 
 
 def written_answers(module_source: str) -> dict[str, str]:
-    """The model answers to the unit's written questions: the module's dict WRITTEN, by name."""
+    """Return the model answers to the unit's written questions, by name, from the module's dict WRITTEN."""
     for node in ast.parse(module_source).body:
         if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["WRITTEN"]:
             answers: dict[str, str] = ast.literal_eval(node.value)
@@ -81,7 +81,7 @@ def _definition(module_source: str, name: str) -> ast.FunctionDef | ast.ClassDef
 
 
 def _first_line(lines: Sequence[str], statement: ast.stmt) -> int:
-    """Where a body starts: a comment above its first statement is part of the answer too."""
+    """Return the index of a body's first line: a comment above the first statement is part of the answer."""
     decorators = getattr(statement, "decorator_list", [])
     start: int = min([statement.lineno, *(decorator.lineno for decorator in decorators)]) - 1
     while not (above := lines[start - 1].strip()) or above.startswith("#"):

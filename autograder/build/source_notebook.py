@@ -1,4 +1,4 @@
-"""One unit's instructor notebook, from its text in exercises/ and its answers in solutions/.
+"""A unit's instructor notebook, from its text in exercises/ and its answers in solutions/.
 
 The text is a py:percent notebook (jupytext). Some of its cells are more than text:
 
@@ -45,7 +45,7 @@ TRAINS = "# Yours to change and to run, as often as you like. Marking does not r
 HOW_TO_HAND_IN = "how-to-hand-in"
 """The id of the last cell."""
 QUESTION = "question-"
-"""What the id of a written question's cell begins with."""
+"""The beginning of the id of a written question's cell."""
 
 _POINTS = re.compile(r"\*\*(Exercise `\w+`: |Question: )?[\d.]+ points?\*\*.*")
 _KNOWN = {"exercise", "written", "locked", "points", "drawing", "training"}
@@ -56,11 +56,11 @@ _METADATA = {
 
 
 class BuildError(UserError):
-    """Something is wrong in what is to be built; `str()` says what and where."""
+    """The course cannot be built; `str()` says what is wrong, and in which file."""
 
 
 def source_notebook(text: Path, solutions: Path, settings: Settings, *, with_hints: bool = False) -> Any:
-    """The notebook of one unit, with answers; raises BuildError. with_hints: whether its exercises have hints."""
+    """Return the notebook of a unit, with answers; raises BuildError. with_hints: whether its exercises have hints."""
     if not solutions.is_file():
         raise BuildError(f"{text.name} has no solutions: write solutions/{solutions.name}.")
     answers = solutions.read_text()
@@ -97,7 +97,7 @@ def source_notebook(text: Path, solutions: Path, settings: Settings, *, with_hin
 
 
 def points_of(cells: list[Any]) -> tuple[dict[str, float], dict[str, float]]:
-    """The points of the exercises, and of the written questions, which have no check and no hidden grader."""
+    """Return the points of the exercises, and those of the written questions, which have no hidden test."""
     graded = {cell.id: one["points"] for cell in cells if "points" in (one := cell.metadata.get("nbgrader", {}))}
     checks = {name: worth for name, worth in graded.items() if name.startswith(CHECK_PREFIX)}
     exercises = {name.removeprefix(CHECK_PREFIX): worth for name, worth in checks.items()}
@@ -105,17 +105,17 @@ def points_of(cells: list[Any]) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def locked(name: str) -> dict[str, Any]:
-    """nbgrader's metadata for a code cell that belongs to the instructor."""
+    """Return nbgrader's metadata for a code cell that belongs to the instructor."""
     return _nbgrader(name, locked=True)
 
 
 def _as_it_is(
     text: Path, number: int, cell: Any, metadata: dict[str, Any], settings: Settings, later: Sequence[str]
 ) -> Any:
-    """A cell that students get as it stands in the text, its import of the check guarded."""
+    """Return a cell that students get as it is in the text, except for a guarded import of the check."""
     name = metadata.get("locked", f"{text.stem}-{number}")
     if cell.cell_type == "code":
-        _refuse_wide(f"{text.name}: a given cell", cell.source)
+        _reject_wide(f"{text.name}: a given cell", cell.source)
         address = f"{settings.files_at.rstrip('/')}/{text.stem}" if settings.files_at else ""
         cell.source = guarded(cell.source, settings.check, address, later)
     cell.id, cell.metadata = name, {}
@@ -127,26 +127,26 @@ def _as_it_is(
 
 
 def _training(text: Path, cell: Any, metadata: dict[str, Any]) -> Any:
-    """A cell that students may change and run, and that marking leaves out: told by its id or its metadata."""
+    """Return a cell that students may change and run. Its id or metadata tells grading to leave it out."""
     name = metadata["training"]
     if cell.cell_type != "code" or len(metadata) > 1 or not isinstance(name, str) or not name.isidentifier():
         raise BuildError(
             f'{text.name}: a training cell\'s line says `# %% training="name"` and nothing else, with a name of '
             f"letters, digits and `_`; this one says {metadata}."
         )
-    _refuse_wide(f"{text.name}: training cell `{name}`", cell.source)
+    _reject_wide(f"{text.name}: training cell `{name}`", cell.source)
     return new_code_cell(f"{TRAINS}\n{cell.source}", id=name, metadata={"autograder": {"training": True}})
 
 
 def _frame(unit: str, cells: list[Any], settings: Settings) -> None:
-    """Puts the total at the top, and at the end how to hand in."""
+    """Add the total of points at the top, and how to submit at the end."""
     exercises, written = points_of(cells)
     _add_total(cells, unit, sum(exercises.values()), sum(written.values()))
     if how := settings.handing_in.section(f"{unit}.ipynb"):
         cells.append(new_markdown_cell(how, id=HOW_TO_HAND_IN))
 
 
-def _refuse_wide(where: str, code: str) -> None:
+def _reject_wide(where: str, code: str) -> None:
     if line := too_wide(code):
         raise BuildError(
             f"{where} has a line of {len(line)} columns; break it, so that it is read without scrolling "
@@ -164,7 +164,7 @@ def _exercise(text: Path, answers: str, metadata: dict[str, Any], body: str, *, 
         answer = solution_cell(answers, name)
     except NoSolution as reason:
         raise BuildError(f"{where} has no solution in solutions/{text.name}: {reason}.") from None
-    _refuse_wide(f"solutions/{text.name}: what students get of `{name}`", answer)
+    _reject_wide(f"solutions/{text.name}: what students get of `{name}`", answer)
     check = Exercise(name, points).check
     tries = (CHECK_OF_A_HUNT if takes_nothing(answers, name) else CHECK) + STUCK * with_hints + CALLED
     locked_check = _nbgrader(check, grade=True, locked=True, points=points)
@@ -175,7 +175,7 @@ def _exercise(text: Path, answers: str, metadata: dict[str, Any], body: str, *, 
 
 
 def _written(text: Path, answers: str, metadata: dict[str, Any], question: str) -> list[Any]:
-    """The question, and a cell whose text in source/ is the model answer."""
+    """Return the question, and a cell whose text in source/ is the model answer."""
     name = metadata["written"]
     where = f"{text.name}: question `{name}`"
     points = _points(where, metadata)

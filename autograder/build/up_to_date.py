@@ -25,7 +25,7 @@ def is_up_to_date(built: Path, present: Path) -> bool:
 
 @dataclass(frozen=True)
 class _Close:
-    """How far apart two processors may get the same number; the check itself allows more."""
+    """Tolerance for the same number from two processors; the check itself allows more."""
 
     to_its_size: float
     at_all: float

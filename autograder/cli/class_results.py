@@ -1,7 +1,6 @@
 """A graded class as `autograder grade` prints it: a table with a row for each student, or JSON lines."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -22,12 +21,9 @@ _WIDEST = 40
 _ISOLATION = {"none": "none: NOT ISOLATED"}
 
 
-def class_table(unit: course.Unit, root: Path, result: ClassResult) -> Table:
-    """Return a table of students, statuses, scores, and the mistake in each exercise that is not right.
-
-    root: the class's folder, which keeps its own points.
-    """
-    table = Table(title=_title(unit, root, result), title_justify="left")
+def class_table(unit: course.Unit, result: ClassResult) -> Table:
+    """Return a table of students, statuses, scores, and the mistake in each exercise that is not right."""
+    table = Table(title=_title(unit, result), title_justify="left")
     table.add_column("student")
     table.add_column("status", no_wrap=True)
     table.add_column("by graders", justify="right", no_wrap=True)
@@ -37,9 +33,9 @@ def class_table(unit: course.Unit, root: Path, result: ClassResult) -> Table:
     return table
 
 
-def class_in_lines(unit: course.Unit, root: Path, result: ClassResult) -> Iterator[Text]:
+def class_in_lines(unit: course.Unit, result: ClassResult) -> Iterator[Text]:
     """Yield the same without boxes, a line for each student: for a file, a mail, or another program."""
-    yield Text(_title(unit, root, result))
+    yield Text(_title(unit, result))
     rows = list(_rows(unit, result))
     widths = [min(max(len(str(printable(row[column]))) for row in rows), _WIDEST) for column in range(3)]
     for student, status, score, notes in rows:
@@ -47,7 +43,7 @@ def class_in_lines(unit: course.Unit, root: Path, result: ClassResult) -> Iterat
         yield printable(line.rstrip())
 
 
-def _title(unit: course.Unit, root: Path, result: ClassResult) -> str:
+def _title(unit: course.Unit, result: ClassResult) -> str:
     """Name the unit, its points, those that a person gives, and the device and isolation of the grades."""
     points = sum(unit.points.values())
     by_hand = f", {points - unit.max_score:g} by hand" if points > unit.max_score else ""

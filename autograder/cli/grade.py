@@ -108,12 +108,11 @@ def _print_class(work: "Assignment", result: "ClassResult", class_report: str, *
     """Print the class as JSON lines; else as a table, or without boxes if stdout is no terminal, and a summary."""
     from .class_results import class_in_lines, class_lines, class_table
 
-    about = work.unit, work.root, result
     with results():
         if as_json:
             _print_json(class_lines(work.unit, result))
             return
-        for text in [class_table(*about)] if console.is_terminal else class_in_lines(*about):
+        for text in [class_table(work.unit, result)] if console.is_terminal else class_in_lines(work.unit, result):
             console.print(text, highlight=False, soft_wrap=not console.is_terminal)
     print_lines(_summary(result, class_report))
 
