@@ -49,7 +49,7 @@ def test_misconception_fails_at_its_grader_and_is_named(examined, key):
     assert found.entry.caught_by in graders, f"{found.entry.exercise} has no such grader"
     assert found.entry.caught_by in failed(found), "it passes the grader that should catch it"
     only_tells = WEIGHTS[found.unit, found.entry.exercise, found.entry.caught_by] == 0
-    assert (found.caught, found.told) == (not only_tells, only_tells)
+    assert (found.is_detected, found.is_advised) == (not only_tells, only_tells)
     assert found.report.diagnosis is not None, "it is caught, and nothing names it"
     assert found.report.diagnosis.name == found.entry.name
     assert found.report.diagnosis.sentence == found.entry.sentence
@@ -144,7 +144,7 @@ def test_the_same_comes_of_it_through_both_processes(examined, marker: Marker, k
     assert marker.ready.isolation == "A"
     assert (apart.report.status, apart.report.score) == (beside.report.status, beside.report.score)
     assert apart.report.diagnosis == beside.report.diagnosis
-    assert apart.named
+    assert apart.is_diagnosed
 
 
 # What comes back is no tensor but something of a class of the notebook; a parameter is too large to be sent.
@@ -154,7 +154,7 @@ SENT_OTHERWISE = {"CacheReturnedToo": "inference", "BlockMaskIsAParameter": "tin
 @pytest.mark.parametrize("name", SENT_OTHERWISE)
 def test_what_cannot_be_sent_shows_the_same_in_this_process(marker: Marker, name):
     unit = SENT_OTHERWISE[name]
-    assert outcome(marker, unit, catalogue.misconceptions(unit)[name], "sandboxed").named
+    assert outcome(marker, unit, catalogue.misconceptions(unit)[name], "sandboxed").is_diagnosed
 
 
 @pytest.fixture(scope="module")

@@ -138,9 +138,11 @@ def costs_nothing(unit, one):
 def test_what_the_check_is_silent_about_is_said_to_be_not_tried(unit, exercise):
     """Full points here are full points in the mark, but for what the check says that it does not try."""
     known = [one for one in KNOWN[unit] if one.exercise == exercise]
-    silent = [one for one in known if said_of(unit, one).silent]
+    silent = [one for one in known if said_of(unit, one).is_unreported]
     not_tried = released_data(unit)[EXAMPLES][exercise]["not_tried"]
-    assert [one.name for one in known if said_of(unit, one).full and not (not_tried or costs_nothing(unit, one))] == []
+    assert [
+        one.name for one in known if said_of(unit, one).has_all_points and not (not_tried or costs_nothing(unit, one))
+    ] == []
     assert [one.name for one in silent if one.kind in ("value", "mask")] == []
 
 

@@ -22,14 +22,14 @@ _TELLING = (Call, ProbeDevice, NamedParameters)
 class Question:
     """An event of a hidden test, counted from 0, or its whole trace. Questions about the same event are equal."""
 
-    grader: str
+    test: str
     event: int | None
     operations: tuple[Operation[Any], ...] = field(default=(), compare=False)
     """The operations that lead to the event. If it concerns an instance, they first make it, as number 0."""
 
     def answered(self, transcript: Transcript) -> Any:
         """Return the response of an answer with this transcript: the result of the event, or the trace."""
-        trace = next(trace for trace in transcript if trace.grader == self.grader)
+        trace = next(trace for trace in transcript if trace.test == self.test)
         if self.event is None:
             return trace
         return trace.events[self.event].shown if self.event < len(trace.events) else "nothing any more"
@@ -64,9 +64,9 @@ def question_at(transcript: Transcript, number: int, event: int | None) -> Quest
     trace = transcript[number]
     operations = [one.operation for one in trace.events[: (event or 0) + 1] if one.operation is not None]
     if event is None or event >= len(operations):
-        return Question(trace.grader, None)  # of calls whose results are chance only notes are kept
+        return Question(trace.test, None)  # of calls whose results are chance only notes are kept
     if any(isinstance(one, Call) and (one.held or one.part) for one in operations):
-        return Question(trace.grader, None)  # the response depends on earlier calls of the instance
+        return Question(trace.test, None)  # the response depends on earlier calls of the instance
     instance = _instance(operations[event])
     built = sum(_is_built(one) for before in transcript[:number] for one in before.events)
     needed: list[Operation[Any]] = []
@@ -76,8 +76,8 @@ def question_at(transcript: Transcript, number: int, event: int | None) -> Quest
         if isinstance(operation, ManualSeed) or (instance is not None and _makes(operation, made) == instance):
             needed.append(operation)
     if instance is not None and not any(isinstance(one, Build | Assemble) for one in needed):
-        return Question(trace.grader, None)  # made where only notes are kept, or by an earlier hidden test
-    return Question(trace.grader, event, tuple(map(_on_instance_0, [*needed, operations[event]])))
+        return Question(trace.test, None)  # made where only notes are kept, or by an earlier hidden test
+    return Question(trace.test, event, tuple(map(_on_instance_0, [*needed, operations[event]])))
 
 
 def last_telling_event(trace: Trace) -> int | None:

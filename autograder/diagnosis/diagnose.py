@@ -21,7 +21,7 @@ def diagnose(
     pairs: searches for pairs, which can take seconds; None to leave them out. device_tests: the hidden tests about
     devices. advisory_tests: those of weight 0.
     """
-    failed = {trace.grader for trace in transcript if trace.outcome == "failed"}
+    failed = {trace.test for trace in transcript if trace.outcome == "failed"}
     # An answer that passes the test that detects a misconception has another one. So most need not run.
     possible = [one for one in misconceptions if one.entry.caught_by in failed]
 

@@ -43,7 +43,7 @@ def check_part(verdict: CheckVerdict) -> str:
     """Return the part of an answer's line that describes the student check: points, outcomes and diagnosis."""
     hidden_tests = collected()[verdict.unit][verdict.entry.exercise]
     letters = "".join(verdict.outcome(test.statement) for test in hidden_tests)
-    return f"{CHECK}{verdict.score:.7g}/{verdict.points:g} {letters}{' diagnosed' if verdict.named else ''}"
+    return f"{CHECK}{verdict.score:.7g}/{verdict.points:g} {letters}{' diagnosed' if verdict.is_diagnosed else ''}"
 
 
 def records(outcomes: Iterable[Outcome], verdicts: Iterable[CheckVerdict]) -> dict[str, str]:

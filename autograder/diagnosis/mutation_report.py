@@ -41,19 +41,19 @@ class Outcome:
     report: ExerciseReport
 
     @property
-    def wrong(self) -> bool:
+    def is_misconception(self) -> bool:
         """True if the entry is a misconception."""
         return self.entry.caught_by is not None
 
     @property
-    def caught(self) -> bool:
+    def is_detected(self) -> bool:
         """True for a misconception that fails the hidden test that must detect it, and loses points."""
         if self.entry.caught_by == catalogue.FORBIDDEN:
             return self.report.status == "forbidden"
         return self._fails_its_test and self.report.score < self.report.max_score
 
     @property
-    def told(self) -> bool:
+    def is_advised(self) -> bool:
         """True for a misconception that fails its hidden test and loses no points: the test is advisory."""
         return self._fails_its_test and self.report.score == self.report.max_score
 
@@ -62,28 +62,30 @@ class Outcome:
         return any(test.outcome == "failed" and test.name == self.entry.caught_by for test in self.report.tests)
 
     @property
-    def named(self) -> bool:
+    def is_diagnosed(self) -> bool:
         """True for a misconception whose own sentence is reported, or the library that must not be called."""
         if self.entry.caught_by == catalogue.FORBIDDEN:
-            return self.caught and self.report.diagnosis is None
+            return self.is_detected and self.report.diagnosis is None
         return self.report.diagnosis is not None and self.report.diagnosis.names == self.entry.name
 
     @property
-    def wrongly_named(self) -> bool:
+    def is_misdiagnosed(self) -> bool:
         """True if the sentence of another misconception is reported."""
-        return self.report.diagnosis is not None and not self.named
+        return self.report.diagnosis is not None and not self.is_diagnosed
 
     @property
-    def refused(self) -> bool:
+    def is_false_positive(self) -> bool:
         """True for a right answer that loses points."""
-        return not self.wrong and (self.report.status != "passed" or self.report.score < self.report.max_score)
+        return not self.is_misconception and (
+            self.report.status != "passed" or self.report.score < self.report.max_score
+        )
 
     @property
     def is_as_expected(self) -> bool:
         """True for a misconception that is detected and diagnosed, and for a right answer without loss of points."""
-        if self.refused or self.wrongly_named:
+        if self.is_false_positive or self.is_misdiagnosed:
             return False
-        return not self.wrong or ((self.caught or self.told) and self.named)
+        return not self.is_misconception or ((self.is_detected or self.is_advised) and self.is_diagnosed)
 
 
 @dataclass(frozen=True)
@@ -102,45 +104,45 @@ class CheckVerdict:
         return next((letter for mark, letter in _LETTERS.items() if f"{mark}  {statement}" in lines), "?")
 
     @property
-    def wrong(self) -> bool:
+    def is_misconception(self) -> bool:
         """True if the entry is a misconception."""
         return self.entry.caught_by is not None
 
     @property
-    def full(self) -> bool:
+    def has_all_points(self) -> bool:
         """True if the check reports all points."""
         return self.score == self.points
 
     @property
-    def named(self) -> bool:
+    def is_diagnosed(self) -> bool:
         """True if the entry's own sentence is reported."""
         return self.entry.sentence in self.printed
 
     @property
-    def silent(self) -> bool:
+    def is_unreported(self) -> bool:
         """True for an unreported misconception: it gets all points, without a diagnosis or a failed example."""
-        return self.wrong and self.full and not self.named and "FAILED" not in self.printed
+        return self.is_misconception and self.has_all_points and not self.is_diagnosed and "FAILED" not in self.printed
 
 
 Columns = Mapping[str, Callable[[T], bool]]
 """The columns of a table, each with a predicate that counts answers."""
 COLUMNS: Columns[Outcome] = {
-    "mistakes": lambda one: one.wrong,
-    "caught": lambda one: one.caught,
-    "told": lambda one: one.told,
-    "named": lambda one: one.wrong and one.named,
-    "wrong name": lambda one: one.wrongly_named,
-    "right": lambda one: not one.wrong,
-    "refused": lambda one: one.refused,
+    "mistakes": lambda one: one.is_misconception,
+    "caught": lambda one: one.is_detected,
+    "told": lambda one: one.is_advised,
+    "named": lambda one: one.is_misconception and one.is_diagnosed,
+    "wrong name": lambda one: one.is_misdiagnosed,
+    "right": lambda one: not one.is_misconception,
+    "refused": lambda one: one.is_false_positive,
 }
 OF_MISCONCEPTIONS = 5
 """The first columns, which count misconceptions."""
 CHECK_COLUMNS: Columns[CheckVerdict] = {
-    "mistakes": lambda one: one.wrong,
-    "named": lambda one: one.wrong and one.named,
-    "silent": lambda one: one.silent,
-    "right": lambda one: not one.wrong,
-    "refused": lambda one: not one.wrong and not one.full,
+    "mistakes": lambda one: one.is_misconception,
+    "named": lambda one: one.is_misconception and one.is_diagnosed,
+    "silent": lambda one: one.is_unreported,
+    "right": lambda one: not one.is_misconception,
+    "refused": lambda one: not one.is_misconception and not one.has_all_points,
 }
 
 

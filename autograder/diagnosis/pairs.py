@@ -172,10 +172,10 @@ class Pairs:
         if not places:  # it fails for a reason that no transcript holds
             return []
         first, *others = (question_at(answer.transcript, *place) for place in places)
-        differ = {first.grader, *(question.grader for question in others)}
+        differ = {first.test, *(question.test for question in others)}
         right = tuple(self._right.transcript)
         last = [question_at(right, number, last_telling_event(trace)) for number, trace in enumerate(right)]
-        others += [question for question in last if question.grader not in differ]
+        others += [question for question in last if question.test not in differ]
         return [first, *(one for one in others if one.event is not None)]  # a whole trace costs ten times as much
 
     def _rivals(self, found: Pair, answer: "_Answer") -> Iterator[tuple[Pair, Question | None]]:
@@ -209,7 +209,7 @@ class _Answer:
 
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
-        self.failed = {trace.grader for trace in transcript if trace.outcome == "failed"}
+        self.failed = {trace.test for trace in transcript if trace.outcome == "failed"}
         self._asked: dict[Question, Signature] = {}
         self._tried = 0
         self._begun = time.thread_time()

@@ -24,7 +24,7 @@ COMPARED = ("changed", "devices", "value", "gradients", "parameter_gradients", "
 class Trace:
     """The outcome of one hidden test, and the events on the way to it."""
 
-    grader: str
+    test: str
     outcome: str
     events: tuple[Event, ...]
 
@@ -42,7 +42,7 @@ def whole(trace: Trace) -> Trace:
 def without_gradients(trace: Trace) -> Trace:
     """Return the trace without calls that ask for gradients, and then without its outcome."""
     rest = tuple(event for event in trace.events if getattr(event.operation, "cotangents", None) is None)
-    return trace if len(rest) == len(trace.events) else Trace(trace.grader, "", rest)
+    return trace if len(rest) == len(trace.events) else Trace(trace.test, "", rest)
 
 
 def without_initial_weights(trace: Trace) -> Trace:
@@ -73,7 +73,7 @@ class LazyTranscript:
         without: the names of tests that are left out. compared: the part of each trace that is compared.
         """
         pairs = zip_longest(map(compared, self), map(compared, other))
-        return all(_are_equal_traces(one, two) for one, two in pairs if one is None or one.grader not in without)
+        return all(_are_equal_traces(one, two) for one, two in pairs if one is None or one.test not in without)
 
     def first_difference(self, other: Transcript) -> Place | None:
         """Return the first place at which two transcripts differ; None if they are equal."""
@@ -111,7 +111,7 @@ def _first_other_event(one: Trace, other: Trace) -> int | None:
 
 
 def _are_equal_traces(one: Trace | None, other: Trace | None) -> bool:
-    if one is None or other is None or (one.grader, one.outcome) != (other.grader, other.outcome):
+    if one is None or other is None or (one.test, one.outcome) != (other.test, other.outcome):
         return False
     return len(one.events) == len(other.events) and all(map(_are_equal_events, one.events, other.events))
 

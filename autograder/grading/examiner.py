@@ -145,7 +145,7 @@ class Examiner:
         """Return the response of a known answer to a question."""
         bench = candidate_bench(unit, entry)
         if question.event is None:
-            tests = [test for test in self._graders[unit][entry.exercise] if test.name == question.grader]
+            tests = [test for test in self._graders[unit][entry.exercise] if test.name == question.test]
             (run,) = self._runs(unit, entry.exercise, bench, entry, tests)
             return run.trace
         recording = Recording(bench, entry.name, entry.exercise)
