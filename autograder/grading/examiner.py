@@ -25,7 +25,7 @@ from ..graders.collected import Grader, Graders, Verdict, looked_at, not_run
 from ..report import NOT_WRITTEN, Diagnosis
 from ..student.backend import Backend, Recording
 from ..student.decoding import decode_parameters
-from ..student.face import Student
+from ..student.proxy import StudentProxy
 from ..student.sandboxed import SandboxedNotebook
 from ..student.transcript_cache import TranscriptCache
 
@@ -203,7 +203,7 @@ def _run_test(
 ) -> _TestRun:
     """right: the kind of the solution. known: the kinds of names that were required by earlier tests."""
     recording = Recording(backend, entry.name, entry.exercise) if entry else Recording(backend)
-    student = Student(recording, right, known=known)
+    student = StudentProxy(recording, right, known=known)
     verdict = looked_at(student, test)
     trace = Trace(test.name, verdict.outcome, tuple(recording.events))
     return _TestRun(verdict, trace, frozenset(recording.library_calls), student.kinds)

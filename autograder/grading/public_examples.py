@@ -20,7 +20,7 @@ from ..handout import trial
 from ..handout.known import sums
 from ..handout.tried import as_in_a_new_notebook
 from ..student.backend import Backend
-from ..student.face import Student
+from ..student.proxy import StudentProxy
 from ..student.reference import Float64Backend
 from .examiner import candidate_bench
 from .infer_aspects import accepted_errors, infer_aspects
@@ -158,9 +158,9 @@ class _Runs:
 
     def __call__(self, between: Callable[[Backend], Backend]) -> None:
         """Run the test on the solutions behind another backend. They compute in the dtypes of their arguments."""
-        self._run(Student(between(candidate_bench(self._unit, None))))
+        self._run(StudentProxy(between(candidate_bench(self._unit, None))))
 
-    def _run(self, student: Student) -> None:
+    def _run(self, student: StudentProxy) -> None:
         if self._test.is_public:
             self._test.ask(student)
             return
@@ -172,7 +172,7 @@ class _Runs:
         """Return the operations of the hidden test, answered in float64; without biases if the answer lacks them."""
         recorder = _Recorder(self._unit, other_seeds, has_biases=has_biases)
         try:
-            self._run(Student(recorder))
+            self._run(StudentProxy(recorder))
         except FAILURES as error:
             on = "" if self._test.is_public else " with numbers drawn for the release"
             raise SolutionFails(failure_message(self._test, error, on)) from error

@@ -16,7 +16,7 @@ from ..course import content
 from ..course.folder import folder
 from ..graders.collected import Grader, Graders, place_in_hidden
 from ..student.backend import Recording
-from ..student.face import Student
+from ..student.proxy import StudentProxy
 from .examiner import candidate_bench
 
 _MOST_REPORTED = 3
@@ -48,7 +48,7 @@ def verify_solutions(graders: Graders, unit: str) -> None:
         kinds = {exercise: recording.ask(KindOf(exercise))}
         for test in tests:
             try:
-                test.ask(Student(recording, kinds))
+                test.ask(StudentProxy(recording, kinds))
             except FAILURES as error:
                 messages.append(failure_message(test, error))
         forbidden = {library for test in tests for library in test.forbids} & recording.library_calls
