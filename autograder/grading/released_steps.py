@@ -28,6 +28,7 @@ from ..core.operations import (
     Train,
     is_bias,
 )
+from ..errors import UserError
 from ..graders.cases import Cases
 from ..handout.written_values import are_short, drawn, identity, in_thousandths, packed
 from ..student.reference import Reference
@@ -42,7 +43,7 @@ _LONG = 24
 """Elements of the largest tensor that the release holds in readable form."""
 
 
-class NotReleasable(Exception):
+class NotReleasable(UserError):
     """A hidden test requires an operation that the student check cannot do; `str()` says which."""
 
 

@@ -30,6 +30,7 @@ from ..client.requests import (
     Request,
     Start,
 )
+from ..errors import UserError
 from ..graders.collected import Graders, NotCollected, collected
 from ..graders.hunts import NoHunt
 from ..report import ExerciseReport, Report
@@ -41,20 +42,9 @@ from ..sandbox.launch import Launched
 from .examiner import Examiner
 from .machine import NoDevice, ProcessLost, choose_device, parallel_map
 from .release_data import release_data
-from .released_steps import NotReleasable
 from .submission import NoSandbox, NotebookGrading
-from .verify_solutions import SolutionFails
 
-_REFUSALS = (
-    NotCollected,
-    course.UnknownUnit,
-    course.UnusableUnit,
-    NotReleasable,
-    SolutionFails,
-    NoHunt,
-    catalogue.EditError,
-    NoSandbox,
-)
+_REFUSALS = (UserError, NotCollected, NoHunt)
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched | None, start: Start) -> int:

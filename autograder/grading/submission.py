@@ -17,6 +17,7 @@ from ..course import digests, notebook
 from ..course.cells import code_cells, unit_of
 from ..course.written_answers import written_answers
 from ..diagnosis.signature import short_signature
+from ..errors import UserError
 from ..graders import cases
 from ..report import (
     CellReport,
@@ -40,7 +41,7 @@ _MOST_CELLS = 5
 _MOST_CHANGES = 3
 
 
-class NoSandbox(Exception):
+class NoSandbox(UserError):
     """There is no sandbox to run a notebook in."""
 
 

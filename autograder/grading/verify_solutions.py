@@ -14,6 +14,7 @@ from ..core.faults import StudentFault
 from ..core.operations import KindOf
 from ..course import content
 from ..course.folder import folder
+from ..errors import UserError
 from ..graders.collected import Grader, Graders, place_in_hidden
 from ..student.backend import Recording
 from ..student.proxy import StudentProxy
@@ -27,7 +28,7 @@ FAILURES = (Exception, pytest.fail.Exception, pytest.skip.Exception)
 """Exceptions that end a hidden test; pytest's own are not derived from Exception."""
 
 
-class SolutionFails(Exception):
+class SolutionFails(UserError):
     """A solution fails hidden tests or calls a forbidden library.
 
     `str()` names the tests, with the actual and the expected values.
