@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from autograder import catalogue, course
 from autograder.course.cells import code_cells, filled_in
+from autograder.course.nodes import LONGEST_PAGE, truncate_for_page
 from autograder.course.notebook import MAX_CELLS, MAX_CHARACTERS, joined, parse
-from autograder.course.truncation import LONGEST_PAGE, truncate_for_page
 from autograder.gradebook.clean_notebook import clean, without_put_back
 from tests import REPOSITORY
 

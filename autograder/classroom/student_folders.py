@@ -17,9 +17,8 @@ from nbgrader.preprocessors import LimitOutput
 from traitlets.config import Config
 
 from .. import course
-from ..course.nodes import as_file
+from ..course.nodes import as_file, truncate_for_page
 from ..course.notebook import UnreadableNotebook
-from ..course.truncation import truncate_for_page
 from ..formatting.client import Formatter
 from ..formatting.page import PageFormatter
 from ..gradebook import pictures

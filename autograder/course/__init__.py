@@ -4,38 +4,18 @@
 and `cells` relates its cells to those of the unit. Nothing here executes a student's code, and nothing needs torch.
 """
 
-from .units import (
-    CHECK_PREFIX,
-    RELEASE,
-    SOURCE,
-    Exercise,
-    Unit,
-    UnknownUnit,
-    UnusableUnit,
-    accompanying_files,
-    refuse_removed_exercises,
-    released,
-    source,
-    unit,
-    unit_files,
-    unit_names,
-    units_root,
-)
-
-__all__ = [
-    "CHECK_PREFIX",
-    "RELEASE",
-    "SOURCE",
-    "Exercise",
-    "Unit",
-    "UnknownUnit",
-    "UnusableUnit",
-    "accompanying_files",
-    "refuse_removed_exercises",
-    "released",
-    "source",
-    "unit",
-    "unit_files",
-    "unit_names",
-    "units_root",
-]
+from .units import CHECK_PREFIX as CHECK_PREFIX
+from .units import RELEASE as RELEASE
+from .units import SOURCE as SOURCE
+from .units import Exercise as Exercise
+from .units import Unit as Unit
+from .units import UnknownUnit as UnknownUnit
+from .units import UnusableUnit as UnusableUnit
+from .units import accompanying_files as accompanying_files
+from .units import refuse_removed_exercises as refuse_removed_exercises
+from .units import released as released
+from .units import source as source
+from .units import unit as unit
+from .units import unit_files as unit_files
+from .units import unit_names as unit_names
+from .units import units_root as units_root

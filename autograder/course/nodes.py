@@ -1,7 +1,10 @@
-"""A notebook, its cells and outputs, as nbformat has them.
+"""Create, copy, write and truncate nbformat's notebooks, cells and outputs.
 
-nbformat's own `new_*` functions check each one against the whole schema of a notebook, which takes a quarter of the
-time of recording a mark; a deep copy, and a file with `json`, take twice and four times as long as here.
+nbformat's own `new_*` functions validate each cell against the whole schema of a notebook, which takes a quarter of the
+time of recording a grade. A deep copy takes twice as long as `copied`, and `json` four times as long as `as_file`.
+
+Texts are truncated to the length that is executed or displayed, because nbformat writes 16 MB of line ends as ten times
+as much. Scores, verdicts and comments are never truncated.
 """
 
 from typing import Any, Literal
@@ -11,11 +14,23 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4.rwbase import split_lines, strip_transient
 
+from .notebook import MAX_CHARACTERS
+
 OutputType = Literal["stream", "display_data", "execute_result", "error"]
+NOTE = "autograder-note"
+"""The id of the autograder's own cell at the top of a graded notebook; no student's cell has this id."""
+LONGEST_CELL = 50_000
+LONGEST_PAGE = 300_000
+"""Characters in a page's cells, and as many again in what they printed."""
+LONGEST_NOTEBOOK = 2_000_000
+"""Characters in the cells of a notebook as nbgrader stores it."""
+_NAMED, _CODE, _REST = range(3)
+_CUT = "[The rest of this cell is left out here: {} characters.]"
+_PRINTED = "[The rest of what was printed is left out here: {} characters.]"
 
 
 def new_cell(kind: str, identifier: str, source: str) -> Any:
-    """A cell of a kind (code, markdown or raw) without metadata or outputs."""
+    """Return a cell without metadata or outputs. kind: code, markdown or raw."""
     cell = NotebookNode(cell_type=kind, id=identifier, metadata=NotebookNode(), source=source)
     if kind == "code":
         cell.update(execution_count=None, outputs=[])
@@ -23,7 +38,7 @@ def new_cell(kind: str, identifier: str, source: str) -> Any:
 
 
 def new_output(kind: OutputType, **fields: Any) -> Any:
-    """An output of a kind with the given fields; with `data`, the other fields of its kind are filled in."""
+    """Return an output with the given fields; with `data`, the other fields of its kind are added."""
     output = NotebookNode(output_type=kind, **fields)
     if "data" in fields:
         output.update(data=NotebookNode(fields["data"]), metadata=NotebookNode())
@@ -33,11 +48,60 @@ def new_output(kind: OutputType, **fields: Any) -> Any:
 
 
 def copied(notebook: Any) -> Any:
-    """A deep copy."""
+    """Return a deep copy."""
     return nbformat.from_dict(msgspec.json.decode(msgspec.json.encode(notebook)))
 
 
 def as_file(notebook: Any) -> bytes:
-    """What `nbformat.v4.writes` makes of it, and a line end."""
+    """Return the text that `nbformat.v4.writes` returns, and a line end."""
     lines = split_lines(strip_transient(copied(notebook)))
     return msgspec.json.format(msgspec.json.encode(lines, order="sorted"), indent=1) + b"\n"
+
+
+def truncate_for_storage(cells: list[Any]) -> None:
+    """Truncate in place the cells of a notebook that nbgrader stores.
+
+    Code and cells with names are graded, so they are truncated only beyond the length that is ever run.
+    """
+    left = LONGEST_NOTEBOOK
+    for cell in sorted(cells, key=_rank):
+        left -= _truncate(cell, MAX_CHARACTERS if _rank(cell) <= _CODE else min(LONGEST_CELL, max(left, 0)))
+
+
+def truncate_for_page(notebook: Any) -> None:
+    """Truncate in place a notebook's cells and what they printed, before a page is made of it.
+
+    Cells that a score is about take precedence.
+    """
+    left, printed = LONGEST_PAGE, LONGEST_PAGE
+    for cell in sorted(notebook.cells, key=_rank):
+        left -= _truncate(cell, min(LONGEST_CELL, left))
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if output.output_type == "stream":
+                output.text, printed = _truncate_output(output.text, printed)
+            elif output.output_type == "error":
+                text, printed = _truncate_output("\n".join(output.traceback), printed)
+                output.traceback = text.split("\n")
+
+
+def _rank(cell: Any) -> int:
+    """Rank cells by precedence: the autograder's note and cells with names, then code, then the rest."""
+    if cell.get("id") == NOTE or "nbgrader" in cell.metadata:
+        return _NAMED
+    return _CODE if cell.cell_type == "code" else _REST
+
+
+def _truncate(cell: Any, longest: int) -> int:
+    """Truncate a cell's text; return how many of its characters remain."""
+    length = min(len(cell.source), longest)
+    if length < len(cell.source):
+        cut = _CUT.format(len(cell.source) - length)
+        cell.source = f"{cell.source[:length]}\n\n{cut}"  # code that is truncated stays too long to be run
+    return length
+
+
+def _truncate_output(text: str, left: int) -> tuple[str, int]:
+    length = min(len(text), LONGEST_CELL, left)
+    cut = "" if length == len(text) else f"\n{_PRINTED.format(len(text) - length)}"
+    return text[:length] + cut, left - length

@@ -23,6 +23,8 @@ MAX_LINES = 1_000_000
 MAX_MODULES = 50
 """Limit for the imported modules that are listed of a cell."""
 _MAX_NAME = 100
+_AGAIN = "Save it from Jupyter again."
+_FEWER = "Delete those that you do not need."
 _OLD_FORMATS = (2, 3)
 _DEEPEST_HEADING = 6
 
@@ -73,6 +75,16 @@ class AutograderMetadata(msgspec.Struct, frozen=True):
     """True if a student changed lines of this locked cell."""
 
 
+class NbgraderMetadata(msgspec.Struct, frozen=True):
+    """The entries that nbgrader writes into a cell's metadata. In a submission only the grade_id is used."""
+
+    grade_id: str = ""
+    grade: bool = False
+    solution: bool = False
+    locked: bool = False
+    points: int | float = 0
+
+
 class _Named(msgspec.Struct):
     grade_id: str = ""
 
@@ -109,9 +121,14 @@ class RawCell(msgspec.Struct):
         return _decode(self.id, "")
 
     @property
+    def nbgrader(self) -> NbgraderMetadata:
+        """nbgrader's entries in the metadata."""
+        return _decode(self.metadata.nbgrader, NbgraderMetadata()) if self.metadata else NbgraderMetadata()
+
+    @property
     def autograder(self) -> AutograderMetadata:
         """The autograder's own entries in the metadata."""
-        return _decode(self.metadata.autograder if self.metadata else msgspec.Raw(b"null"), AutograderMetadata())
+        return _decode(self.metadata.autograder, AutograderMetadata()) if self.metadata else AutograderMetadata()
 
 
 class RawNotebook(msgspec.Struct):
@@ -208,27 +225,28 @@ def parse(content: bytes | UnreadableNotebook) -> RawNotebook | UnreadableNotebo
     try:
         notebook = _decode_notebook(content.removeprefix(codecs.BOM_UTF8))
     except msgspec.ValidationError as error:
-        return UnreadableNotebook(
-            f"The file is JSON but not a Jupyter notebook: {error}. Save it from Jupyter again."  #
-        )
+        problem = f"The file is JSON but not a Jupyter notebook: {error}. {_AGAIN}"
     except RecursionError:
-        return UnreadableNotebook("The file is nested too deeply to be a notebook. Save it from Jupyter again.")
+        problem = f"The file is nested too deeply to be a notebook. {_AGAIN}"
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return UnreadableNotebook("The file is not a notebook: its content is not JSON. Save it from Jupyter again.")
+        problem = f"The file is not a notebook: its content is not JSON. {_AGAIN}"
+    else:
+        problem = _problem(notebook)
+        if not problem:
+            return notebook
+    return UnreadableNotebook(problem)
+
+
+def _problem(notebook: RawNotebook) -> str:
+    """Return the reason why a notebook cannot be graded; empty if it can."""
+    cells, lines = len(notebook.cells), sum(cell.text.count("\n") for cell in notebook.cells)
     if notebook.nbformat != 4:
-        version = str(notebook.nbformat)[:9]
-        return UnreadableNotebook(
-            f"The notebook has format {version}; format 4 is needed. Save it from Jupyter again."  #
-        )
-    if not notebook.cells:
-        return UnreadableNotebook("The notebook has no cells.")
-    lines = sum(cell.text.count("\n") for cell in notebook.cells)
-    for number, limit, what in ((len(notebook.cells), MAX_CELLS, "cells"), (lines, MAX_LINES, "lines")):
-        if number > limit:
-            return UnreadableNotebook(
-                f"The notebook has {number} {what}, more than {limit}. Delete those that you do not need."
-            )
-    return notebook
+        return f"The notebook has format {str(notebook.nbformat)[:9]}; format 4 is needed. {_AGAIN}"
+    if not cells:
+        return "The notebook has no cells."
+    if cells > MAX_CELLS:
+        return f"The notebook has {cells} cells, more than {MAX_CELLS}. {_FEWER}"
+    return f"The notebook has {lines} lines, more than {MAX_LINES}. {_FEWER}" if lines > MAX_LINES else ""
 
 
 def _decode_notebook(content: bytes) -> RawNotebook:

@@ -15,7 +15,7 @@ import msgspec
 
 from ..errors import UserError
 from .folder import folder
-from .notebook import AutograderMetadata, RawCell, RawNotebook, joined, parse
+from .notebook import RawCell, RawNotebook, parse
 
 CHECK_PREFIX = "test_"
 SOURCE, RELEASE = "source", "release"
@@ -182,50 +182,17 @@ def _is_code(line: str) -> bool:
     return bool(line) and not line.startswith("#") and line != NOT_IMPLEMENTED
 
 
-class _Nbgrader(msgspec.Struct):
-    grade_id: str
-    grade: bool = False
-    solution: bool = False
-    locked: bool = False
-    points: int | float = 0
-
-
-class _Metadata(msgspec.Struct):
-    nbgrader: _Nbgrader | None = None
-    autograder: AutograderMetadata = AutograderMetadata()
-
-
-class _Cell(msgspec.Struct):
-    cell_type: str
-    source: str | list[str]
-    metadata: _Metadata
-    id: str = "None"
-
-    @property
-    def text(self) -> str:
-        return joined(self.source)
-
-    def headings(self, marks: str) -> list[str]:
-        """Return the headings of one level in a text cell. marks: `#` or `##`."""
-        found = _HEADING.findall(self.text) if self.cell_type == "markdown" else []
-        return [heading for its_marks, heading in found if its_marks == marks]
-
-
-class _Notebook(msgspec.Struct):
-    cells: list[_Cell]
-
-
 @lru_cache(maxsize=64)
 def _unit(path: Path, changed: int) -> Unit:
     """Read the unit from its source notebook, which was last changed at this time. A class's copy may be damaged."""
     try:
-        cells = msgspec.json.decode(path.read_bytes(), type=_Notebook).cells
+        cells = msgspec.json.decode(path.read_bytes(), type=RawNotebook).cells
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnusableUnit(f"{path} cannot be read: {error}. Put back what was there.") from None
-    named = [(meta.grade_id, meta, cell) for cell in cells if (meta := cell.metadata.nbgrader)]
+    named = [(meta.grade_id, meta, cell) for cell in cells if (meta := cell.nbgrader).grade_id]
     code = [(name, meta, cell.text) for name, meta, cell in named if cell.cell_type == "code"]
-    plain = [cell for cell in cells if cell.cell_type == "code" and not cell.metadata.nbgrader]
-    titles = [heading for cell in cells for heading in cell.headings("#")]
+    plain = [cell for cell in cells if cell.cell_type == "code" and not cell.grade_id]
+    titles = [title for cell in cells for title in _headings(cell, level=1)]
     return Unit(
         path.stem,
         title=next(iter(titles), path.stem),
@@ -241,18 +208,24 @@ def _unit(path: Path, changed: int) -> Unit:
         instructor_cells={name: text for name, meta, text in code if meta.locked and not meta.grade},
         check_cells={name: text for name, meta, text in code if meta.grade and not meta.solution},
         stub_lines={name: stub_lines(text) for name, meta, text in code if meta.solution},
-        showing_cells=frozenset(cell.text for cell in plain if not cell.metadata.autograder.training),
-        training_cells={cell.id: cell.text for cell in plain if cell.metadata.autograder.training},
+        showing_cells=frozenset(cell.text for cell in plain if not cell.autograder.training),
+        training_cells={cell.cell_id: cell.text for cell in plain if cell.autograder.training},
     )
 
 
-def _sections(cells: list[_Cell]) -> dict[str, str]:
+def _sections(cells: list[RawCell]) -> dict[str, str]:
     """Return the heading above each named cell."""
     sections: dict[str, str] = {}
     section = ""
     for cell in cells:
-        if cell.metadata.nbgrader:
-            sections[cell.metadata.nbgrader.grade_id] = section
+        if cell.grade_id:
+            sections[cell.grade_id] = section
         else:
-            section = [section, *cell.headings("##")][-1]
+            section = [section, *_headings(cell, level=2)][-1]
     return sections
+
+
+def _headings(cell: RawCell, level: int) -> list[str]:
+    """Return the headings of one level in a text cell."""
+    found = _HEADING.findall(cell.text) if cell.cell_type == "markdown" else []
+    return [heading for marks, heading in found if len(marks) == level]

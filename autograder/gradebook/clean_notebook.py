@@ -15,9 +15,8 @@ from nbformat import NotebookNode
 from .. import course
 from ..course.cells import CARRIED, edits, is_addition, is_training, likenesses
 from ..course.locked_cells import Edit
-from ..course.nodes import copied, new_cell
+from ..course.nodes import copied, new_cell, truncate_for_storage
 from ..course.notebook import RawCell, RawNotebook, UnreadableNotebook, cell_name, parse
-from ..course.truncation import truncate_for_storage
 from ..course.written_answers import WrittenAnswer, written_answers
 from . import pictures
 

@@ -9,9 +9,8 @@ import msgspec
 
 from .. import course
 from ..course.cells import ADDED
-from ..course.nodes import new_cell, new_output
+from ..course.nodes import NOTE, new_cell, new_output
 from ..course.notebook import cell_name
-from ..course.truncation import NOTE
 from ..gradebook.clean_notebook import ADDED_TO
 from ..report import REPORT_FILE, CellReport, ExerciseReport, Report
 

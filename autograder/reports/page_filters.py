@@ -18,8 +18,8 @@ from nbconvert.preprocessors import Preprocessor
 from nbgrader.utils import compute_checksum
 
 from .. import course
+from ..course.nodes import truncate_for_page
 from ..course.settings import Settings, load
-from ..course.truncation import truncate_for_page
 from ..formatting.client import Formatter
 from ..formatting.page import PageFormatter
 from ..formatting.pictures import embedded

@@ -28,7 +28,9 @@ MOST_PICTURES = 12 << 20
 CUT = b"!"
 """Ends a picture that was cut; base64 never contains it."""
 _MOST_PARTS = 8_000_000
-"""Limit for the brackets and names that are processed one by one, in about 5 seconds."""
+"""Limit for the brackets in dropped values that are processed one by one, in about 5 seconds."""
+_WEIGHT_OF_MEMBER = 4
+"""Brackets that take as long as a member or element of a value that is kept."""
 _CLEAR = "Clear the outputs (Kernel, Restart and Clear Outputs) and save it again."
 
 _CELL: dict[bytes, Any] = dict.fromkeys((b"cell_type", b"source", b"id", b"attachments", b"input", b"level"))
@@ -42,8 +44,8 @@ _FLAT = rb'[^"\[\]{}]*+(?:(?>' + _STRING + rb'[^"\[\]{}]*+))*+'
 _NEXT_BRACKET = re.compile(_FLAT + rb"(?:(?>[\[{]" + _FLAT + rb"[\]}]" + _FLAT + rb"))*+([\[\]{}]|\Z)", re.S)
 """Skips strings and pairs of brackets without brackets in them."""
 _SCALAR = re.compile(_STRING + rb'|[^\s,:"\[\]{}]*+', re.S)
-_GAP = re.compile(rb'[^"\[\]{}]*+')
-_NAME = re.compile(rb'"([^"\\]*+)"\s*+:\s*+')
+_NEXT_PART = re.compile(rb'[^"\[\]{}]*+(?:"([^"\\]*+)"\s*+:\s*+)?+')
+"""Matches up to a value, a bracket or the end, with the name of the value if it has one."""
 _INLINE_PICTURE = re.compile(rb"(;base64,)([A-Za-z0-9+/=]++)")
 _ATTACHED_PICTURE = re.compile(rb'(")([A-Za-z0-9+/=]{100,}+)')
 
@@ -187,7 +189,7 @@ class WithoutOutputs:
         self._parts = 0
         self.pictures = 0
         """Number of bytes in base64 of the pictures that are kept."""
-        self._filter(_match(_GAP, content, 0).end(), _NOTEBOOK)
+        self._filter(_match(re.compile(rb"[^{]*+"), content, 0).end(), _NOTEBOOK)
         self._copy(len(content))
         self.content = b"".join(self._kept)
 
@@ -201,22 +203,21 @@ class WithoutOutputs:
             return self._end(position)
         position += 1
         while True:
-            self._count()
-            position = _match(_GAP, self._json, position).end()
-            part = self._json[position : position + 1]
-            if part in b"]}":  # or the end
-                return position + len(part)
-            name = _NAME.match(self._json, position) if opening == b"{" else None
+            self._count(_WEIGHT_OF_MEMBER)
+            part = _match(_NEXT_PART, self._json, position)
+            name, start = part[1], part.end()
+            value = self._json[start : start + 1]
+            if name is None and value in b"]}":  # or the end
+                return start + len(value)
             if name is None:
-                is_object_in_list = opening == b"[" and part == b"{"
-                position = self._filter(position, wanted if is_object_in_list else None)
-            elif name[1] not in wanted:
-                self._copy(name.end())
+                position = self._filter(start, wanted if opening + value == b"[{" else None)
+            elif name not in wanted:
+                self._copy(start)
                 self._kept.append(b"null")
-                self._copied = position = self._end(name.end())
+                self._copied = position = self._end(start)
             else:
-                start, position = name.end(), self._filter(name.end(), wanted[name[1]])
-                if name[1] == b"attachments":
+                position = self._filter(start, wanted[name])
+                if name == b"attachments":
                     self._copy(start)
                     self._copy(position, _ATTACHED_PICTURE)
 
@@ -226,14 +227,14 @@ class WithoutOutputs:
             return _match(_SCALAR, self._json, position).end()
         depth = 1
         for bracket in _NEXT_BRACKET.finditer(self._json, position + 1):
-            self._count()
+            self._count(1)
             depth += 1 if bracket[1] in (b"[", b"{") else -1
             if not depth or not bracket[1]:
                 return bracket.end()
         return len(self._json)
 
-    def _count(self) -> None:
-        self._parts += 1
+    def _count(self, weight: int) -> None:
+        self._parts += weight
         if self._parts > _MOST_PARTS:
             raise TooManyParts
 

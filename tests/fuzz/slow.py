@@ -15,7 +15,7 @@ from pathlib import Path
 import nbformat
 
 from autograder.course import notebook
-from autograder.course.truncation import truncate_for_page
+from autograder.course.nodes import truncate_for_page
 from autograder.formatting.client import Formatter, Kind, PageLimits
 from autograder.formatting.page import PageFormatter
 from autograder.formatting.plain_text import LONGEST_CELL
