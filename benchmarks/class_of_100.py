@@ -21,7 +21,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from autograder.classroom.marking_ahead import EACH
+from autograder.classroom.batch import EACH
 from tests import REPOSITORY
 
 from . import stock_course

@@ -19,7 +19,7 @@ import msgspec
 
 from autograder import catalogue
 from autograder.classroom.assignment import Assignment, assignment
-from autograder.classroom.marking_ahead import MarkingAhead
+from autograder.classroom.batch import LocalGrading
 from autograder.cluster.cluster_run import ClusterRun
 from autograder.course.cells import filled_in
 from autograder.course.settings import HandingIn, load
@@ -49,7 +49,7 @@ def cost(marking: Any, work: Assignment, number: int) -> tuple[float, float]:
     before, begun = of_tree(os.getpid()), time.perf_counter()
     with marking(work, work.hand_ins, device="cpu", settings=of_round, markers=2) as desks:
         desks.start()
-        for _ in desks.marked():
+        for _ in desks.graded():
             pass
         return of_tree(os.getpid()) - before, time.perf_counter() - begun
 
@@ -71,7 +71,7 @@ def main() -> None:
                 there = partial(ClusterRun, scheduler=address, say=lambda sentence: None)
                 cost(there, work, -1)  # until both workers are there
                 for number in range(rounds):
-                    found["here"].append(cost(MarkingAhead, work, number))
+                    found["here"].append(cost(LocalGrading, work, number))
                     found["cluster"].append(cost(there, work, number))
         finally:
             cluster.close()

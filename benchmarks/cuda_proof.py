@@ -32,10 +32,10 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from autograder import catalogue, course
-from autograder.client.marker import Marker, MarkerRefused, MarkerStopped
-from autograder.client.requests import Device
 from autograder.course.cells import filled_in
 from autograder.course.settings import load
+from autograder.pool.process import GradingProcess, GradingRefused, GradingStopped
+from autograder.pool.requests import Device
 from autograder.report import ExerciseReport, Report
 from tests import REPOSITORY
 
@@ -86,19 +86,19 @@ class Markers:
 
     def __init__(self, device: Device, count: int) -> None:
         self._device = device
-        self._free: SimpleQueue[Marker] = SimpleQueue()
-        for marker in [Marker(device, load()) for _ in range(count)]:
+        self._free: SimpleQueue[GradingProcess] = SimpleQueue()
+        for marker in [GradingProcess(device, load()) for _ in range(count)]:
             self._free.put(marker)
         self._all = count
 
-    def mark(self, notebook: Notebook) -> Report | None:
+    def grade(self, notebook: Notebook) -> Report | None:
         """The report; None where the marking process ended over it."""
         marker = self._free.get()
         try:
-            return marker.mark("one.ipynb", notebook.content, notebook.unit, digest="")
-        except MarkerStopped:
+            return marker.grade("one.ipynb", notebook.content, notebook.unit, digest="")
+        except GradingStopped:
             marker.close()
-            marker = Marker(self._device, load())
+            marker = GradingProcess(self._device, load())
             return None
         finally:
             self._free.put(marker)
@@ -134,7 +134,7 @@ def compared(found: Found, tried: Sequence[Notebook], cpu: Markers, gpu: Markers
     def one(notebook: Notebook) -> tuple[Report | None, Report | None] | None:
         if time.monotonic() > until:
             return None
-        return cpu.mark(notebook), gpu.mark(notebook)
+        return cpu.grade(notebook), gpu.grade(notebook)
 
     with ThreadPoolExecutor(at_once) as threads:
         for notebook, reports in zip(tried, threads.map(one, tried), strict=True):
@@ -183,13 +183,13 @@ def _seen(exercise: ExerciseReport) -> str:
     return f"{exercise.status}, {exercise.score:g}{named}"
 
 
-def suffered(found: Found, gpu: Marker) -> None:
+def suffered(found: Found, gpu: GradingProcess) -> None:
     """What a GPU can suffer, and the honest notebook after it."""
     honest = Notebook(UNIT, {}).content
     answers = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
     for case in CASES:
-        report = gpu.mark("case.ipynb", filled_in(UNIT, {**answers, case.exercise: case.code}), UNIT)
-        after = gpu.mark("honest.ipynb", honest, UNIT)
+        report = gpu.grade("case.ipynb", filled_in(UNIT, {**answers, case.exercise: case.code}), UNIT)
+        after = gpu.grade("honest.ipynb", honest, UNIT)
         found.cases.append((case, case.problem(report, after)))
 
 
@@ -199,9 +199,9 @@ def speed(found: Found, device: Device, counts: Sequence[int], each: int) -> Non
     for count in counts:
         markers = Markers(device, count)
         with ThreadPoolExecutor(count) as threads:
-            list(threads.map(markers.mark, [solved] * count))
+            list(threads.map(markers.grade, [solved] * count))
             started = time.monotonic()
-            list(threads.map(markers.mark, [solved] * each * count))
+            list(threads.map(markers.grade, [solved] * each * count))
             found.a_second.append((device, count, each * count / (time.monotonic() - started)))
         markers.close()
 
@@ -226,13 +226,13 @@ def main(say: Callable[[str], None] = print) -> int:
     until = time.monotonic() + asked.seconds
     device: Device = "cpu" if asked.rehearse else "cuda"
     try:
-        with Marker(device, load()) as gpu:
+        with GradingProcess(device, load()) as gpu:
             ready = gpu.ready  # refused here where there is none
             found = Found(_called(device), *_versions())
             say(f"{ready.device}, isolation {ready.isolation}: {found.device}, torch {found.torch}")
             if not asked.rehearse:
                 suffered(found, gpu)
-    except MarkerRefused as reason:
+    except GradingRefused as reason:
         say(str(reason))
         return 2
     cpus, gpus = Markers("cpu", asked.markers), Markers(device, asked.markers)

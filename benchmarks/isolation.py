@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.table import Table
 
 from autograder import catalogue
-from autograder.client.marker import Marker
 from autograder.course.cells import filled_in
 from autograder.course.settings import Isolation, load
+from autograder.pool.process import GradingProcess
 from autograder.sandbox import isolation
 from autograder.sandbox.confine import confinement, resources, system_calls
 from autograder.sandbox.confine.confinement import Level
@@ -33,12 +33,13 @@ LEVELS: tuple[Level, ...] = ("none", "B", "A")
 def levels(rounds: int) -> dict[str, list[float]]:
     """CPU seconds per submission at each level, marking process and sandbox together, round by round."""
     content = filled_in(UNIT, {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()})
-    graders = {level: Marker("cpu", replace(load(), isolation=Isolation(level, level == "none"))) for level in LEVELS}
+    settings = {level: replace(load(), isolation=Isolation(level, level == "none")) for level in LEVELS}
+    graders = {level: GradingProcess("cpu", its) for level, its in settings.items()}
     used: dict[str, list[float]] = {level: [] for level in LEVELS}
     for number in range(rounds + 1):
         for level in LEVELS[number % 3 :] + LEVELS[: number % 3]:
             before = of_tree(graders[level].pid)
-            graders[level].mark("right.ipynb", content, UNIT)
+            graders[level].grade("right.ipynb", content, UNIT)
             if number:  # the first warms up
                 used[level].append(of_tree(graders[level].pid) - before)
     for grader in graders.values():

@@ -1,8 +1,7 @@
 """How long students wait for `autograder serve`: `python -m benchmarks.serve [ROUNDS] [MARKERS]`.
 
 Hands in through a real exchange to a class of 200, and waits for the released page: one alone, 20 at once, and 20 at
-once beside one that hangs. Prints seconds from the end of handing in to the page, what an idle minute costs, and how
-long `autograder mark` takes while this runs and when it has ended.
+once beside one that hangs. Prints seconds from the end of handing in to the page, and what an idle minute costs.
 """
 
 import shutil
@@ -39,11 +38,6 @@ class Course:
         self.inbound = root / "exchange" / "attention" / "inbound"
         self.inbound.mkdir(parents=True)
         self._count = 0
-
-    @property
-    def notebook(self) -> Path:
-        """One that was handed in."""
-        return next((self.root / "submitted").glob(f"s000/*/{UNIT}.ipynb"))
 
     def hand_in(self, student: str, **answers: str) -> Path:
         """Hands in as nbgrader's `submit` does; the page that is released for it."""
@@ -115,21 +109,10 @@ def main() -> None:
         before = cpu_seconds(serving.pid)
         time.sleep(60)
         print(f"an idle minute: {cpu_seconds(serving.pid) - before:.2f} CPU seconds")
-        _say("mark, beside serve", [marked(course.notebook) for _ in range(rounds)])
     finally:
         serving.terminate()
         serving.wait()
-    try:
-        _say("mark, alone", [marked(course.notebook) for _ in range(rounds)])
-    finally:
         shutil.rmtree(folder)
-
-
-def marked(notebook: Path) -> float:
-    """Seconds that `autograder mark` takes."""
-    begun = time.monotonic()
-    subprocess.run([_AUTOGRADER, "mark", notebook], check=True, stdout=subprocess.DEVNULL)
-    return time.monotonic() - begun
 
 
 def _say(what: str, seconds: list[float]) -> None:

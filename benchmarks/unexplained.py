@@ -17,13 +17,13 @@ import torch
 
 from autograder import catalogue
 from autograder.catalogue import Candidate, can_be_combined, combined
-from autograder.client.requests import MarkNotebook, Ready
 from autograder.course.cells import filled_in
 from autograder.course.settings import load
 from autograder.diagnosis.pairs import Pairs
 from autograder.graders.collected import collected
 from autograder.grading.examiner import Examiner
 from autograder.grading.submission import NotebookGrading
+from autograder.pool.requests import GradeNotebook, Ready
 from autograder.sandbox.fork_server import ForkServer
 from autograder.sandbox.launch import launch
 
@@ -81,7 +81,7 @@ def main() -> None:
         grading = NotebookGrading(Examiner(collected()), sandbox, Ready("cpu", sandbox.isolation, sandbox.enforced))
         before = of_tree(os.getpid())
         for content in notebooks:
-            grading.grade(MarkNotebook("typed.ipynb", content, unit))
+            grading.grade(GradeNotebook("typed.ipynb", content, unit))
         cpu = of_tree(os.getpid()) - before
     print(
         json.dumps(

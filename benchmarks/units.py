@@ -21,8 +21,8 @@ from itertools import cycle
 from pathlib import Path
 
 from autograder import catalogue, course
-from autograder.client.marker import Marker
 from autograder.course.cells import filled_in
+from autograder.pool.process import GradingProcess
 from benchmarks.cpu_time import of_tree  # absolute: the file also runs in a checkout that lacks it
 
 WARM_UP = 2
@@ -43,10 +43,10 @@ def submissions(unit: str, size: int) -> list[bytes]:
 
 def grade_when_told(unit: str, size: int) -> None:
     """Grade the next submission for each line of the input; print its CPU seconds, and the tests that it failed."""
-    with Marker("cpu") as marker:
+    with GradingProcess("cpu") as marker:
         for notebook, _ in zip(submissions(unit, size), sys.stdin, strict=False):
             before = of_tree(os.getpid())
-            report = marker.mark(f"{unit}.ipynb", notebook, unit)
+            report = marker.grade(f"{unit}.ipynb", notebook, unit)
             used = of_tree(os.getpid()) - before
             failed = [test.name for exercise in report.exercises for test in exercise.tests if test.outcome != "passed"]
             print(json.dumps([used, failed]), flush=True)

@@ -13,12 +13,12 @@ import msgspec
 from nbgrader.api import Gradebook
 
 from autograder import catalogue
-from autograder.classroom.marking_ahead import MarkedHandIn
+from autograder.classroom.batch import GradedSubmission
 from autograder.classroom.submissions import HandIn, Submissions
-from autograder.client.marker import Marker
 from autograder.course.cells import filled_in
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory
+from autograder.pool.process import GradingProcess
 
 from .recorded_class import UNIT, RecordedClass, hand_in
 
@@ -93,12 +93,12 @@ class Put:
 class OncePerNotebook(RecordedClass):
     """Equal notebooks are marked once, whoever handed them in."""
 
-    def marked(self, hand_in: HandIn, submissions: Submissions) -> MarkedHandIn:
+    def marked(self, hand_in: HandIn, submissions: Submissions) -> GradedSubmission:
         """The report on these bytes, under the student's name."""
         read = submissions.read(hand_in)
         content = read.file.content
         if content not in self.known:
-            self.known[content] = MarkedHandIn(hand_in, content, self.marker.mark("", content, UNIT))
+            self.known[content] = GradedSubmission(hand_in, content, self.marker.grade("", content, UNIT))
         report = self.known[content].report
         named = msgspec.structs.replace(report, notebook=f"{hand_in.student}/{UNIT}/{hand_in.notebook}")
         return replace(self.known[content], hand_in=hand_in, stamp=read.stamp, report=named)
@@ -159,7 +159,7 @@ def main() -> int:
     root = Path(sys.argv[1])
     root.mkdir()
     make(root)
-    with Marker("cpu") as marker:
+    with GradingProcess("cpu") as marker:
         OncePerNotebook(marker, {}, []).grade(root)
     mark_by_hand(root)
     return 0

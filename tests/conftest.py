@@ -20,10 +20,10 @@ import torch
 from hypothesis import settings
 
 from autograder import catalogue
-from autograder.client.marker import Marker
 from autograder.course.cells import filled_in
 from autograder.course.folder import VARIABLE, folder
 from autograder.course.settings import load
+from autograder.pool.process import GradingProcess
 from autograder.report import Report
 from autograder.sandbox.confine.confinement import Level
 from autograder.sandbox.fork_server import ForkServer
@@ -39,8 +39,6 @@ SEARCHED_ONLY = ["test_class_of_200.py"]
 # What is imported from release/ leaves nothing there that another test would find.
 sys.dont_write_bytecode = True
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-# No command of one test has its notebooks marked by the `serve` of another.
-os.environ["AUTOGRADER_ALONE"] = "1"
 
 torch.set_num_threads(1)  # the tests themselves take all processors; several threads of each would wait for one another
 
@@ -125,9 +123,9 @@ def served_again() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def marker() -> Iterator[Marker]:
+def marker() -> Iterator[GradingProcess]:
     """A real marking process with its sandbox, for the whole run."""
-    with Marker("cpu") as process:
+    with GradingProcess("cpu") as process:
         yield process
 
 
@@ -151,12 +149,12 @@ def postgresql() -> Iterator[Server]:
 
 
 @pytest.fixture
-def mark(marker: Marker) -> Callable[..., Report]:
+def mark(marker: GradingProcess) -> Callable[..., Report]:
     """Marks the unit's notebook with these answers typed in; the others are the solutions."""
 
     def mark(**answers: str) -> Report:
         right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
-        return marker.mark("typed.ipynb", filled_in(UNIT, {**right, **answers}))
+        return marker.grade("typed.ipynb", filled_in(UNIT, {**right, **answers}))
 
     return mark
 

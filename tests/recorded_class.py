@@ -16,15 +16,15 @@ import pytest
 from sqlalchemy import text
 
 from autograder.classroom.assignment import assignment
+from autograder.classroom.batch import GradedSubmission
 from autograder.classroom.grade import ClassResult, grade
-from autograder.classroom.marking_ahead import MarkedHandIn
 from autograder.classroom.preview import Preview, preview
 from autograder.classroom.submissions import HandIn, Submissions
-from autograder.client.marker import Marker
-from autograder.client.requests import Ready
 from autograder.course import settings
 from autograder.formatting.client import Formatter
 from autograder.gradebook import database
+from autograder.pool.process import GradingProcess
+from autograder.pool.requests import Ready
 from autograder.reports import page_filters
 
 UNIT = "dot_product_attention"
@@ -54,22 +54,22 @@ def warm_formatter(asked: settings.Settings) -> WarmFormatter:
 class RecordedClass:
     """Hands out reports made before, in the place of the marking processes of a batch."""
 
-    marker: Marker
-    known: dict[tuple[HandIn, str], MarkedHandIn]
+    marker: GradingProcess
+    known: dict[tuple[HandIn, str], GradedSubmission]
     """By the submission and the digest of its file, for a damaged one by what is wrong with it."""
     asked: list[str]
     """Who was to be marked in the last run."""
     is_warm: bool = True
     """Whether its runs share the formatter that stays warm."""
 
-    def marked(self, hand_in: HandIn, submissions: Submissions) -> MarkedHandIn:
+    def marked(self, hand_in: HandIn, submissions: Submissions) -> GradedSubmission:
         """The real report on these bytes, made once."""
         read = submissions.read(hand_in)
         key = hand_in, read.file.digest or str(read.file.content)
         if key not in self.known:
             name = f"{hand_in.student}/{UNIT}/{hand_in.notebook}"
-            report = self.marker.mark(name, read.file.content, UNIT, digest=read.file.digest, note=hand_in.note)
-            self.known[key] = MarkedHandIn(hand_in, read.file.content, report)
+            report = self.marker.grade(name, read.file.content, UNIT, digest=read.file.digest, note=hand_in.note)
+            self.known[key] = GradedSubmission(hand_in, read.file.content, report)
         return replace(self.known[key], hand_in=hand_in, stamp=read.stamp)
 
     def grade(self, root: Path, *, regrade: bool = False) -> ClassResult:
@@ -111,7 +111,7 @@ class _Desks:
     def start(self) -> Ready:
         return Ready("cpu", "A", [])
 
-    def marked(self):
+    def graded(self):
         return iter(self._marked)
 
     def __enter__(self):

@@ -7,15 +7,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from autograder.client.requests import Ready
 from autograder.course import settings
 from autograder.gradebook.course_directory import course_directory
 from autograder.gradebook.roster import may_be_graded
-from autograder.serving import token
-from autograder.serving.http_answers import Office
-from autograder.serving.http_server import HttpServer
-from autograder.serving.rules import Rules, Terms
+from autograder.serving.http_requests import Intake
+from autograder.serving.http_server import HttpServer, fresh_token
 from autograder.serving.serve import is_listed
+from autograder.serving.served_unit import ServeOptions
 
 from .recorded_class import UNIT
 
@@ -27,21 +25,19 @@ class Requests:
 
     def __init__(self, root, serving, marker, *, unlisted=False):
         self._serving = serving
-        self._folder = token.fresh(root)
-        self._server = HttpServer(root, 0)
-        private, self.token = self._folder.__enter__()
-        office = Office(
+        self._folder = fresh_token(root)
+        self._server = HttpServer(0)
+        folder, self.token = self._folder.__enter__()
+        intake = Intake(
             frozenset({UNIT}),
             may_be_graded(course_directory(root)),
-            partial(is_listed, Terms(root, "auto", settings.load(), Rules(), None, None, unlisted=unlisted)),
+            partial(is_listed, ServeOptions(root, "auto", settings.load(), unlisted=unlisted)),
             MOST_BYTES,
-            private,
+            folder,
             serving.arrivals.put,
-            lambda asked: asked.answer(marker.mark(asked.name, asked.file.content, digest=asked.file.digest)),
-            Ready("cpu", "A", []),
-            frozenset(),
+            lambda asked: asked.answer(marker.grade(asked.name, asked.file.content, digest=asked.file.digest)),
         )
-        self._server.start(office, self.token)
+        self._server.start(intake, self.token)
         self.port, self.refuse = self._server.port, self._server.refuse
 
     def ask(self, path, body=b"", method="POST", **headers):
@@ -68,7 +64,7 @@ class Requests:
         """
         with ThreadPoolExecutor(len(requests)) as threads:
             sent = [threads.submit(partial(request, self)) for request in requests]
-            while not self._serving.arrivals._new and not sent[0].done():
+            while self._serving.arrivals._new.empty() and not sent[0].done():
                 time.sleep(0.005)
             while not all(one.done() for one in sent):
                 self._serving.work_off()

@@ -23,7 +23,7 @@ def judged(marker):
     """Status and note of each exercise of a notebook."""
 
     def judged(content, *exercises):
-        report = marker.mark("judged.ipynb", content, UNIT)
+        report = marker.grade("judged.ipynb", content, UNIT)
         found = [report.exercise(name) for name in exercises]
         return [one.status for one in found], [one.note for one in found]
 
@@ -79,7 +79,7 @@ def test_what_is_wrong_at_both_moments_is_judged_at_its_check(judged):
 def test_a_mistake_at_its_check_is_named_although_a_later_cell_ends_everything(marker):
     wrong = catalogue.misconceptions(UNIT)["divided_by_d_k"]
     content = typed.with_cells(typed.edited(RIGHT, scaled_softmax=wrong.source()), "%reset -f")
-    exercise = marker.mark("reset.ipynb", content, UNIT).exercise("scaled_softmax")
+    exercise = marker.grade("reset.ipynb", content, UNIT).exercise("scaled_softmax")
     assert exercise.diagnosis.name == "divided_by_d_k"
     assert exercise.whereabouts is not None
 
@@ -89,7 +89,7 @@ def test_no_cell_runs_after_a_hidden_test(marker):
     records = ANSWER.replace("\n    return", "\n    seen.append(scores)\n    return", 1)
     assert records != ANSWER
     content = typed.with_cells(typed.edited(RIGHT, scaled_softmax=f"seen = []\n{records}"), "print(len(seen))")
-    report = marker.mark("records.ipynb", content, UNIT)
+    report = marker.grade("records.ipynb", content, UNIT)
     assert report.exercise("scaled_softmax").status == "passed"
     assert report.cells[-1].printed == "0\n"
 

@@ -170,7 +170,7 @@ def test_a_second_submission_gets_what_it_gets_alone(marker):
     own = solved(
         UNIT, softmax="def softmax(x, dim=-1):\n    e = torch.exp(x)\n    return e / e.sum(dim, keepdim=True)\n"
     )
-    reports = [marker.mark("one.ipynb", notebook, UNIT) for notebook in (own, solved(UNIT), own, solved(UNIT), own)]
+    reports = [marker.grade("one.ipynb", notebook, UNIT) for notebook in (own, solved(UNIT), own, solved(UNIT), own)]
     assert reports[0] == reports[2] == reports[4]
     assert reports[1] == reports[3]
     assert reports[0].exercise("softmax").diagnosis
@@ -189,8 +189,8 @@ def softmax(x, dim=-1):
 
 def test_what_was_answered_before_python_ended_is_still_read(marker):
     """Its first answers are those of a right one that was marked before, so the next thing is asked ahead."""
-    marker.mark("right.ipynb", solved(UNIT, softmax=RIGHT), UNIT)
+    marker.grade("right.ipynb", solved(UNIT, softmax=RIGHT), UNIT)
     ends = RIGHT.replace("...", "if x.dim() == 3:\n        os._exit(1)")  # the second thing that a grader asks
-    report = marker.mark("ends.ipynb", solved(UNIT, softmax=ends), UNIT).exercise("softmax")
+    report = marker.grade("ends.ipynb", solved(UNIT, softmax=ends), UNIT).exercise("softmax")
     assert report.status == "crashed"
     assert report.tests[0].outcome == "passed"

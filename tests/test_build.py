@@ -23,7 +23,6 @@ from autograder.build import course_files
 from autograder.build.solution_cell import COLUMNS, solution_cell, written_answers
 from autograder.build.source_notebook import BuildError, source_notebook
 from autograder.build.up_to_date import is_up_to_date
-from autograder.client.marker import Marker, MarkerRefused
 from autograder.course.digests import notebook_digest
 from autograder.course.settings import HandingIn, load
 from autograder.gradebook.course_directory import nbgrader_api
@@ -34,6 +33,7 @@ from autograder.grading.release_misconceptions import released_misconceptions, s
 from autograder.handout.names import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN
 from autograder.handout.unit_data import packed_unit
 from autograder.handout.written_values import packed, shortened
+from autograder.pool.process import GradingProcess, GradingRefused
 from tests import RELEASE, REPOSITORY, SOURCE, released_data
 
 from .graders import listed
@@ -361,12 +361,12 @@ def test_numbers_that_fill_a_right_step_may_be_rounded_differently(judged):
 
 def test_the_kits_own_code_needs_no_sandbox():
     """So none is started, and no notebook is marked."""
-    with Marker("cpu", load(), own_code_alone=True) as marker:
+    with GradingProcess("cpu", load(), own_code_alone=True) as marker:
         assert marker.ready.isolation == "none"
         assert psutil.Process(marker.pid).children() == []
-        with pytest.raises(MarkerRefused, match="for the kit's own code alone"):
-            marker.mark("a.ipynb", solved("dot_product_attention"), "dot_product_attention")
-        assert marker.mark_candidate("dot_product_attention", "solution").status == "graded"
+        with pytest.raises(GradingRefused, match="for the kit's own code alone"):
+            marker.grade("a.ipynb", solved("dot_product_attention"), "dot_product_attention")
+        assert marker.grade_candidate("dot_product_attention", "solution").status == "graded"
 
 
 @pytest.fixture

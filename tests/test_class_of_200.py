@@ -10,7 +10,7 @@ import pytest
 
 from autograder import catalogue, course
 from autograder.classroom.assignment import assignment
-from autograder.classroom.marking_ahead import MarkingAhead
+from autograder.classroom.batch import LocalGrading
 from autograder.course.cells import filled_in
 
 from .misbehaving.case import UNIT, cases
@@ -31,7 +31,7 @@ def honest(marker):
         if number % (len(known) + 1) == 0:
             return filled_in(UNIT, right), full
         kind, entry = known[number % (len(known) + 1) - 1]
-        marked = marker.mark_candidate(UNIT, kind, entry.name).exercise(entry.exercise)
+        marked = marker.grade_candidate(UNIT, kind, entry.name).exercise(entry.exercise)
         content = filled_in(UNIT, {**right, entry.exercise: entry.source()})
         return content, full - marked.max_score + marked.score
 
@@ -58,9 +58,9 @@ def test_everyone_gets_what_is_theirs(tmp_path, honest):
             file.write_bytes(content)
             expected[student] = ("graded", None, score)
     work = assignment(UNIT, tmp_path, None, None)
-    with MarkingAhead(work, work.hand_ins, device="cpu", settings=settings("best"), markers=2) as marking:
+    with LocalGrading(work, work.hand_ins, device="cpu", settings=settings("best"), markers=2) as marking:
         marking.start()
-        for marked in marking.marked():
+        for marked in marking.graded():
             student, report = marked.hand_in.student, marked.report
             status, lost, score = expected.pop(student)
             found = {e.name: e.status for e in report.exercises if e.status != "passed"}

@@ -18,14 +18,14 @@ from autograder import catalogue, course
 from autograder.classroom.assignment import assignment
 from autograder.classroom.grade import grade
 from autograder.cli.options import marking_at
-from autograder.client.marker import MarkerRefused
-from autograder.client.requests import MarkNotebook
 from autograder.cluster.cluster_run import ClusterRun
 from autograder.cluster.connection import Address
 from autograder.cluster.messages import MOST_BYTES, Able, BadAnswer, CannotGrade, Done, Expected, Terms, Unable
 from autograder.course import digests, settings
 from autograder.course.cells import filled_in
 from autograder.gradebook.course_directory import CourseProblem
+from autograder.pool.process import GradingRefused
+from autograder.pool.requests import GradeNotebook
 from tests import REPOSITORY
 
 from . import forked_command, sampling, test_routes
@@ -148,7 +148,7 @@ def local(root, recorded, tmp_path):
 
 LIES = """
 import msgspec
-from autograder.client.marker import Report
+from autograder.pool.process import Report
 from autograder.cluster import messages, worker
 
 def examine(terms):
@@ -183,7 +183,7 @@ def test_workers_with_another_course_or_that_lie_get_nothing_and_later_ones_all(
     with cluster.spoken_to() as address:
         _wait_for_workers(address, 2)
     said = []
-    with pytest.raises(MarkerRefused, match="has no worker that can mark"):
+    with pytest.raises(GradingRefused, match="has no worker that can mark"):
         on(cluster, root, said.append, device="cuda")
     assert ["it offers no GPU" in sentence for sentence in said] == [True, True]
     said.clear()
@@ -287,9 +287,9 @@ def expected():
 def honest(marker, expected):
     """An answer of a worker's, what it was asked, and what the worker had said of itself."""
     wrong = catalogue.misconceptions(UNIT)["naive_exponentials"].source()
-    report = marker.mark("0", notebook(softmax=wrong), UNIT, digest="digest")
+    report = marker.grade("0", notebook(softmax=wrong), UNIT, digest="digest")
     able = Able(report.device, report.isolation, report.enforced, expected.terms.kit, report.torch)
-    return Done([report]), [MarkNotebook("0", b"", UNIT, "digest")], able
+    return Done([report]), [GradeNotebook("0", b"", UNIT, "digest")], able
 
 
 EXERCISE = {
@@ -404,7 +404,7 @@ def test_no_bytes_are_more_than_refused(honest, expected, inserted, place, dropp
     ],
 )
 def test_addresses_that_are_refused(address, why):
-    with pytest.raises(MarkerRefused, match=why):
+    with pytest.raises(GradingRefused, match=why):
         Address(address)
 
 

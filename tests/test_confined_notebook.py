@@ -5,9 +5,9 @@ import json
 import pytest
 
 from autograder import catalogue
-from autograder.client.marker import Marker
 from autograder.course.cells import filled_in
 from autograder.course.settings import Isolation, Settings, load
+from autograder.pool.process import GradingProcess
 from tests import CHECK, sampling
 
 UNIT = "self_attention"
@@ -89,9 +89,9 @@ def report(request, marker):
     right["scaled_softmax"] = f"@torch.compile\n{right['scaled_softmax']}"
     content = with_cells(filled_in(UNIT, right))
     if request.param == marker.ready.isolation:
-        return marker.mark("busy.ipynb", content, UNIT)
-    with Marker("cpu", Settings(Isolation(request.param), load().limits, check=CHECK)) as other:
-        return other.mark("busy.ipynb", content, UNIT)
+        return marker.grade("busy.ipynb", content, UNIT)
+    with GradingProcess("cpu", Settings(Isolation(request.param), load().limits, check=CHECK)) as other:
+        return other.grade("busy.ipynb", content, UNIT)
 
 
 def with_cells(content):

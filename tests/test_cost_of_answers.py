@@ -183,7 +183,7 @@ def test_no_grader_fails_at_a_strange_value(units):
 DIAGNOSING_FAILS = """
 from autograder import catalogue, course
 from autograder.diagnosis.transcript import LazyTranscript
-from autograder.client.requests import LearnMistakes
+from autograder.pool.requests import LearnMisconceptions
 from autograder.grading.examiner import Examiner
 from autograder.grading.service import _answer
 from autograder.graders.collected import collected
@@ -199,7 +199,7 @@ named = grading.grade_candidate(unit, mistake).exercises[0]
 LazyTranscript.__iter__ = lambda self: 1 / 0
 nameless = grading.grade_candidate(unit, mistake).exercises[0]
 print(named.diagnosis.name == mistake.name, nameless.diagnosis, nameless.status, named.score == nameless.score)
-print(_answer(grading, collected(), LearnMistakes(unit.name)))
+print(_answer(grading, collected(), LearnMisconceptions(unit.name)))
 """
 
 

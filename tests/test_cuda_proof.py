@@ -29,7 +29,7 @@ def test_every_known_answer_is_in_one_notebook():
 def test_what_differs_is_said(marker):
     right = Notebook(UNIT, {})
     wrong = Notebook(UNIT, {"context_vector": MISTAKE})
-    reports = [marker.mark("one.ipynb", one.content, UNIT) for one in (right, wrong)]
+    reports = [marker.grade("one.ipynb", one.content, UNIT) for one in (right, wrong)]
     assert not list(differences(right, reports[0], reports[0]))
     ((said, of_device),) = differences(wrong, *reports)
     assert not of_device
@@ -44,7 +44,7 @@ def test_what_differs_is_said(marker):
 
 def test_a_case_that_comes_to_something_else_is_no_success(marker):
     honest, wrong = (
-        marker.mark("one.ipynb", Notebook(UNIT, names).content, UNIT) for names in ({}, {"context_vector": MISTAKE})
+        marker.grade("one.ipynb", Notebook(UNIT, names).content, UNIT) for names in ({}, {"context_vector": MISTAKE})
     )
     for case in CASES:
         assert case.problem(honest, honest) == "lost: nothing"

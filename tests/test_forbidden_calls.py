@@ -423,7 +423,7 @@ import numpy
 
 def marked(marker, where, code):
     unit, exercise = where
-    return marker.mark("typed.ipynb", alone(unit, **{exercise: IMPORTS + code}), unit).exercise(exercise)
+    return marker.grade("typed.ipynb", alone(unit, **{exercise: IMPORTS + code}), unit).exercise(exercise)
 
 
 @pytest.mark.parametrize("code", ATTENTION_ROUTES.values(), ids=ATTENTION_ROUTES)
@@ -449,7 +449,7 @@ def test_a_right_answer_that_only_names_it_is_right(marker, where, code):
 def test_what_runs_for_one_exercise_is_no_matter_of_the_next(marker):
     code = "class SelfAttention_v2(torch.nn.Linear):\n    def forward(self, x):\n        return " + LIBRARY
     unit = "self_attention"
-    report = marker.mark("typed.ipynb", solved(unit, SelfAttention_v1=IMPORTS + code))
+    report = marker.grade("typed.ipynb", solved(unit, SelfAttention_v1=IMPORTS + code))
     assert "forbidden" not in {exercise.status for exercise in report.exercises}
 
 

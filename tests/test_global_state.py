@@ -78,7 +78,7 @@ def notebook():
 @pytest.mark.parametrize("lines", LINES.values(), ids=LINES)
 def test_a_global_switch_takes_no_points(marker, notebook, lines):
     cells = [f"{IMPORTS}{line}" for line in lines]
-    report = marker.mark("switched.ipynb", typed.with_cells(notebook, *cells), UNIT)
+    report = marker.grade("switched.ipynb", typed.with_cells(notebook, *cells), UNIT)
     assert (report.exercise("scaled_softmax").status, report.exercise("SelfAttention_v1").status) == (
         "passed",
         "passed",

@@ -184,7 +184,7 @@ def test_why_is_the_same_for_inputs_that_fail_alike():
 )
 def test_a_mistake_is_named_whatever_its_numbers_are(marker, code, name):
     typed = f"def {HUNT}():\n    {code}\n"
-    report = marker.mark("typed.ipynb", alone(HEADS, **{HUNT: typed}), HEADS).exercise(HUNT)
+    report = marker.grade("typed.ipynb", alone(HEADS, **{HUNT: typed}), HEADS).exercise(HUNT)
     assert (report.status, report.score, report.diagnosis.name) == ("failed", 0.0, name)
     assert report.whereabouts is None
     notebook = Notebook(HEADS, **{HUNT: typed})
@@ -205,7 +205,7 @@ def {HUNT}():
         x = torch.rand(1, 2, 2, 1)
     return x
 """
-    report = marker.mark("typed.ipynb", alone(HEADS, **{HUNT: typed}), HEADS)
+    report = marker.grade("typed.ipynb", alone(HEADS, **{HUNT: typed}), HEADS)
     assert report.exercise(HUNT).score == report.exercise(HUNT).max_score
     assert report.status == "graded"
 
@@ -214,7 +214,7 @@ def test_the_students_own_function_is_not_what_an_input_is_marked_by(marker):
     """With every exercise wrong but the hunt, the hunt has its points."""
     wrong = catalogue.misconceptions(HEADS)["merged_without_swapping"].source()
     solutions = {name: one.source() for name, one in catalogue.solutions(HEADS).items()}
-    report = marker.mark("typed.ipynb", filled_in(HEADS, {**solutions, "merge_heads": wrong}), HEADS)
+    report = marker.grade("typed.ipynb", filled_in(HEADS, {**solutions, "merge_heads": wrong}), HEADS)
     assert report.exercise("merge_heads").score < report.exercise("merge_heads").max_score
     assert report.exercise(HUNT).score == report.exercise(HUNT).max_score
 
@@ -226,7 +226,7 @@ buggy()
 buggy(torch.ones(2))
 {catalogue.solutions(HEADS)[HUNT].source()}
 """
-    report = marker.mark("typed.ipynb", alone(HEADS, **{HUNT: typed}), HEADS)
+    report = marker.grade("typed.ipynb", alone(HEADS, **{HUNT: typed}), HEADS)
     assert report.status == "graded"
     assert not [cell for cell in report.cells if cell.troubled]
 
@@ -234,13 +234,13 @@ buggy(torch.ones(2))
 @pytest.mark.parametrize(("unit", "hunt"), HUNTS)
 def test_a_wrong_function_pasted_earns_what_its_mistake_earns(marker, graders, unit, hunt):
     prey = hunted(graders, unit, hunt)
-    known = marker.mark_candidate(unit, "misconception", prey.mistake).exercise(prey.of)
+    known = marker.grade_candidate(unit, "misconception", prey.mistake).exercise(prey.of)
     packed = prey.packed(unit)
     typed = f"""import base64, zlib
 import torch
 exec(zlib.decompress(base64.b85decode({packed["code"]!r})).decode())
 """
-    report = marker.mark("typed.ipynb", alone(unit, **{prey.of: typed}), unit).exercise(prey.of)
+    report = marker.grade("typed.ipynb", alone(unit, **{prey.of: typed}), unit).exercise(prey.of)
     assert report.score == known.score < known.max_score
     assert report.diagnosis.name == prey.mistake
 

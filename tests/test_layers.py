@@ -17,7 +17,7 @@ LAYERS = [
     {"grading", "gradebook"},
     {"diagnosis"},
     {"graders"},
-    {"client", "catalogue"},
+    {"pool", "catalogue"},
     {"student", "submitted"},
     {"course", "handout"},
     {"formatting", "compare", "tracing"},
@@ -59,7 +59,7 @@ def test_imports_point_down(path):
 
 
 CLIENTS = [
-    "client",
+    "pool",
     "gradebook",
     "classroom",
     "cluster",

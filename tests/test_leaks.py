@@ -42,7 +42,7 @@ def lines_of(*folders):
 def wrong_report(marker):
     """The report on a notebook in which every exercise is wrong and says as much as it can."""
     mistakes = {entry.exercise: entry.source() for entry in catalogue.misconceptions(UNIT).values()}
-    return msgspec.json.encode(marker.mark("wrong.ipynb", filled_in(UNIT, mistakes))).decode()
+    return msgspec.json.encode(marker.grade("wrong.ipynb", filled_in(UNIT, mistakes))).decode()
 
 
 def test_a_report_holds_no_source_of_graders_or_answers(wrong_report):

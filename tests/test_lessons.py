@@ -374,7 +374,7 @@ def test_in_marking_guesses_and_hints_do_nothing(marker):
     notebook.cells.append(
         nbformat.v4.new_code_cell(f"{called}\nfrom attention_check import example\nexample('x', 9, y=1)")
     )
-    report = marker.mark("typed.ipynb", nbformat.writes(notebook).encode(), UNIT)
+    report = marker.grade("typed.ipynb", nbformat.writes(notebook).encode(), UNIT)
     assert (report.status, report.score, report.message) == ("graded", report.max_score, "")
 
 

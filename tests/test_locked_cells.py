@@ -78,7 +78,7 @@ USES_NUMPY = "def scaled_softmax(scores, d_k):\n    return torch.softmax(scores 
 def test_an_import_in_the_set_up_cell_is_kept_and_said(marker):
     content = typed.alone(UNIT, scaled_softmax=USES_NUMPY)
     content = typed.edited(content, setup=lambda text: f"{text}\nimport numpy as np")
-    report = marker.mark("imports.ipynb", content, UNIT)
+    report = marker.grade("imports.ipynb", content, UNIT)
     assert report.exercise("scaled_softmax").status == "passed"
     assert report.message.startswith(
         "You added lines to the locked cell `setup`: what was released is restored, and your lines were run as well."
@@ -88,7 +88,7 @@ def test_an_import_in_the_set_up_cell_is_kept_and_said(marker):
 def test_an_answer_in_the_cell_of_its_check_is_found_and_judged_there(marker):
     content = typed.alone(UNIT, embed=SOLUTIONS["embed"])
     content = typed.edited(content, embed=None, test_embed=lambda text: f"{SOLUTIONS['embed']}\n\n{text}")
-    report = marker.mark("merged.ipynb", typed.with_cells(content, "%reset -f"), UNIT)
+    report = marker.grade("merged.ipynb", typed.with_cells(content, "%reset -f"), UNIT)
     assert report.exercise("embed").status == "passed"
     assert "The answer to `embed` was found in the cell `test_embed`." in report.message
 
@@ -96,7 +96,7 @@ def test_an_answer_in_the_cell_of_its_check_is_found_and_judged_there(marker):
 def test_an_error_in_added_lines_names_their_cell_and_line(marker):
     content = typed.alone(UNIT, embed=SOLUTIONS["embed"])
     content = typed.edited(content, setup=lambda text: f"1 / 0\n{text}")
-    report = marker.mark("fails.ipynb", content, UNIT)
+    report = marker.grade("fails.ipynb", content, UNIT)
     assert "(line 1 of the cell `setup (added lines)`)" in next(one.message for one in report.cells if one.troubled)
     assert report.exercise("embed").status == "passed"
 
@@ -104,7 +104,7 @@ def test_an_error_in_added_lines_names_their_cell_and_line(marker):
 def test_changed_lines_are_said_and_cost_nothing(marker):
     content = typed.alone(UNIT, embed=SOLUTIONS["embed"])
     content = typed.edited(content, six_words=lambda text: text.replace("0.", "1."))
-    report = marker.mark("changed.ipynb", content, UNIT)
+    report = marker.grade("changed.ipynb", content, UNIT)
     assert report.exercise("embed").status == "passed"
     assert "You changed lines of the locked cell `six_words`: what was released was run" in report.message
 
@@ -112,6 +112,6 @@ def test_changed_lines_are_said_and_cost_nothing(marker):
 def test_a_notebook_in_which_every_locked_cell_was_edited_is_graded(marker):
     unit = course.unit(UNIT)
     edits = dict.fromkeys([*unit.instructor_cells, *unit.check_cells], lambda text: f"a = 1\n{text}\nb = 2")
-    report = marker.mark("edited.ipynb", typed.edited(typed.alone(UNIT, embed=SOLUTIONS["embed"]), **edits), UNIT)
+    report = marker.grade("edited.ipynb", typed.edited(typed.alone(UNIT, embed=SOLUTIONS["embed"]), **edits), UNIT)
     assert report.exercise("embed").status == "passed"
     assert len(report.message) < 500

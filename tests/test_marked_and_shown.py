@@ -244,7 +244,7 @@ def test_the_kits_note_has_a_box_and_a_students_copy_of_it_has_none(marker, tmp_
 
 
 def test_of_thousands_of_cells_that_failed_a_few_are_named(marker):
-    report = marker.mark("ada", handed_in(*[("code", "", "1 / 0")] * 300, *SOLVED), UNIT)
+    report = marker.grade("ada", handed_in(*[("code", "", "1 / 0")] * 300, *SOLVED), UNIT)
     assert report.message == (
         "Cells that did not run to their end: number 1, number 2, number 3, number 4, number 5 and 295 more."
     )

@@ -9,11 +9,11 @@ from functools import cache
 import pytest
 
 from autograder import catalogue, course
-from autograder.client.marker import Marker
 from autograder.diagnosis import report_page
 from autograder.diagnosis.golden_record import name_of, outcome_line
 from autograder.diagnosis.mutation_report import Outcome, entries, outcome
 from autograder.handout.names import EXAMPLES
+from autograder.pool.process import GradingProcess
 from tests import REPOSITORY, released_data
 
 from . import golden_record, sampling
@@ -34,7 +34,7 @@ WEIGHTS = {(*one.exercise.split("."), one.name): float(one.weight) for one in li
 
 
 @pytest.fixture(scope="module")
-def examined(marker: Marker):
+def examined(marker: GradingProcess):
     """What the graders make of an entry; each is marked once."""
     return cache(lambda key: outcome(marker, *ENTRIES[key]))
 
@@ -138,7 +138,7 @@ SAMPLE = {
 
 
 @pytest.mark.parametrize("key", SAMPLE.values())
-def test_the_same_comes_of_it_through_both_processes(examined, marker: Marker, key):
+def test_the_same_comes_of_it_through_both_processes(examined, marker: GradingProcess, key):
     beside: Outcome = examined(key)
     apart = outcome(marker, *ENTRIES[key], "sandboxed")
     assert marker.ready.isolation == "A"
@@ -152,15 +152,15 @@ SENT_OTHERWISE = {"CacheReturnedToo": "inference", "BlockMaskIsAParameter": "tin
 
 
 @pytest.mark.parametrize("name", SENT_OTHERWISE)
-def test_what_cannot_be_sent_shows_the_same_in_this_process(marker: Marker, name):
+def test_what_cannot_be_sent_shows_the_same_in_this_process(marker: GradingProcess, name):
     unit = SENT_OTHERWISE[name]
     assert outcome(marker, unit, catalogue.misconceptions(unit)[name], "sandboxed").is_diagnosed
 
 
 @pytest.fixture(scope="module")
-def solved(marker: Marker):
+def solved(marker: GradingProcess):
     """What the graders make of a unit's solutions."""
-    return cache(lambda unit: marker.mark_candidate(unit, "solution"))
+    return cache(lambda unit: marker.grade_candidate(unit, "solution"))
 
 
 @pytest.mark.parametrize("unit", course.unit_names())

@@ -26,7 +26,7 @@ from autograder.report import Diagnosis, ExerciseReport, Mistake, Report, Writte
 from autograder.report import TestReport as Verdict  # pytest would collect it
 from autograder.reports.exports import gradescope_results, junit_xml
 from autograder.reports.json_output import json_schema
-from autograder.serving.rules import Served
+from autograder.serving.served_unit import Served
 from tests import RELEASE, REPOSITORY
 
 UNIT = "dot_product_attention"

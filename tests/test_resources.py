@@ -29,7 +29,7 @@ def head(file):
 def marked(marker, file):
     text, said = head(file)
     exercises = said["exercises"].split()
-    report = marker.mark(file.name, alone(said["unit"], **dict.fromkeys(exercises, text)), said["unit"])
+    report = marker.grade(file.name, alone(said["unit"], **dict.fromkeys(exercises, text)), said["unit"])
     return {test.name: test for name in exercises for test in report.exercise(name).tests}, said
 
 
@@ -69,7 +69,7 @@ def in_notebooks():
 @pytest.mark.parametrize(("unit", "answers"), list(in_notebooks()))
 def test_what_saves_keeps_all_points(marker, unit, answers):
     notebook = alone(unit, **{name: file.read_text() for name, file in answers.items()})
-    report = marker.mark("saved.ipynb", notebook, unit)
+    report = marker.grade("saved.ipynb", notebook, unit)
     tests = [test for name in answers for test in report.exercise(name).tests]
     assert {test.name: test.message for test in tests if test.outcome != "passed"} == {}
 
@@ -90,7 +90,7 @@ def test_a_clock_in_another_thread_costs_no_points(marker):
     unit = "efficient_attention"
     names = ("tiled_attention", "linear_attention", "online_softmax")
     sources = {name: catalogue.solutions(unit)[name].source() for name in names}
-    report = marker.mark("clock.ipynb", with_cells(alone(unit, **sources), CLOCK, after="setup"), unit)
+    report = marker.grade("clock.ipynb", with_cells(alone(unit, **sources), CLOCK, after="setup"), unit)
     tests = [test for name in names for test in report.exercise(name).tests]
     assert {test.name: test.message for test in tests if test.outcome != "passed"} == {}
 
@@ -113,7 +113,7 @@ def online_softmax(blocks):
 def test_holes_in_memory_are_not_memory_that_is_kept(marker):
     notebook = alone("efficient_attention", online_softmax=HOLES_IN_MEMORY)
     for _ in range(5):  # how large the heap becomes is chance
-        tests = marker.mark("holes.ipynb", notebook, "efficient_attention").exercise("online_softmax").tests
+        tests = marker.grade("holes.ipynb", notebook, "efficient_attention").exercise("online_softmax").tests
         assert {test.name: test.message for test in tests if test.outcome != "passed"} == {}
 
 
@@ -129,7 +129,7 @@ def test_cells_that_end_python_keep_no_test_from_being_tried(marker):
     unit = "efficient_attention"
     notebook = with_cells(alone(unit, online_softmax=catalogue.solutions(unit)["online_softmax"].source()),
                           *[ENDS_PYTHON] * 3)  # fmt: skip
-    tests = marker.mark("ends.ipynb", notebook, unit).exercise("online_softmax").tests
+    tests = marker.grade("ends.ipynb", notebook, unit).exercise("online_softmax").tests
     failed = {test.name: test.message for test in tests if test.outcome != "passed"}
     assert set(failed) == {"test_keeps_no_blocks", "test_one_pass"}
     assert all("its cells ended Python" in message for message in failed.values())

@@ -20,12 +20,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograder import catalogue
-from autograder.client.marker import Marker, MarkerRefused
 from autograder.core.arguments import Arguments
 from autograder.core.operations import Call
 from autograder.core.packing import ProtocolError, Tensors, pack, unpack
 from autograder.course.cells import filled_in
 from autograder.course.settings import BadSettings, Isolation, Settings, load
+from autograder.pool.process import GradingProcess, GradingRefused
 from autograder.sandbox import isolation, processes
 from autograder.sandbox.confine import scratch
 from autograder.sandbox.failures import Crashed, TimedOut
@@ -178,14 +178,14 @@ def test_a_lost_fork_server_is_replaced(own_parent):
 @pytest.fixture(scope="module")
 def own_marker():
     """A marking process of these tests' own, on one processor, whose sandbox they may end."""
-    with Marker("cpu", Settings(Isolation("best"), LIMITS, check=CHECK), core=CORE) as marker:
+    with GradingProcess("cpu", Settings(Isolation("best"), LIMITS, check=CHECK), core=CORE) as marker:
         yield marker
 
 
 def test_a_grader_and_its_workers_keep_to_the_processor_that_they_are_given(marker, own_marker):
     source = "def softmax(scores, dim=-1):\n    import os\n    raise RuntimeError(sorted(os.sched_getaffinity(0)))"
     content = filled_in(UNIT, {"softmax": source})
-    told = [each.mark("where.ipynb", content, UNIT).exercises for each in (own_marker, marker)]
+    told = [each.grade("where.ipynb", content, UNIT).exercises for each in (own_marker, marker)]
     assert os.sched_getaffinity(own_marker.pid) == {CORE}
     words = [next(e for e in exercises if e.name == "softmax").message for exercises in told]
     assert f"RuntimeError: [{CORE}]" in words[0]
@@ -199,7 +199,7 @@ def test_a_lost_fork_server_is_no_fault_of_a_submission(own_marker):
     assert own_marker.ready.isolation == "A"
     (parent,) = Path(f"/proc/{own_marker.pid}/task/{own_marker.pid}/children").read_text().split()
     threading.Timer(1.5, os.kill, (int(parent), signal.SIGKILL)).start()
-    report = own_marker.mark("sleeps.ipynb", content, UNIT)
+    report = own_marker.grade("sleeps.ipynb", content, UNIT)
     assert not Path(f"/proc/{parent}").exists()
     assert (report.status, report.score) == ("graded", report.max_score)
 
@@ -468,8 +468,8 @@ def test_the_self_test_refuses_where_a_denial_does_not_come(fork_server):
 def test_what_lies_where_submissions_may_read_is_refused(place):
     isolation.keep_private(REPOSITORY / "solutions")
     with (
-        Marker("cpu", Settings(Isolation("B"), LIMITS, check=CHECK), private=[Path(place) / "course"]) as marker,
-        pytest.raises(MarkerRefused, match="which submissions may read"),
+        GradingProcess("cpu", Settings(Isolation("B"), LIMITS, check=CHECK), private=[Path(place, "course")]) as marker,
+        pytest.raises(GradingRefused, match="which submissions may read"),
     ):
         assert marker.ready
 
@@ -500,12 +500,12 @@ def test_settings_that_cannot_be_used_are_said(tmp_path):
 def mark_in_little_time():
     """Marks where a submission has 16 seconds; the report, and how long it took."""
     limits = msgspec.structs.replace(LIMITS, submission_wall_seconds=16, cell_cpu_seconds=4, wall_factor=1)
-    with Marker("cpu", Settings(Isolation("B"), limits, check=CHECK)) as quick:
+    with GradingProcess("cpu", Settings(Isolation("B"), limits, check=CHECK)) as quick:
         assert quick.ready
 
         def mark(content):
             started = time.monotonic()
-            return quick.mark("slow.ipynb", content, UNIT), time.monotonic() - started
+            return quick.grade("slow.ipynb", content, UNIT), time.monotonic() - started
 
         yield mark
 
@@ -714,7 +714,7 @@ def test_what_ended_a_worker_is_said(said, level, fork_server, with_little_memor
 def test_what_ended_a_worker_is_said_of_cells_and_calls(marker):
     threads = "import threading, time\nfor _ in range(80): threading.Thread(target=time.sleep, args=(100,)).start()\n"
     call = f"def softmax(x):\n    {threads.strip().replace(chr(10), chr(10) + '    ')}\n    time.sleep(5)"
-    report = marker.mark("threads.ipynb", with_cells([threads + "time.sleep(5)"], softmax=call), UNIT)
+    report = marker.grade("threads.ipynb", with_cells([threads + "time.sleep(5)"], softmax=call), UNIT)
     words = "More than 64 threads ran at once; a notebook may have 64."
     assert next(cell.message for cell in report.cells if cell.status == "crashed").startswith(words)
     assert report.exercise("softmax").message == f"{words} The rest of its tests was not run."

@@ -16,39 +16,33 @@ import sys
 import threading
 import time
 import zipfile
-from contextlib import ExitStack, closing
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from html import escape
 from pathlib import Path
-from urllib.parse import quote
 
 import jsonschema
+import msgspec
 import pytest
 from nbgrader.api import Gradebook
 from nbgrader.utils import notebook_hash
 
 from autograder import catalogue
-from autograder.cli import mark as cli_mark
 from autograder.cli import serve as cli_serve
-from autograder.client import serving_socket
-from autograder.client.requests import Ready
-from autograder.client.served import served as served_by
 from autograder.course import released as released_notebook
 from autograder.course import settings
 from autograder.course.cells import filled_in
-from autograder.course.folder import FILE, use
 from autograder.gradebook.course_lock import AlreadyLocked, course_lock
-from autograder.gradebook.records import Attempt
-from autograder.reports.json_output import json_line
-from autograder.serving import exchange, http_notebooks, http_server, shown, unit_served
+from autograder.pool.requests import Ready
+from autograder.report import Report
+from autograder.serving import exchange, http_requests, released_pages, served_unit
 from autograder.serving.arrivals import Arrivals
-from autograder.serving.desks import Done
 from autograder.serving.exchange import Exchange
-from autograder.serving.rules import HOUR, Rules, Served, Terms
-from autograder.serving.shown import SHOWN
-from autograder.serving.unit_served import KitChanged, UnitServed
-from autograder.serving.watching import Watching
+from autograder.serving.file_changes import FolderWatch
+from autograder.serving.rate_limit import HOUR, wait_until
+from autograder.serving.released_pages import SHOWN
+from autograder.serving.served_unit import KitChanged, Served, ServedUnit, ServeOptions
 from tests import REPOSITORY
 
 from . import forked_command, sampling
@@ -61,7 +55,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
 ]
 
-NONE = Rules()
 OTHER = "self_attention"
 FIRST, SECOND, THIRD = (f"2026-01-0{day} 03:04:05 UTC" for day in (2, 3, 4))
 OVERFLOWS = "exp overflows for large scores"
@@ -126,7 +119,7 @@ def new_course(root):
 class Serving:
     """What `serve` does with a unit, with reports that a real marker gave before."""
 
-    def __init__(self, root, recorded, rules=NONE):
+    def __init__(self, root, recorded, **options):
         self._recorded = recorded
         self._todo = []
         self.marked, self.told, self.remarks = [], [], []
@@ -135,13 +128,13 @@ class Serving:
         asked = settings.load()
         self._formatter = warm_formatter(asked)
         self._exchange = Exchange(root, SHOWN, self.remarks.append)
-        terms = Terms(root, "auto", asked, rules, None, None)
-        self._unit = UnitServed(UNIT, terms, self, self._formatter, self._exchange, self.told.append)
+        options = ServeOptions(root, "auto", asked, **options)
+        self._unit = ServedUnit(UNIT, options, self, self._formatter, self._exchange, self.told.append)
         self._unit.prepare()
         self._everything = True
 
-    def put(self, work, hand_in):
-        self._todo.append((work, hand_in))
+    def put(self, submission):
+        self._todo.append(submission)
 
     def work_off(self, *, mark=True, everything=False):
         """Until there is nothing more to do now; in how many seconds there will be."""
@@ -151,7 +144,7 @@ class Serving:
             self._exchange.collect([UNIT], lambda unit, student: self._unit.is_busy(student))
             again = self._unit.step(look=True, everything=self._everything)
             self._everything = False
-            self.arrivals.tell(self._unit.became)
+            self.arrivals.answer(self._unit.outcome)
             if not self._todo and again < 1:
                 time.sleep(again)
                 continue
@@ -159,7 +152,7 @@ class Serving:
                 return again
             work, hand_in = self._todo.pop(0)
             self.marked.append(hand_in.student)
-            self._unit.done(Done(UNIT, self._recorded.marked(hand_in, work.submissions)))
+            self._unit.add(self._recorded.marked(hand_in, work.submissions))
 
     def __enter__(self):
         return self
@@ -170,9 +163,9 @@ class Serving:
         self._formatter.close()
 
 
-def serve(root, recorded, rules=NONE, *, request=None):
+def serve(root, recorded, *, request=None, **options):
     """Serves until all is marked; who was. request: is sent meanwhile, see `requests.Requests`."""
-    with Serving(root, recorded, rules) as serving:
+    with Serving(root, recorded, **options) as serving:
         if request is None:
             serving.work_off()
         else:
@@ -220,8 +213,8 @@ def test_killed_before_each_file_and_each_commit_and_started_again(tmp_path, rec
     serve(begun, recorded)
     submit(begun, "ada", notebook(why_softmax="Again."), SECOND, "y")
     submit(begun, "bo", wrong(), FIRST)
-    monkeypatch.setattr(unit_served, "_OPEN_SECONDS", float("inf"))  # how often it commits is no matter of time then
-    monkeypatch.setattr(http_notebooks, "_now", lambda: datetime(2026, 1, 3, 3, 4, 5, tzinfo=UTC))
+    monkeypatch.setattr(served_unit, "_OPEN_SECONDS", float("inf"))  # how often it commits is no matter of time then
+    monkeypatch.setattr(http_requests, "_now", lambda: datetime(2026, 1, 3, 3, 4, 5, tzinfo=UTC))
     answered = tmp_path / "answered"
 
     def request(requests):
@@ -284,29 +277,9 @@ def test_a_folder_that_cannot_be_entered_keeps_no_other_from_being_put_back(tmp_
     assert [path.name for path in closed.iterdir()] == [f".{UNIT}.old"]
 
 
-def test_a_folder_of_sockets_that_others_may_write_to_is_not_looked_into(tmp_path):
-    (tmp_path / FILE).touch()
-
-    def seen():
-        use(tmp_path)
-        os.environ.pop(serving_socket.ALONE, None)
-        with ExitStack() as opened, http_server._own_socket(tmp_path, opened):
-            place = serving_socket.folder()
-            (its,) = place.iterdir()
-            found = [serving_socket.sockets() == [its]]
-            for mode in (0o720, 0o702, 0o700):
-                place.chmod(mode)
-                found.append(serving_socket.sockets() == [its])
-            place.rename(tmp_path / "elsewhere")
-            place.symlink_to(tmp_path / "elsewhere")
-            return [*found, serving_socket.sockets() == []]
-
-    assert in_a_fork(seen) == (0, "[True, False, False, True, True]")
-
-
 def test_what_a_full_disk_kept_away_is_collected_and_released_once_there_is_room(course, recorded, monkeypatch):
     monkeypatch.setattr(exchange, "_FAILED_SECONDS", 0.01)
-    monkeypatch.setattr(shown, "_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(released_pages, "_AGAIN_SECONDS", 0.0)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     hand_in(course, "bo", notebook())
     serve(course, recorded)
@@ -352,14 +325,14 @@ def test_one_that_nobody_finishes_is_marked_as_it_is(course, recorded):
 
 
 def test_a_later_file_waits_until_the_hour_lets_it_in(course, recorded, monkeypatch):
-    rules = Rules(attempts=2)
+    options = {"attempts": 2}
     for moment, secret in ((FIRST, "a"), (SECOND, "b")):
         submit(course, "ada", wrong(why_softmax=moment), moment, secret)
-        assert serve(course, recorded, rules) == ["ada"]
+        assert serve(course, recorded, **options) == ["ada"]
     submit(course, "ada", notebook(), THIRD, "c")
     submit(course, "bo", notebook(), FIRST)
-    assert serve(course, recorded, rules) == ["bo"]  # also when it is stopped and started again
-    with Serving(course, recorded, rules) as serving:
+    assert serve(course, recorded, **options) == ["bo"]  # also when it is stopped and started again
+    with Serving(course, recorded, **options) as serving:
         again = serving.work_off()
         assert HOUR - 300 < again <= HOUR
         (its,) = serving.told
@@ -371,7 +344,7 @@ def test_a_later_file_waits_until_the_hour_lets_it_in(course, recorded, monkeypa
         serving.work_off()
         assert serving.marked == []
         an_hour_later = time.time() + again + 1
-        monkeypatch.setattr(unit_served.time, "time", lambda: an_hour_later)
+        monkeypatch.setattr(served_unit.time, "time", lambda: an_hour_later)
         serving.work_off()
         assert serving.marked == ["ada"]
     assert "You have handed in again" not in released(course, "ada", "c")
@@ -388,11 +361,11 @@ def test_marking_the_same_file_again_and_a_damaged_file_are_no_attempts(course, 
 
 
 def test_no_file_is_marked_anew_for_its_name_and_none_without_being_counted(course, recorded):
-    rules = Rules(attempts=2)
+    options = {"attempts": 2}
     hand_in(course, "ada", notebook(), FIRST)
     folder = course / "submitted" / "ada" / UNIT
     called = folder / f"{UNIT}.ipynb"
-    with Serving(course, recorded, rules) as serving:
+    with Serving(course, recorded, **options) as serving:
         serving.work_off()
         for number in range(3):
             called = called.rename(folder / f"n{number}.ipynb")
@@ -403,7 +376,7 @@ def test_no_file_is_marked_anew_for_its_name_and_none_without_being_counted(cour
         report = course / "autograded" / "ada" / UNIT / "report.json"
         report.chmod(0o644)
         report.write_text("{}")
-        serve(course, recorded, rules)
+        serve(course, recorded, **options)
     assert [who for who, *_ in attempts(course)] == ["ada", "ada"]
 
 
@@ -420,15 +393,15 @@ def test_work_in_a_zip_file_next_to_a_stub_is_served(course, recorded):
 
 
 def test_the_limit_is_for_any_hour():
-    made = [Attempt("", "", moment) for moment in (10.0, 20.0, 30.0)]
-    assert Rules(attempts=4).waits_until(made, 40.0) is None
-    assert Rules(attempts=3).waits_until(made, 40.0) == HOUR + 10
-    assert Rules(attempts=3).waits_until(made, HOUR + 10) is None
-    assert Rules(attempts=1).waits_until(made, 40.0) == HOUR + 30
-    assert Rules().waits_until(made, 40.0) is None
-    ahead = [Attempt("", "", moment) for moment in (99 * HOUR, 40.0 + HOUR, 35.0)]  # by a clock that was wrong
-    assert Rules(attempts=1).waits_until(ahead, 40.0) == 40.0 + 2 * HOUR
-    assert Rules(attempts=3).waits_until(ahead, 40.0) is None
+    attempts = (10.0, 20.0, 30.0)
+    assert wait_until(attempts, 4, 40.0) == 0
+    assert wait_until(attempts, 3, 40.0) == HOUR + 10
+    assert wait_until(attempts, 3, HOUR + 10) == 0
+    assert wait_until(attempts, 1, 40.0) == HOUR + 30
+    assert wait_until(attempts, None, 40.0) == 0
+    ahead = (99 * HOUR, 40.0 + HOUR, 35.0)  # by a clock that was wrong
+    assert wait_until(ahead, 1, 40.0) == 40.0 + 2 * HOUR
+    assert wait_until(ahead, 3, 40.0) == 0
 
 
 def test_a_line_says_the_day_too_where_it_is_another():
@@ -447,10 +420,10 @@ def test_before_the_due_date_less_is_shown_and_after_it_all(course, recorded, sh
         "pairwise_scores": "def pairwise_scores(x):\n    raise ValueError('smuggled')",
     }
     submit(course, "ada", wrong(**answers), FIRST)
-    rules = Rules(show=show)
-    serve(course, recorded, rules)
+    options = {"show": show}
+    serve(course, recorded, **options)
     set_due(course, datetime.now(UTC) + timedelta(days=1))
-    with Serving(course, recorded, rules) as serving:
+    with Serving(course, recorded, **options) as serving:
         again = serving.work_off()
         assert 0 < again <= 24 * 3600
         page = released(course, "ada")
@@ -469,7 +442,7 @@ def test_before_the_due_date_less_is_shown_and_after_it_all(course, recorded, sh
         assert ("With more dimensions each row sums to 1 along the last one." in page) is public
         assert "smuggled" not in page
     set_due(course, datetime.now(UTC) - timedelta(days=1))
-    assert serve(course, recorded, rules) == []
+    assert serve(course, recorded, **options) == []
     assert re.search(POINTS, released(course, "ada"))
     assert released(course, "ada") == (course / "feedback" / "ada" / UNIT / f"{UNIT}.html").read_text()
 
@@ -480,8 +453,8 @@ def test_an_untouched_notebook_is_not_written_wherever_it_is_shown(course, recor
     del answers["softmax"]
     for student, content in (("ada", released_notebook(UNIT).read_bytes()), ("bo", filled_in(UNIT, answers))):
         submit(course, student, content, FIRST)
-    rules = Rules(show=show)
-    with Serving(course, recorded, rules) as serving:
+    options = {"show": show}
+    with Serving(course, recorded, **options) as serving:
         serving.work_off()
         pages = {student: released(course, student) for student in ("ada", "bo")}
         assert [page.count("Nothing is written in the cell") > count for page, count in zip(
@@ -570,7 +543,7 @@ def test_while_another_holds_the_lock_what_is_marked_is_kept(course, recorded):
 
 
 def test_a_course_that_changes_is_noticed(course, recorded, monkeypatch):
-    monkeypatch.setattr(unit_served, "_KIT_SECONDS", 0.0)
+    monkeypatch.setattr(served_unit, "_KIT_SECONDS", 0.0)
     shutil.copytree(REPOSITORY / "source" / UNIT, course / "source" / UNIT)
     shutil.copytree(REPOSITORY / "release" / UNIT, course / "release" / UNIT)
     with Serving(course, recorded) as serving:
@@ -602,9 +575,9 @@ def test_woken_by_a_file_or_a_thread_and_by_nothing_else(tmp_path):
     deep.mkdir(parents=True)
     (deep / "read").write_text("")
     flat.mkdir()
-    with Watching() as watching:
+    with FolderWatch() as watching:
         watching.watch({tmp_path / "deep": True, flat: False})
-        assert watching.look_seconds > 10
+        assert watching.poll_seconds > 10
         list(flat.iterdir())
         (deep / "read").read_text()
         assert watching.sleep(time.monotonic() + 0.3) == set()
@@ -615,7 +588,7 @@ def test_woken_by_a_file_or_a_thread_and_by_nothing_else(tmp_path):
         threading.Timer(0.1, watching.wake, ["done"]).start()
         assert watching.sleep(time.monotonic() + 60) == {"done"}
         watching.watch({tmp_path / "deep": True, tmp_path / "not there": False})
-        assert watching.look_seconds < 10
+        assert watching.poll_seconds < 10
 
 
 @pytest.fixture
@@ -661,13 +634,7 @@ HANGS = dict.fromkeys(("softmax", "context_vector", "pairwise_scores"), "import 
 """Half a minute together, in which it computes nothing: each cell waits for less than what ends it."""
 
 
-def mark(notebooks):
-    """What `autograder mark` prints on these, line by line, as each is marked."""
-    return map(json_line, cli_mark._reports(notebooks, "auto", settings.load()))
-
-
-def test_the_command_beside_one_that_hangs_killed_and_started_again(course, started, tmp_path, monkeypatch):
-    monkeypatch.delenv(serving_socket.ALONE)
+def test_the_command_beside_one_that_hangs_killed_and_started_again(course, recorded, started):
     running = started(course, "--markers", "2", "--port", "0")
     submit(course, "hangs", notebook(**HANGS), FIRST)
     time.sleep(1)
@@ -681,36 +648,25 @@ def test_the_command_beside_one_that_hangs_killed_and_started_again(course, star
     token, *beside = (course / ".serving").iterdir()
     assert (stat.S_IMODE(token.stat().st_mode), beside) == (0o600, [])
     its_token, address = token.read_text(), re.search("http://([0-9.]+:[0-9]+)", running.begun)[1]
-    notebooks = [tmp_path / name for name in ("a right\x1b one.ipynb", "nonsense.ipynb", "gone.ipynb")]
-    notebooks[0].write_bytes(notebook())
-    notebooks[1].write_bytes(b"<html>")
-    notebooks.append(Path("/proc/self/environ"))  # of which the system says that it is empty
-    with monkeypatch.context() as without_a_marker:
-        without_a_marker.setattr(cli_mark, "Marker", pytest.fail)
-        served = list(mark(notebooks))
-    left = mark(notebooks)
-    lines = [next(left)]
-    its = settings.load()
-    assert served_by("cpu", its, []).ready.device == "cpu"
-    assert (served_by("auto", its.trusting(), []), served_by("auto", its, [Path("/usr/share")])) == (None, None)
     (course / "homework.ipynb").write_bytes(notebook())
     (script,) = re.findall(r"^```bash\n(.*?)^```", (REPOSITORY / "docs" / "automation.md").read_text(), re.M | re.S)
     for said, here in {
-        "127.0.0.1:8000": address, "self_attention": UNIT, "name=homework.ipynb": f"name={quote(str(notebooks[0]))}",
+        "127.0.0.1:8000": address, "self_attention": UNIT, "name=homework.ipynb": "name=a%1bb.ipynb",
     }.items():  # fmt: skip
         assert said in script
         script = script.replace(said, here)
     told, marked = subprocess.run(["bash", "-ec", script], cwd=course, capture_output=True).stdout.splitlines(True)
     assert (json.loads(told)["status"], json.loads(told)["score"]) == ("marked", 18)
-    assert marked == served[0]
+    marked = msgspec.json.decode(marked, type=Report)
+    expected = recorded.marker.grade("a\x1bb.ipynb", notebook())
+    assert (marked.notebook, marked.exercises) == (expected.notebook, expected.exercises)
     line = running.line()
     assert line["student"] == "amara"
     jsonschema.validate(line, json.loads((REPOSITORY / "docs" / "serve.schema.json").read_bytes()))
     assert running.end(signal.SIGKILL)[:2] == (-signal.SIGKILL, "")  # in the middle of the one that hangs
-    assert [*lines, *left] == served  # marked by a process of its own
     for stranger in ("yan", "zoe"):
         hand_in(course, stranger, released_notebook(OTHER).read_bytes(), FIRST, unit=OTHER)
-    running = started(course, "--markers", "1", OTHER)
+    running = started(course, "--markers", "1", "--port", "0", OTHER)
     assert token.read_text() != its_token
     with course_lock(course):
         submit(course, "cy", notebook(), FIRST)
@@ -778,7 +734,7 @@ def test_with_nbgraders_own_commands(tmp_path, started):
     assert OVERFLOWS in page.read_text()
     with (root / "release" / UNIT / f"{UNIT}.ipynb").open("a") as file:
         file.write("\n")
-    time.sleep(unit_served._KIT_SECONDS)
+    time.sleep(served_unit._KIT_SECONDS)
     hand_in(root, "bo", notebook())
     running.remark("starting anew")
     with socket.socket() as elsewhere:

@@ -11,9 +11,9 @@ from autograder.classroom.submissions import HandIn, Submissions
 from autograder.course.cells import filled_in
 from autograder.report import NOT_WRITTEN, CellReport, ExerciseReport, Report
 from autograder.report import TestReport as Verdict
-from autograder.serving.round_robin import RoundRobin
-from autograder.serving.searching import Searching
-from autograder.serving.students_page import limited
+from autograder.serving.file_changes import NotebookFinder
+from autograder.serving.released_pages import limited
+from autograder.serving.work_queue import RoundRobin
 
 from .recorded_class import UNIT
 
@@ -45,18 +45,18 @@ def test_notebooks_under_other_names_are_read_once_and_by_nobody_who_serves(tmp_
         return read_in(folder, name)
 
     monkeypatch.setattr(submissions, "read_in", noting)
-    searching = Searching(UNIT, tmp_path, tmp_path)
+    finder = NotebookFinder(UNIT, tmp_path, tmp_path)
 
     def looked_at():
-        return Submissions(tmp_path, UNIT, None, searching.newest).hand_in("ada")
+        return Submissions(tmp_path, UNIT, None, finder.newest).hand_in("ada")
 
     assert looked_at() == HandIn("ada", None, "Its files are being looked through.")
-    wait_for(lambda: not searching.goes_on)
+    wait_for(lambda: not finder.is_searching)
     assert [looked_at().notebook, looked_at().notebook] == ["mine.ipynb"] * 2
     assert sorted(name for name, _ in read) == ["mine.ipynb", "other.ipynb"]
     (folder / "mine.ipynb").write_bytes(b"{}")
     assert looked_at().notebook is None
-    wait_for(lambda: not searching.goes_on)
+    wait_for(lambda: not finder.is_searching)
     assert looked_at().note == f"There is no `{UNIT}.ipynb`; `mine.ipynb` was looked at."
     assert threading.current_thread() not in {thread for _, thread in read}
 

@@ -10,7 +10,7 @@ from nbgrader.api import Gradebook
 
 from autograder.serving import exchange, inbound
 from autograder.serving.exchange import Exchange
-from autograder.serving.shown import SHOWN
+from autograder.serving.released_pages import SHOWN
 
 from .recorded_class import UNIT
 from .test_serve import FIRST, SECOND, THIRD, new_course, submit
@@ -102,7 +102,7 @@ def test_an_empty_folder_is_no_submission_and_costs_no_further_round(collecting)
     collecting.empty("ada", [SECOND])
     folder = collecting.inbound / f"ada+{UNIT}+{SECOND}+r"
     os.utime(folder, (time.time() - 60,) * 2)
-    assert collecting.round() is None
+    assert collecting.round() == float("inf")
     assert collecting.collected() == {"ada": FIRST}
     (folder / "timestamp.txt").write_text(SECOND)  # it was not empty for ever
     for path in (folder / "timestamp.txt", folder):

@@ -11,10 +11,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from autograder.classroom.submissions import HandIn
-from autograder.serving import http_server, token
-from autograder.serving.guests import Guests
-from autograder.serving.rules import Rules
-from autograder.serving.todo import Asked, Todo
+from autograder.serving import http_server
+from autograder.serving.http_server import FOLDER, TOKEN_FILE
+from autograder.serving.work_queue import UnrecordedNotebook, WorkQueue
 from autograder.submitted.notebook_file import NotebookFile
 
 from .recorded_class import UNIT, RecordedClass, hand_in
@@ -37,8 +36,8 @@ def course(tmp_path):
 
 def test_who_hands_in_is_told_what_becomes_of_it(course, recorded):
     submit_by_exchange(course, "ada", notebook(), FIRST)
-    rules = Rules(attempts=3)
-    with Serving(course, recorded, rules) as serving, Requests(course, serving, recorded.marker) as requests:
+    options = {"attempts": 3}
+    with Serving(course, recorded, **options) as serving, Requests(course, serving, recorded.marker) as requests:
         serving.work_off()
         [(status, told)] = requests.during(lambda to: to.hand_in("ada", wrong()))
         assert (status, told["status"], told["max_score"]) == (200, "marked", 18.0)
@@ -58,13 +57,13 @@ def test_who_hands_in_is_told_what_becomes_of_it(course, recorded):
         [(status, told)] = requests.during(lambda to: to.hand_in("ada", notebook(why_softmax="3"), "?wait=0"))
         assert (status, told["status"]) == (202, "received")
     assert (course / "submitted" / "ada" / UNIT / f"{UNIT}.ipynb").read_bytes() == notebook(why_softmax="3")
-    assert not (course / token.FOLDER).exists()
+    assert not (course / FOLDER).exists()
 
 
 def test_before_the_due_date_an_answer_has_no_points(course, recorded):
     hand_in(course, "ada", b"no notebook")
-    rules = Rules(show="check")
-    with Serving(course, recorded, rules) as serving, Requests(course, serving, recorded.marker) as requests:
+    options = {"show": "check"}
+    with Serving(course, recorded, **options) as serving, Requests(course, serving, recorded.marker) as requests:
         serving.work_off()
         set_due(course, datetime.now(UTC) + timedelta(days=1))
         [(status, told)] = requests.during(lambda to: to.hand_in("ada", wrong()))
@@ -79,7 +78,7 @@ def test_a_file_that_another_replaces_before_it_is_marked(course, recorded):
             sent = []
             for content in (wrong(), notebook()):
                 sent.append(threads.submit(requests.hand_in, "ada", content))
-                while not serving.arrivals._new:
+                while serving.arrivals._new.empty():
                     time.sleep(0.005)
                 serving.arrivals.place()
             serving.work_off()
@@ -126,7 +125,7 @@ def test_what_is_refused_changes_nothing(course, recorded, caplog):
         serving.work_off()
         assert serving.marked == []
         assert [path.name for path in (course / "submitted").rglob("*")] == ["linked"]
-        assert [path.name for path in (course / token.FOLDER).iterdir()] == [token.FILE]
+        assert [path.name for path in (course / FOLDER).iterdir()] == [TOKEN_FILE]
     assert caplog.text == ""  # strangers do not write into what is printed
 
 
@@ -148,18 +147,11 @@ def test_who_is_on_the_roster_is_read_at_each_request(course, recorded):
         assert requests.during(lambda to: to.hand_in("stranger", notebook(), "?wait=0"))[0][0] == 202
 
 
-def test_who_has_to_show_no_token_is_counted_at_once():
-    guests = Guests(2, 0)
-    assert [guests.come(stream) for stream in ("a", "b", "c")] == [True, True, False]
-    guests.go("a")
-    assert guests.come("c")
-
-
 def test_what_comes_while_serving_ends_is_told_so(course, recorded, caplog):
     with Serving(course, recorded) as serving, ThreadPoolExecutor() as threads:
         with Requests(course, serving, recorded.marker) as requests:
             sent = threads.submit(requests.hand_in, "ada", notebook())
-            while not serving.arrivals._new:
+            while serving.arrivals._new.empty():
                 time.sleep(0.005)
             requests.refuse()
             refused = requests.hand_in("bo", notebook())
@@ -192,7 +184,7 @@ def test_slow_clients_neither_stay_nor_stop_the_others(course, recorded, monkeyp
                 assert slow[0].recv(1) == b""  # it has waited longest
             begun = f"POST /marks HTTP/1.1\r\nHost: localhost:{requests.port}\r\nAuthorization: Bearer {requests.token}"
             end = time.monotonic() + 30
-            while len(list((course / token.FOLDER).iterdir())) < len([token.FILE]) + 4:  # refused while one still goes
+            while len(list((course / FOLDER).iterdir())) < len([TOKEN_FILE]) + 4:  # refused while one still goes
                 assert time.monotonic() < end
                 slow.append(connected(requests, f"{begun}\r\nContent-Length: 9\r\n\r\nhalf"))
                 time.sleep(0.1)
@@ -208,7 +200,7 @@ def test_slow_clients_neither_stay_nor_stop_the_others(course, recorded, monkeyp
                     while one.recv(1000):
                         pass
             end = time.monotonic() + 30
-            while len(list((course / token.FOLDER).iterdir())) > len([token.FILE]):  # half of a notebook
+            while len(list((course / FOLDER).iterdir())) > len([TOKEN_FILE]):  # half of a notebook
                 assert time.monotonic() < end
                 time.sleep(0.01)
 
@@ -221,23 +213,23 @@ def connected(requests, beginning):
 
 
 def test_what_is_only_asked_for_waits_and_takes_no_more_than_half_of_the_markers():
-    todo = Todo(4)
+    queue = WorkQueue(4)
     told = []
-    asked = [Asked(str(number), NotebookFile(b""), told.append, lambda: True) for number in range(4)]
+    asked = [UnrecordedNotebook(str(number), NotebookFile(b""), told.append, lambda: True) for number in range(4)]
     for one in asked:
-        todo.put(one)
+        queue.put(one)
     first, second = (("work", HandIn(name, f"{UNIT}.ipynb")) for name in ("ada", "bo"))
-    todo.put(first)
-    assert todo.take() == first
-    assert [todo.take(), todo.take()] == asked[:2]
-    todo.put(first)  # its student's last one is not done yet
-    todo.put(second)
-    assert todo.take() == second
-    todo.is_done(first)
-    assert todo.take() == first
-    todo.is_done(asked[0])
-    assert todo.take() == asked[2]
-    todo.close()
-    assert todo.take() is None
-    todo.put(asked[0])
+    queue.put(first)
+    assert queue.take() == first
+    assert [queue.take(), queue.take()] == asked[:2]
+    queue.put(first)  # its student's last one is not done yet
+    queue.put(second)
+    assert queue.take() == second
+    queue.done(first)
+    assert queue.take() == first
+    queue.done(asked[0])
+    assert queue.take() == asked[2]
+    queue.close()
+    assert queue.take() is None
+    queue.put(asked[0])
     assert told == ["This `autograder serve` is ending."] * 2

@@ -14,18 +14,18 @@ import pytest
 
 from autograder import catalogue
 from autograder.classroom.assignment import assignment
-from autograder.classroom.marking_ahead import MarkingAhead
-from autograder.client.marker import Marker, MarkerRefused
-from autograder.client.requests import MarkNotebook
+from autograder.classroom.batch import LocalGrading
 from autograder.cluster import worker as cluster_worker
 from autograder.cluster.messages import Done as DoneOnWorker
 from autograder.cluster.messages import Task, Terms
 from autograder.course import digests, settings
+from autograder.pool import grading_pool
+from autograder.pool.process import GradingProcess, GradingRefused
+from autograder.pool.requests import GradeNotebook
 from autograder.sandbox.processes import children
-from autograder.serving import desks as desks_module
-from autograder.serving import rules
-from autograder.serving.desks import Desks, Done
-from autograder.serving.rules import HOUR, Rules
+from autograder.serving import rate_limit
+from autograder.serving.rate_limit import HOUR
+from autograder.serving.work_queue import GradingThreads
 
 from .interrupting import in_a_fork
 from .recorded_class import UNIT, RecordedClass, hand_in
@@ -64,24 +64,24 @@ class Graded(Serving):
 
     def __init__(self, root, recorded):
         super().__init__(root, recorded)
-        self._unit._terms = replace(self._unit._terms, settings=UNISOLATED)
+        self._unit._options = replace(self._unit._options, settings=UNISOLATED)
         self.put_in = []
-        self._desks = Desks(
-            root, [], (), device="cpu", settings=UNISOLATED, markers=1,
-            woken=lambda: None, remark=self.remarks.append,
+        self._threads = GradingThreads(
+            root, [], root, device="cpu", settings=UNISOLATED, processes=1,
+            on_result=lambda: None, remark=self.remarks.append,
         )  # fmt: skip
 
-    def put(self, work, hand_in):
-        self.put_in.append(hand_in.student)
-        self._desks.put(work, hand_in)
+    def put(self, submission):
+        self.put_in.append(submission[1].student)
+        self._threads.put(submission)
 
     def work_off(self):
         while True:
-            for done in self._desks.taken():
-                self._unit.done(done)
+            for _, graded in self._threads.results():
+                self._unit.add(graded)
             self._exchange.collect([UNIT], lambda unit, student: self._unit.is_busy(student))
             again = self._unit.step(look=True, everything=False)
-            if again > 1 and not self._unit._flying and not self._unit._done:
+            if again > 1 and not self._unit._in_progress and not self._unit._graded:
                 return again
             time.sleep(0.05)
 
@@ -90,12 +90,12 @@ class Graded(Serving):
         return [f"{one.name}: {one.reason}" for one in self._unit.refused]
 
     def __enter__(self):
-        self._desks.__enter__().start()
+        self._threads.__enter__().start()
         return super().__enter__()
 
     def __exit__(self, *error):
         super().__exit__(*error)
-        self._desks.__exit__(*error)
+        self._threads.__exit__(*error)
 
 
 def tries(root):
@@ -104,7 +104,7 @@ def tries(root):
 
 
 def test_a_submission_that_ends_its_grading_process_is_tried_twice_and_never_again(course, recorded, monkeypatch):
-    monkeypatch.setattr(rules, "MOST_FAILED", 2)
+    monkeypatch.setattr(rate_limit, "MOST_FAILED", 2)
     submit(course, "eve", deadly(), FIRST)
     submit(course, "ada", notebook(), FIRST)
     with Graded(course, recorded) as serving:
@@ -157,7 +157,7 @@ def test_a_submission_that_ends_serve_itself_is_tried_twice_and_nobody_else_is_b
                     os.kill(os.getpid(), signal.SIGKILL)
                 if serving._todo:
                     work, its = serving._todo.pop(0)
-                    serving._unit.done(Done(UNIT, recorded.marked(its, work.submissions)))
+                    serving._unit.add(recorded.marked(its, work.submissions))
                 elif again > 1:
                     return [(its.student, its.status) for its in serving.told]
                 else:
@@ -189,14 +189,14 @@ def test_what_is_being_graded_when_somebody_stops_serving_was_not_tried(course, 
 def test_a_grader_that_fails_in_one_exercise_is_an_attempt_all_the_same(course, recorded):
     """A student who makes a grader fail sees the results of the other exercises, so this counts as an attempt."""
     submit(course, "ada", notebook(), FIRST)
-    with Serving(course, recorded, Rules(attempts=1)) as serving:
+    with Serving(course, recorded, attempts=1) as serving:
         serving.work_off(mark=False)
         work, its = serving._todo.pop()
         marked = recorded.marked(its, work.submissions)
         first, *others = marked.report.exercises
         failed = msgspec.structs.replace(first, status="grader_error", score=0.0, tests=[])
         report = msgspec.structs.replace(marked.report, status="grader_error", exercises=[failed, *others])
-        serving._unit.done(Done(UNIT, replace(marked, report=report)))
+        serving._unit.add(replace(marked, report=report))
         serving.work_off()
         assert [who for who, *_ in attempts(course)] == ["ada"]
         submit(course, "ada", notebook(why_softmax="2"), SECOND, "y")
@@ -207,11 +207,11 @@ def test_a_grader_that_fails_in_one_exercise_is_an_attempt_all_the_same(course, 
 def test_what_ends_an_idle_process_is_no_submissions_fault(tmp_path):
     hand_in(tmp_path, "ada", notebook())
     work = assignment(UNIT, tmp_path, None, None)
-    with MarkingAhead(work, work.hand_ins, device="cpu", settings=settings.load(), markers=1) as marking:
-        assert marking._markers[0].ready
-        os.kill(marking._markers[0].pid, signal.SIGKILL)
-        marking._markers[0]._process.wait()
-        assert [one.report.status for one in _started(marking).marked()] == ["graded"]
+    with LocalGrading(work, work.hand_ins, device="cpu", settings=settings.load(), markers=1) as marking:
+        process = marking._pool.running(0)
+        os.kill(process.pid, signal.SIGKILL)
+        process._process.wait()
+        assert [one.report.status for one in _started(marking).graded()] == ["graded"]
 
 
 def _started(marking):
@@ -221,21 +221,22 @@ def _started(marking):
 
 def test_a_process_that_does_not_start_is_started_again_and_ends_nothing(course, recorded, monkeypatch):
     """The only grading process ends, and its first two successors cannot start. Grading goes on with the third."""
-    monkeypatch.setattr(desks_module, "_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(grading_pool, "_PAUSE_SECONDS", 0.01)
     submit(course, "ada", notebook(), FIRST)
     with Graded(course, recorded) as serving:
-        new, failures = serving._desks._new_marker, []
+        pool = serving._threads._pool
+        new, failures = pool._new_process, []
 
         def fails_twice(number):
             if len(failures) < 2:
                 failures.append(number)
-                raise MarkerRefused("No grading process can be started: out of memory.")
+                raise GradingRefused("No grading process can be started: out of memory.")
             return new(number)
 
-        serving._desks._new_marker = fails_twice
-        marker = serving._desks._markers[0]
-        os.kill(marker.pid, signal.SIGKILL)
-        marker._process.wait()
+        pool._new_process = fails_twice
+        process = pool.running(0)
+        os.kill(process.pid, signal.SIGKILL)
+        process._process.wait()
         serving.work_off()
         assert [its.status for its in serving.told] == ["graded"]
         assert len(failures) == 2
@@ -246,7 +247,7 @@ def test_on_a_cluster_a_process_that_ends_costs_its_submission_alone(monkeypatch
     monkeypatch.setattr(cluster_worker, "_of_dask", list)
     monkeypatch.setattr(cluster_worker, "_is_wanted", lambda: True)
     terms = Terms(UNIT, digests.unit_digest(UNIT), "cpu", UNISOLATED)
-    asked = [MarkNotebook(str(n), its, UNIT, f"digest {n}") for n, its in enumerate((deadly(), notebook()))]
+    asked = [GradeNotebook(str(n), its, UNIT, f"digest {n}") for n, its in enumerate((deadly(), notebook()))]
     try:
         done = msgspec.json.decode(cluster_worker.grade(msgspec.json.encode(Task(terms, asked))), type=DoneOnWorker)
         assert [(report.status, report.submission) for report in done.reports] == [
@@ -254,15 +255,16 @@ def test_on_a_cluster_a_process_that_ends_costs_its_submission_alone(monkeypatch
         ]  # fmt: skip
 
         def refuses(terms):
-            raise MarkerRefused("No grading process can be started.")
+            raise GradingRefused("No grading process can be started.")
 
-        monkeypatch.setattr(cluster_worker._kept, "marker", _after_one(cluster_worker._kept.marker, refuses))
+        cluster_worker._cached.close()
+        monkeypatch.setattr(cluster_worker, "_new_process", _after_one(cluster_worker._new_process, refuses))
         answer = cluster_worker.grade(msgspec.json.encode(Task(terms, asked)))
         done = msgspec.json.decode(answer, type=DoneOnWorker)
         assert [report.submission for report in done.reports] == ["digest 0"]  # it is not asked for again
     finally:
         monkeypatch.undo()
-        cluster_worker._kept.end()
+        cluster_worker._cached.close()
 
 
 def _after_one(first, others):
@@ -277,7 +279,7 @@ def _after_one(first, others):
 
 def test_a_sandbox_that_is_lost_each_time_costs_its_submission_alone():
     waits = "import time\ntime.sleep(3)\n\n" + catalogue.solutions(UNIT)["softmax"].source()
-    with Marker("cpu") as marker:
+    with GradingProcess("cpu") as marker:
         assert marker.ready
         over = threading.Event()
 
@@ -292,10 +294,10 @@ def test_a_sandbox_that_is_lost_each_time_costs_its_submission_alone():
         killing = threading.Thread(target=kill)
         killing.start()
         try:
-            report = marker.mark("a.ipynb", notebook(softmax=waits), UNIT)
+            report = marker.grade("a.ipynb", notebook(softmax=waits), UNIT)
         finally:
             over.set()
             killing.join()
         assert report.status == "grader_error"
         assert "The sandbox was lost while this notebook was graded" in report.message
-        assert marker.mark("b.ipynb", notebook(), UNIT).status == "graded"
+        assert marker.grade("b.ipynb", notebook(), UNIT).status == "graded"

@@ -87,7 +87,7 @@ def test_whoever_provokes_answers_that_are_not_valid_costs_no_more_than_three_wo
     said = []
     with ClusterRun(work, CLASS, device="cpu", settings=settings.load(), scheduler=scheduler, say=said.append) as run:
         assert run.start().isolation == "A"
-        marked = {its.hand_in.student: its.report for its in run.marked()}
+        marked = {its.hand_in.student: its.report for its in run.graded()}
     *said, _ = said
     assert marked.keys() == {one.student for one in CLASS}
     assert {who: its.status for who, its in marked.items() if its.status != "damaged"} == {DEADLY: "grader_error"}

@@ -474,7 +474,7 @@ def test_the_line_that_goes_wrong_is_told_as_in_the_feedback(marker):
     notebook = Notebook("self_attention")
     exec(cell(TOO_EVEN, 11), notebook.names)
     printed, _ = notebook.check("scaled_dot_product_attention")
-    report = marker.mark("typed.ipynb", alone("self_attention", scaled_dot_product_attention=TOO_EVEN))
+    report = marker.grade("typed.ipynb", alone("self_attention", scaled_dot_product_attention=TOO_EVEN))
     marked = report.exercise("scaled_dot_product_attention").whereabouts
     assert marked.lines == [4]
     assert marked.told in printed

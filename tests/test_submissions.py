@@ -23,7 +23,7 @@ def mark_one(marker):
     """Marks one exercise of the unit with this answer; what is asked of the others too is asked with `mark`."""
 
     def mark_one(exercise, code):
-        return marker.mark("typed.ipynb", alone(UNIT, **{exercise: code}), UNIT).exercise(exercise)
+        return marker.grade("typed.ipynb", alone(UNIT, **{exercise: code}), UNIT).exercise(exercise)
 
     return mark_one
 
@@ -38,14 +38,14 @@ def messages(exercise):
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_stub_notebook_scores_zero(marker, unit):
-    report = marker.mark_file(RELEASE / unit / f"{unit}.ipynb")
+    report = marker.grade(unit, (RELEASE / unit / f"{unit}.ipynb").read_bytes())
     assert (report.status, report.score, report.isolation) == ("graded", 0.0, "A")
     assert all(exercise.message.startswith(NOT_WRITTEN) for exercise in report.exercises)
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_source_notebook_scores_full(marker, unit):
-    report = marker.mark_file(SOURCE / unit / f"{unit}.ipynb")
+    report = marker.grade(unit, (SOURCE / unit / f"{unit}.ipynb").read_bytes())
     assert report.score == report.max_score == course.unit(unit).max_score
     assert set(statuses(report).values()) == {"passed"}
 
@@ -62,7 +62,7 @@ TRIVIAL_FUNCTIONS = {
 @pytest.mark.parametrize("body", TRIVIAL_FUNCTIONS.values(), ids=TRIVIAL_FUNCTIONS)
 def test_trivial_functions_score_zero(marker, body):
     answers = {name: f"def {name}(a, b):\n    {body}" for name in ("attention_scores", "scaled_softmax")}
-    report = marker.mark("typed.ipynb", alone(UNIT, **answers), UNIT)
+    report = marker.grade("typed.ipynb", alone(UNIT, **answers), UNIT)
     assert [report.exercise(name).score for name in answers] == [0, 0]
 
 
@@ -317,7 +317,7 @@ def test_a_cell_with_a_name_without_end_and_marks_of_its_own_stays_short(marker)
     notebook = json.loads(filled_in(UNIT, {}))
     metadata = {"nbgrader": {"grade_id": "<b>" * 100_000}}
     notebook["cells"].append({"cell_type": "code", "id": "x", "metadata": metadata, "source": "1 / 0"})
-    report = marker.mark("named.ipynb", json.dumps(notebook).encode(), UNIT)
+    report = marker.grade("named.ipynb", json.dumps(notebook).encode(), UNIT)
     assert len(report.message) < 300
 
 
@@ -340,7 +340,7 @@ def mark_causal(marker, exercise, old, new, notebook=solved):
     """Marks the unit's solutions, one of them changed; or, with `alone`, this and what it uses."""
     answer = catalogue.solutions(CAUSAL)[exercise].source()
     assert old in answer
-    return marker.mark("typed.ipynb", notebook(CAUSAL, **{exercise: answer.replace(old, new)}), CAUSAL)
+    return marker.grade("typed.ipynb", notebook(CAUSAL, **{exercise: answer.replace(old, new)}), CAUSAL)
 
 
 def test_a_root_taken_with_a_tensor_is_right_in_the_class_and_in_what_uses_it(marker):
@@ -403,7 +403,7 @@ def test_dropout_that_spares_is_caught_in_the_large_classes(marker, unit, exerci
     answer = drop + right.replace("nn.Dropout(dropout)", "Sparing(dropout)")
     failed = [
         test
-        for test in marker.mark("typed.ipynb", alone(unit, **{exercise: answer}), unit).exercise(exercise).tests
+        for test in marker.grade("typed.ipynb", alone(unit, **{exercise: answer}), unit).exercise(exercise).tests
         if test.outcome == "failed"
     ]
     assert [test.name for test in failed] == ["test_dropout_in_training"]

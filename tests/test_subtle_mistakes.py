@@ -46,7 +46,7 @@ IN_PLACE = {
 
 
 def marked(marker, unit, **answers):
-    return marker.mark("typed.ipynb", alone(unit, **answers), unit)
+    return marker.grade("typed.ipynb", alone(unit, **answers), unit)
 
 
 def solution(unit, exercise):

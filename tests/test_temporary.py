@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.client.marker import Marker
 from autograder.course.settings import Isolation, Settings, load
+from autograder.pool.process import GradingProcess
 from autograder.sandbox import temporary
 from autograder.sandbox.fork_server import ForkServer
 from autograder.sandbox.launch import launch
@@ -106,7 +106,7 @@ def test_what_others_put_there_stays(place):
 @pytest.mark.parametrize("level", ["A", "B", "none"])
 def test_a_grader_that_is_killed_takes_its_sandbox_with_it_and_leaves_nothing_for_long(level, place):
     settings = Settings(Isolation(level, trust_submissions=level == "none"), load().limits, check=CHECK)
-    with Marker("cpu", settings) as marker:
+    with GradingProcess("cpu", settings) as marker:
         assert marker.ready.isolation == level
         sandbox = below(marker.pid)
         assert sandbox

@@ -8,12 +8,12 @@ import pytest
 
 from autograder import catalogue, course
 from autograder.build.source_notebook import TRAINS, BuildError, source_notebook
-from autograder.client.marker import Marker
 from autograder.course.cells import code_cells, filled_in
 from autograder.course.notebook import parse
 from autograder.course.settings import load
 from autograder.gradebook.clean_notebook import clean, without_put_back
 from autograder.gradebook.course_directory import nbgrader_api
+from autograder.pool.process import GradingProcess
 from autograder.submitted.notebook_file import WithoutOutputs
 from tests import REPOSITORY
 
@@ -55,7 +55,7 @@ def kept(tmp_path_factory):
 @pytest.fixture(scope="module")
 def marker(kept):
     """A marking process of that class."""
-    with Marker("cpu", class_folder=kept) as process:
+    with GradingProcess("cpu", class_folder=kept) as process:
         yield process
 
 
@@ -106,7 +106,7 @@ def test_it_is_released_with_its_id_and_metadata_and_says_that_marking_leaves_it
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_an_endless_loop_in_it_costs_nothing(marker, solved, change):
-    right, report = (marker.mark("typed.ipynb", content, UNIT) for content in (solved(), solved(change)))
+    right, report = (marker.grade("typed.ipynb", content, UNIT) for content in (solved(), solved(change)))
     assert (right.status, right.score, right.message) == ("graded", right.max_score, "")
     assert (report.status, report.exercises, report.cells) == (right.status, right.exercises, right.cells)
     assert "long_run" not in [cell.cell for cell in report.cells]
@@ -129,7 +129,7 @@ def test_what_shows_what_it_made_costs_no_mark(marker, solved):
         (shows,) = [cell for cell in cells.values() if "the last loss" in "".join(cell["source"])]
         shows["source"] = "print('mine:', losses[-1])"
 
-    report = marker.mark("typed.ipynb", solved(use), UNIT)
+    report = marker.grade("typed.ipynb", solved(use), UNIT)
     assert report.score == report.max_score
     assert [cell.status for cell in report.cells if "losses" in cell.message] == ["failed"]
 
@@ -141,7 +141,7 @@ def test_an_answer_does_not_hide_behind_the_metadata(marker, kept, solved):
         cells["setup"]["metadata"].update(TRAINING)
         cells["softmax"]["source"] = "def softmax(scores, dim=-1):\n    return torch.softmax(scores, dim)"
 
-    report = marker.mark("typed.ipynb", solved(hide), UNIT)
+    report = marker.grade("typed.ipynb", solved(hide), UNIT)
     assert [one.status for one in report.exercises if one.name == "softmax"] == ["forbidden"]
     assert [cell.status for cell in report.cells if cell.cell in ("setup", "softmax")] == ["ran", "ran"]
     names = [cell.name for cell in code_cells(parse(solved(hide)), course.unit(UNIT, kept))]

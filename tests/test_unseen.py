@@ -28,7 +28,7 @@ TRIED = [
 
 def marked(marker, one: Unseen):
     notebook = alone(one.unit, **{one.answer.exercise: one.answer.source()})
-    return marker.mark("unseen.ipynb", notebook, one.unit).exercise(one.answer.exercise)
+    return marker.grade("unseen.ipynb", notebook, one.unit).exercise(one.answer.exercise)
 
 
 @pytest.mark.parametrize("one", TRIED, ids=lambda one: one.answer.name)

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from autograder import catalogue, course
-from autograder.client.requests import MarkNotebook
 from autograder.core.operations import unpacked
 from autograder.core.raising import CELL_PREFIX
 from autograder.course.cells import filled_in
@@ -18,6 +17,7 @@ from autograder.grading.submission import NotebookGrading
 from autograder.grading.trace_cases import trace_cases
 from autograder.handout.names import STEPS
 from autograder.handout.written_values import as_value
+from autograder.pool.requests import GradeNotebook
 from autograder.report import Conditions
 from autograder.reports import graded_notebook
 from autograder.sandbox.worker import protocol
@@ -109,7 +109,7 @@ def test_of_words_it_is_said_that_they_are_no_tensor(told):
 def test_a_mistake_in_what_it_uses_is_told_there_alone(marker):
     right = {name: solution.source() for name, solution in catalogue.solutions("causal_attention").items()}
     wrong = {**right, "CausalAttention": right["CausalAttention"].replace(" ** 0.5", "")}
-    marked = marker.mark("typed.ipynb", filled_in("causal_attention", wrong))
+    marked = marker.grade("typed.ipynb", filled_in("causal_attention", wrong))
     assert marked.exercise("CausalAttention").whereabouts is not None
     assert marked.exercise("MultiHeadAttentionWrapper").status == "failed"
     assert marked.exercise("MultiHeadAttentionWrapper").whereabouts is None
@@ -149,7 +149,7 @@ def test_lines_are_looked_for_last_and_on_cases_that_are_released(fork_server, m
     grading = NotebookGrading(Examiner(collected()), fork_server("A"), Conditions("cpu", "A", []))
     wrong = {"scaled_dot_product_attention": TOO_EVEN, "attention_scores": IN_FLOAT32, "SelfAttention_v1": TWICE}
     notebook = alone("self_attention", **wrong)
-    report = grading.grade(MarkNotebook("wrong.ipynb", notebook, unit="self_attention"))
+    report = grading.grade(GradeNotebook("wrong.ipynb", notebook, unit="self_attention"))
     assert all(report.exercise(name).whereabouts for name in wrong)
     kinds = [one.header["operation"] for one in asked]
     first = next(place for place, kind in enumerate(kinds) if kind in WATCHING)
@@ -207,7 +207,7 @@ def test_a_forged_run_holds_nobody_up(marker):
     signal.alarm(120)
     try:
         code = ENDLESS.replace("CELL", f"{CELL_PREFIX}attention_scores")
-        report = marker.mark("x.ipynb", alone("self_attention", attention_scores=code), "self_attention")
+        report = marker.grade("x.ipynb", alone("self_attention", attention_scores=code), "self_attention")
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)

@@ -16,7 +16,7 @@ from autograder import catalogue, course
 from autograder.classroom.submissions import Submissions
 from autograder.course import notebook
 from autograder.course.cells import CARRIED, filled_in
-from autograder.serving.looking import look
+from autograder.serving.file_changes import FileFingerprint
 from autograder.submitted.folder import OpenedFolder
 from autograder.submitted.notebook_file import read_at
 from tests import RELEASE
@@ -115,7 +115,7 @@ def test_a_submission_is_found_in_its_wrapping(tmp_path, files):
     if hand_in.notebook != NAME:
         shown = notebook.printable(hand_in.notebook)
         assert hand_in.note.startswith(f"Marked from `{shown}`; the notebook is called `{NAME}`.")
-    seen = look(tmp_path / "ada" / UNIT, hand_in.notebook)
+    seen = FileFingerprint.of(tmp_path / "ada" / UNIT, hand_in.notebook)
     assert None not in seen[:3]
 
 
@@ -259,7 +259,7 @@ def test_descriptors_are_given_back(tmp_path):
 
 def test_a_zip_is_graded(marker, tmp_path):
     submissions, hand_in = submitted(tmp_path, {"work.zip": nested(1)})
-    report = marker.mark("ada", submissions.read(hand_in).file.content, UNIT, note=hand_in.note)
+    report = marker.grade("ada", submissions.read(hand_in).file.content, UNIT, note=hand_in.note)
     assert (report.score, report.message) == (course.unit(UNIT).max_score, hand_in.note)
     with OpenedFolder.at(tmp_path) as folder:
         assert folder.names() == ["ada"]

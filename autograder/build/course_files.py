@@ -10,12 +10,12 @@ from typing import Any
 import nbformat
 
 from .. import course, output_files
-from ..client.marker import Marker
 from ..course import content, digests
 from ..course.folder import folder
 from ..course.settings import load
 from ..handout.names import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN, data_file, zip_file
 from ..handout.unit_data import packed_unit
+from ..pool.process import GradingProcess
 from ..sandbox import temporary
 from . import lesson_file, single_file
 from .new_exercise import left_to_write
@@ -110,7 +110,7 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
         nbformat.write(notebook, source / f"{text.stem}.ipynb")
         (source / README).write_text(readme(text.stem, notebook, settings, with_lesson=lesson is not None))
         (source / REQUIREMENTS).write_text(requirements(notebook, code))
-    with Marker("cpu", settings, own_code_alone=True) as marker:
+    with GradingProcess("cpu", settings, own_code_alone=True) as marker:
         from ..gradebook.course_directory import nbgrader_api  # takes seconds, in which the marker starts
         from ..gradebook.database import FILE, address_of
 

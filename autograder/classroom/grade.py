@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 
-from ..client.requests import Device, Ready
 from ..course.settings import Settings
 from ..gradebook import database
 from ..gradebook.class_gradebook import ClassGradebook
@@ -15,10 +14,11 @@ from ..gradebook.course_lock import course_lock
 from ..gradebook.database import Database, explained_errors
 from ..gradebook.entry import Entry
 from ..gradebook.marks import UnitMarks
+from ..pool.requests import Device, Ready
 from ..report import Report
 from ..reports import page_filters
 from .assignment import Assignment, NotGraded
-from .marking_ahead import MarkedHandIn, Marking, MarkingAhead
+from .batch import BatchGrading, GradedSubmission, LocalGrading
 from .student_folders import FeedbackPages, page_path
 from .submissions import HandIn
 from .writer import Writer
@@ -68,14 +68,14 @@ def grade(
     settings: Settings,
     markers: int,
     regrade: bool = False,
-    marking: Callable[..., Marking] = MarkingAhead,
+    marking: Callable[..., BatchGrading] = LocalGrading,
     on_start: Callable[[int], None] = lambda total: None,
     on_row: Callable[[Row], None] = lambda row: None,
 ) -> ClassResult:
     """Grade everyone into the gradebook; leave submissions alone that are already graded, unless `regrade`.
 
     May be interrupted at any moment and run again. marking: makes the reports on the submissions to grade.
-    Raises MarkerRefused and CourseProblem.
+    Raises GradingRefused and CourseProblem.
     """
     unit = work.unit.name
     with course_lock(work.root), ExitStack() as stack:
@@ -92,7 +92,7 @@ def grade(
             processes = marking(work, grading.to_grade, device=device, settings=settings, markers=markers)
             stack.enter_context(processes)
             conditions = processes.start()
-            for marked in processes.marked():
+            for marked in processes.graded():
                 grading.record(marked)
         with explained_errors(work.root):
             marks = gradebook.marks()
@@ -142,7 +142,7 @@ class Grading:
         """Everyone's rows, in the order of the class."""
         return [self._rows[hand_in.student] for hand_in in self._work.hand_ins]
 
-    def record(self, marked: MarkedHandIn) -> None:
+    def record(self, marked: GradedSubmission) -> None:
         """Record a mark."""
         with explained_errors(self._work.root):
             problem = self._writer.record(marked)

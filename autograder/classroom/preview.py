@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from .. import course
-from ..client.requests import Device
 from ..course.settings import Settings
 from ..gradebook import database
 from ..gradebook.class_gradebook import ClassGradebook, gradebook_copy
 from ..gradebook.lateness import in_words
 from ..gradebook.marks import Mark, UnitMarks
 from ..gradebook.roster import Enrolled
+from ..pool.requests import Device
 from ..report import Report
 from .assignment import Assignment, NothingToGrade
+from .batch import BatchGrading, LocalGrading
 from .grade import Grading, Row
-from .marking_ahead import Marking, MarkingAhead
 from .student_folders import Autograded
 from .writer import Writer
 
@@ -58,11 +58,11 @@ def preview(
     settings: Settings,
     markers: int,
     regrade: bool = False,
-    marking: Callable[..., Marking] = MarkingAhead,
+    marking: Callable[..., BatchGrading] = LocalGrading,
 ) -> Preview:
     """Predict the changes of a grading run and their reasons, without writing. Takes the arguments of `grade`.
 
-    Raises NothingToGrade, MarkerRefused and CourseProblem.
+    Raises NothingToGrade, GradingRefused and CourseProblem.
     """
     unit = work.unit.name
     source = database.of_directory(work.directory)
@@ -78,7 +78,7 @@ def preview(
             if grading.to_grade:
                 with marking(work, grading.to_grade, device=device, settings=settings, markers=markers) as processes:
                     processes.start()
-                    for marked in processes.marked():
+                    for marked in processes.graded():
                         student = marked.hand_in.student
                         reasons[student] = _reasons(work, autograded.report(student), marked.report)
                         grading.record(marked)

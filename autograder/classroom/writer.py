@@ -14,17 +14,16 @@ from pathlib import Path
 import msgspec
 from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
-from ..client.marker import in_utf8
-from ..client.requests import Device
 from ..course import digests
 from ..course.settings import Settings
 from ..gradebook.class_gradebook import ClassGradebook
 from ..gradebook.course_directory import CourseProblem
 from ..gradebook.entry import Entry
 from ..gradebook.records import Attempt, provenance_of
+from ..pool.requests import Device, in_utf8
 from ..report import Report
 from .assignment import Assignment
-from .marking_ahead import MarkedHandIn
+from .batch import GradedSubmission
 from .student_folders import Autograded, FeedbackPages, page_path
 from .submissions import HandIn
 
@@ -116,7 +115,7 @@ class Writer:
             self._gradebook.commit()
         return is_penalty_new
 
-    def record(self, marked: MarkedHandIn) -> str:
+    def record(self, marked: GradedSubmission) -> str:
         """Record one mark; return what went wrong, or an empty string.
 
         Raises errors that affect everyone, such as a full disk or an unwritable gradebook.
@@ -138,7 +137,7 @@ class Writer:
             return f"our fault, not the student's: {type(error).__name__}. What was printed says more."
         return ""
 
-    def _record(self, marked: MarkedHandIn) -> None:
+    def _record(self, marked: GradedSubmission) -> None:
         student = marked.hand_in.student
         report = msgspec.structs.replace(marked.report, kit=self._kit)  # a file that nothing was run for has none
         node = self._autograded.marked(marked.content, report)

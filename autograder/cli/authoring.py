@@ -95,9 +95,9 @@ def matrix(
 
 def _outcomes(units: list[str], only: str, way: "Way") -> "list[Outcome]":
     """Grade the known answers, with a progress bar."""
-    from ..client.marker import Marker
     from ..course.settings import load
     from ..diagnosis.mutation_report import entries, outcome, outcomes
+    from ..pool.process import GradingProcess
 
     known = entries(tuple(dict.fromkeys(units)), only)
     if not known:
@@ -106,7 +106,7 @@ def _outcomes(units: list[str], only: str, way: "Way") -> "list[Outcome]":
         fail(f"There is no known answer{of_units}{wanted}. A new exercise's are tried once `autograder build` has run.")
     settings = load()
     with ExitStack() as stack:
-        marker = cache(lambda: stack.enter_context(Marker("cpu", settings, own_code_alone=way == "in process")))
+        marker = cache(lambda: stack.enter_context(GradingProcess("cpu", settings, own_code_alone=way == "in process")))
         graded = (
             (outcome(marker(), unit, entry, way) for unit, entry in known)
             if way == "sandboxed"

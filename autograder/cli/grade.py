@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import Progress
 
-from ..classroom import processors
-from ..client.requests import Device
 from ..course import digests
+from ..pool import processors
+from ..pool.requests import Device
 from ..reports.json_output import json_line
 from .console import console, fail, list_names, print_lines, relative_path, remark, results, to_stderr
 from .options import (

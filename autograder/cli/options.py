@@ -14,7 +14,7 @@ from ..course.folder import folder, is_class, use
 from .console import fail, remark
 
 if TYPE_CHECKING:
-    from ..classroom.marking_ahead import Marking
+    from ..classroom.batch import BatchGrading
 
 STANDARD_OUTPUT = Path("-")
 
@@ -114,12 +114,12 @@ def isolation_settings(require: Literal["A", "B"] | None, trust: bool) -> settin
     return loaded.trusting() if trust else loaded
 
 
-def marking_at(scheduler: str | None, *, plain_tcp: bool) -> "Callable[..., Marking]":
-    """Return the class that makes the reports: on a cluster, if a scheduler is named. Raises MarkerRefused."""
+def marking_at(scheduler: str | None, *, plain_tcp: bool) -> "Callable[..., BatchGrading]":
+    """Return the class that makes the reports: on a cluster, if a scheduler is named. Raises GradingRefused."""
     if scheduler is None:
-        from ..classroom.marking_ahead import MarkingAhead
+        from ..classroom.batch import LocalGrading
 
-        return MarkingAhead
+        return LocalGrading
     try:
         from ..cluster.cluster_run import ClusterRun
         from ..cluster.connection import Address

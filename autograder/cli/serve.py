@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from .. import course
-from ..classroom import processors
-from ..client.requests import Device, Ready
+from ..pool import processors
+from ..pool.requests import Device, Ready
 from ..reports.json_output import json_line
 from .console import print_lines, relative_path, remark, results
 from .options import (
@@ -27,7 +27,7 @@ _MOST_PROCESSORS = 3
 """For as many there is a marker, if none is asked for, and one more for a submission that hangs."""
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import
-    from ..serving.rules import Served
+    from ..serving.served_unit import Served
 
 
 def serve(
@@ -60,7 +60,7 @@ def serve(
     require_isolation: Require = None,
     trust_submissions: Trust = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a submission.")] = False,
-    schema: Annotated[bool, schema_option("serving.rules", "Served", "such a line")] = False,
+    schema: Annotated[bool, schema_option("serving.served_unit", "Served", "such a line")] = False,
 ) -> None:
     """Mark each submission as soon as it is handed in, until Ctrl-C: into the gradebook, and back to the student.
 
@@ -69,29 +69,28 @@ def serve(
     """
     from ..classroom.assignment import NothingToGrade, assignment
     from ..gradebook.roster import Strangers
-    from ..serving.rules import Rules, Terms
     from ..serving.serve import serve as serve_course
-    from ..serving.unit_served import KitChanged
+    from ..serving.served_unit import KitChanged, ServeOptions
 
     try:
         root = class_folder(course_folder).resolve()
         settings = isolation_settings(require_isolation, trust_submissions)
-        terms = Terms(root, device, settings, Rules(attempts, show), roster, id_column, unlisted)
+        options = ServeOptions(root, device, settings, attempts, show, roster, id_column, unlisted)
         units = list(dict.fromkeys(units))
         for unit in units:
             try:
-                assignment(unit, root, None, roster, terms.id_column, newest=lambda *_: None)  # nothing is read
+                assignment(unit, root, None, roster, options.id_column, newest=lambda *_: None)  # nothing is read
             except (NothingToGrade, Strangers, course.UnusableUnit):
                 if not course.released(unit, root).is_file():
                     raise
                 # Serving reports the problem at its start, and serves the other units.
         serve_course(
             units,
-            terms,
+            options,
             markers=markers,
             port=port,
             on_start=lambda ready, at: _begin(units, root, ready, at),
-            tell=lambda served: _print(served, with_unit=len(units) > 1, as_json=as_json),
+            on_outcome=lambda served: _print(served, with_unit=len(units) > 1, as_json=as_json),
             remark=remark,
         )
     except KitChanged:

@@ -18,12 +18,12 @@ from distributed import Future
 
 from .. import course
 from ..classroom.assignment import Assignment
-from ..classroom.marking_ahead import EACH, MarkedHandIn
+from ..classroom.batch import EACH, GradedSubmission
 from ..classroom.submissions import HandIn, Read
-from ..client.marker import MarkerRefused, in_utf8
-from ..client.requests import Device, MarkNotebook, Ready
 from ..course import digests
 from ..course.settings import Settings
+from ..pool.process import GradingRefused
+from ..pool.requests import Device, GradeNotebook, Ready, in_utf8
 from ..report import Report, joined, without_marks
 from .connection import POLL_SECONDS, Address, Connection, WorkerLost, connected, shortened
 from .messages import Able, BadAnswer, CannotGrade, Expected, Task, Terms
@@ -93,7 +93,7 @@ class ClusterWorker:
     """The worker's conditions, once they are validated."""
     is_open: bool = True
     """False if the worker has left, or gets no more submissions."""
-    task: list[tuple[HandIn, Read, MarkNotebook]] = field(default_factory=list)
+    task: list[tuple[HandIn, Read, GradeNotebook]] = field(default_factory=list)
     """The submissions at the worker: as the class has them, as they were read, and as they were sent."""
     graded: int = 0
 
@@ -129,13 +129,13 @@ class ClusterRun:
         self._queue = WorkQueue(self._hand_ins)
         self._workers: dict[str, ClusterWorker] = {}
         self._validated: list[ClusterWorker] = []
-        self._results: deque[MarkedHandIn] = deque()
+        self._results: deque[GradedSubmission] = deque()
         self._polled = self._last_busy = time.monotonic()
         self._open_things = contextlib.ExitStack()
         self._connection: Connection
 
     def start(self) -> Ready:
-        """Connect, and wait for the first worker that may grade; raises MarkerRefused."""
+        """Connect, and wait for the first worker that may grade; raises GradingRefused."""
         self._connection = self._open_things.enter_context(connected(self._scheduler))
         self._update_workers()
         while not self._validated:
@@ -144,8 +144,8 @@ class ClusterRun:
         assert able
         return Ready(able.device, able.isolation, able.enforced)
 
-    def marked(self) -> Iterator[MarkedHandIn]:
-        """Yield every submission once, as it is graded; raises MarkerRefused if no worker or scheduler is left."""
+    def graded(self) -> Iterator[GradedSubmission]:
+        """Yield every submission once, as it is graded; raises GradingRefused if no worker or scheduler is left."""
         for _ in self._hand_ins:
             self._proceed()
             while not self._results:
@@ -195,7 +195,7 @@ class ClusterRun:
         if self._open_workers():
             self._last_busy = time.monotonic()
         elif time.monotonic() - self._last_busy > _PATIENCE_SECONDS or (addresses and not self._validated):
-            raise MarkerRefused(
+            raise GradingRefused(
                 f"{self._scheduler.text} has no worker that can mark {self._unit}. What was recorded so far "
                 "stays; run the same command again when there is one."
             )
@@ -216,7 +216,7 @@ class ClusterRun:
         for number, hand_in in enumerate(hand_ins):
             read = self._read(hand_in)
             content = read.file.content
-            worker.task.append((hand_in, read, MarkNotebook(str(number), content, self._unit, read.file.digest)))
+            worker.task.append((hand_in, read, GradeNotebook(str(number), content, self._unit, read.file.digest)))
             size += len(content) if isinstance(content, bytes) else 0
             if size > _TASK_BYTES:
                 break
@@ -260,4 +260,4 @@ class ClusterRun:
         name = in_utf8(f"{hand_in.student}/{self._unit}/{hand_in.notebook}")
         report = msgspec.structs.replace(report, notebook=name, message=joined(hand_in.note, report.message))
         worker.graded += 1
-        self._results.append(MarkedHandIn(hand_in, read.file.content, report, read.stamp))
+        self._results.append(GradedSubmission(hand_in, read.file.content, report, read.stamp))

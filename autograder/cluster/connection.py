@@ -21,7 +21,7 @@ from distributed import Client, Future, KilledWorker, wait
 from distributed.scheduler import NoValidWorkerError
 from distributed.security import Security
 
-from ..client.marker import MarkerRefused
+from ..pool.process import GradingRefused
 from .messages import CannotGrade
 
 _ADDRESS = re.compile(r"(?P<protocol>[a-z]+)://(?P<host>[\w.%-]+|\[[\w:.%]+\]):\d{1,5}")
@@ -47,15 +47,15 @@ class Address:
     def __init__(self, text: str, *, plain_tcp: bool = False) -> None:
         """text: tls://HOST:PORT, also without tls://. plain_tcp: whether tcp:// may leave this machine.
 
-        Raises MarkerRefused.
+        Raises GradingRefused.
         """
         self.text = text if "://" in text else f"tls://{text}"
         self._plain_tcp = plain_tcp
         match = _ADDRESS.fullmatch(self.text)
         if match is None or match["protocol"] not in ("tls", "tcp"):
-            raise MarkerRefused(f"{text} is no scheduler's address: it is tls://HOST:PORT.")
+            raise GradingRefused(f"{text} is no scheduler's address: it is tls://HOST:PORT.")
         if not self.is_safe(self.text):
-            raise MarkerRefused(
+            raise GradingRefused(
                 f"{text} is no address of this machine, and over plain tcp anyone on the way could read submissions, "
                 "change marks and run code here and there. Take tls:// (docs/cluster.md says how), or an SSH tunnel; "
                 "--plain-tcp where the network is yours alone."
@@ -80,20 +80,20 @@ def _is_local(host: str) -> bool:
 
 
 def _tls() -> Security:
-    """Return a client's TLS settings in Dask's own configuration, tried; raises MarkerRefused."""
+    """Return a client's TLS settings in Dask's own configuration, tried; raises GradingRefused."""
     security = Security(require_encryption=True)
     for name, variable in _TLS_FILES.items():
         file = getattr(security, name)
         if not file and name != "tls_client_key":  # the key may be in the certificate's file
-            raise MarkerRefused(
+            raise GradingRefused(
                 f"TLS needs three files, and {variable} names none. docs/cluster.md says how they are made."
             )
         if file and "\n" not in file and not Path(file).is_file():
-            raise MarkerRefused(f"{variable} names {file}, which is not there.")
+            raise GradingRefused(f"{variable} names {file}, which is not there.")
     try:
         security.get_connection_args("client")
     except (OSError, ValueError) as error:  # OSError: includes the errors of ssl
-        raise MarkerRefused(
+        raise GradingRefused(
             f"The files for TLS cannot be used ({error}): see {', '.join(_TLS_FILES.values())}."
         ) from None
     return security
@@ -107,7 +107,7 @@ class Connection:
         self._client = client
 
     def workers(self) -> dict[str, dict[str, Any]]:
-        """Return what the scheduler knows of each worker, by its address; raises MarkerRefused if it is gone."""
+        """Return what the scheduler knows of each worker, by its address; raises GradingRefused if it is gone."""
         try:
             if self._client.status != "running":
                 raise OSError("the connection is lost")
@@ -134,7 +134,7 @@ class Connection:
     def answer(self, future: Future) -> object:
         """Return the answer of a worker that is done.
 
-        Raises WorkerLost; CannotGrade if Dask cannot run the function there; MarkerRefused if the scheduler is gone.
+        Raises WorkerLost; CannotGrade if Dask cannot run the function there; GradingRefused if the scheduler is gone.
         """
         try:
             return future.result(timeout=_CONNECTING_SECONDS)
@@ -145,8 +145,8 @@ class Connection:
         except Exception as error:
             raise CannotGrade(f"Dask cannot run the kit there ({shortened(error)}).") from None
 
-    def _gone(self, error: BaseException) -> MarkerRefused:
-        return MarkerRefused(
+    def _gone(self, error: BaseException) -> GradingRefused:
+        return GradingRefused(
             f"The Dask scheduler at {self._scheduler.text} is gone ({shortened(error)}). What was recorded so far "
             "stays; run the same command again for the rest."
         )
@@ -154,7 +154,7 @@ class Connection:
 
 @contextlib.contextmanager
 def connected(scheduler: Address) -> Iterator[Connection]:
-    """Connect to the scheduler; raises MarkerRefused if that fails. At the end, workers drop what they have to do."""
+    """Connect to the scheduler; raises GradingRefused if that fails. At the end, workers drop what they have to do."""
     with _quiet(), dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GiB"}):
         try:
             client = Client(
@@ -162,7 +162,7 @@ def connected(scheduler: Address) -> Iterator[Connection]:
                 direct_to_workers=False,
             )  # fmt: skip
         except (OSError, RuntimeError, ValueError) as error:
-            raise MarkerRefused(
+            raise GradingRefused(
                 f"No Dask scheduler answers at {scheduler.text} ({shortened(error)}). Is it running, and with TLS "
                 "files of the same authority?"
             ) from None

@@ -12,8 +12,8 @@ from typing import Literal
 import msgspec
 
 from .. import __version__, course
-from ..client.requests import MarkNotebook
 from ..course.settings import Settings
+from ..pool.requests import GradeNotebook
 from ..report import Conditions, ExerciseReport, Report
 
 MOST_BYTES = 64 << 20
@@ -42,7 +42,7 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Submissions to grade. Their names are positions in the task: the cluster learns no student's name."""
 
     terms: Terms
-    submissions: list[MarkNotebook]
+    submissions: list[GradeNotebook]
 
 
 class Able(Conditions, frozen=True, forbid_unknown_fields=True, tag="able"):
@@ -101,7 +101,7 @@ class Expected:
             raise CannotGrade("its kit is another one.")
         return able
 
-    def reports(self, answer: object, submissions: Sequence[MarkNotebook], able: Able) -> list[Report]:
+    def reports(self, answer: object, submissions: Sequence[GradeNotebook], able: Able) -> list[Report]:
         """Return the reports on the first of these submissions, or on all; raises CannotGrade and BadAnswer."""
         done = _decode(answer)
         if not isinstance(done, Done) or not 1 <= len(done.reports) <= len(submissions):
@@ -111,7 +111,7 @@ class Expected:
                 raise BadAnswer(f"a report has {fault}.")
         return done.reports
 
-    def _fault(self, report: Report, submission: MarkNotebook, able: Able) -> str:
+    def _fault(self, report: Report, submission: GradeNotebook, able: Able) -> str:
         """Return what a report on this submission cannot have; empty if it is valid."""
         if report.notebook != submission.name:
             return "another submission's name"

@@ -11,18 +11,18 @@ from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
-from ..client.marker import Marker, MarkerRefused, MarkerStopped, running, stopped_at
 from ..course import UnknownUnit, UnusableUnit, digests
 from ..course.folder import NoCourse
 from ..course.settings import BadSettings
+from ..pool.grading_pool import GradingPool
+from ..pool.process import GradingProcess, GradingRefused, GradingStopped
 from ..report import Report
 from .messages import ANSWER_BYTES, MOST_BYTES, Able, Answer, Done, Task, Terms, Unable
 
 _IDLE_SECONDS = 300
-
-
-_REFUSALS = (MarkerRefused, MarkerStopped, NoCourse, UnknownUnit, UnusableUnit, BadSettings)
+_REFUSALS = (GradingRefused, GradingStopped, NoCourse, UnknownUnit, UnusableUnit, BadSettings)
 
 
 def examine(terms: bytes) -> bytes:
@@ -60,80 +60,59 @@ def _able(message: bytes) -> Able | Unable:
             f"{terms.kit[:12]}). Install the same kit there, and copy the course: autograder.toml, autograder/, "
             "solutions/, and source/ and release/ as this class has them."
         )
-    with _kept.lock:
-        ready = _kept.marker(terms).ready
-        _kept.wait_for_more()
-        return Able(ready.device, ready.isolation, ready.enforced, digest, version("torch"))
+    with _cached.lock:
+        ready = _cached.of(terms).ready()
+    return Able(ready.device, ready.isolation, ready.enforced, digest, version("torch"))
 
 
 def _done(message: bytes) -> Done:
     task = msgspec.json.decode(message, type=Task)
     reports: list[Report] = []
     size = 0
-    with _kept.lock:
+    with _cached.lock:
+        pool = _cached.of(task.terms)
         for submission in task.submissions:
             try:
-                marker = running(_kept.marker(task.terms), lambda: _kept.marker(task.terms))
-            except (MarkerRefused, MarkerStopped):
+                reports.append(pool.grade(replace(submission, unit=task.terms.unit, of_course=False)))
+            except (GradingRefused, GradingStopped):
                 if not reports:
                     raise
-                break  # what is done is done; why nothing more can be marked here is said with the next task
-            try:
-                report = marker.mark(
-                    submission.name, submission.content, task.terms.unit, digest=submission.digest, note=submission.note
-                )
-            except MarkerStopped as stopped:
-                its = submission
-                report = stopped_at(its.name, stopped, marker.ready, digest=its.digest, note=its.note)
-                _kept.end()
-            reports.append(report)
-            size += len(msgspec.json.encode(report))
+                break  # the answer to the next task reports why nothing more can be graded here
+            size += len(msgspec.json.encode(reports[-1]))
             if size > ANSWER_BYTES or not _is_wanted():
                 break
-        _kept.wait_for_more()
     return Done(reports)
 
 
-class _Kept:
-    """The grading process of this Dask worker."""
+class _CachedPool:
+    """Grading process of this Dask worker. A run with other terms gets a new one."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        """Held while the process is used."""
+        """Held during a task, because several runs may have tasks here."""
         self._terms: Terms | None = None
-        self._marker: Marker | None = None
-        self._timer = threading.Timer(_IDLE_SECONDS, self._end_if_idle)
+        self._pool: GradingPool | None = None
 
-    def marker(self, terms: Terms) -> Marker:
-        """Return the process for these terms, which name the kit; a new one if the present one began with others."""
-        if self._marker is None or not self._marker.is_running or self._terms != terms:
-            self.end()
-            self._marker = Marker(terms.device, terms.settings, private=_of_dask(), unit=terms.unit)
-            self._terms = terms
-        return self._marker
+    def of(self, terms: Terms) -> GradingPool:
+        """Return the process for these terms."""
+        if self._pool is None or self._terms != terms:
+            self.close()
+            self._terms, self._pool = terms, GradingPool(lambda _: _new_process(terms), idle_seconds=_IDLE_SECONDS)
+        return self._pool
 
-    def wait_for_more(self) -> None:
-        """End the process after a while, unless another task comes."""
-        self._timer.cancel()
-        self._timer = threading.Timer(_IDLE_SECONDS, self._end_if_idle)
-        self._timer.daemon = True
-        self._timer.start()
-
-    def end(self) -> None:
+    def close(self) -> None:
         """End the process, if there is one."""
-        self._timer.cancel()
-        if self._marker is not None:
-            self._marker.close()
-            self._marker = None
-
-    def _end_if_idle(self) -> None:
-        with self.lock:
-            if threading.current_thread() is self._timer:  # no task has come since it was started
-                self.end()
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
 
 
-_kept = _Kept()
-atexit.register(_kept.end)
+_cached = _CachedPool()
+atexit.register(_cached.close)
+
+
+def _new_process(terms: Terms) -> GradingProcess:
+    return GradingProcess(terms.device, terms.settings, private=_of_dask(), unit=terms.unit)
 
 
 def _of_dask() -> list[Path]:

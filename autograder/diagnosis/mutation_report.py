@@ -17,13 +17,13 @@ import torch
 
 from .. import catalogue, course
 from ..catalogue.build_cache import BuildCache
-from ..client.marker import Marker
-from ..client.requests import Known
 from ..course import content
 from ..course.cells import filled_in
 from ..course.settings import load
 from ..handout.names import EXAMPLES, WRITTEN, data_file
 from ..handout.unit_data import read_unit
+from ..pool.process import GradingProcess
+from ..pool.requests import Known
 from ..report import ExerciseReport
 
 T = TypeVar("T")
@@ -181,7 +181,7 @@ def entries(units: Sequence[str] = (), named: str = "") -> list[tuple[str, catal
 
 
 def outcomes(
-    marker: Callable[[], Marker], known: Sequence[tuple[str, catalogue.Candidate]], *, is_new: bool
+    marker: Callable[[], GradingProcess], known: Sequence[tuple[str, catalogue.Candidate]], *, is_new: bool
 ) -> Iterator[Outcome]:
     """Grade entries in the grading process; yield the outcomes in their order.
 
@@ -195,7 +195,7 @@ def outcomes(
             for exercise, cache in caches.items()
         }
         missing = [entry for entry in its if _key(entry) not in reports[entry.exercise]]
-        graded = marker().mark_known(unit, list(map(_known, missing))) if missing else []
+        graded = marker().grade_known(unit, list(map(_known, missing))) if missing else []
         for entry, report in zip(missing, graded, strict=True):
             reports[entry.exercise][_key(entry)] = report
         for exercise in {entry.exercise for entry in missing}:
@@ -212,13 +212,13 @@ def _key(entry: catalogue.Candidate) -> str:
     return "/".join(_known(entry))
 
 
-def outcome(marker: Marker, unit: str, entry: catalogue.Candidate, way: Way = "in process") -> Outcome:
+def outcome(marker: GradingProcess, unit: str, entry: catalogue.Candidate, way: Way = "in process") -> Outcome:
     """Grade one entry."""
     if way == "in process":
-        report = marker.mark_candidate(unit, *_known(entry))
+        report = marker.grade_candidate(unit, *_known(entry))
     else:
         answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
-        report = marker.mark("typed.ipynb", filled_in(unit, {**answers, entry.exercise: entry.source()}))
+        report = marker.grade("typed.ipynb", filled_in(unit, {**answers, entry.exercise: entry.source()}))
     return Outcome(unit, entry, report.exercise(entry.exercise))
 
 

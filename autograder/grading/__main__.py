@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from ..client.requests import Refused, Start
 from ..course.folder import folder
+from ..pool.requests import Refused, Start
 from ..sandbox import isolation
 from ..sandbox.launch import Launched, launch
 from .machine import NoDevice, may_be_cuda

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..client.requests import Device
+from ..pool.requests import Device
 from ..sandbox.confine.process import end_with_parent
 
 T = TypeVar("T")

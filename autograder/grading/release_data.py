@@ -11,10 +11,10 @@ import msgspec
 
 from .. import catalogue
 from ..catalogue.build_cache import BuildCache
-from ..client.requests import Handout
 from ..course import content
 from ..graders.collected import Graders
 from ..handout.written_values import shortened
+from ..pool.requests import Handout
 from .machine import parallel_map
 from .public_examples import examples_of
 from .reference_trace import written_traces

@@ -13,26 +13,26 @@ import msgspec
 import torch
 
 from .. import catalogue, course
-from ..client.requests import (
+from ..errors import UserError
+from ..graders.collected import Graders, NotCollected, collected
+from ..graders.hunts import NoHunt
+from ..pool.requests import (
     LOST,
-    AllMarked,
+    AllGraded,
     Answer,
+    GradeCandidate,
+    Graded,
+    GradeKnown,
+    GradeNotebook,
     Known,
-    LearnMistakes,
+    LearnMisconceptions,
     Learnt,
     MakeHandout,
-    MarkCandidate,
-    Marked,
-    MarkKnown,
-    MarkNotebook,
     Ready,
     Refused,
     Request,
     Start,
 )
-from ..errors import UserError
-from ..graders.collected import Graders, NotCollected, collected
-from ..graders.hunts import NoHunt
 from ..report import ExerciseReport, Report
 from ..sandbox.confine.process import keep_to_processor
 from ..sandbox.failures import SandboxLost
@@ -85,18 +85,18 @@ def _ensure_computes(sandbox: ForkServer, device: str) -> None:
 def _answer(grading: NotebookGrading, graders: Graders, request: Request) -> Answer:
     try:
         match request:
-            case MarkNotebook():
-                return Marked(_grade(grading, request))
-            case MarkCandidate(unit=unit_name, kind="solution"):
-                return Marked(grading.grade_candidate(course.unit(unit_name), None))
-            case MarkCandidate(unit=unit_name, kind=kind, name=name):
-                return Marked(grading.grade_candidate(course.unit(unit_name), _known(unit_name, kind)[name]))
+            case GradeNotebook():
+                return Graded(_grade(grading, request))
+            case GradeCandidate(unit=unit_name, kind="solution"):
+                return Graded(grading.grade_candidate(course.unit(unit_name), None))
+            case GradeCandidate(unit=unit_name, kind=kind, name=name):
+                return Graded(grading.grade_candidate(course.unit(unit_name), _known(unit_name, kind)[name]))
             case MakeHandout(unit=unit_name):
                 return release_data(graders, unit_name, is_new=request.is_new)
-            case MarkKnown(unit=unit_name, known=known):
+            case GradeKnown(unit=unit_name, known=known):
                 graders.get(unit_name)  # before processes are forked that would each collect them
-                return AllMarked(_grade_known(grading, unit_name, known))
-            case LearnMistakes(unit=unit_name):
+                return AllGraded(_grade_known(grading, unit_name, known))
+            case LearnMisconceptions(unit=unit_name):
                 return _learn(grading, unit_name)
     except ProcessLost:
         return Refused(LOST.format(unit=unit_name))
@@ -104,7 +104,7 @@ def _answer(grading: NotebookGrading, graders: Graders, request: Request) -> Ans
         return Refused(str(reason))
 
 
-def _grade(grading: NotebookGrading, submission: MarkNotebook) -> Report:
+def _grade(grading: NotebookGrading, submission: GradeNotebook) -> Report:
     """Return the report on a submission. A fault of ours is a status of the report, and does not end the batch."""
     grading = replace(grading, class_folder=None) if submission.of_course else grading
     try:

@@ -12,13 +12,13 @@ import torch
 from msgspec.structs import replace
 
 from .. import catalogue, course
-from ..client.requests import MarkNotebook
 from ..course import digests, notebook
 from ..course.cells import code_cells, unit_of
 from ..course.written_answers import written_answers
 from ..diagnosis.signature import short_signature
 from ..errors import UserError
 from ..graders import cases
+from ..pool.requests import GradeNotebook
 from ..report import (
     CellReport,
     Conditions,
@@ -74,7 +74,7 @@ class NotebookGrading:
     class_folder: Path | None = None
     """The class whose units are graded."""
 
-    def grade(self, submission: MarkNotebook) -> Report:
+    def grade(self, submission: GradeNotebook) -> Report:
         """Return the report on a submission; raises UnusableUnit and NoSandbox."""
         parsed = notebook.parse(submission.content)
         if isinstance(parsed, notebook.UnreadableNotebook):
@@ -95,7 +95,7 @@ class NotebookGrading:
         return self._grade(submission, parsed, unit, self.sandbox)
 
     def _grade(
-        self, submission: MarkNotebook, parsed: notebook.RawNotebook, unit: course.Unit, sandbox: ForkServer
+        self, submission: GradeNotebook, parsed: notebook.RawNotebook, unit: course.Unit, sandbox: ForkServer
     ) -> Report:
         cells = code_cells(parsed, unit)
         names = [exercise.name for exercise in unit.exercises]
@@ -175,7 +175,7 @@ class NotebookGrading:
         answers = written_answers(parsed, unit, self.class_folder)
         return [WrittenQuestion(name, one.status, points[name], one.found_in) for name, one in answers.items()]
 
-    def without_score(self, submission: MarkNotebook, status: SubmissionStatus, why: object) -> Report:
+    def without_score(self, submission: GradeNotebook, status: SubmissionStatus, why: object) -> Report:
         """Return the report on a submission of which nothing can be run."""
         unit = submission.unit if status == "grader_error" else None
         return without_marks(
@@ -191,7 +191,7 @@ class NotebookGrading:
             self._score(unit.name, one, self.examiner.examine(unit.name, one.name, bench, candidate), None)
             for one in exercises
         ]
-        return self._report(MarkNotebook(candidate.name if candidate else "solutions", b""), unit, reports, [], "")
+        return self._report(GradeNotebook(candidate.name if candidate else "solutions", b""), unit, reports, [], "")
 
     def _score(
         self,
@@ -229,7 +229,7 @@ class NotebookGrading:
 
     def _report(
         self,
-        submission: MarkNotebook,
+        submission: GradeNotebook,
         unit: course.Unit,
         exercises: list[ExerciseReport],
         cells: list[CellReport],

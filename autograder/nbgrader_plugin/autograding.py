@@ -13,11 +13,13 @@ from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Enum
 
-from ..client.marker import Marker, MarkerRefused, MarkerStopped, running, stopped_at
 from ..gradebook import lateness, pictures, records
 from ..gradebook.clean_notebook import clean_or_stand_in, damage, without_put_back
 from ..gradebook.entry import unmarked
 from ..gradebook.time_stamp import StampFormat, SubmissionTime, stamp_at
+from ..pool.grading_pool import GradingPool
+from ..pool.process import GradingProcess
+from ..pool.requests import Device, GradeNotebook
 from ..report import REPORT_FILE, Report
 from ..reports.graded_notebook import write_report
 from ..submitted.folder import OpenedFolder
@@ -72,7 +74,8 @@ class MarkExercises(NbGraderPreprocessor):
         folder = directory.format_path(directory.submitted_directory, about["student"], about["assignment"])
         about[_SUBMISSION_TIME] = StampFormat.of_course(directory).read(stamp_at(Path(folder)))
         files = pictures.pop(nb)
-        report = _grading(self.device, Path(directory.root)).report(name, about["assignment"], nb, digest)
+        content = damage(nb) or nbformat.writes(without_put_back(nb)).encode()
+        report = _pool(self.device, directory.root).grade(GradeNotebook(name, content, about["assignment"], digest))
         write_report(nb, report)
         resources.setdefault("outputs", {})[REPORT_FILE] = msgspec.json.format(msgspec.json.encode(report))
         resources["outputs"].update(files)
@@ -106,29 +109,10 @@ class RecordReport(NbGraderPreprocessor):
         return nb, resources
 
 
-class _Grading:
-    """A grading process for all submissions of this process."""
-
-    def __init__(self, device: Any, course_folder: Path) -> None:
-        self._new_marker = lambda: Marker(device, class_folder=course_folder, private=(course_folder,))
-        self._marker = self._new_marker()
-        atexit.register(lambda: self._marker.close())
-
-    def report(self, name: str, unit: str, node: Any, digest: str) -> Report:
-        content = damage(node) or nbformat.writes(without_put_back(node)).encode()
-        self._marker = running(self._marker, self._restarted)
-        try:
-            return self._marker.mark(name, content, unit, digest=digest)
-        except MarkerStopped as stopped:
-            return stopped_at(name, stopped, self._marker.ready, unit=unit, digest=digest)
-        except MarkerRefused:
-            self._restarted()  # for the next submission: what was missing may be available by then
-            raise
-
-    def _restarted(self) -> Marker:
-        self._marker.close()
-        self._marker = self._new_marker()
-        return self._marker
-
-
-_grading = cache(_Grading)
+@cache
+def _pool(device: Device, course_folder: str) -> GradingPool:
+    """Return the grading process for all submissions of this process."""
+    folder = Path(course_folder)
+    pool = GradingPool(lambda number: GradingProcess(device, class_folder=folder, private=(folder,)))
+    atexit.register(pool.close)
+    return pool

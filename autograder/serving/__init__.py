@@ -1,1 +1,1 @@
-"""Marks what is handed in as soon as it is there."""
+"""Grading on arrival: `autograder serve` grades each submission and releases its page as soon as it comes."""

@@ -1,145 +1,157 @@
-"""What is handed in by a request: it is put into the course's folder, and its sender learns what became of it.
+"""Notebooks submitted by a request: they are put into the course's folder, and their senders get the outcome.
 
-Requests come in threads of their own. All that touches the course's folder is done by the one that serves.
+Requests come in threads of their own. Only the serving thread touches the course's folder.
 """
 
 import contextlib
 import dataclasses
 import os
 import shutil
-import threading
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
+from typing import Literal
 
+import msgspec
 from msgspec.structs import replace
 
 from ..gradebook.time_stamp import TIMESTAMP, stamp_at, time_in
 from ..submitted.folder import NotAFile, OpenedFolder, replace_folder, restore_folder, sibling, size_of
-from .looking import Look, look
-from .rules import HandedIn
+from .file_changes import FileFingerprint
 
-Became = Callable[[HandedIn, Look], HandedIn]
-"""What became of a file in the course's folder, which is told by how it looks; the same while nothing did."""
 _STAMP = "%Y-%m-%d %H:%M:%S.%f +0000"
 """Format of nbgrader's `submit`, with a numeric zone: in a course with the zone UTC+3, `UTC` means an offset of 3 h."""
 
 
+class HandedIn(msgspec.Struct, frozen=True):
+    """Answer to a request that submits for a student, with no more than the student may see."""
+
+    unit: str
+    student: str
+    submission: str
+    """SHA-256 of the file."""
+    handed_in: datetime
+    status: Literal["received", "marked", "waits", "replaced", "not_recorded"] = "received"
+    """received: the file is in the course's folder, and is graded as soon as possible. waits: too many of the student's
+    files were graded in the last hour, or could not be graded. replaced: the student has submitted another file since,
+    which counts. not_recorded: the grade could not be recorded, for a reason that the instructor is told."""
+    waits_until: datetime | None = None
+    score: float | None = None
+    """Points from hidden tests; null if the student may not see them yet."""
+    max_score: float | None = None
+    page: str = ""
+    """Page that the student sees, as HTML, once the file is graded."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Arrival:
-    """A notebook that has come for a student."""
+    """Notebook that has arrived for a student."""
 
     about: HandedIn
     file: Path
-    """Where it is now, in a folder that no student can reach."""
-    tell: Callable[[HandedIn | OSError], None]
-    """Is told that it is in the course's folder, and later what became of it; or why it cannot be there."""
+    """Path of the notebook, in a folder that no student can reach."""
+    answer: Callable[[HandedIn | OSError], None]
+    """Called when the notebook is in the course's folder or cannot be put there, and later with its outcome."""
     is_wanted: Callable[[], bool]
-    """Whether its sender is still there: what nobody waits for any more is not taken, because nobody was told so."""
+    """Return whether the sender still waits. If not, the notebook is not taken, because nobody would learn of it."""
+
+    @property
+    def owner(self) -> tuple[str, str]:
+        """Unit and student."""
+        return self.about.unit, self.about.student
 
 
 class Arrivals:
-    """Those that have come and those whose senders wait."""
+    """Notebooks that have arrived, and those whose senders wait for the outcome."""
 
-    def __init__(self, submitted: Path, woken: Callable[[], None]) -> None:
-        """submitted: the course's folder of submissions. woken: called when something has come."""
+    def __init__(self, submitted: Path, on_arrival: Callable[[], None]) -> None:
+        """submitted: the course's folder of submissions. on_arrival: called in the request's thread."""
         self._submitted = submitted
-        self._woken = woken
-        self._lock = threading.Lock()
-        self._new: list[Arrival] = []
-        self._placed: list[tuple[Arrival, Look]] = []
+        self._on_arrival = on_arrival
+        self._new: SimpleQueue[Arrival] = SimpleQueue()
+        self._waiting: dict[tuple[str, str], tuple[Arrival, FileFingerprint]] = {}
 
     def put(self, arrival: Arrival) -> None:
-        """Hands it over; may be called in any thread."""
-        with self._lock:
-            self._new.append(arrival)
-        self._woken()
+        """Hand an arrival to the serving thread; may be called in any thread."""
+        self._new.put(arrival)
+        self._on_arrival()
 
     def put_back(self, units: Iterable[str]) -> None:
-        """Finishes what a killed process was doing in the students' folders."""
+        """Finish what a killed process was doing in the students' folders."""
         for unit in units:
             for student in self._submitted.iterdir():
-                there = student / unit
-                with contextlib.suppress(OSError):  # a folder that is not ours: its student's row says what is wrong
+                folder = student / unit
+                with contextlib.suppress(OSError):  # of a folder that is not ours, its student's row tells
                     if student.is_dir() and not student.is_symlink():
-                        restore_folder(there)
+                        restore_folder(folder)
                         for left in ("arrived", "old"):
-                            shutil.rmtree(sibling(there, left), ignore_errors=True)
+                            shutil.rmtree(sibling(folder, left), ignore_errors=True)
 
     def place(self) -> None:
-        """Puts what has come into the course's folder."""
-        with self._lock:
-            new, self._new = self._new, []
-        for arrival in new:
+        """Put what has arrived into the course's folder."""
+        while not self._new.empty():
+            arrival = self._new.get()
             if not arrival.is_wanted():
                 continue
-            its, there = arrival.about, self._submitted / arrival.about.student / arrival.about.unit
+            unit, student = arrival.owner
+            folder = self._submitted / student / unit
             try:
-                its = replace(its, handed_in=_place(arrival.file, there, its.handed_in))
+                moment = _place(arrival.file, folder, arrival.about.handed_in)
             except OSError as error:
-                arrival.tell(error)
+                arrival.answer(error)
                 continue
-            for one in [one for one in self._placed if _whose(one[0]) == _whose(arrival)]:
-                self._placed.remove(one)
-                one[0].tell(replace(one[0].about, status="replaced"))
-            self._placed.append((dataclasses.replace(arrival, about=its), look(there, f"{its.unit}.ipynb")))
-            arrival.tell(its)
+            arrival = dataclasses.replace(arrival, about=replace(arrival.about, handed_in=moment))
+            if earlier := self._waiting.pop(arrival.owner, None):
+                earlier[0].answer(replace(earlier[0].about, status="replaced"))
+            self._waiting[arrival.owner] = arrival, FileFingerprint.of(folder, f"{unit}.ipynb")
+            arrival.answer(arrival.about)
 
-    def tell(self, became: Became) -> None:
-        """Tells the senders what became of their files."""
-        for one in list(self._placed):
-            arrival, its_look = one
-            now = became(arrival.about, its_look)
-            if now.status != "received":
-                arrival.tell(now)
-            if now.status != "received" or not arrival.is_wanted():
-                self._placed.remove(one)
+    def answer(self, outcome: Callable[[HandedIn, FileFingerprint], HandedIn]) -> None:
+        """Answer the senders whose file has an outcome. outcome: returns its argument if there is none yet."""
+        for owner, (arrival, fingerprint) in list(self._waiting.items()):
+            about = outcome(arrival.about, fingerprint)
+            if about.status != "received":
+                arrival.answer(about)
+            if about.status != "received" or not arrival.is_wanted():
+                del self._waiting[owner]
 
     def close(self) -> None:
-        """Nobody has to wait any longer: what is in the course's folder is marked when serving begins again."""
-        for arrival, _ in self._placed:
-            arrival.tell(arrival.about)
-        self._placed = []
+        """Answer all senders: files in the course's folder are graded when serving begins again."""
+        for arrival, _ in self._waiting.values():
+            arrival.answer(arrival.about)
+        self._waiting = {}
 
 
-def _whose(arrival: Arrival) -> tuple[str, str]:
-    return arrival.about.unit, arrival.about.student
-
-
-def _place(file: Path, there: Path, moment: datetime) -> datetime:
-    """Makes it the student's submission; the same file again stays the one that it is. Returns when that was handed in.
-
-    Raises OSError.
-    """
-    notebook = f"{there.name}.ipynb"
-    for folder in (there.parent, there):
-        if folder.is_symlink():
-            raise OSError(f"{folder} is a link")
-    if _is_there(file, there, notebook) and (before := time_in(stamp_at(there))):
+def _place(file: Path, folder: Path, moment: datetime) -> datetime:
+    """Make a file the student's submission, unless it is already. Return the time of the submission. Raises OSError."""
+    notebook = f"{folder.name}.ipynb"
+    for parent in (folder.parent, folder):
+        if parent.is_symlink():
+            raise OSError(f"{parent} is a link")
+    if _is_there(file, folder, notebook) and (before := time_in(stamp_at(folder))):
         return before.replace(tzinfo=UTC)
-    there.parent.mkdir(exist_ok=True)
-    part = sibling(there, "arrived")
+    folder.parent.mkdir(exist_ok=True)
+    part = sibling(folder, "arrived")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir()
     try:
         shutil.move(file, part / notebook)
         (part / TIMESTAMP).write_text(f"{moment.astimezone(UTC):{_STAMP}}")
-        for path in (part / notebook, part / TIMESTAMP, part):
-            _sync(path)
-        replace_folder(part, there)
-        for path in (there, there.parent, there.parent.parent):
-            _sync(path)
+        _sync(part / notebook, part / TIMESTAMP, part)
+        replace_folder(part, folder)
+        _sync(folder, folder.parent, folder.parent.parent)
     except OSError:
         shutil.rmtree(part, ignore_errors=True)
         raise
     return moment
 
 
-def _is_there(file: Path, there: Path, notebook: str) -> bool:
-    """Whether this is what the student has handed in already, by a request too."""
+def _is_there(file: Path, folder: Path, notebook: str) -> bool:
+    """Return whether the student has submitted this file already, also by a request."""
     try:
-        with OpenedFolder.of_student(there) as opened:
+        with OpenedFolder.of_student(folder) as opened:
             if set(opened.names()) != {notebook, TIMESTAMP}:
                 return False
             with opened.file(notebook) as before, file.open("rb") as now:
@@ -150,10 +162,11 @@ def _is_there(file: Path, there: Path, notebook: str) -> bool:
         return False
 
 
-def _sync(path: Path) -> None:
-    """Has the disk keep it, whatever happens to the machine: after that it may be called received."""
-    opened = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
+def _sync(*paths: Path) -> None:
+    """Write files and folders to the disk, so that they are received whatever happens to the machine."""
+    for path in paths:
+        opened = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)

@@ -1,38 +1,350 @@
-"""What can be asked by HTTP. See docs/automation.md."""
+"""Requests by HTTP: submit a notebook for a student, or grade one and record nothing. See docs/automation.md."""
 
+import asyncio
+import contextlib
+import hmac
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from io import FileIO
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, unquote
 
-from tornado.web import Application, stream_request_body
+from tornado.iostream import IOStream
+from tornado.web import Application, HTTPError, RequestHandler, stream_request_body
 
-from .http_answers import Answering, Door, Refused
-from .http_notebooks import Mark, Submission
+from ..course import notebook
+from ..gradebook.course_directory import CourseProblem
+from ..gradebook.roster import BadRoster
+from ..report import Report
+from ..reports.json_output import json_line
+from ..submitted.notebook_file import MAX_FILE_BYTES, NotebookFile, read_at
+from ..submitted.student_id import RULE
+from .arrivals import Arrival, HandedIn
+from .work_queue import UnrecordedNotebook
+
+_SCHEME = "Bearer"
+_NO_REQUEST = "This is no request that could be understood."
+_ENDING = "This `autograder serve` is ending. Send it again later: the same file is not handed in twice."
+_NOTHING_HERE = "There is nothing here. The requests are POST /submissions/UNIT/STUDENT and POST /marks."
+_WAIT_SECONDS, _LONGEST_WAIT = 10.0, 120.0
+_PLACING_SECONDS = 60.0
+_MOST_DIGITS = 20
+MOST_DROPPED = 1 << 20
+"""Bytes that are read of the body of a refused request: a client that still sends may not see an answer."""
 
 
-def application(door: Door) -> Application:
-    """Answers requests at one door."""
-    routes: list[Any] = [
-        (r"/submissions/[^/]+/[^/]+", Submission, {"door": door}),
-        (r"/marks", Mark, {"door": door}),
-        *([] if door.token else [(r"/ready", _ReadyHere, {"door": door})]),
-    ]
+@dataclass(frozen=True)
+class Intake:
+    """Course data and functions that requests are answered with."""
+
+    units: frozenset[str]
+    is_student: Callable[[str], bool]
+    """Return whether the course can have a student with this id."""
+    is_listed: Callable[[str], bool]
+    """Return whether this id is on the roster, or does not need to be. Raises BadRoster and CourseProblem."""
+    most_bytes: int
+    """Size limit of a submitted file."""
+    folder: Path
+    """Folder of requests' files until they are whole, on the disk of the course's folder."""
+    submit: Callable[[Arrival], None]
+    grade: Callable[[UnrecordedNotebook], None]
+
+
+class ConnectionLimiter:
+    """Limits for connections: those whose request has shown the token do not compete with those that have not."""
+
+    def __init__(self, most: int, most_unknown: int) -> None:
+        """most: limit for connections that have shown the token. most_unknown: limit for the others."""
+        self._most = most
+        self._most_unknown = most_unknown
+        self._known: set[IOStream] = set()
+        self._unknown: dict[IOStream, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._known) + len(self._unknown)
+
+    def add(self, stream: IOStream) -> None:
+        """Add a new connection; of too many unknown ones, close the one that has waited longest."""
+        while len(self._unknown) >= self._most_unknown:
+            oldest = next(iter(self._unknown))
+            del self._unknown[oldest]
+            oldest.close()
+        self._unknown[stream] = None
+
+    def promote(self, stream: IOStream) -> bool:
+        """Return whether there is room for a connection that has shown the token."""
+        if stream not in self._known and len(self._known) >= self._most:
+            return False
+        self._unknown.pop(stream, None)
+        self._known.add(stream)
+        return True
+
+    def remove(self, stream: IOStream) -> None:
+        """Remove a connection that is closed."""
+        self._known.discard(stream)
+        self._unknown.pop(stream, None)
+
+
+@dataclass
+class Access:
+    """Conditions on which a request is answered."""
+
+    token: str
+    hosts: frozenset[str]
+    """Names that a request may call this machine. A web page that has its own name lead here uses that name."""
+    limiter: ConnectionLimiter
+    is_ending: bool = False
+    """True once nothing more is taken."""
+
+
+class Refused(HTTPError):
+    """Request that is not carried out."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        """sentence: error message to the client."""
+        super().__init__(status)
+        self.sentence = sentence
+
+
+def application(access: Access, intake: Intake) -> Application:
+    """Return the application that answers requests."""
+    arguments = {"access": access, "intake": intake}
     return Application(
-        routes, default_handler_class=_Unknown, default_handler_args={"door": door}, log_function=lambda handler: None
+        [(r"/submissions/[^/]+/[^/]+", _Submission, arguments), (r"/marks", _Mark, arguments)],
+        default_handler_class=_Unknown,
+        default_handler_args=arguments,
+        log_function=lambda handler: None,
     )
 
 
-@stream_request_body  # of a body that nobody wants nothing is looked at
-class _Unknown(Answering):
+class _Handler(RequestHandler):
+    """Checks a request's access, and answers with one JSON object."""
+
+    _is_gone = False
+
+    def initialize(self, access: Access, intake: Intake) -> None:
+        self.access = access
+        self.intake = intake
+
+    def prepare(self) -> None:
+        if self.request.host not in self.access.hosts:
+            raise Refused(403, "This machine is called 127.0.0.1 or localhost here, with the port.")
+        scheme, _, token = self.request.headers.get("Authorization", "").partition(" ")
+        is_right = hmac.compare_digest(token.strip().encode(), self.access.token.encode())
+        if scheme != _SCHEME or not is_right:
+            raise Refused(
+                401, "Send the header `Authorization: Bearer TOKEN`, with what the file .serving/token has now."
+            )
+        if not self.access.limiter.promote(self.request.connection.stream):  # type: ignore[union-attr]
+            raise Refused(503, "There are too many requests at once. Send it again.")
+        self.refuse_at_the_end()
+
+    def refuse_at_the_end(self) -> None:
+        """Raise Refused once nothing more is taken."""
+        if self.access.is_ending:
+            raise Refused(503, _ENDING)
+
+    def answer(self, value: Any) -> None:
+        """Answer with one JSON object on a line."""
+        self.set_header("Content-Type", "application/json")
+        self.finish(json_line(value))
+
+    def set_default_headers(self) -> None:
+        self.clear_header("Server")
+
+    def write_error(self, status_code: int, **about: Any) -> None:
+        reason = about["exc_info"][1] if "exc_info" in about else None
+        if reason is None and status_code == 500:  # it was cut off: see `HttpServer._end`
+            reason = Refused(503, _ENDING)
+            self.set_status(503)
+        if status_code == 401:
+            self.set_header("WWW-Authenticate", _SCHEME)
+        messages = {405: "This request is a POST.", 500: "Our fault; what was printed says more."}
+        message = messages.get(status_code, _NO_REQUEST)
+        self.answer({"error": reason.sentence if isinstance(reason, Refused) else message})
+
+    def parameter(self, name: str, default: str = "") -> str:
+        """Return a parameter of the address as it is: tornado would change control characters."""
+        return parse_qs(self.request.query, errors="replace").get(name, [default])[-1]
+
+    def on_connection_close(self) -> None:
+        self._is_gone = True
+
+    def is_wanted(self) -> bool:
+        """Return whether the client still waits."""
+        return not self._is_gone
+
+
+@stream_request_body
+class _Unknown(_Handler):
     def data_received(self, chunk: bytes) -> None:
-        """Drops it."""
+        """Drop the body."""
 
     def prepare(self) -> None:
         super().prepare()
-        raise Refused(404, "There is nothing here. The requests are POST /submissions/UNIT/STUDENT and POST /marks.")
+        raise Refused(404, _NOTHING_HERE)
 
 
-class _ReadyHere(Answering):
-    """`autograder mark` asks whether it is marked here as it would mark itself."""
+@stream_request_body
+class _WithNotebook(_Handler):
+    """Writes the request's body, which is a notebook, to a file as it comes."""
 
-    def get(self) -> None:
-        self.refuse_other_terms()
-        self.answer(self.door.office.ready)
+    _file: FileIO | None = None
+    _refused: Refused | None = None
+
+    def prepare(self) -> None:
+        if self.request.method != "POST":
+            super().prepare()
+            raise HTTPError(405)
+        length = self._length()
+        try:
+            self.admit()
+            if length is None:
+                raise Refused(411, "Say by Content-Length how long the notebook is.")
+            if length > (most := self.most_bytes()):
+                raise Refused(
+                    413, f"The notebook is larger than {most / 1e6:g} MB. Clear its outputs and save it again."
+                )
+        except Refused as refused:
+            if length is None or length > MOST_DROPPED:
+                raise
+            self._refused = refused
+            return
+        self.request.connection.set_max_body_size(length)  # type: ignore[union-attr]
+        self._path = self.intake.folder / f"{secrets.token_hex(16)}.ipynb"
+        try:
+            self._file = self._path.open("xb", buffering=0)
+        except OSError as error:
+            raise _unwritable(error) from None
+
+    def admit(self) -> None:
+        """Raise Refused if nothing of the body is wanted."""
+        super().prepare()
+
+    def _length(self) -> int | None:
+        text = self.request.headers.get("Content-Length", "")
+        return int(text[:_MOST_DIGITS]) if text.isascii() and text.isdigit() else None
+
+    def most_bytes(self) -> int:
+        """Return the size limit of the body."""
+        return MAX_FILE_BYTES
+
+    def data_received(self, chunk: bytes) -> None:
+        if self._file is None or self._refused is not None:
+            return
+        try:
+            left = memoryview(chunk)
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            self._refused = _unwritable(error)
+
+    def on_finish(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._path.unlink(missing_ok=True)
+
+    def on_connection_close(self) -> None:
+        super().on_connection_close()
+        self.on_finish()
+
+    async def file(self) -> NotebookFile:
+        """Return the body, read as any submitted file. Raises Refused."""
+        if self._refused is not None:
+            raise self._refused
+        self.refuse_at_the_end()
+        assert self._file
+        self._file.close()
+        return await asyncio.get_running_loop().run_in_executor(None, read_at, self._path)
+
+
+def _unwritable(error: OSError) -> Refused:
+    return Refused(507, f"It could not be written into the course's folder: {error}. Nothing was handed in.")
+
+
+class _Mark(_WithNotebook):
+    """Grades a notebook and records nothing."""
+
+    async def post(self) -> None:
+        answers: asyncio.Queue[Report | str] = asyncio.Queue()
+        file = await self.file()
+        name = self.parameter("name", "notebook.ipynb")
+        self.intake.grade(UnrecordedNotebook(name, file, _threadsafe(answers.put_nowait), self.is_wanted))
+        answer = await answers.get()
+        if isinstance(answer, str):
+            raise Refused(503, answer)
+        self.answer(answer)
+
+
+class _Submission(_WithNotebook):
+    """Submits a notebook for a student."""
+
+    def admit(self) -> None:
+        super().admit()
+        try:
+            unit, student = (unquote(part, errors="strict") for part in self.request.path.split("/")[-2:])
+        except UnicodeDecodeError:
+            raise Refused(400, _NO_REQUEST) from None
+        if unit not in self.intake.units:
+            served = ", ".join(sorted(self.intake.units))
+            raise Refused(404, f"There is no unit {notebook.printable(unit)!r} here. Served: {served}.")
+        name = notebook.printable(student)
+        if not self.intake.is_student(student):
+            raise Refused(400, f"{name!r} cannot be a student's id: that has {RULE}.")
+        try:
+            is_listed = self.intake.is_listed(student)
+        except (BadRoster, CourseProblem) as trouble:
+            raise Refused(503, f"{trouble} Nothing was handed in.") from None
+        if not is_listed:
+            raise Refused(
+                404, f"{name!r} is not on the roster. Put this id on it, or start `autograder serve` with --unlisted."
+            )
+        self._unit, self._student = unit, student
+        self._wait = self._seconds()
+
+    def most_bytes(self) -> int:
+        return self.intake.most_bytes
+
+    def _seconds(self) -> float:
+        text = self.parameter("wait", f"{_WAIT_SECONDS:g}")
+        if not (text.isascii() and text.isdigit() and len(text) < 4 and int(text) <= _LONGEST_WAIT):
+            raise Refused(400, f"wait is a number of seconds from 0 to {_LONGEST_WAIT:g}.")
+        return float(text)
+
+    async def post(self) -> None:
+        answers: asyncio.Queue[HandedIn | OSError] = asyncio.Queue()
+        file = await self.file()
+        parsed = await asyncio.get_running_loop().run_in_executor(None, notebook.parse, file.content)
+        if isinstance(parsed, notebook.UnreadableNotebook):
+            raise Refused(400, f"{parsed} Nothing was handed in.")
+        about = HandedIn(self._unit, self._student, file.digest, _now())
+        self.intake.submit(Arrival(about, self._path, _threadsafe(answers.put_nowait), self.is_wanted))
+        try:
+            answer = await asyncio.wait_for(answers.get(), _PLACING_SECONDS)
+        except TimeoutError:
+            self._is_gone = True
+            raise Refused(503, "The course's folder is busy. Nothing was handed in; hand in again.") from None
+        if isinstance(answer, OSError):
+            raise _unwritable(answer)
+        with contextlib.suppress(TimeoutError):
+            answer = await asyncio.wait_for(answers.get(), self._wait)
+        self.set_status(200 if isinstance(answer, HandedIn) and answer.status == "marked" else 202)
+        self.answer(answer)
+
+
+def _threadsafe(put: Callable[[Any], object]) -> Callable[[Any], None]:
+    """Return the function as other threads may call it."""
+    loop = asyncio.get_running_loop()
+
+    def later(answer: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile, and nobody waits
+            loop.call_soon_threadsafe(put, answer)
+
+    return later
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""The exchange's inbound folder: whose each folder in it is, and which one of each student's is to be collected next.
+"""Index of the exchange's inbound folder, which determines whose folder is collected next.
 
 A name is parsed once. Only a student's newest few folders are opened, and students are taken in turns, those of one
 account after one of every other account. So an account that fills the inbound folder delays nobody else.
@@ -10,7 +10,7 @@ import re
 import stat
 import time
 from bisect import bisect_right, insort
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain, islice, zip_longest
@@ -41,11 +41,11 @@ class Sender:
     student: str
     account: int
     undated: list[str] = field(default_factory=list)
-    """Names whose time is not parsed yet."""
+    """Names whose times are not parsed yet."""
     dated: list[tuple[datetime, str]] = field(default_factory=list)
     """The other names, the newest last."""
     settled: tuple[datetime, str] = (_UNDATED, "")
-    """The newest one that was collected, or cannot be: those before it no longer matter."""
+    """The newest folder that is collected, or cannot be. Older ones no longer matter."""
 
     def newest(self, due: datetime | None) -> Sequence[tuple[datetime, str]]:
         """Return the newest few that may be collected, newest first; if any came by the due date, only of those."""
@@ -66,13 +66,13 @@ class Inbound:
         """refuse: called with name, account and reason for each entry that looks like a submission but is not."""
         self._refuse = refuse
         self._known: dict[str, Sender | None] = {}
-        """Every name in the folder; None if it is not of a submission."""
+        """Sender of every name in the folder; None if the name is not a submission's."""
         self._senders: dict[tuple[str, str, int], Sender] = {}
         self._empty: dict[str, tuple[int, int]] = {}
-        """Folders that had nothing in them, with the inode and the time of their last change."""
+        """Inodes and modification times of folders that were empty."""
 
     def update(self, folder: Path, units: Iterable[str]) -> None:
-        """Parses the names that are new, and forgets those that are gone."""
+        """Parse the names that are new, and forget those that are gone."""
         try:
             with os.scandir(folder) as entries:
                 names = {entry.name for entry in entries}
@@ -91,30 +91,31 @@ class Inbound:
                 else:
                     insort(sender.dated, (moment, name))
 
-    def in_turns(self) -> Iterator[Sender]:
-        """Senders with something to collect: one of each account, then the next one of each."""
+    def in_turns(self) -> list[Sender]:
+        """Return the senders with something to collect: one of each account, then the next one of each."""
         of_account: dict[int, list[Sender]] = {}
         for sender in self._senders.values():
             if not sender.is_settled:
                 of_account.setdefault(sender.account, []).append(sender)
-        return (sender for sender in chain.from_iterable(zip_longest(*of_account.values())) if sender)
+        return [sender for sender in chain.from_iterable(zip_longest(*of_account.values())) if sender]
 
     def next(
         self,
         folder: Path,
         sender: Sender,
         due: datetime | None,
-        is_held: Callable[[str], bool],
-        written: StampFormat,
+        is_postponed: Callable[[str], bool],
+        stamps: StampFormat,
     ) -> tuple[str, float]:
-        """Return the newest of a sender's folders that is finished, or "", and in how many seconds to look again.
+        """Return the newest of a sender's folders that is finished, or "", and the seconds until the next poll.
 
-        is_held: whether a folder is to be passed over for now. written: how the course writes times.
+        due: due date, if later submissions do not count. is_postponed: returns whether to pass over a folder for now.
+        stamps: format of the course's time stamps.
         """
-        self._date_some(folder, sender, written)
+        self._date_some(folder, sender, stamps)
         again = 0.0 if sender.undated else float("inf")
         for _, name in sender.newest(due):
-            if is_held(name):
+            if is_postponed(name):
                 continue
             state = self._state(folder / name)
             if state == "whole":
@@ -123,11 +124,11 @@ class Inbound:
                 again = min(again, _AGAIN_SECONDS)
         return "", again
 
-    def _date_some(self, folder: Path, sender: Sender, written: StampFormat) -> None:
+    def _date_some(self, folder: Path, sender: Sender, stamps: StampFormat) -> None:
         """Parse the times of some more of a sender's names."""
         some, sender.undated = sender.undated[:SLOWLY_DATED], sender.undated[SLOWLY_DATED:]
         for name in some:
-            moment = _slow_time(folder / name, name.removeprefix(f"{sender.student}+{sender.unit}+"), written)
+            moment = _slow_time(folder / name, name.removeprefix(f"{sender.student}+{sender.unit}+"), stamps)
             if moment is None:
                 self._refuse(name, sender.account, "its name says no time")
             else:
@@ -145,7 +146,7 @@ class Inbound:
         sender.settled = max([sender.settled, *sender.dated[-1:]])
 
     def settle(self, sender: Sender, name: str) -> None:
-        """Collected, or found to be impossible to collect: neither it nor an older one is inspected again."""
+        """Inspect neither this folder nor an older one again: it is collected, or cannot be."""
         sender.settled = max(its for its in sender.dated if its[1] == name)
         key = sender.unit, sender.student, sender.account
         self._senders[key] = self._senders.pop(key)  # to the end: the others' turn comes first
@@ -176,9 +177,10 @@ class Inbound:
                 del self._senders[sender.unit, sender.student, sender.account]
 
     def _state(self, folder: Path) -> str:
-        """`whole` once `submit` is done with it, whose last step is to let everyone write there; or nobody goes on.
+        """Return "whole", "unfinished" or "empty".
 
-        `unfinished` while somebody may go on; else `empty`: a folder without a file is no submission.
+        A folder is whole if `submit` has taken its last step, which lets everyone write there, or if nothing in it has
+        changed for a while. It is empty, and no submission, if it has no file.
         """
         try:
             status = folder.lstat()
@@ -200,7 +202,7 @@ class Inbound:
 
 
 def _fast_time(text: str) -> datetime | None:
-    """A time as nbgrader's `submit` writes it; None if it is not written so."""
+    """Parse a time as nbgrader's `submit` writes it; None for any other text."""
     found = _AS_SUBMIT_WRITES.fullmatch(text)
     try:
         return datetime.fromisoformat(found[1]) if found else None
@@ -208,14 +210,14 @@ def _fast_time(text: str) -> datetime | None:
         return None
 
 
-def _slow_time(folder: Path, time_and_secret: str, written: StampFormat) -> datetime | None:
+def _slow_time(folder: Path, time_and_secret: str, stamps: StampFormat) -> datetime | None:
     """Return the time in the rest of a folder's name, as `collect` reads it; None if the name has no time."""
     found = _TIME_AND_SECRET.fullmatch(time_and_secret)
     try:
         changed = datetime.fromtimestamp(folder.lstat().st_mtime, UTC).replace(tzinfo=None)
     except OSError:
         return None
-    return time_near(os.fsencode(found[1]), changed, written) if found else None
+    return time_near(os.fsencode(found[1]), changed, stamps) if found else None
 
 
 def _changes_in(folder: Path) -> list[float] | None:

@@ -18,9 +18,10 @@ from typing import Any
 import msgspec
 
 from autograder import catalogue
-from autograder.client.marker import Marker
 from autograder.course.cells import filled_in
 from autograder.course.settings import Isolation, Settings, load
+from autograder.pool.process import GradingProcess
+from autograder.submitted.notebook_file import read_at
 from tests import CHECK
 
 from .case import TARGET, UNIT, Case, cases
@@ -116,9 +117,9 @@ def _results(tried: list[Case], settings: Settings, folder: Path) -> Iterator[di
     submitted.mkdir(parents=True)
     instructor = Instructor(folder)
     honest = filled_in(UNIT, {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()})
-    with Marker("cpu", settings) as marker:
+    with GradingProcess("cpu", settings) as marker:
         names = instructor.names(marker.pid)
-        marker.mark("wrong.ipynb", notebook(names, "def context_vector(weights, inputs): return inputs"), UNIT)
+        marker.grade("wrong.ipynb", notebook(names, "def context_vector(weights, inputs): return inputs"), UNIT)
         instructor.settle()
         for case in tried:
             path = submitted / f"{case.name}.ipynb"
@@ -127,12 +128,13 @@ def _results(tried: list[Case], settings: Settings, folder: Path) -> Iterator[di
     instructor.close()
 
 
-def _result(path: Path, instructor: Instructor, marker: Marker, honest: bytes | None) -> dict[str, Any]:
+def _result(path: Path, instructor: Instructor, marker: GradingProcess, honest: bytes | None) -> dict[str, Any]:
     started = time.monotonic()
-    report = marker.mark_file(path, UNIT)
+    file = read_at(path)
+    report = marker.grade(str(path), file.content, UNIT, digest=file.digest)
     seconds = time.monotonic() - started
     text = msgspec.json.encode(report).decode()
-    neighbour = marker.mark("honest.ipynb", honest, UNIT) if honest else None
+    neighbour = marker.grade("honest.ipynb", honest, UNIT) if honest else None
     return {
         "name": path.stem,
         "report": json.loads(text),

@@ -1,0 +1,132 @@
+"""Grades a class's submissions in several processes, a little ahead of the one writer that records the reports."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import islice
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Protocol, Self
+
+from ..course.notebook import UnreadableNotebook
+from ..course.settings import Settings
+from ..pool import processors
+from ..pool.grading_pool import GradingPool
+from ..pool.process import GradingProcess
+from ..pool.requests import Device, GradeNotebook, Ready
+from ..report import Report
+from .assignment import Assignment
+from .submissions import HandIn, Submissions
+
+_AHEAD = 4
+"""Reports of each process that may wait for the writer, so that a class of any size takes the same memory."""
+EACH = 4
+"""Least number of submissions for each process: starting one takes as long as grading this number."""
+
+
+@dataclass(frozen=True)
+class GradedSubmission:
+    """A submission and the report on it."""
+
+    hand_in: HandIn
+    content: bytes | UnreadableNotebook
+    """Part of the file that was graded, or why there is none."""
+    report: Report
+    stamp: bytes | None = None
+    """Content of the time stamp next to the notebook."""
+
+
+class BatchGrading(Protocol):
+    """Source of the reports on a class's submissions, for the one writer of a batch."""
+
+    def start(self) -> Ready:
+        """Begin, and return what the submissions are graded with. Raises GradingRefused."""
+        ...
+
+    def graded(self) -> Iterator[GradedSubmission]:
+        """Yield every submission once, as soon as it is graded. Raises GradingRefused and GradingStopped."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None: ...
+
+
+def grade_submission(
+    pool: GradingPool, number: int, submissions: Submissions, unit: str, hand_in: HandIn
+) -> GradedSubmission:
+    """Grade a submission in the process with this number. Raises GradingRefused and GradingStopped."""
+    read = submissions.read(hand_in)
+    name = f"{hand_in.student}/{unit}/{hand_in.notebook}"
+    request = GradeNotebook(name, read.file.content, unit, read.file.digest, hand_in.note)
+    return GradedSubmission(hand_in, read.file.content, pool.grade(request, number), read.stamp)
+
+
+class LocalGrading:
+    """Batch that is graded by processes on this machine."""
+
+    def __init__(
+        self,
+        work: Assignment,
+        hand_ins: Sequence[HandIn],
+        *,
+        device: Device,
+        settings: Settings,
+        markers: int,
+    ) -> None:
+        """hand_ins: submissions to grade; one without a notebook gets no report. markers: limit for the processes."""
+        self._hand_ins = [hand_in for hand_in in hand_ins if hand_in.notebook is not None]
+        self._unit = work.unit.name
+        self._submissions = work.submissions
+        cores = processors.in_turn()
+        self._size = max(1, min(markers, len(self._hand_ins) // EACH))
+        self._pool = GradingPool(
+            lambda number: GradingProcess(
+                device,
+                settings,
+                class_folder=work.root,
+                private=(work.root, work.submitted),
+                core=cores[number % len(cores)] if cores else None,
+                unit=self._unit,
+            ),
+            self._size,
+        )
+        self._pool.start()
+        self._idle: SimpleQueue[int] = SimpleQueue()
+        self._threads = ThreadPoolExecutor(self._size)
+
+    def start(self) -> Ready:
+        """Wait for the processes. Raises GradingRefused and GradingStopped."""
+        for number in range(self._size):
+            self._idle.put(number)
+        return self._pool.ready()
+
+    def graded(self) -> Iterator[GradedSubmission]:
+        """Yield every submission once, as soon as it is graded. Raises GradingRefused and GradingStopped."""
+        waiting = iter(self._hand_ins)
+        pending = {self._submit(hand_in) for hand_in in islice(waiting, (1 + _AHEAD) * self._size)}
+        while pending:
+            done, pending = wait(pending, return_when=FIRST_COMPLETED)
+            for future in sorted(done, key=lambda one: one.exception() is not None):  # an exception ends the batch
+                yield future.result()
+                pending |= {self._submit(hand_in) for hand_in in islice(waiting, 1)}
+
+    def _submit(self, hand_in: HandIn) -> Future[GradedSubmission]:
+        return self._threads.submit(self._grade, hand_in)
+
+    def _grade(self, hand_in: HandIn) -> GradedSubmission:
+        number = self._idle.get()
+        try:
+            return grade_submission(self._pool, number, self._submissions, self._unit, hand_in)
+        finally:
+            self._idle.put(number)
+
+    def __enter__(self) -> "LocalGrading":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._pool.close()
+        self._threads.shutdown()

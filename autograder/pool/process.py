@@ -1,0 +1,215 @@
+"""A client's end of one grading process."""
+
+import contextlib
+import hashlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+import msgspec
+
+from ..course.folder import VARIABLE, folder
+from ..course.notebook import UnreadableNotebook
+from ..course.settings import Settings, load
+from ..errors import UserError
+from ..report import ExerciseReport, Report
+from ..sandbox.isolation import exposed_in
+from .requests import (
+    LOST,
+    AllGraded,
+    Answer,
+    CandidateKind,
+    Device,
+    GradeCandidate,
+    Graded,
+    GradeKnown,
+    GradeNotebook,
+    Handout,
+    Known,
+    LearnMisconceptions,
+    Learnt,
+    MakeHandout,
+    Ready,
+    Refused,
+    Request,
+    Start,
+)
+
+_CLOSING_SECONDS = 5
+T = TypeVar("T", bound=Answer)
+
+
+class GradingRefused(UserError):
+    """A grading process cannot do what it was asked for; `str()` says why and what to do."""
+
+
+class GradingStopped(UserError):
+    """A grading process ended before it had answered: a fault of the autograder, never of the submission."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The grading process ended while it graded this notebook. Please tell your instructor, who can read why in "
+            "what it printed."
+        )
+
+
+class GradingProcess:
+    """A process that hidden tests run in. Threads may share it: it answers one request after another.
+
+    Example::
+
+        with GradingProcess("cpu") as process:
+            report = process.grade("homework.ipynb", Path("homework.ipynb").read_bytes())
+    """
+
+    def __init__(
+        self,
+        device: Device = "auto",
+        settings: Settings | None = None,
+        *,
+        class_folder: Path | None = None,
+        private: Sequence[Path] = (),
+        core: int | None = None,
+        unit: str = "",
+        own_code_alone: bool = False,
+    ) -> None:
+        """Start the process, without waiting until it is ready.
+
+        settings: by default those of autograder.toml. class_folder: folder of the class whose units are graded.
+        private: folders that no submission may read. core: number of the only processor to use. unit: name of the unit
+        to prepare for, if it is known. own_code_alone: no notebook will be graded, so no sandbox is started.
+
+        Raises BadSettings, and GradingRefused if the system starts no process.
+        """
+        exposed = [str(place) for place in private if exposed_in(place)]  # usually none, and there may be thousands
+        class_name = None if class_folder is None else str(class_folder)
+        start = Start(device, settings or load(), class_name, exposed, core, unit, own_code_alone)
+        self._lock = threading.Lock()
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "autograder.grading", msgspec.json.encode(start).decode()],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                # As in the sandbox, so that both sides iterate over a set in the same order.
+                env={**os.environ, VARIABLE: str(folder()), "PYTHONHASHSEED": "0"},
+            )
+        except OSError as error:
+            raise GradingRefused(f"No grading process can be started: {error}.") from None
+        self._ready: Ready | None = None
+
+    @property
+    def pid(self) -> int:
+        """Id of the process."""
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """True if the process has not ended."""
+        return self._process.poll() is None
+
+    @property
+    def ready(self) -> Ready:
+        """Device and isolation level, once the process has started. Raises GradingRefused and GradingStopped."""
+        with self._lock:
+            return self._wait_until_ready()
+
+    def grade(
+        self,
+        name: str,
+        content: bytes | UnreadableNotebook,
+        unit: str | None = None,
+        *,
+        digest: str | None = None,
+        note: str = "",
+    ) -> Report:
+        """Return the report on the bytes of a notebook.
+
+        unit: by default the one that the notebook itself names. digest: of the file, if `content` is only a part of it.
+        note: text at the beginning of the report's message. Raises GradingRefused and GradingStopped.
+        """
+        if digest is None:
+            digest = hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else ""
+        return self.report(GradeNotebook(name, content, unit, digest, note))
+
+    def grade_candidate(self, unit: str, kind: CandidateKind, name: str = "") -> Report:
+        """Return the report on a solution, a misconception or an alternative solution."""
+        return self.report(GradeCandidate(unit, kind, name))
+
+    def report(self, request: GradeNotebook | GradeCandidate) -> Report:
+        """Return the report that a request asks for. Raises GradingRefused and GradingStopped."""
+        return self._ask(request, Graded).report
+
+    def grade_known(self, unit: str, known: Sequence[Known]) -> list[ExerciseReport]:
+        """Return what the hidden tests say of each of these known answers. Raises GradingRefused."""
+        return self._ask_of_unit(GradeKnown(unit, list(known)), AllGraded).exercises
+
+    def learn(self, unit: str) -> None:
+        """Record the behaviour of a unit's misconceptions now, so that no wrong answer has to wait for that."""
+        self._ask(LearnMisconceptions(unit), Learnt)
+
+    def handout(self, unit: str, *, is_new: bool = True) -> Handout:
+        """Return the data of a unit's student check: public calls, right results and the misconceptions' behaviour.
+
+        is_new: compute all of it, and take nothing from a cache. Raises GradingRefused.
+        """
+        return self._ask_of_unit(MakeHandout(unit, is_new), Handout)
+
+    def _ask_of_unit(self, request: MakeHandout | GradeKnown, kind: type[T]) -> T:
+        try:
+            return self._ask(request, kind)
+        except GradingStopped:
+            raise GradingRefused(LOST.format(unit=request.unit)) from None
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin
+        assert self._process.stdout
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(_CLOSING_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()  # it is grading a submission; the sandbox ends with it
+            self._process.wait()
+        self._process.stdout.close()
+
+    def __enter__(self) -> "GradingProcess":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def _ask(self, request: Request, kind: type[T]) -> T:
+        with self._lock:
+            self._wait_until_ready()
+            assert self._process.stdin
+            try:
+                self._process.stdin.write(msgspec.json.encode(request) + b"\n")
+                self._process.stdin.flush()
+            except (BrokenPipeError, ValueError):  # ValueError: another thread has closed it
+                raise GradingStopped from None
+            return self._read(kind)
+
+    def _wait_until_ready(self) -> Ready:
+        if self._ready is None:
+            self._ready = self._read(Ready)
+        return self._ready
+
+    def _read(self, kind: type[T]) -> T:
+        assert self._process.stdout
+        try:
+            line = self._process.stdout.readline()
+        except ValueError:  # another thread has closed it
+            line = b""
+        if not line:
+            raise GradingStopped
+        answer: Answer = msgspec.json.decode(line, type=Answer)
+        if isinstance(answer, Refused):
+            raise GradingRefused(answer.sentence)
+        assert isinstance(answer, kind)
+        return answer

@@ -1,0 +1,136 @@
+"""Messages between a grading process and its client: one JSON object a line."""
+
+import os
+from typing import Any, Literal
+
+import msgspec
+
+from ..course.notebook import UnreadableNotebook
+from ..course.settings import Settings
+from ..report import Conditions, ExerciseReport, Report
+
+Device = Literal["cpu", "cuda", "auto"]
+CandidateKind = Literal["solution", "misconception", "right_answer"]
+Known = tuple[Literal["misconception", "right_answer"], str]
+"""Kind and name of a known answer."""
+
+
+class Start(msgspec.Struct):
+    """Arguments of a new grading process."""
+
+    device: Device
+    settings: Settings
+    class_folder: str | None = None
+    """Folder of the class whose copies of the units are graded; None for the course's own units."""
+    private: list[str] = []
+    """Folders that no submission may read, besides the autograder's own."""
+    core: int | None = None
+    """Number of the processor that the process shares with its sandbox; None leaves the choice to the system."""
+    unit: str = ""
+    """Unit to prepare for, if it is known which one is needed first."""
+    own_code_alone: bool = False
+    """True if no notebook will be graded, so that no sandbox is started."""
+
+
+class GradeNotebook(msgspec.Struct, tag="mark"):
+    """Request to grade the bytes of a notebook file, or to report why there are none."""
+
+    name: str
+    """Name of the file in the report. Bytes that are not UTF-8, which JSON cannot hold, are replaced."""
+    content: bytes | UnreadableNotebook
+    unit: str | None = None
+    """None if the notebook's own grade_ids determine the unit."""
+    digest: str = ""
+    """SHA-256 of the file."""
+    note: str = ""
+    """Remark to the student about which file was graded."""
+    of_course: bool = False
+    """True to grade by the course's own unit, even if the class keeps a copy."""
+
+    def __post_init__(self) -> None:
+        self.name = in_utf8(self.name)
+
+
+class GradeCandidate(msgspec.Struct, tag="candidate"):
+    """Request to grade a known answer in the grading process itself, without a sandbox."""
+
+    unit: str
+    kind: CandidateKind
+    name: str = ""
+
+
+class GradeKnown(msgspec.Struct, tag="known"):
+    """Request to grade known answers of a unit in several processes."""
+
+    unit: str
+    known: list[Known]
+
+
+class LearnMisconceptions(msgspec.Struct, tag="learn"):
+    """Request to record the behaviour of a unit's misconceptions, before the first wrong answer needs it."""
+
+    unit: str
+
+
+LOST = (
+    "{unit}: a process that worked on it was ended from outside, perhaps because memory ran out. Nothing was written; "
+    "run the same command again, with less running beside it."
+)
+"""Error message if a process was ended while it worked on a unit's release."""
+
+
+class MakeHandout(msgspec.Struct, tag="handout"):
+    """Request for the data of a unit's student check."""
+
+    unit: str
+    is_new: bool = True
+    """True to compute all of it, and take nothing from a cache."""
+
+
+Request = GradeNotebook | GradeCandidate | GradeKnown | LearnMisconceptions | MakeHandout
+
+
+class Ready(Conditions, tag="ready", frozen=True):
+    """Answer of a process that has started."""
+
+
+class Refused(msgspec.Struct, tag="refused"):
+    """Answer to a request that cannot be carried out."""
+
+    sentence: str
+    """Reason, and what to do."""
+
+
+class Graded(msgspec.Struct, tag="marked"):
+    """Report on a submission or a candidate."""
+
+    report: Report
+
+
+class AllGraded(msgspec.Struct, tag="all marked"):
+    """Results of known answers, in the order of the request."""
+
+    exercises: list[ExerciseReport]
+
+
+class Learnt(msgspec.Struct, tag="learnt"):
+    """Answer once the misconceptions' behaviour is recorded."""
+
+
+class Handout(msgspec.Struct, tag="handout"):
+    """Data that `build` writes into the release, by exercise."""
+
+    examples: dict[str, Any]
+    """See `grading.public_examples`."""
+    mistakes: dict[str, list[Any]]
+    """See `grading.release_misconceptions`."""
+    steps: dict[str, Any]
+    """See `grading.reference_trace`."""
+
+
+Answer = Ready | Refused | Graded | AllGraded | Learnt | Handout
+
+
+def in_utf8(name: str) -> str:
+    """Return the name of a file as JSON can hold it: bytes that are not UTF-8 are replaced."""
+    return os.fsencode(name).decode("utf-8", "replace")

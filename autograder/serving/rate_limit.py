@@ -1,0 +1,146 @@
+"""Limits on how often a student's submissions are graded: attempts within an hour, and tries that give no grade.
+
+A try is committed to the gradebook before it begins, and removed with the grade. So a submission that ends a worker,
+the grading process or `serve` itself is tried `MOST_TRIES` times, also across restarts of `serve`. It is tried again
+when the autograder changes or the instructor grades.
+"""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from msgspec.structs import replace
+
+from ..classroom.assignment import NotGraded
+from ..course.notebook import printable
+from ..gradebook.class_gradebook import ClassGradebook
+from ..gradebook.records import Try
+from ..pool.requests import Ready
+from ..report import Report, joined, without_marks
+
+HOUR = 3600.0
+MOST_TRIES = 2
+"""Number of tries by one version of the autograder to grade a file that gets no grade."""
+MOST_FAILED = 4
+"""After this number of tries within an hour without a grade, the student's next file waits."""
+_AGAIN = "It is tried once more."
+_NOT_AGAIN = (
+    f"It was tried {MOST_TRIES} times. It is not tried again, unless your instructor does so or you submit another "
+    "version."
+)
+_ENDED = "Grading this notebook ended the program that grades. Please tell your instructor."
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Time for which a student's file has to wait."""
+
+    until: datetime
+    notice: str
+    """Text for the student's page."""
+
+    @property
+    def is_over(self) -> bool:
+        """True if the file may be graded now."""
+        return self.until.timestamp() <= time.time()
+
+
+def wait(gradebook: ClassGradebook, student: str, attempts: int | None) -> Wait | None:
+    """Return for how long a student's next file has to wait; None if it may be graded at once.
+
+    attempts: number of files that are graded in any hour; None for no limit.
+    """
+    now = time.time()
+    until = wait_until([its.marked_at for its in gradebook.attempts(student)], attempts, now)
+    after_failures = wait_until([its.begun_at for its in gradebook.tries(student)], MOST_FAILED, now)
+    moment = datetime.fromtimestamp(max(until, after_failures), UTC)
+    if after_failures > until:
+        notice = (
+            f"You have submitted again. {MOST_FAILED} times in an hour your submission could not be graded to its end, "
+            f"so this file is graded after {utc(moment)}. Nothing is lost; please tell your instructor. What is below "
+            "is about the file before it."
+        )
+    elif until:
+        times = "once" if attempts == 1 else f"{attempts} times"
+        notice = (
+            f"You have handed in again. Each student is marked {times} an hour at most, so this file is marked after "
+            f"{utc(moment)}. Nothing is lost. What is below is about the file before it."
+        )
+    else:
+        return None
+    return Wait(moment, notice)
+
+
+def wait_until(moments: Iterable[float], most: int | None, now: float) -> float:
+    """Return the time from which less than `most` of these moments are within the last hour; 0 for no wait.
+
+    Moments more than an hour ahead come from a clock that was wrong, and do not count.
+    """
+    recent = sorted(moment for moment in moments if now - HOUR < moment <= now + HOUR)
+    return 0.0 if most is None or len(recent) < most else recent[-most] + HOUR
+
+
+def utc(moment: datetime) -> str:
+    """Return a time as students read it, to the minute."""
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+class Retries:
+    """Count of tries without a grade, for the files of one unit."""
+
+    def __init__(self, unit: str, kit: str) -> None:
+        """kit: digest of the autograder."""
+        self._unit = unit
+        self._kit = kit
+        self._begun: dict[str, Try] = {}
+        self.given_up: dict[str, NotGraded] = {}
+        """Files that are not tried again, by student."""
+
+    def count(self, gradebook: ClassGradebook, student: str, digest: str) -> int:
+        """Return how often this version of the autograder tried the file without reaching a grade."""
+        return [(its.submission, its.kit) for its in gradebook.tries(student)].count((digest, self._kit))
+
+    def begin(self, gradebook: ClassGradebook, student: str, digest: str) -> None:
+        """Count a try that begins once this is committed."""
+        self._begun[student] = Try(digest, self._kit, time.time())
+        gradebook.add(student, self._begun[student])
+
+    def forget(self, gradebook: ClassGradebook, student: str) -> None:
+        """Delete the tries of the file that is being graded, because it has a grade."""
+        gradebook.remove_try(student, self._begun[student], earlier=True)
+
+    def forget_begun(self, gradebook: ClassGradebook) -> None:
+        """Delete the tries in progress, because somebody stops `serve`."""
+        for student, begun in self._begun.items():
+            gradebook.remove_try(student, begun)
+
+    def outcome(self, gradebook: ClassGradebook, student: str, report: Report) -> tuple[Report, bool]:
+        """Return the report, which says what happens next if it has no grade, and whether the file is tried again."""
+        if report.status != "grader_error":
+            self.forget(gradebook, student)
+            self.given_up.pop(student, None)
+            return report, False
+        if report.exercises:  # the others have grades, and trying it again gives the same
+            return report, False
+        is_tried_again = self.count(gradebook, student, self._begun[student].submission) < MOST_TRIES
+        if not is_tried_again:
+            self.give_up(student)
+        return replace(report, message=joined(report.message, _AGAIN if is_tried_again else _NOT_AGAIN)), is_tried_again
+
+    def end(self, student: str) -> None:
+        """Record that the student's try has ended."""
+        del self._begun[student]
+
+    def give_up(self, student: str) -> None:
+        """Report to the instructor that a file is not tried again."""
+        reason = (
+            f"grading it was tried {MOST_TRIES} times without a mark, and is not tried again. What was printed says "
+            f"why; `autograder grade {self._unit}` tries once more."
+        )
+        self.given_up[student] = NotGraded(printable(student), reason)
+
+    def ended_each_time(self, name: str, digest: str, note: str) -> Report:
+        """Return the report on a file whose tries each ended `serve` itself, so that none was recorded."""
+        why, unknown = joined(_ENDED, _NOT_AGAIN), Ready("", "", [])
+        return without_marks(name, "grader_error", why, unknown, unit=self._unit, submission=digest, note=note)

@@ -1,0 +1,227 @@
+"""Pages as students see them now: the feedback page, or before the due date as much of it as the instructor shows.
+
+Before the due date a page has nothing that a student's own code returned or raised while hidden tests called it. By
+then the code had the hidden inputs, and an error raised in one call can carry the inputs of another.
+"""
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from .. import course
+from ..classroom import whole_files
+from ..classroom.assignment import Assignment
+from ..classroom.student_folders import Autograded
+from ..gradebook.class_gradebook import Times
+from ..handout.names import EXAMPLES, data_file
+from ..handout.unit_data import read_unit
+from ..report import NOT_WRITTEN, USES_WRONG, CellReport, ExerciseReport, Report
+from ..reports.graded_notebook import message_html
+from .exchange import EVERYONE, Exchange
+from .file_changes import FileStatus
+from .rate_limit import utc
+
+Show = Literal["check", "names", "all"]
+"""Content of pages before the due date: verdicts on public examples, names of misconceptions, or the usual page."""
+SHOWN = "shown"
+"""Folder of the pages as students see them now; `feedback` has the usual pages, which they see after the due date."""
+_AGAIN_SECONDS = 5.0
+"""Pause before a page that could not be released is released again, in the next poll after it."""
+_BODY = re.compile(r"<body\b[^>]*>")
+_BOX = "margin:1em;padding:.5em .8em;border-left:4px solid #9a6700;background:#fff8c5;color:#24292f"
+_OF_CELL = "Its cell could not be run."
+_UNWRITTEN = f"{NOT_WRITTEN}."
+_CHECK_SAYS = "Wrong on the public examples. The check in your notebook says more on them."
+_NOT_RIGHT = "Not right yet; it is no mistake that has a name."
+_OUR_FAULT = "One of our graders failed on this, which is our fault and not yours. Please tell your instructor."
+
+
+class ReleasedPages:
+    """Pages of one unit: in the folder that they are released from, and in the exchange."""
+
+    def __init__(self, unit: str, root: Path, show: Show, exchange: Exchange) -> None:
+        self._unit = unit
+        self._root = root
+        self._show = show
+        self._exchange = exchange
+        self._sources: dict[str, object] = {}
+        """Fingerprint of what each student's page was made of."""
+        self._again_at = 0.0
+        self._unreleased = {EVERYONE}
+        """Students whose page may not be released; at first all, because the last run may have ended before that."""
+
+    def path(self, student: str) -> Path:
+        """Return the path of a student's page."""
+        return self._root / SHOWN / student / self._unit / f"{self._unit}.html"
+
+    def forget(self, student: str) -> None:
+        """Make the student's page again in the next update, because another grade was recorded."""
+        self._sources.pop(student, None)
+
+    def shows_all(self, times: Times | None) -> bool:
+        """Return whether a student sees the usual page, points included."""
+        return self._show == "all" or (times is not None and _is_due(times))
+
+    def update(
+        self, work: Assignment, usual: Callable[[str], Path], times: Mapping[str, Times], notices: Mapping[str, str]
+    ) -> None:
+        """Write the pages that have changed, and release them.
+
+        usual: returns the path of a student's feedback page. notices: text for the top of a page, by student.
+        """
+        autograded = Autograded(work.directory, self._unit)
+        changed: set[str] = set()
+        for student, its_times in times.items():
+            page, notice = usual(student), notices.get(student)
+            status = FileStatus.of(page)
+            source = status, _is_due(its_times), its_times, notice
+            if status is None or source == self._sources.get(student):
+                continue
+            content = self._content(autograded, student, page, its_times, notice)
+            path = self.path(student)
+            if content is not None and (not path.is_file() or path.read_bytes() != content):
+                self._unreleased.add(student)  # for the case that the next student's page raises an error
+                changed.add(student)
+                whole_files.fill(path.parent, {path.name: content}, page.stat().st_mode & 0o777)
+            self._sources[student] = source
+        self._release(changed)
+
+    def _release(self, changed: set[str]) -> None:
+        """Release these pages, and from time to time what could not be released before."""
+        self._unreleased |= changed
+        students = self._unreleased if time.monotonic() >= self._again_at else changed
+        if not students:
+            return
+        failed = self._exchange.release(self._unit, None if EVERYONE in students else sorted(students))
+        self._unreleased = failed if EVERYONE in students else (self._unreleased - students) | failed
+        if failed:
+            self._again_at = time.monotonic() + _AGAIN_SECONDS
+
+    def _content(
+        self, autograded: Autograded, student: str, usual: Path, times: Times, notice: str | None
+    ) -> bytes | None:
+        """Return the student's page; None if there is nothing to show yet."""
+        if self.shows_all(times):
+            page = usual.read_bytes()
+        else:
+            report = autograded.report(student)
+            if report is None:
+                return None
+            page = limited(report, self._show, self._statements, due=times.due, handed_in=times.handed_in)
+        return page if notice is None else _with_notice(page, notice)
+
+    @cached_property
+    def _statements(self) -> dict[str, list[str]]:
+        """Statements of each exercise's public examples, as the student check has them."""
+        try:
+            released = read_unit(course.released(self._unit, self._root).with_name(data_file(self._unit)))[EXAMPLES]
+            return {
+                name: [str(example["statement"]) for example in its.get("examples", []) if example.get("public")]
+                for name, its in released.items()
+            }
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return {}
+
+
+class _Line(NamedTuple):
+    """Line of a page about one exercise."""
+
+    name: str
+    sign: str
+    says: Sequence[str]
+
+
+def limited(
+    report: Report,
+    show: Show,
+    statements: Mapping[str, Sequence[str]],
+    *,
+    due: datetime | None,
+    handed_in: datetime | None,
+) -> bytes:
+    """Return the page that a student sees before the due date. statements: of each exercise's public examples."""
+    if show == "check":
+        lines = [_by_check(exercise, statements.get(exercise.name, ()), report.cells) for exercise in report.exercises]
+    else:
+        lines = [_by_name(exercise, report) for exercise in report.exercises]
+    page = _template().render(
+        unit=report.unit,
+        show=show,
+        until=f"From {utc(due)} on you" if due else "Once your instructor shows them you",
+        handed_in=utc(handed_in) if handed_in else "",
+        message=report.message,
+        lines=lines,
+    )
+    return page.encode()
+
+
+def _by_check(exercise: ExerciseReport, statements: Sequence[str], cells: Sequence[CellReport]) -> _Line:
+    """Return a line that depends only on the public examples and on the exercise's cell."""
+    public = [test for test in exercise.tests if test.public]
+    failed = [test.message for test in public if test.outcome == "failed"]
+    if failed and len(failed) == len(public) and exercise.message.startswith(NOT_WRITTEN):
+        return _Line(exercise.name, "–", [_UNWRITTEN])
+    if failed:
+        wrong = [statement for statement in statements if any(message.startswith(statement) for message in failed)]
+        return _Line(exercise.name, "✗", [_CHECK_SAYS, *wrong])
+    if not public:
+        return _Line(exercise.name, "–", ["It has no public examples."])
+    if all(test.outcome in ("passed", "withheld") for test in public):
+        return _Line(exercise.name, "✓", ["Right on the public examples."])
+    return _Line(exercise.name, "–", [_of_cell(exercise, cells) or "Not all of the public examples were run."])
+
+
+def _by_name(exercise: ExerciseReport, report: Report) -> _Line:
+    """Return a line with the names of mistakes, without the hidden tests that detected them."""
+    if exercise.status == "grader_error":
+        return _Line(exercise.name, "!", [_OUR_FAULT])
+    if exercise.score >= exercise.max_score:
+        return _Line(exercise.name, "✓", ["Right."])
+    named = [mistake.sentence for mistake in exercise.mistakes]
+    of_cell = _of_cell(exercise, report.cells)
+    return _Line(exercise.name, "✗", named or [of_cell or _in_our_words(exercise, report.exercises)])
+
+
+def _of_cell(exercise: ExerciseReport, cells: Sequence[CellReport]) -> str:
+    """Return why the exercise's cell did not run, in the words of a report made before any hidden test; else ""."""
+    if exercise.status == "missing":
+        return exercise.message
+    if exercise.status not in ("error", "timeout", "crashed"):
+        return ""
+    of_cells = {f"{_OF_CELL} {cell.message}" for cell in cells if cell.troubled}
+    return exercise.message if exercise.message in of_cells else ""
+
+
+def _in_our_words(exercise: ExerciseReport, others: Sequence[ExerciseReport]) -> str:
+    """Return a message about a nameless mistake. The report's own message may be the student's for other statuses."""
+    message = exercise.message
+    if exercise.status in ("timeout", "crashed", "skipped", "forbidden"):
+        return message or _NOT_RIGHT
+    if message.startswith(USES_WRONG):
+        used = [f"`{other.name}`" for other in others if f"`{other.name}`" in message]
+        return f"{USES_WRONG} {' and '.join(used)}, which is not right yet: fix that first."
+    return _UNWRITTEN if message.startswith(NOT_WRITTEN) else _NOT_RIGHT
+
+
+def _with_notice(page: bytes, notice: str) -> bytes:
+    box = f'<div role="status" style="{_BOX}">{message_html(notice)}</div>'
+    return _BODY.sub(lambda body: body[0] + box, page.decode(), count=1).encode()
+
+
+@cache
+def _template() -> Template:
+    folder = Path(__file__).parent / "templates"
+    environment = Environment(loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined)
+    environment.filters["prose"] = lambda sentence: Markup(message_html(sentence))
+    return environment.get_template("limited.html")
+
+
+def _is_due(times: Times) -> bool:
+    return times.due is not None and times.due.replace(tzinfo=UTC) <= datetime.now(UTC)

@@ -1,0 +1,392 @@
+"""One unit of a course that is served: new submissions are graded, recorded, and their pages shown to the students.
+
+All lasting state is in the gradebook and the files. What is held here in memory only makes a poll of the class cheap.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from ..classroom.assignment import Assignment, NotGraded, NothingToGrade, assignment
+from ..classroom.batch import GradedSubmission
+from ..classroom.student_folders import Autograded, FeedbackPages
+from ..classroom.submissions import HandIn
+from ..classroom.writer import Writer
+from ..course import digests
+from ..course.settings import Settings
+from ..formatting.client import Formatter
+from ..gradebook.class_gradebook import ClassGradebook, Times
+from ..gradebook.course_directory import course_directory
+from ..gradebook.course_lock import course_lock
+from ..gradebook.database import explained_errors
+from ..gradebook.time_stamp import StampFormat
+from ..pool.requests import Device, in_utf8
+from ..report import NOT_WRITTEN, Report, SubmissionStatus
+from .arrivals import HandedIn
+from .exchange import Exchange
+from .file_changes import STILL_SECONDS, FileFingerprint, NotebookFinder
+from .rate_limit import MOST_TRIES, Retries, Wait, wait
+from .released_pages import ReleasedPages, Show
+from .work_queue import GradingThreads
+
+_RETRY_SECONDS = 0.3
+_OPEN_SECONDS = 5.0
+_SEARCHED_SECONDS = 0.5
+_KIT_SECONDS = 2.0
+"""Least time between two computations of the kit's digest. Until the next one, grades are by the kit before."""
+_NEVER = float("inf")
+
+
+class KitChanged(Exception):
+    """The course, its settings or the engine have changed since serving began."""
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """Options of `autograder serve`."""
+
+    root: Path
+    device: Device
+    settings: Settings
+    attempts: int | None = None
+    """Number of a student's files in a unit that are graded in any hour; None for no limit."""
+    show: Show = "all"
+    roster: Path | None = None
+    id_column: str | None = None
+    unlisted: bool = False
+    """True if requests may submit for ids that are not on the roster."""
+
+
+class Served(msgspec.Struct, frozen=True):
+    """Outcome of one submission."""
+
+    time: datetime
+    unit: str
+    student: str
+    status: SubmissionStatus | Literal["waits"]
+    """waits: too many of the student's files were graded in the last hour, or could not be graded."""
+    score: float = 0.0
+    """Points from hidden tests."""
+    max_score: float = 0.0
+    seconds: float = 0.0
+    """Time from when `serve` noticed the submission until its page was there."""
+    waits_until: datetime | None = None
+    not_written: list[str] = []
+    """Exercises in whose cells nothing is written."""
+    problem: str = ""
+    """Reason why the grade could not be recorded; empty if it was."""
+    time_stamp: str = ""
+    """Text of the time stamp if it does not determine a time, so that lateness is unknown; else empty."""
+
+
+@dataclass(frozen=True)
+class _NewFile:
+    hand_in: HandIn
+    fingerprint: FileFingerprint
+
+
+class ServedUnit:
+    """State of one unit, which the serving thread brings up to date step by step."""
+
+    def __init__(
+        self,
+        name: str,
+        options: ServeOptions,
+        threads: GradingThreads,
+        formatter: Formatter,
+        exchange: Exchange,
+        on_outcome: Callable[[Served], None],
+    ) -> None:
+        """on_outcome: called with each submission that is graded, or has to wait."""
+        root = options.root
+        self.name = name
+        self._options = options
+        self._threads = threads
+        self._formatter = formatter
+        self._on_outcome = on_outcome
+        self._kit = digests.unit_digest(name, root)
+        self._kit_read_at = 0.0
+        self._usual_pages: FeedbackPages | None = None
+        self._pages = ReleasedPages(name, root, options.show, exchange)
+        self._retries = Retries(name, self._kit)
+        submitted = (root / course_directory(root).submitted_directory).resolve()
+        self._finder = NotebookFinder(name, root, submitted)
+        self._work: Assignment | None = None
+        self._gradebook: ClassGradebook | None = None
+        self._opened_at = 0.0
+        self._times: dict[str, Times] = {}
+        self._graded: list[GradedSubmission] = []
+        """Submissions that are to be recorded in the next step."""
+        self._outcomes: list[Served] = []
+        """Recorded submissions whose pages are not there yet."""
+        self._finished: dict[str, FileFingerprint] = {}
+        """Files that need nothing more, by student."""
+        self._in_progress: dict[str, FileFingerprint] = {}
+        self._waiting: dict[str, tuple[FileFingerprint, Wait]] = {}
+        self._noticed_at: dict[str, float] = {}
+        self._unrecorded: set[str] = set()
+        """Students whose grade could not be recorded."""
+        self._wakes_at = _NEVER
+        self._has_postponed = False
+        """True if a file was left for the next step, which is to come soon."""
+
+    def prepare(self) -> None:
+        """Make what all pages share."""
+        directory = course_directory(self._options.root)
+        self._usual_pages = FeedbackPages(directory, self.name, self._formatter)
+
+    @property
+    def refused(self) -> list[NotGraded]:
+        """Folders and students that cannot be graded, and submissions that are not tried again."""
+        return [*(self._work.refused if self._work else ()), *self._retries.given_up.values()]
+
+    def is_busy(self, student: str) -> bool:
+        """Return whether a submission of the student's is being graded."""
+        return student in self._in_progress
+
+    def add(self, graded: GradedSubmission) -> None:
+        """Take a graded submission, which the next step records."""
+        self._graded.append(graded)
+
+    def outcome(self, about: HandedIn, fingerprint: FileFingerprint) -> HandedIn:
+        """Return what became of a file, as far as the student may know; `about` if it is still to be graded."""
+        student = about.student
+        searched, waits = self._waiting.get(student, (None, None))
+        if waits and searched == fingerprint:
+            return msgspec.structs.replace(about, status="waits", waits_until=waits.until)
+        if self._finished.get(student) != fingerprint or self._work is None:
+            return about
+        if student in self._unrecorded:
+            return msgspec.structs.replace(about, status="not_recorded")
+        try:
+            page = self._pages.path(student).read_text()
+        except OSError:
+            return about
+        score = most = None
+        report = Autograded(self._work.directory, self.name).report(student)
+        if report and self._pages.shows_all(self._times.get(student)):
+            score, most = report.score, float(self._work.unit.max_score)
+        return msgspec.structs.replace(about, status="marked", page=page, score=score, max_score=most)
+
+    def step(self, *, look: bool, everything: bool) -> float:
+        """Record what is graded and queue new files; return the seconds until the next step is due at the latest.
+
+        look: poll for new files. everything: poll also what other programs may have changed.
+        Raises AlreadyLocked, CourseProblem, KitChanged, and what `assignment` raises; then nothing is lost.
+        """
+        everything = everything or time.time() >= self._wakes_at
+        self._has_postponed = False
+        again = _NEVER
+        new: list[_NewFile] = []
+        options = self._options
+        if look or self._work is None:
+            try:
+                self._work = assignment(
+                    self.name, options.root, None, options.roster, options.id_column, self._finder.newest
+                )
+            except NothingToGrade:  # nobody is in the class yet
+                return again
+            new, again = self._new_files(self._work)
+        if new or everything:
+            self._refuse_another_kit()
+        if new or everything or self._graded:
+            with course_lock(options.root), explained_errors(options.root), self._opened(self._work) as gradebook:
+                self._step(self._work, gradebook, new, everything=everything)
+        now = time.time()
+        moments = [waits.until.timestamp() for _, waits in self._waiting.values()]
+        moments += [its.due.replace(tzinfo=UTC).timestamp() for its in self._times.values() if its.due]
+        self._wakes_at = min((moment for moment in moments if moment > now), default=_NEVER)
+        return min(again, self._wakes_at - now, _RETRY_SECONDS if self._has_postponed else _NEVER)
+
+    @contextmanager
+    def _opened(self, work: Assignment) -> Iterator[ClassGradebook]:
+        """Open the gradebook unless it was opened a moment ago, because opening takes longer than recording a grade."""
+        if self._gradebook is None or time.monotonic() - self._opened_at > _OPEN_SECONDS:
+            self._close_gradebook()
+            self._gradebook, self._opened_at = ClassGradebook(work.directory, self.name), time.monotonic()
+        try:
+            yield self._gradebook
+            self._gradebook.commit()  # ends what was begun for reading
+        except BaseException:
+            self._close_gradebook()
+            raise
+
+    def _close_gradebook(self) -> None:
+        if self._gradebook is not None:
+            self._gradebook.close()
+            self._gradebook = None
+
+    def close(self) -> None:
+        """Close the gradebook, and end the search for notebooks."""
+        self._close_gradebook()
+        self._finder.close()
+
+    def _refuse_another_kit(self) -> None:
+        if time.monotonic() - self._kit_read_at < _KIT_SECONDS:
+            return
+        self._kit_read_at = time.monotonic()
+        if digests.current_unit_digest(self.name, self._options.root) != self._kit:
+            raise KitChanged
+
+    def _new_files(self, work: Assignment) -> tuple[list[_NewFile], float]:
+        """Return the files that have changed, and the seconds until one that is being written may be complete."""
+        new: list[_NewFile] = []
+        again = _SEARCHED_SECONDS if self._finder.is_searching else _NEVER
+        for hand_in in work.hand_ins:
+            student = hand_in.student
+            if hand_in.notebook is None or student in self._in_progress:
+                continue
+            fingerprint = FileFingerprint.of(work.submitted / student / self.name, hand_in.notebook)
+            waiting, waits = self._waiting.get(student, (None, None))
+            if self._finished.get(student) == fingerprint or (waiting == fingerprint and waits and not waits.is_over):
+                continue
+            if fingerprint.may_be_unfinished:
+                again = min(again, STILL_SECONDS)
+                continue
+            self._noticed_at.setdefault(student, time.monotonic())
+            new.append(_NewFile(hand_in, fingerprint))
+        return new, again
+
+    def _step(self, work: Assignment, gradebook: ClassGradebook, new: list[_NewFile], *, everything: bool) -> None:
+        if new:
+            gradebook.enrol(work.students)
+        assert self._usual_pages is not None  # since `prepare`
+        options = self._options
+        writer = Writer(work, gradebook, self._usual_pages, options.device, options.settings, for_students=True)
+        while self._graded:
+            self._record(work, gradebook, writer, self._graded[0])
+            del self._graded[0]
+        self._admit_all(work, gradebook, writer, new)
+        if everything:  # a due date, an extension or the penalty's settings may be new
+            for student, mark in gradebook.marks().marks.items():
+                if mark.late or mark.shown.late_penalty:
+                    writer.update(student)
+        self._times = gradebook.times()
+        notices = {student: waits.notice for student, (_, waits) in self._waiting.items()}
+        self._pages.update(work, writer.page, self._times, notices)
+        while self._outcomes:
+            outcome = self._outcomes.pop(0)
+            seconds = time.monotonic() - self._noticed_at.pop(outcome.student, time.monotonic())
+            self._on_outcome(msgspec.structs.replace(outcome, seconds=round(seconds, 3), time=_now()))
+
+    def _record(self, work: Assignment, gradebook: ClassGradebook, writer: Writer, graded: GradedSubmission) -> None:
+        """Record a grade, unless `autograder grade` has been faster."""
+        student = graded.hand_in.student
+        is_tried_again = False
+        if writer.leave_alone(graded.hand_in):
+            self._retries.forget(gradebook, student)
+            self._noticed_at.pop(student, None)
+        else:
+            report, is_tried_again = self._retries.outcome(gradebook, student, graded.report)
+            problem = writer.record(replace(graded, report=report))
+            if problem and report.status != "grader_error":  # recording it has brought back the forgotten tries
+                self._retries.forget(gradebook, student)
+            (self._unrecorded.add if problem else self._unrecorded.discard)(student)
+            self._add_outcome(work, report, student, problem, graded.stamp)
+        self._retries.end(student)
+        fingerprint = self._in_progress.pop(student)
+        if is_tried_again:
+            self._has_postponed = True
+        else:
+            self._finished[student] = fingerprint
+
+    def _add_outcome(self, work: Assignment, report: Report, student: str, problem: str, stamp: bytes | None) -> None:
+        self._pages.forget(student)
+        outcome = Served(
+            _now(),
+            self.name,
+            student,
+            report.status,
+            report.score,
+            float(work.unit.max_score),
+            not_written=[its.name for its in report.exercises if its.message.startswith(NOT_WRITTEN)],
+            problem=problem,
+            time_stamp=StampFormat.of_course(work.directory).read(stamp).unresolved or "",
+        )
+        self._outcomes.append(outcome)
+
+    def _admit_all(self, work: Assignment, gradebook: ClassGradebook, writer: Writer, new: list[_NewFile]) -> None:
+        """Queue files for grading, once their tries are committed."""
+        admitted: list[tuple[_NewFile, str]] = []
+        # The largest file last, so that no other file waits for its long inspection.
+        for file in sorted(new, key=lambda its: its.fingerprint.size):
+            digest = self._admit(work, gradebook, writer, file, is_alone=not (self._in_progress or admitted))
+            if digest is not None:
+                admitted.append((file, digest))
+        for file, digest in admitted:
+            self._retries.begin(gradebook, file.hand_in.student, digest)
+        if admitted:
+            gradebook.commit()
+        for file, _ in admitted:
+            self._in_progress[file.hand_in.student] = file.fingerprint
+            self._threads.put((work, file.hand_in))
+
+    def _admit(
+        self, work: Assignment, gradebook: ClassGradebook, writer: Writer, file: _NewFile, *, is_alone: bool
+    ) -> str | None:
+        """Return the digest of a file to grade; None if its grade is valid, it has to wait, or it is not tried again.
+
+        is_alone: True if no other file is being graded. A file whose grading gave no grade before is graded alone, so
+        that no other file is blamed if it ends `serve`.
+        """
+        student = file.hand_in.student
+        if writer.leave_alone(file.hand_in):
+            self._finish(file)
+            return None
+        digest, _ = work.submissions.digest(file.hand_in)
+        before = self._retries.count(gradebook, student, digest)
+        if before >= MOST_TRIES:
+            self._give_up(work, writer, file.hand_in, digest)
+            self._finish(file)
+            return None
+        if before and not is_alone:
+            self._has_postponed = True
+            return None
+        waits = wait(gradebook, student, self._options.attempts)
+        if waits is None:
+            self._waiting.pop(student, None)
+            return digest
+        if student not in self._waiting or self._waiting[student][0] != file.fingerprint:
+            self._on_outcome(Served(_now(), self.name, student, "waits", waits_until=waits.until))
+        self._waiting[student] = file.fingerprint, waits
+        self._noticed_at.pop(student, None)
+        return None
+
+    def _finish(self, file: _NewFile) -> None:
+        """Leave a file alone from here on."""
+        student = file.hand_in.student
+        self._finished[student] = file.fingerprint
+        self._noticed_at.pop(student, None)
+        self._waiting.pop(student, None)
+
+    def _give_up(self, work: Assignment, writer: Writer, hand_in: HandIn, digest: str) -> None:
+        """Record that a file could not be graded, unless that is recorded: `serve` may have ended with each try."""
+        student = hand_in.student
+        report = Autograded(work.directory, self.name).report(student)
+        is_recorded = report is not None and (report.status, report.submission) == ("grader_error", digest)
+        if not (is_recorded and report and report.exercises):
+            self._retries.give_up(student)
+        if is_recorded:
+            return
+        read = work.submissions.read(hand_in)
+        name = in_utf8(f"{student}/{self.name}/{hand_in.notebook}")
+        report = self._retries.ended_each_time(name, digest, hand_in.note)
+        problem = writer.record(GradedSubmission(hand_in, read.file.content, report, read.stamp))
+        self._add_outcome(work, report, student, problem, read.stamp)
+
+    def forget_tries(self) -> None:
+        """Delete the tries of files that are being graded when the instructor stops `serve`."""
+        with suppress(Exception), course_lock(self._options.root):
+            if self._in_progress and self._work:
+                with self._opened(self._work) as gradebook:
+                    self._retries.forget_begun(gradebook)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

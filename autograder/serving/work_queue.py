@@ -1,0 +1,236 @@
+"""Queue of notebooks to grade, and the threads that grade them in processes that stay warm."""
+
+import contextlib
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Generic, TypeVar
+
+from ..classroom.assignment import Assignment
+from ..classroom.batch import GradedSubmission, grade_submission
+from ..classroom.submissions import HandIn
+from ..course import released
+from ..course.settings import Settings
+from ..pool import processors
+from ..pool.grading_pool import GradingPool
+from ..pool.process import GradingProcess, GradingRefused, GradingStopped
+from ..pool.requests import Device, GradeNotebook, Ready
+from ..report import Report
+from ..submitted.notebook_file import NotebookFile
+
+T = TypeVar("T")
+Submission = tuple[Assignment, HandIn]
+_ENDING = "This `autograder serve` is ending."
+
+
+@dataclass(frozen=True)
+class UnrecordedNotebook:
+    """Notebook to grade without recording the result."""
+
+    name: str
+    """Name in the report."""
+    file: NotebookFile
+    answer: Callable[[Report | str], None]
+    """Called with the report, or with the reason why there is none."""
+    is_wanted: Callable[[], bool]
+    """Return whether anybody still waits for the report."""
+
+
+class RoundRobin(Generic[T]):
+    """Queue of items that takes students in turns, and of each student one item at a time.
+
+    It is not thread-safe: its owner holds a lock.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, deque[T]] = {}
+        """By student, in the order of their turns."""
+        self._busy: set[str] = set()
+
+    def put(self, student: str, item: T) -> None:
+        """Append an item to those of its student, who gets a turn after everyone who waits already."""
+        self._waiting.setdefault(student, deque()).append(item)
+
+    def take(self) -> T | None:
+        """Return the next item of a student without another item in progress, or None. Call `done` after it."""
+        student = next((student for student in self._waiting if student not in self._busy), None)
+        if student is None:
+            return None
+        items = self._waiting.pop(student)
+        item = items.popleft()
+        if items:
+            self._waiting[student] = items  # behind the others
+        self._busy.add(student)
+        return item
+
+    def done(self, student: str) -> None:
+        """Record that the student's item in progress is done."""
+        self._busy.discard(student)
+
+
+class WorkQueue:
+    """Thread-safe queue. Submissions go before unrecorded notebooks, which never occupy all processes."""
+
+    def __init__(self, processes: int) -> None:
+        self._changed = threading.Condition()
+        self._submissions: RoundRobin[Submission] = RoundRobin()
+        self._unrecorded: deque[UnrecordedNotebook] = deque()
+        self._free_for_unrecorded = max(1, processes // 2)
+        self._is_closed = False
+
+    def put(self, item: Submission | UnrecordedNotebook) -> None:
+        """Append an item to those of its kind; once the queue is closed, refuse an unrecorded notebook."""
+        with self._changed:
+            if not isinstance(item, UnrecordedNotebook):
+                self._submissions.put(item[1].student, item)
+            elif self._is_closed:
+                item.answer(_ENDING)
+            else:
+                self._unrecorded.append(item)
+            self._changed.notify_all()
+
+    def take(self) -> Submission | UnrecordedNotebook | None:
+        """Wait for the next item and return it; None once the queue is closed. Call `done` after it."""
+        with self._changed:
+            while not self._is_closed:
+                if (submission := self._submissions.take()) is not None:
+                    return submission
+                if self._unrecorded and self._free_for_unrecorded:
+                    self._free_for_unrecorded -= 1
+                    return self._unrecorded.popleft()
+                self._changed.wait()
+            return None
+
+    def done(self, item: Submission | UnrecordedNotebook) -> None:
+        """Record that an item is done."""
+        with self._changed:
+            if isinstance(item, UnrecordedNotebook):
+                self._free_for_unrecorded += 1
+            else:
+                self._submissions.done(item[1].student)
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """End all waiting, and refuse the unrecorded notebooks."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+            while self._unrecorded:
+                self._unrecorded.popleft().answer(_ENDING)
+
+
+class GradingThreads:
+    """Threads that grade what the queue holds, each in a grading process of its own.
+
+    So a submission that hangs keeps no other from being graded.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        units: Sequence[str],
+        submitted: Path,
+        *,
+        device: Device,
+        settings: Settings,
+        processes: int,
+        on_result: Callable[[], None],
+        remark: Callable[[str], None],
+    ) -> None:
+        """on_result: called when `results` has a new one. remark: reports to the instructor.
+
+        Both are called in other threads.
+        """
+        cores = processors.in_turn()
+        self._pool = GradingPool(
+            lambda number: GradingProcess(
+                device,
+                settings,
+                class_folder=root,
+                private=(root, submitted),
+                # One more process than there are processors may run on any of them, next to one that hangs.
+                core=cores[number] if number < len(cores) else None,
+            ),
+            processes,
+        )
+        self._root, self._units = root, units
+        self._on_result = on_result
+        self._remark = remark
+        self._queue = WorkQueue(processes)
+        self._results: deque[tuple[str, GradedSubmission] | BaseException] = deque()
+        self._threads = [threading.Thread(target=self._work, args=(n,), daemon=True) for n in range(processes)]
+
+    def start(self) -> Ready:
+        """Wait for the processes and begin to grade. Raises GradingRefused and GradingStopped."""
+        ready = self._pool.ready()
+        for thread in self._threads:
+            thread.start()
+        return ready
+
+    def put(self, item: Submission | UnrecordedNotebook) -> None:
+        """Append an item to the queue; may be called in any thread."""
+        self._queue.put(item)
+
+    def results(self) -> list[tuple[str, GradedSubmission]]:
+        """Return units and submissions graded since the last call. Raises what ended a thread."""
+        results: list[tuple[str, GradedSubmission]] = []
+        while self._results:
+            result = self._results[0]
+            if isinstance(result, BaseException):
+                if results:  # which are recorded first
+                    break
+                raise result
+            results.append(result)
+            self._results.popleft()
+        return results
+
+    def _work(self, number: int) -> None:
+        """Grade with one process until the queue is closed."""
+        for unit in self._units:  # what is read and computed only once, so that no student waits for it
+            with contextlib.suppress(GradingStopped, GradingRefused, OSError):  # reported when it matters
+                self._pool.grade(GradeNotebook(unit, released(unit, self._root).read_bytes(), unit), number)
+                self._pool.running(number).learn(unit)
+        while self._pool.keep_running(number, self._remark) and (item := self._queue.take()) is not None:
+            if not self._pool.is_running(number):  # it ended while nothing waited
+                self._queue.put(item)
+            elif isinstance(item, UnrecordedNotebook):
+                self._answer(number, item)
+            else:
+                self._grade(number, *item)
+            self._queue.done(item)
+
+    def _grade(self, number: int, work: Assignment, hand_in: HandIn) -> None:
+        unit = work.unit.name
+        try:
+            self._results.append((unit, grade_submission(self._pool, number, work.submissions, unit, hand_in)))
+        except BaseException as error:
+            self._results.append(error)
+        self._on_result()
+
+    def _answer(self, number: int, item: UnrecordedNotebook) -> None:
+        if not item.is_wanted():
+            return
+        request = GradeNotebook(item.name, item.file.content, digest=item.file.digest, of_course=True)
+        try:
+            item.answer(self._pool.grade(request, number))
+        except (GradingStopped, GradingRefused) as reason:
+            item.answer(str(reason))
+        except Exception:  # a fault of ours costs this answer, and not the process
+            traceback.print_exc()
+            item.answer("Our fault; what was printed says more.")
+
+    def __enter__(self) -> "GradingThreads":
+        """Start the processes."""
+        self._pool.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._queue.close()
+        self._pool.close()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
