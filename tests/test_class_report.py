@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 from autograder import course
 from autograder.cli import app
 from autograder.gradebook.roster import Enrolled
-from autograder.reports import code_sample
-from autograder.reports.code_sample import Names
+from autograder.reports.code_sample import Names, NotPython, code_sample
 
 from .browser.chromium import chromium
 from .class_of_100 import ABSENT, MARKUP, SIGNED, STUDENTS, OncePerNotebook, make, mark_by_hand
@@ -195,7 +194,7 @@ def test_code_says_what_it_computes_and_nothing_else(data):
         f"def dot_product_scores(query, inputs):\n    {SIGNED}_scores = query @ inputs.T\n    print('…')\n"
         f"    return {SIGNED}_scores / len(query) ** 0.5"
     )
-    shown = code_sample.code_sample(
+    shown = code_sample(
         "def f(x):\n    '''Me'''\n    # me\n    y = (x +\n      1)\n    try: 'me'\n    finally: b'me'", {5}
     )
     assert shown.code == "def f(x):\n    y = x + 1\n    try:\n        pass\n    finally:\n        pass"
@@ -210,9 +209,9 @@ def test_code_says_what_it_computes_and_nothing_else(data):
         "\ud800 = 1",
         "",
     ):
-        with pytest.raises(code_sample.NotPython):
-            code_sample.code_sample(strange)
-    long = code_sample.code_sample("\n".join(f"x{number} = 1" for number in range(800)))
+        with pytest.raises(NotPython):
+            code_sample(strange)
+    long = code_sample("\n".join(f"x{number} = 1" for number in range(800)))
     assert (long.code.count("\n"), long.note) == (39, "The rest of it is not shown.")
 
 
@@ -254,7 +253,7 @@ def test_no_file_of_ones_own_takes_the_code_of_others_away(graded, anonymous, tm
     assert [one["specimen"]["code"] for one in again["clusters"]] == [
         one["specimen"]["code"] for one in bare["clusters"]
     ]
-    assert code_sample.code_sample("def f(x):\n    return x\nreturn f").code.endswith("return f")
+    assert code_sample("def f(x):\n    return x\nreturn f").code.endswith("return f")
 
 
 def test_what_cannot_be_reported_is_said_in_a_sentence(graded, tmp_path):

@@ -13,16 +13,14 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from ..course import UnknownUnit, UnusableUnit, digests
-from ..course.folder import NoCourse
-from ..course.settings import BadSettings
+from ..course import digests
+from ..errors import UserError
 from ..pool.grading_pool import GradingPool
 from ..pool.process import GradingProcess, GradingRefused, GradingStopped
 from ..report import Report
 from .messages import ANSWER_BYTES, MOST_BYTES, Able, Answer, Done, Task, Terms, Unable
 
 _IDLE_SECONDS = 300
-_REFUSALS = (GradingRefused, GradingStopped, NoCourse, UnknownUnit, UnusableUnit, BadSettings)
 
 
 def examine(terms: bytes) -> bytes:
@@ -42,7 +40,7 @@ def _encode(message: bytes, answers: Callable[[bytes], Answer]) -> bytes:
             answer: Answer = Unable(f"The task has {len(message)} bytes, more than {MOST_BYTES}.")
         else:
             answer = answers(message)
-    except _REFUSALS as reason:
+    except UserError as reason:
         answer = Unable(str(reason))
     except msgspec.DecodeError as error:
         answer = Unable(f"The task cannot be read ({error}): is the kit here of another version?")
