@@ -25,7 +25,7 @@ from autograder.output_files import NotWritable
 from autograder.report import Diagnosis, ExerciseReport, Mistake, Report, WrittenQuestion
 from autograder.report import TestReport as Verdict  # pytest would collect it
 from autograder.reports.exports import gradescope_results, junit_xml
-from autograder.reports.json_output import json_schema
+from autograder.reports.exports import json_schema
 from autograder.serving.served_unit import Served
 from tests import RELEASE, REPOSITORY
 

@@ -25,7 +25,7 @@ from autograder.gradebook.course_directory import course_directory, nbgrader_api
 from autograder.gradebook.roster import BadRoster
 from autograder.gradebook.spreadsheet import text
 from autograder.gradebook.time_stamp import time_in
-from autograder.reports.json_output import json_line
+from autograder.reports.exports import json_line
 from autograder.submitted.student_id import can_be_id
 from tests import RELEASE, REPOSITORY, SOURCE
 

@@ -12,7 +12,7 @@ from rich.progress import Progress
 from ..course import digests
 from ..pool import processors
 from ..pool.requests import Device
-from ..reports.json_output import json_line
+from ..reports.exports import json_line
 from .console import console, fail, list_names, print_lines, relative_path, remark, results, to_stderr
 from .options import (
     Course,

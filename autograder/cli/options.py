@@ -81,7 +81,7 @@ def schema_option(module: str, name: str, line: str) -> Any:
 
     def print_schema(is_wanted: bool) -> None:
         if is_wanted:
-            from ..reports.json_output import json_schema
+            from ..reports.exports import json_schema
 
             form = getattr(import_module(f"..{module}", __package__), name)
             typer.echo(json_schema(form), nl=False)

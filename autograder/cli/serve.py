@@ -10,7 +10,7 @@ import typer
 from .. import course
 from ..pool import processors
 from ..pool.requests import Device, Ready
-from ..reports.json_output import json_line
+from ..reports.exports import json_line
 from .console import print_lines, relative_path, remark, results
 from .options import (
     Course,

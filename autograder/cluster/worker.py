@@ -54,7 +54,7 @@ def _able(message: bytes) -> Able | Unable:
     digest = digests.current_unit_digest(terms.unit)
     if digest != terms.kit:
         return Unable(
-            f"its engine or its course is another one for {terms.unit} (digest {digest[:12]}, at home "
+            f"its engine or its course is another one for {terms.unit} (digest {digest[:12]}, here "
             f"{terms.kit[:12]}). Install the same kit there, and copy the course: autograder.toml, autograder/, "
             "solutions/, and source/ and release/ as this class has them."
         )

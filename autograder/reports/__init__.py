@@ -1,5 +1,5 @@
 """The results of grading as people and programs read them.
 
 `graded_notebook` and `page_filters` make a student's feedback page, `class_report` reports on a whole class,
-`json_output` and `exports` write reports for other programs. None of them changes a score.
+`exports` writes reports for other programs. None of them changes a score.
 """

@@ -1,7 +1,8 @@
 """The class report: composed from the gradebook and the stored reports, written as a page, a table and data."""
 
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import statistics
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from math import ceil
 from pathlib import Path
@@ -18,17 +19,28 @@ from ..gradebook.roster import Enrolled
 from ..gradebook.spreadsheet import as_csv, rounded, text
 from ..report import Report
 from ..submitted.notebook_file import read_at
-from . import item_analysis
 from .class_page import page
-from .class_report_schema import CellFigures, ClassReport, Concern, Row, ToLookAt
+from .class_report_schema import (
+    DIGITS,
+    CellFigures,
+    ClassReport,
+    Concern,
+    ExerciseFigures,
+    Row,
+    Spread,
+    ToLookAt,
+)
 from .code_sample import Names, full_name
 from .graded_notebook import read_report
-from .item_analysis import DIGITS
 from .mistakes import WrongAnswer, WrongAnswers
 
 FOLDER = "reports"
 """Folder of class reports, in the course's folder."""
 PAGE, TABLE, DATA = ".html", ".csv", ".json"
+_FEWEST = 3
+"""Scores from which a correlation is computed."""
+_NOISE = 6
+"""Decimals to which sums of scores are compared: sums of binary fractions differ by less."""
 _COLUMNS = ("student", "name", "status", "late_minutes", "raw_score", "late_penalty", "score", "max_score")
 _STATUSES = {
     Concern.OUR_FAULT: "grader_error",
@@ -115,7 +127,7 @@ def compose(root: Path, unit_name: str, *, is_anonymous: bool = False) -> ClassR
     class_report = ClassReport(
         unit_name, unit.title, datetime.now(UTC).isoformat(timespec="seconds"), __version__, is_anonymous,
         len(scores.students), len(marks), scores.max_score,
-        item_analysis.spread(marks), list(item_analysis.exercises(scores.points, marks, headings)),
+        _spread(marks), list(_exercise_figures(scores.points, marks, headings)),
         wrong.mistakes(len(marks)), wrong.clusters(), wrong.unexplained(), _concerns(scores, reported),
         [_row(student, scores.marks.get(student.id), scores.points, mistakes) for student in scores.students],
     )  # fmt: skip
@@ -189,3 +201,50 @@ def _without_names(report: ClassReport) -> ClassReport:
         for name in ("mistakes", "clusters", "unexplained", "to_look_at")
     }
     return replace(report, rows=rows, **groups)
+
+
+def _spread(marks: Sequence[Mark]) -> Spread | None:
+    """Return the distribution of the scores of all submissions; None if there are none."""
+    scores = sorted(mark.score for mark in marks)
+    if not scores:
+        return None
+    lower, median, upper = statistics.quantiles(scores, method="inclusive") if len(scores) > 1 else scores * 3
+    figures = (statistics.fmean(scores), median, lower, upper, scores[0], scores[-1])
+    return Spread(*(rounded(figure, DIGITS) for figure in figures))
+
+
+def _exercise_figures(
+    points: Mapping[str, float], marks: Sequence[Mark], headings: Mapping[str, str]
+) -> Iterator[ExerciseFigures]:
+    """Yield the statistics of each exercise and written question.
+
+    points: the most that each grade cell gives, by its name. headings: those of the sections, by grade cell.
+    """
+    waiting = {name for mark in marks for name in points if name not in mark.shown.scores or name in mark.waiting}
+    for cell, worth in points.items():
+        submitted = [mark for mark in marks if cell in mark.shown.scores]
+        graded = [mark for mark in submitted if cell not in mark.waiting]
+        scores = [mark.shown.scores[cell] for mark in graded]
+        passed = sum(round(score - worth, _NOISE) >= 0 for score in scores)
+        # A damaged file has no answers: its zeros would make every exercise look alike.
+        items = [mark.shown for mark in graded if mark.status != "damaged"]
+        rest = [sum(item.scores[name] for name in points if name != cell and name not in waiting) for item in items]
+        pass_rate = rounded(passed / len(scores), DIGITS) if scores else None
+        mean = rounded(statistics.fmean(scores), DIGITS) if scores else None
+        discrimination = _correlation([item.scores[cell] for item in items], rest)
+        name, is_written = cell.removeprefix(course.CHECK_PREFIX), not cell.startswith(course.CHECK_PREFIX)
+        yield ExerciseFigures(
+            name, headings.get(cell, ""), worth, is_written,
+            len(graded), len(submitted) - len(graded), passed, pass_rate, mean, discrimination,
+        )  # fmt: skip
+
+
+def _correlation(scores: Sequence[float], rest: Sequence[float]) -> float | None:
+    """Return Pearson's correlation; None if there are too few scores, or if either is constant."""
+    if len(scores) < _FEWEST:
+        return None
+    try:
+        figure = statistics.correlation(*([round(value, _NOISE) for value in values] for values in (scores, rest)))
+    except statistics.StatisticsError:
+        return None
+    return rounded(figure, DIGITS)

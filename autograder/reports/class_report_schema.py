@@ -9,6 +9,9 @@ from enum import StrEnum
 
 import msgspec
 
+DIGITS = 4
+"""Decimals of the figures in a report; a score has two."""
+
 
 class Spread(msgspec.Struct, frozen=True):
     """Distribution of the scores of all submissions, after penalties for lateness."""

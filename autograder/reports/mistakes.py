@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from ..gradebook.spreadsheet import rounded
 from ..report import NOT_WRITTEN, USES_WRONG, Behaviour, ExerciseReport
-from .class_report_schema import Cluster, CodeSample, MistakeFigures, Unexplained
+from .class_report_schema import DIGITS, Cluster, CodeSample, MistakeFigures, Unexplained
 from .code_sample import NotPython, code_sample
-from .item_analysis import DIGITS
 
 _MOST_TRIED = 10
 """Answers tried as the code sample of a group."""

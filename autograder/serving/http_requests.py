@@ -19,7 +19,7 @@ from ..course import notebook
 from ..gradebook.course_directory import CourseProblem
 from ..gradebook.roster import BadRoster
 from ..report import Report
-from ..reports.json_output import json_line
+from ..reports.exports import json_line
 from ..submitted.notebook_file import MAX_FILE_BYTES, NotebookFile, read_at
 from ..submitted.student_id import RULE
 from .arrivals import Arrival, HandedIn
