@@ -24,8 +24,7 @@ from autograder.course.cells import filled_in
 from autograder.output_files import NotWritable
 from autograder.report import Diagnosis, ExerciseReport, Mistake, Report, WrittenQuestion
 from autograder.report import TestReport as Verdict  # pytest would collect it
-from autograder.reports.exports import gradescope_results, junit_xml
-from autograder.reports.exports import json_schema
+from autograder.reports.exports import gradescope_results, json_line, json_schema, junit_xml
 from autograder.serving.served_unit import Served
 from tests import RELEASE, REPOSITORY
 
@@ -130,6 +129,13 @@ def test_the_schemas_are_those_of_the_types(page):
         kept = (REPOSITORY / "docs" / f"{name}.schema.json").read_bytes()
         assert kept == json_schema(type_), f"autograder {name} --schema > docs/{name}.schema.json"
         assert kept == (folder / f"{name}.schema.json").read_bytes()
+
+
+def test_a_line_of_json_escapes_every_unprintable_character():
+    text = "é\x7f\x85\u2028\U000e0001"
+    line = json_line({"notebook": text})
+    assert line == '{"notebook":"é\\u007f\\u0085\\u2028\\udb40\\udc01"}\n'.encode()
+    assert json.loads(line) == {"notebook": text}
 
 
 def test_junit_xml_is_valid_and_says_what_the_reports_say(page):

@@ -15,8 +15,7 @@ from ..pool.grading_pool import GradingPool
 from ..pool.process import GradingProcess
 from ..pool.requests import Device, GradeNotebook
 from ..report import Report, without_marks
-from ..reports.exports import Visibility
-from ..reports.exports import json_line
+from ..reports.exports import Visibility, json_line
 from ..submitted.notebook_file import read_at
 from .console import OUR_FAULT, TOO_LOW, fail, remark, results, to_stderr
 from .options import Require, Trust, isolation_settings, named, schema_option

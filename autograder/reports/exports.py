@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -38,7 +37,10 @@ def json_line(value: Any) -> bytes:
 
 
 def _escape(match: re.Match[str]) -> str:
-    return match[0] if match[0].isprintable() else json.dumps(match[0])[1:-1]
+    if match[0].isprintable():
+        return match[0]
+    units = match[0].encode("utf-16-be").hex(" ", 2).split()
+    return "".join(f"\\u{unit}" for unit in units)
 
 
 def json_schema(type_: type[msgspec.Struct]) -> bytes:
