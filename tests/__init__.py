@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from autograder.handout.names import data_file
-from autograder.handout.unit_data import read_unit
+from autograder.handout.unit_data import data_file, read_unit
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SOURCE = REPOSITORY / "source"

@@ -14,11 +14,11 @@ from typing import Any
 import torch
 
 from autograder import catalogue, course
-from autograder.core.nesting import tensors_in
+from autograder.core.arguments import tensors_in
 from autograder.graders.collected import Grader, Graders, Verdict, collected
 from autograder.grading import scoring
 from autograder.grading.examiner import Examiner, candidate_bench
-from autograder.handout.names import EXAMPLES
+from autograder.handout.unit_data import EXAMPLES
 from autograder.handout.written_values import as_value
 from tests import released_data
 

@@ -30,8 +30,7 @@ from autograder.graders.collected import collected
 from autograder.grading import public_examples, reference_trace
 from autograder.grading.reference_trace import packed_numbers
 from autograder.grading.release_misconceptions import released_misconceptions, signatures
-from autograder.handout.names import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN
-from autograder.handout.unit_data import packed_unit
+from autograder.handout.unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN, packed_unit
 from autograder.handout.written_values import packed, shortened
 from autograder.pool.process import GradingProcess, GradingRefused
 from tests import RELEASE, REPOSITORY, SOURCE, released_data

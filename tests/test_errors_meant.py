@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from autograder.compare.errors_meant import meant
+from autograder.compare.complaints import meant
 
 X = torch.ones
 PRODUCTS = {

@@ -21,7 +21,7 @@ from autograder.graders.collected import collected
 from autograder.graders.hunts import Hunt, NoHunt
 from autograder.grading import release_data
 from autograder.grading.released_steps import NotReleasable
-from autograder.handout.names import EXAMPLES, zip_file
+from autograder.handout.unit_data import EXAMPLES, zip_file
 from tests import RELEASE, released_data
 
 from .hunts import hunts

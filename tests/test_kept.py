@@ -10,8 +10,7 @@ import sys
 import pytest
 
 from autograder.catalogue.build_cache import FOLDER
-from autograder.handout.names import MISTAKES, data_file
-from autograder.handout.unit_data import read_unit
+from autograder.handout.unit_data import MISTAKES, data_file, read_unit
 from tests import REPOSITORY, forked_command
 
 UNIT = "normalisation"

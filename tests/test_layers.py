@@ -12,7 +12,7 @@ PACKAGE = REPOSITORY / "autograder"
 LAYERS = [
     {"cli"},
     {"cluster", "lms", "serving"},
-    {"classroom", "build", "nbgrader_plugin", "marking"},
+    {"classroom", "build", "nbgrader_plugin"},
     {"reports"},
     {"grading", "gradebook"},
     {"diagnosis"},

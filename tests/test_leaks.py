@@ -17,7 +17,7 @@ from autograder.course.cells import filled_in
 from autograder.graders.collected import collected
 from autograder.grading.examiner import candidate_bench
 from autograder.grading.messages import without_folders
-from autograder.handout.names import EXAMPLES, MISTAKES, STEPS, data_file
+from autograder.handout.unit_data import EXAMPLES, MISTAKES, STEPS, data_file
 from autograder.handout.written_values import as_value
 from autograder.student.proxy import StudentProxy
 from tests import RELEASE, REPOSITORY, released_data

@@ -22,9 +22,9 @@ from autograder.build.source_notebook import BuildError, source_notebook
 from autograder.classroom.class_folder import new_course
 from autograder.course.cells import filled_in
 from autograder.course.settings import load
-from autograder.handout import hints
-from autograder.handout.guesses import NOT_GUESSED, said_of_guess, wanted
-from autograder.handout.names import data_file, zip_file
+from autograder.handout import predictions
+from autograder.handout.predictions import NOT_GUESSED, said_of_guess, wanted
+from autograder.handout.unit_data import data_file, zip_file
 from tests import CHECK, RELEASE
 
 UNIT = "dot_product_attention"
@@ -153,9 +153,9 @@ def test_no_value_is_an_exception(name, value):
 
 
 def test_hints_come_one_at_a_time_and_then_say_what_else_to_do(monkeypatch):
-    monkeypatch.setattr(hints, "_seen", {})
+    monkeypatch.setattr(predictions, "_seen", {})
     held = {"softmax": ["What?", "Shapes.", "Look up exp."], "scores": ["a", "b", "c"]}
-    said = [hints.next_hint(held, "softmax") for _ in range(5)]
+    said = [predictions.next_hint(held, "softmax") for _ in range(5)]
     assert said[:3] == [
         ("Hint for `softmax`, 1 of 3", ["1. What?"]),
         ("Hints for `softmax`, 2 of 3", ["1. What?", "2. Shapes."]),
@@ -165,12 +165,12 @@ def test_hints_come_one_at_a_time_and_then_say_what_else_to_do(monkeypatch):
     assert said[3][1][:3] == said[2][1]
     assert said[3][1][3].startswith("There are no more.")
     assert 'check("softmax")' in said[3][1][3]
-    assert hints.next_hint(held, "scores")[1] == ["1. a"]
-    assert hints.said_of_hints(held)[1] == ["`softmax`: 3 of 3", "`scores`: 1 of 3"]
+    assert predictions.next_hint(held, "scores")[1] == ["1. a"]
+    assert predictions.said_of_hints(held)[1] == ["`softmax`: 3 of 3", "`scores`: 1 of 3"]
     for name in ("sofmax", 3, None, [], Strange()):
-        assert hints.next_hint(held, name) == ("", ["There are hints for these exercises: `softmax`, `scores`."])
-    assert hints.next_hint({}, "softmax") == ("", ["This notebook has no hints."])
-    assert hints.said_of_hints({}) == ("This notebook has no hints.", [])
+        assert predictions.next_hint(held, name) == ("", ["There are hints for these exercises: `softmax`, `scores`."])
+    assert predictions.next_hint({}, "softmax") == ("", ["This notebook has no predictions."])
+    assert predictions.said_of_hints({}) == ("This notebook has no predictions.", [])
 
 
 SOLUTIONS = '''

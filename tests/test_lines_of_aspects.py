@@ -19,9 +19,8 @@ from autograder.core.device_probe import ELSEWHERE, MIXED
 from autograder.core.lost_aspects import Asked, where_lost
 from autograder.grading import reference_trace
 from autograder.grading.trace_cases import trace_cases
-from autograder.handout.line_told import line_told
-from autograder.handout.names import STEPS, data_file
-from autograder.handout.unit_data import packed_unit
+from autograder.handout.fault_location import line_told
+from autograder.handout.unit_data import STEPS, data_file, packed_unit
 
 from .located.edits import right_sources
 from .located.measure import FILE, defined

@@ -8,11 +8,10 @@ import torch
 
 from autograder.core.arguments import Arguments
 from autograder.core.bench import Bench
+from autograder.core.faults import CELL_PREFIX
 from autograder.core.operations import WatchRun
-from autograder.core.packed_run import packed
 from autograder.core.packing import ProtocolError
-from autograder.core.raising import CELL_PREFIX
-from autograder.core.tracing import MAX_MADE, Made, Run, Watch, watched
+from autograder.core.tracing import MAX_MADE, Made, Run, Watch, packed, watched
 from autograder.grading import reference_trace
 from autograder.grading.trace_cases import trace_cases
 from autograder.student.decoding import decode_trace

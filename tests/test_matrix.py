@@ -12,7 +12,7 @@ from autograder import catalogue, course
 from autograder.diagnosis import report_page
 from autograder.diagnosis.golden_record import name_of, outcome_line
 from autograder.diagnosis.mutation_report import Outcome, entries, outcome
-from autograder.handout.names import EXAMPLES
+from autograder.handout.unit_data import EXAMPLES
 from autograder.pool.process import GradingProcess
 from tests import REPOSITORY, released_data
 

@@ -14,9 +14,16 @@ import pytest
 
 from autograder import catalogue, course
 from autograder.build import release_files
-from autograder.handout.data_file import data_of, read_data
-from autograder.handout.names import EXAMPLES, FORMAT, data_file, zip_file
-from autograder.handout.unit_data import UnreadableUnit, read_unit
+from autograder.handout.unit_data import (
+    EXAMPLES,
+    FORMAT,
+    UnreadableUnit,
+    data_file,
+    data_of,
+    read_data,
+    read_unit,
+    zip_file,
+)
 from tests import CHECK, RELEASE, REPOSITORY
 
 UNIT, EXERCISE = "dot_product_attention", "softmax"

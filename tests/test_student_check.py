@@ -23,9 +23,9 @@ from autograder.graders.collected import collected
 from autograder.grading import public_examples, reference_trace
 from autograder.grading.release_misconceptions import MOST_SENTENCES
 from autograder.grading.trace_cases import trace_cases
-from autograder.handout.line_told import known_right, line_told
-from autograder.handout.names import EXAMPLES, MISTAKES, STEPS, WRITTEN, data_file
+from autograder.handout.fault_location import known_right, line_told
 from autograder.handout.tried import as_in_a_new_notebook, outcome
+from autograder.handout.unit_data import EXAMPLES, MISTAKES, STEPS, WRITTEN, data_file
 from solutions.six_words import SIX_WORDS
 from tests import RELEASE, REPOSITORY, released_data
 

@@ -8,14 +8,13 @@ import torch
 
 from autograder import catalogue, course
 from autograder.core.operations import unpacked
-from autograder.core.raising import CELL_PREFIX
 from autograder.course.cells import filled_in
 from autograder.graders.cases import Cases
 from autograder.graders.collected import collected
 from autograder.grading.examiner import Examiner
 from autograder.grading.submission import NotebookGrading
 from autograder.grading.trace_cases import trace_cases
-from autograder.handout.names import STEPS
+from autograder.handout.unit_data import STEPS
 from autograder.handout.written_values import as_value
 from autograder.pool.requests import GradeNotebook
 from autograder.report import Conditions

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..course.settings import Settings
-from ..handout.names import data_file, zip_file
+from ..handout.unit_data import data_file, zip_file
 
 README, REQUIREMENTS = "README.md", "requirements.txt"
 _ENGINE = "attention-autograder"

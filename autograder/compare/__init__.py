@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
+from ..core.arguments import tensors_in
 from ..core.lost_aspects import OF_FORM, OF_VALUE
-from ..core.nesting import tensors_in
 from ..core.packing import Opaque
 from .complaints import with_article
 from .values import ORDINALS as ORDINALS

@@ -1,8 +1,9 @@
-"""What a call may cost, and what is said where it costs more: in marking and in the check that students get."""
+"""Limits of a call's cost, and the messages if it exceeds them or cannot be counted."""
 
 from collections.abc import Callable, Mapping
 
 from ..core.cost import Cost, Most
+from ..core.countable import LEFT, OPERATOR, THREAD
 
 Limits = Mapping[str, int]
 """The most of each: `largest` and `alive` in numbers, `rows`, `operations`. What is not named is not limited."""
@@ -40,3 +41,23 @@ def complaint(cost: Cost, limits: Limits, at: At) -> str:
 
 def _numbers(found: Most, most: int) -> str:
     return f"{found.count:,} numbers; {most:,} are enough."
+
+
+_WHY = {
+    LEFT: (
+        "elements leave PyTorch or come from outside of it (`.numpy()`, `.tolist()`, many `.item()` or `if`s on "
+        "tensors). Compute with tensors instead."
+    ),
+    OPERATOR: (
+        "the code calls a function whose operations this test cannot count. Use matrix products, sums, exp and the "
+        "like instead."
+    ),
+    THREAD: "another thread computes. Compute in the thread that calls the function instead.",
+}
+_UNSEEN = "part of what is computed is hidden from the count. Call PyTorch's functions directly instead."
+
+
+def uncountable(cost: Cost, at: At) -> str:
+    """Say why the cost of a call cannot be counted, and where; empty if it can."""
+    first = cost.uncounted
+    return f"The operations cannot be counted:{at(first)} {_WHY.get(first.of, _UNSEEN)}" if first.count else ""

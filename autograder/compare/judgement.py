@@ -8,15 +8,14 @@ from typing import Any
 
 import torch
 
+from ..core.arguments import tensors_in
 from ..core.cost import Cost
 from ..core.device_probe import BY_NUMBERS, ELSEWHERE, MIXED
 from ..core.lost_aspects import OF_COUNTING, OF_DEVICE, OF_DTYPE, OF_GRADIENT, OF_WRITING
-from ..core.nesting import tensors_in
 from ..core.observation import Observation
 from ..core.operations import is_bias
 from . import Mismatch, assert_close, complaints, describe
-from .costs import At, Limits, complaint
-from .uncounted import uncountable
+from .costs import At, Limits, complaint, uncountable
 
 
 def assert_gradients(seen: Observation[Any], gradients: Sequence[Any], parameter_gradients: Mapping[str, Any]) -> None:

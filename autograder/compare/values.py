@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ..core.nesting import tensors_in
+from ..core.arguments import tensors_in
 
 
 class Expected:

@@ -12,7 +12,6 @@ import torch
 
 from .faults import Missing
 from .packing import Tensors, pack
-from .seeding import seed_generators
 
 T = TypeVar("T")
 PLAIN = (str, int, bool, type(None))
@@ -87,3 +86,19 @@ class Operation(Generic[T]):
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         packed = {name: value if type(value) in PLAIN else pack(value, tensors) for name, value in values.items()}
         return {"operation": self.tag, **packed}
+
+
+# Bound before any cell can put something else in its place.
+_cpu_generator = torch.default_generator
+
+
+def seed_generators(seed: int, device: torch.device) -> None:
+    """Seeds the CPU's generator, and the device's."""
+    _cpu_generator.manual_seed(seed)
+    if device.type == "cuda":
+        torch.cuda.manual_seed_all(seed)
+
+
+def seed_in_use(seed: int) -> None:
+    """Seeds the generators of the devices that this process computes on."""
+    seed_generators(seed, torch.device("cuda" if torch.cuda.is_initialized() else "cpu"))

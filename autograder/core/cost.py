@@ -23,8 +23,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from .arguments import Arguments
-from .nesting import tensors_in
+from .arguments import Arguments, tensors_in
 from .operators import OperatorMode, name_of
 from .tracing import Own, memory_of
 

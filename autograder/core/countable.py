@@ -18,10 +18,9 @@ from typing import Any, NamedTuple
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from .arguments import Arguments
+from .arguments import MAX_DEPTH, Arguments, each, tensors_in
 from .cost import Counting, Most
 from .library_calls import library_of
-from .nesting import MAX_DEPTH, each, tensors_in
 from .operators import name_of
 from .tracing import Own, memory_of
 

@@ -14,8 +14,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._mode_utils import no_dispatch
 
-from .arguments import Arguments
-from .nesting import tensors_in
+from .arguments import Arguments, tensors_in
 from .operators import OperatorMode, name_of
 
 FOLLOWS = "follows"

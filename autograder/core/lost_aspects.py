@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .arguments import Arguments
+from .arguments import Arguments, each, tensors_in
 from .device_probe import Devices, as_elsewhere, moved, moved_there
-from .nesting import each, tensors_in
 from .operators import OperatorMode, name_of
 from .tracing import Own, fed, memory_of, place_of
 

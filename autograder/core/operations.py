@@ -14,17 +14,15 @@ from typing import Any, Literal, TypeVar
 
 import torch
 
-from . import cost, device_probe, lost_aspects, packed_run, tracing
-from .arguments import Arguments, Held, places_of_others, walking_once, with_held
+from . import cost, device_probe, lost_aspects, tracing
+from .arguments import MAX_TENSORS, Arguments, Held, places_of_others, tensors_in, walking_once, with_held
 from .assembled import Assembled
 from .bench import PLAIN, Bench, Operation, Target
 from .countable import Countable
-from .faults import Unusable
+from .faults import Unusable, is_cell, student_code
 from .gradients import gradients
-from .nesting import MAX_TENSORS, tensors_in
 from .observation import Observation
 from .packing import Tensors, unpack
-from .raising import is_cell, student_code
 
 T = TypeVar("T")
 Kind = Literal["function", "class"]
@@ -331,7 +329,7 @@ class ProbeDevice(Operation[device_probe.Probed]):
 
 
 @dataclass(frozen=True)
-class WatchRun(Operation[packed_run.Packed]):
+class WatchRun(Operation[tracing.Packed]):
     """Runs a function, or an instance built for it, and gives every tensor that it makes, with its line: `tracing`.
 
     replaced: what is put in the place of the tensors of these numbers.
@@ -346,13 +344,13 @@ class WatchRun(Operation[packed_run.Packed]):
     numbers: tuple[int, ...] = ()
     replaced: tuple[torch.Tensor, ...] = ()
 
-    def on(self, bench: Bench) -> packed_run.Packed:
+    def on(self, bench: Bench) -> tracing.Packed:
         bench.seed(0)
         new = dict(zip(self.numbers, self.replaced, strict=True))
         watch = tracing.Watch(is_cell, new)
         thing, given = bench.find(self.name), self.arguments.positional
         call = tracing.made_ready(thing, self.built, self.parameters, given, self.through)
-        return packed_run.packed(tracing.watched(call, watch))
+        return tracing.packed(tracing.watched(call, watch))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any, Union
 
 import torch
 
-from .nesting import MAX_DEPTH, MAX_TENSORS
+from .arguments import MAX_DEPTH, MAX_TENSORS
 
 MAX_TENSOR_BYTES = 4 << 20
 """Of tensors in one message: ten times what the largest right answer, or mistake of the catalogue, sends."""

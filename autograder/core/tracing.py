@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .arguments import tensors_in
+
 MAX_MADE = 300
 """Tensors of one run that are kept."""
 MAX_NUMBERS = 4_000
@@ -246,3 +248,30 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     if isinstance(value, dict):
         value = list(value.values())
     return [one for item in value for one in _tensors(item)] if isinstance(value, tuple | list) else []
+
+
+Packed = tuple[str, str, torch.Tensor, torch.Tensor, list[torch.Tensor], bool, list[int]]
+"""A run as a worker sends it: see `packed`."""
+
+
+def packed(run: Run) -> Packed:
+    """A run as what can be sent: files and operators, a line each; places; numbers; what came of it; whether it failed.
+
+    Places are whole numbers, for each tensor: its file, line, place, sizes and inputs, the last two with their number
+    before them.
+    """
+    files = list(dict.fromkeys([*(one.file for one in run.made), *([run.returned[0]] if run.returned else [])]))
+    places: list[int] = []
+    for one in run.made:
+        shape = one.values.shape
+        places += [files.index(one.file), one.line, one.place, len(shape), *shape, len(one.inputs), *one.inputs]
+    numbers = torch.cat([one.values.flatten() for one in run.made]) if run.made else torch.empty(0)
+    returned = [files.index(run.returned[0]), run.returned[1]] if run.returned else []
+    operators = "\n".join(one.operator for one in run.made)
+    marks = torch.tensor(places, dtype=torch.int64)
+    return "\n".join(files), operators, marks, numbers.float(), result_of(run), run.error is not None, returned
+
+
+def result_of(run: Run) -> list[torch.Tensor]:
+    """The tensors that came of a run."""
+    return [one.detach() for one in tensors_in(run.result)][:MAX_RESULTS]

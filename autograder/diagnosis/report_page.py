@@ -11,8 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from .. import course
 from ..course import content
 from ..course.folder import FILE, folder
-from ..handout.names import EXAMPLES, MISTAKES, STEPS, data_file
-from ..handout.unit_data import read_unit
+from ..handout.unit_data import EXAMPLES, MISTAKES, STEPS, data_file, read_unit
 from .mutation_report import (
     CHECK_COLUMNS,
     COLUMNS,

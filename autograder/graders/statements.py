@@ -21,12 +21,11 @@ from ..compare.judgement import (
 from ..compare.judgement import assert_dtype as assert_dtype
 from ..compare.judgement import assert_gradient as assert_gradient
 from ..compare.judgement import assert_unchanged as assert_unchanged
+from ..core.arguments import each, tensors_in
 from ..core.cost import Most
-from ..core.faults import Raised, StudentFault
-from ..core.nesting import each, tensors_in
+from ..core.faults import CELL_PREFIX, Raised, StudentFault
 from ..core.observation import Observation
 from ..core.operations import is_bias
-from ..core.raising import CELL_PREFIX
 from ..student.face import Callee, Cotangent, Instance, Student
 
 REFUSALS = frozenset({"ValueError", "AssertionError"})

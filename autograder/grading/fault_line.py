@@ -11,14 +11,13 @@ from msgspec.structs import replace
 
 from .. import catalogue
 from ..core.arguments import Arguments
-from ..core.faults import StudentFault
+from ..core.faults import CELL_PREFIX, StudentFault
 from ..core.lost_aspects import Lost
 from ..core.operations import LineOfAspect, WatchRun
-from ..core.raising import CELL_PREFIX
 from ..core.tracing import Run
 from ..course.notebook import CodeCell
 from ..diagnosis.pairs import OverLimit, cpu_limit
-from ..handout.told_of_aspects import HOW, told_of_aspect
+from ..handout.fault_location import HOW, told_of_aspect
 from ..report import ExerciseReport, FaultLocation
 from ..sandbox.failures import Crashed, SandboxLost, TimedOut
 from ..student.backend import Backend

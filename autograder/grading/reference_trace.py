@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from .. import catalogue
-from ..core.nesting import tensors_in
+from ..core.arguments import tensors_in
 from ..core.tracing import Made, Run, Watch, made_ready, watched
 from ..tracing.case import TellingCase
 from ..tracing.reference import Reference, Right, all_before, comparable, distinct, is_mask, parts_of, same

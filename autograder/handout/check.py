@@ -10,17 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from ..core.wrong_function import unpacked_function
-from .called import calls_with_results
+from .bug_hunt import hunts
+from .calls import calls_with_results
+from .fault_location import line_told
 from .freshness import not_what_was_run
-from .guesses import said_of_guess
-from .hints import next_hint, said_of_hints
-from .hunted import hunts
-from .line_told import line_told
-from .names import EXAMPLES, LESSON, MISTAKES
-from .own_code import draw, show
+from .notebook_display import draw, show
+from .predictions import next_hint, said_of_guess, said_of_hints
 from .showing import say, summed, tell
 from .tried import as_in_a_new_notebook, outcome
-from .unit_data import UnitData, units_in
+from .unit_data import EXAMPLES, LESSON, MISTAKES, UnitData, units_in
 from .written_values import as_value, in_full
 
 

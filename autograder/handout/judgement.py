@@ -17,6 +17,7 @@ from ..compare import (
     identical,
     one_head,
 )
+from ..compare.costs import uncountable
 from ..compare.judgement import (
     assert_arrived,
     assert_cost,
@@ -29,13 +30,12 @@ from ..compare.judgement import (
     is_refusal,
     not_finite,
 )
-from ..compare.uncounted import uncountable
 from ..compare.values import Expected, difference, expecting
+from ..core.bench import seed_in_use
 from ..core.cost import Cost, Most
 from ..core.lost_aspects import OF_COUNTING
-from ..core.seeding import seed_in_use
+from .bug_hunt import COMES_FIRST, caught
 from .dropped import not_counted_out, weights_dropped
-from .hunted import COMES_FIRST, caught
 from .trial import Call, Trial
 from .written_values import as_value
 

@@ -13,15 +13,13 @@ import torch
 
 from ..compare import Mismatch, draws, one_head
 from ..compare.costs import exceeded
-from ..core.arguments import Arguments, walking_once, with_held
-from ..core.bench import Bench
+from ..core.arguments import Arguments, each, walking_once, with_held
+from ..core.bench import Bench, seed_in_use
 from ..core.cost import Cost, of_call
-from ..core.nesting import each
+from ..core.faults import is_cell
 from ..core.operations import Assemble, Build, Call, MeasureCost, ProbeDevice
-from ..core.raising import is_cell
-from ..core.seeding import seed_in_use
 from ..core.steps import operation_of
-from .hunted import looked_at
+from .bug_hunt import looked_at
 from .written_values import as_value
 
 

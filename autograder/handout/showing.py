@@ -8,9 +8,8 @@ from typing import Any
 
 from ..compare.complaints import calls_forbidden, halves_the_points
 from ..core.lost_aspects import OF_COUNTING, OF_DEVICE, OF_DTYPE, OF_FORM, OF_GRADIENT, OF_VALUE, OF_WRITING
-from .called import in_words, to_play_with
-from .hunted import hunts
-from .matrices import Beside, beside
+from .bug_hunt import hunts
+from .calls import Beside, beside, in_words, to_play_with
 from .page import as_page, page_of_lines, page_of_summary
 from .tried import NOT_DEFINED, NOT_WRITTEN, Outcome, Tried
 

@@ -6,21 +6,23 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from ..compare import Mismatch
-from ..compare.errors_meant import meant
-from ..core.faults import StudentFault
+from ..compare.complaints import meant
+from ..core.faults import StudentFault, is_cell
+from ..core.library_calls import library_of, note, taken
 from ..core.lost_aspects import OF_COUNTING, OF_FORM, OF_VALUE
+from ..core.operators import OperatorMode, name_of
 from ..core.points import Points, TestShare, distribute
-from ..core.raising import is_cell
-from .forbidden import libraries_watched
-from .hunted import COMES_FIRST
+from .bug_hunt import COMES_FIRST
 from .judgement import is_stub, judged, revealed
 from .known import mistakes_alike
 from .trial import Call, Trial
@@ -247,3 +249,46 @@ def as_in_a_new_notebook() -> Iterator[None]:
     finally:
         torch.set_default_dtype(dtype)
         torch.set_rng_state(state)
+
+
+def _noted(name: str) -> None:
+    library = library_of(name)
+    if library:
+        note(library)
+
+
+class _OperatorsWatched(OperatorMode):
+    """Operators, whoever calls them: autograd and methods of tensors too."""
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        _noted(name_of(func))
+        return func(*args, **(kwargs or {}))
+
+
+class _FunctionsWatched(TorchFunctionMode):
+    """Functions of torch's that end in operators of other names."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        _noted(getattr(func, "__name__", ""))
+        return func(*args, **(kwargs or {}))
+
+
+@contextmanager
+def libraries_watched(found: set[str]) -> Iterator[None]:
+    """Adds to `found` the libraries that run meanwhile."""
+    taken()
+    with _FunctionsWatched(), _OperatorsWatched():
+        yield
+    found.update(taken())

@@ -3,15 +3,14 @@
 A file holds the format's version, the unit's name, and a section for each of the keys in `names`.
 """
 
+import gzip
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-
-from .data_file import data_of, read_data
-from .names import EXAMPLES, FORMAT, WRITTEN
 
 _FORMAT, _UNIT = "format", "unit"
 """The keys of the format's version and of the unit's name, which no other JSON file in a student's folder has."""
@@ -113,3 +112,35 @@ def units_in(folder: Path) -> tuple[list[UnitData], list[str]]:
         if unit not in found or path.name.partition(".")[0] == unit:
             found[unit] = UnitData(path, unit, content)
     return [found[unit] for unit in sorted(found)], problems
+
+
+FORMAT = 1
+"""The version of the data format that the build writes, and the newest that the check reads."""
+EXAMPLES, MISTAKES, STEPS = "public_examples", "known_mistakes", "right_steps"
+LESSON = "guesses_and_hints"
+"""Only if a unit has guesses or hints."""
+WRITTEN = "written questions"
+"""Among the exercises: the points of the questions that a person marks."""
+
+
+def data_file(unit: str) -> str:
+    """Return the name of a unit's data file."""
+    return f"{unit}.json.gz"
+
+
+def zip_file(check: str) -> str:
+    """Return the name of the zip with the modules of the student check. check: the module that notebooks import."""
+    return f"{check}.zip"
+
+
+def read_data(path: Path) -> Any:
+    """Return what a packed file holds; raises OSError if it cannot be read, and ValueError if it is damaged."""
+    try:
+        return json.loads(gzip.decompress(path.read_bytes()))
+    except (EOFError, zlib.error) as error:
+        raise ValueError(str(error)) from error
+
+
+def data_of(value: Any) -> bytes:
+    """The file's content."""
+    return gzip.compress(json.dumps(value, separators=(",", ":")).encode(), mtime=0)

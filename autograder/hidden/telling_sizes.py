@@ -1,4 +1,4 @@
-"""The sizes of the cases on which answers are watched: see `autograder.marking.telling_cases`.
+"""The sizes of the cases on which answers are watched: see `autograder.grading.trace_cases`.
 
 All that `causal_mask` and other masks make are masks, and either way round a mask may be right on the way: of their
 edits one in eight was told with a wrong line, so they are silent. So is `masked_attention`, of whose edits that show in
@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from autograder.marking.telling_cases import Below, Large, Mask, Shape, Weights
+from autograder.grading.trace_cases import Below, Large, Mask, Shape, Weights
 
 
 def _s(*sizes: int) -> Shape:

@@ -9,7 +9,7 @@ import msgspec
 import torch
 
 from ..compare import describe
-from ..compare.errors_meant import meant
+from ..compare.complaints import meant
 from ..core.bench import Operation
 from ..core.cost import Cost, Most
 from ..core.device_probe import Probed

@@ -8,9 +8,8 @@ import torch
 
 from ..compare import TOLERANCE
 from ..compare.values import expecting
-from ..core.arguments import Arguments
+from ..core.arguments import Arguments, tensors_in
 from ..core.bench import Bench, Operation
-from ..core.nesting import tensors_in
 from ..core.operations import Assemble, Build, Call, ToDtype
 from .backend import Backend
 from .proxy import StudentProxy

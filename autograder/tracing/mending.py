@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
-from ..core.nesting import tensors_in
+from ..core.arguments import tensors_in
 from ..core.tracing import Made, Run
 from .reference import Reference, same
 from .replacing import Replacement, replacements

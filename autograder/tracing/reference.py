@@ -6,7 +6,7 @@ from functools import cached_property
 
 import torch
 
-from ..core.nesting import tensors_in
+from ..core.arguments import tensors_in
 from ..core.tracing import Made, Run
 from .case import TellingCase
 

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import torch
 
-from ..core.nesting import tensors_in
+from ..core.arguments import tensors_in
 from ..core.tracing import Run
 from .located import Located, Telling
 from .mending import made_last

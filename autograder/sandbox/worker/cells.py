@@ -15,8 +15,7 @@ from IPython.core.compilerop import CachingCompiler
 from IPython.core.history import HistoryManager
 from IPython.core.interactiveshell import InteractiveShell
 
-from ...core.faults import Raised
-from ...core.raising import CELL_PREFIX, raised
+from ...core.faults import CELL_PREFIX, Raised, raised
 from ...core.wrong_function import PackedFunction, unpacked_function
 from .cell_source import DEBUGGERS, RUNNING, WRITING, DeferredCells, compiles, version_needed
 from .global_state import FreshState, Nowhere, forget_absent_devices

@@ -27,7 +27,7 @@ import torch
 from IPython.core import debugger
 from torch.nn.modules import module
 
-from ...core.seeding import seed_generators
+from ...core.bench import seed_generators
 
 # Bound before any cell can put something else in its place.
 _c: Any = torch._C

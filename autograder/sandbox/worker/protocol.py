@@ -15,8 +15,8 @@ import msgspec
 import safetensors
 import safetensors.torch
 
+from ...core.arguments import MAX_TENSORS
 from ...core.exact_reading import Closed, read
-from ...core.nesting import MAX_TENSORS
 from ...core.packing import MAX_DIMS, MAX_TENSOR_BYTES, ProtocolError, Tensors
 from ...core.wrong_function import PackedFunction
 from ..confine.resources import WorkerLimits

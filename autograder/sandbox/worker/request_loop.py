@@ -13,11 +13,10 @@ import torch
 
 from ...core import library_calls
 from ...core.bench import Bench
-from ...core.faults import Missing, Raised, StudentFault
+from ...core.faults import Missing, Raised, StudentFault, raised
 from ...core.observation import Observation
 from ...core.operations import unpacked
 from ...core.packing import ProtocolError, Tensors, pack
-from ...core.raising import raised
 from ..confine import process, resources
 from ..confine.confinement import Confinement
 from . import attempts, global_state, protocol

@@ -1,4 +1,4 @@
-"""Where an answer goes wrong: the line of the student's own cell, found by watching it on cases drawn for showing."""
+"""The faulty line of the student's own cell, found by tracing the code on cases that were drawn for showing."""
 
 import contextlib
 import io
@@ -11,20 +11,34 @@ from typing import Any
 
 import torch
 
-from ..core.lost_aspects import Asked, where_lost
-from ..core.raising import is_cell
+from ..compare.values import ORDINALS
+from ..core.faults import is_cell
+from ..core.lost_aspects import (
+    BY_CAST,
+    CUT_BY_DATA,
+    CUT_BY_DETACH,
+    CUT_BY_NO_GRAD,
+    CUT_BY_NUMBERS,
+    OF_DEVICE,
+    OF_DTYPE,
+    OF_GRADIENT,
+    OF_NOTHING,
+    OF_OTHERS,
+    OF_WRITING,
+    Asked,
+    Lost,
+    where_lost,
+)
 from ..core.tracing import Run, Watch, made_ready, watched
 from ..tracing.case import TellingCase
 from ..tracing.located import Located
 from ..tracing.locating import locate
 from ..tracing.reference import Reference
-from ..tracing.told import told
+from ..tracing.told import call_in_words, quoted, told
 from ..tracing.written_reference import read_reference
 from .freshness import file_of
-from .names import STEPS
-from .told_of_aspects import told_of_aspect
 from .tried import limited
-from .unit_data import read_unit
+from .unit_data import STEPS, read_unit
 from .written_values import as_value
 
 Aspect = tuple[str, Sequence[str]]
@@ -127,3 +141,53 @@ class _Looking:
         case = self._case
         call = made_ready(self._answer, case.built, case.parameters, case.arguments, case.through)
         return watched(call, Watch(lambda file: file == self._file or is_cell(file), replaced, in_shape=True))
+
+
+_ENDS = {
+    CUT_BY_DETACH: "what `.detach()` gives carries no gradient.",
+    CUT_BY_DATA: "what `.data` gives carries no gradient.",
+    CUT_BY_NO_GRAD: "what is computed without gradients carries none.",
+    CUT_BY_NUMBERS: "plain numbers carry no gradient, and nothing that is made of them does.",
+    OF_OTHERS: "what is made there carries no gradient.",
+}
+HOW = {*_ENDS, BY_CAST, OF_NOTHING}
+"""In which ways a line may lose something."""
+
+
+def told_of_aspect(aspect: str, details: Sequence[str], lost: Lost, case: TellingCase, line: str) -> str:
+    """Lines of plain text. line: the text of the line."""
+    said = [f"Where it goes wrong, tried on {call_in_words(case)}", f"line {lost.line}: {_does(aspect, details)}"]
+    return "\n".join([*said, f"  line {lost.line}: {quoted(line)}", _meaning(aspect, details, lost.how)])
+
+
+def _does(aspect: str, details: Sequence[str]) -> str:
+    if aspect == OF_WRITING:
+        return f"writes into {_argument(details[0])}"
+    if aspect == OF_DTYPE:
+        return f"makes numbers in torch.{details[0]}, of which the result is made"
+    if aspect == OF_GRADIENT:
+        return f"ends the way of the gradient to {_argument(details[0])}"
+    return "makes a tensor that stays on the CPU when the inputs are elsewhere"
+
+
+def _meaning(aspect: str, details: Sequence[str], how: str) -> str:
+    if aspect == OF_WRITING:
+        return "Whoever calls it has that tensor too. Make a new one of it, or write into a copy (`.clone()`)."
+    if aspect == OF_GRADIENT:
+        return f"A gradient goes back the way that the numbers came: {_ENDS[how]}"
+    if aspect == OF_DTYPE:
+        return _of_dtype(details[0], details[1], how)
+    assert aspect == OF_DEVICE
+    if how == OF_NOTHING:
+        return "What is made of nothing is on the CPU, unless `device=` says where: that of the inputs is wanted."
+    return "What follows should be where the inputs are."
+
+
+def _of_dtype(found: str, wanted: str, how: str) -> str:
+    made = "A new tensor has the dtype that it is made with (`dtype=`). " if how == OF_NOTHING else ""
+    end = " It may be so on the way, if it is brought back at the end." if found == "float64" else ""
+    return f"{made}The result should be torch.{wanted}.{end}"
+
+
+def _argument(where: str) -> str:
+    return f"the {ORDINALS[int(where)]} argument" if where.isdigit() else f"`{where}`"
