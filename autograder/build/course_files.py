@@ -13,8 +13,7 @@ from .. import course, output_files
 from ..course import content, digests
 from ..course.folder import folder
 from ..course.settings import load
-from ..handout.unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN, data_file, zip_file
-from ..handout.unit_data import packed_unit
+from ..handout.unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN, data_file, packed_unit, zip_file
 from ..pool.process import GradingProcess
 from ..sandbox import temporary
 from . import lesson_file, single_file

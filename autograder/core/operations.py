@@ -1,7 +1,7 @@
 """What the graders can ask of a student's code: the one list of operations, each with how it is carried out.
 
 An operation is data: the trusted side sends it, and the worker carries it out on its bench. A new one needs no word
-anywhere else, but for the method that graders call it by (`student.face`).
+anywhere else, but for the method that graders call it by (`student.proxy`).
 """
 
 import copy

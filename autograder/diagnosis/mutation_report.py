@@ -20,8 +20,7 @@ from ..catalogue.build_cache import BuildCache
 from ..course import content
 from ..course.cells import filled_in
 from ..course.settings import load
-from ..handout.unit_data import EXAMPLES, WRITTEN, data_file
-from ..handout.unit_data import read_unit
+from ..handout.unit_data import EXAMPLES, WRITTEN, data_file, read_unit
 from ..pool.process import GradingProcess
 from ..pool.requests import Known
 from ..report import ExerciseReport

@@ -24,7 +24,7 @@ from ..course.settings import load
 from ..report import TestOutcome
 from ..sandbox.failures import Crashed, TimedOut
 from ..student.budget import OutOfBudget
-from ..student.face import Student
+from ..student.proxy import StudentProxy
 from ..student.reference import Reference
 from . import fixtures
 from .cases import Cases
@@ -69,7 +69,7 @@ class Grader:
     hunted: Hunt | None = None
     """Of a hunt: what it is for."""
 
-    def ask(self, student: Student, reference: Reference | None = None, rng: Cases | None = None) -> None:
+    def ask(self, student: StudentProxy, reference: Reference | None = None, rng: Cases | None = None) -> None:
         """Runs it on one student's code; raises what it finds. reference, rng: in the place of its own."""
         given: dict[str, Any] = {"student": student}
         if "reference" in self.asks_for:
@@ -187,7 +187,7 @@ def not_run(grader: Grader) -> Verdict:
     return Verdict(grader, "not_run")
 
 
-def looked_at(student: Student, grader: Grader) -> Verdict:
+def looked_at(student: StudentProxy, grader: Grader) -> Verdict:
     """What a grader finds in one student's code."""
     try:
         grader.ask(student)

@@ -23,7 +23,7 @@ import torch
 from .. import compare
 from ..compare import Mismatch, OddForm, assert_close, complaints, identical
 from ..core.faults import Raised
-from ..student.face import Callee, Instance, Student
+from ..student.proxy import CallableProxy, InstanceProxy, StudentProxy
 from ..student.reference import Reference
 from . import little_memory, statements
 from .cases import Cases
@@ -49,7 +49,7 @@ class Graders:
     exercise: str
     assert_right = staticmethod(assert_close)
 
-    def callee(self, face: Student | Reference, **built: Any) -> Any:
+    def callee(self, face: StudentProxy | Reference, **built: Any) -> Any:
         """The function. Where a class is asked for, its graders build an instance here."""
         return getattr(face, self.exercise)
 
@@ -62,14 +62,14 @@ class Graders:
         return args
 
     def pair(
-        self, student: Student, reference: Reference, *, exactly: bool = False, **built: Any
-    ) -> tuple[Callee, Callee]:
+        self, student: StudentProxy, reference: Reference, *, exactly: bool = False, **built: Any
+    ) -> tuple[CallableProxy, CallableProxy]:
         """The student's and the right one, instances with the same parameters: of the same names, where `exactly`."""
         own = self.callee(student, **built)
         return own, transplant(self.callee(reference, **built), own, exactly=exactly)
 
     def assert_agree(
-        self, student: Student, reference: Reference, *args: Any, tolerance: float | None = None, **built: Any
+        self, student: StudentProxy, reference: Reference, *args: Any, tolerance: float | None = None, **built: Any
     ) -> None:
         """Called with these arguments, both give the same."""
         own, right = self.pair(student, reference, **built)
@@ -101,7 +101,7 @@ def points(weight: float, **kinds: bool) -> Callable[[Method], Method]:
 class Given:
     """What a grader is given."""
 
-    student: Student
+    student: StudentProxy
     reference: Reference
     rng: Cases
 
@@ -120,7 +120,7 @@ def contract(
             essential: bool = essential,
             **named: Any,
         ) -> Method:
-            def grader(self: Graders, student: Student, reference: Reference, rng: Cases) -> None:
+            def grader(self: Graders, student: StudentProxy, reference: Reference, rng: Cases) -> None:
                 ask(self, Given(student, reference, rng), *args, **named)
 
             grader.__doc__ = statement
@@ -256,7 +256,7 @@ def dtype(self: Graders, given: Given, each: Sequence[Built] = ONE_KIND) -> None
     """The result has the inputs' dtype, float64 or float32; an instance's that of its parameters, float32."""
     own, right = (self.callee(face) for face in (given.student, given.reference))
     for kind in each:
-        if isinstance(own, Instance):
+        if isinstance(own, InstanceProxy):
             args = self.draw(given.rng, **kind)
             statements.assert_dtype(found := own(*args), torch.float32)
             statements.assert_returns_right(found, own, right, *args, check=self.assert_right)
@@ -296,7 +296,7 @@ def costs_no_more(
     args = self.draw(given.rng, *of, **drawn)
     statements.assert_costs_no_more(own, limits, right(*args), *args, is_counted=not many, check=self.assert_right)
 
-    def large(confined: Student, tokens: float) -> little_memory.LargeCall:
+    def large(confined: StudentProxy, tokens: float) -> little_memory.LargeCall:
         sizes = [int(size * tokens) if size == max(many) else size for size in many]
         args = self.draw(given.rng, *sizes, **{**with_many, **(if_slow if tokens < 1 else AS_EVER)})
         own, for_reference = self.callee(confined, **built), self.for_reference(args)

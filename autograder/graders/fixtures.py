@@ -12,7 +12,7 @@ import torch
 
 from ..core.bench import Bench
 from ..course import content
-from ..student.face import Student
+from ..student.proxy import StudentProxy
 from ..student.reference import Reference
 from .cases import Cases
 
@@ -55,9 +55,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.fixture
-def student(request: pytest.FixtureRequest) -> Student:
+def student(request: pytest.FixtureRequest) -> StudentProxy:
     """The code being marked: here the solutions themselves."""
-    return Student(Bench(content.solutions(request.path.parent.name)))
+    return StudentProxy(Bench(content.solutions(request.path.parent.name)))
 
 
 @pytest.fixture

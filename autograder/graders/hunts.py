@@ -22,7 +22,7 @@ from ..compare import Mismatch, describe
 from ..compare.hunting import Prey, shown_by
 from ..core.wrong_function import PackedFunction, packed_function
 from ..course import content
-from ..student.face import Student
+from ..student.proxy import StudentProxy
 from ..student.reference import Reference
 from .cases import Cases
 from .contracts import Graders, Method, points
@@ -70,7 +70,7 @@ class Hunt(Prey):
 def hunt(statement: str, hunted: Hunt, *, weight: float = 2) -> Method:
     """Declares the grader of a hunt, with the statement that students read."""
 
-    def grader(self: Graders, student: Student, reference: Reference, rng: Cases) -> None:
+    def grader(self: Graders, student: StudentProxy, reference: Reference, rng: Cases) -> None:
         unit = type(self).__module__.split(".")[1]
         wrong = hunted.wrong(unit)
         right: Callable[..., Any] = content.solutions(unit)[hunted.of]

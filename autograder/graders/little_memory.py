@@ -14,7 +14,7 @@ from ..core.faults import Missing, Raised
 from ..sandbox.client import TOO_MUCH_MEMORY
 from ..sandbox.failures import Crashed, TimedOut
 from ..student.budget import OutOfBudget, OutOfRestarts
-from ..student.face import Student
+from ..student.proxy import StudentProxy
 
 
 class MemoryLimit(NamedTuple):
@@ -58,8 +58,8 @@ class LargeCall(NamedTuple):
 
 
 def assert_fits(
-    student: Student,
-    large: Callable[[Student, float], LargeCall],
+    student: StudentProxy,
+    large: Callable[[StudentProxy, float], LargeCall],
     check: Callable[..., None],
     *,
     may_be_slow: bool = False,

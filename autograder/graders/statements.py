@@ -26,7 +26,7 @@ from ..core.cost import Most
 from ..core.faults import CELL_PREFIX, Raised, StudentFault
 from ..core.observation import Observation
 from ..core.operations import is_bias
-from ..student.face import Callee, Cotangent, Instance, Student
+from ..student.proxy import CallableProxy, Cotangent, InstanceProxy, StudentProxy
 
 REFUSALS = frozenset({"ValueError", "AssertionError"})
 NO_ROOM = REFUSALS | {"RuntimeError", "IndexError"}
@@ -38,12 +38,12 @@ _PROOF = 1e-3
 T = TypeVar("T")
 
 
-def transplant(reference: Any, student: Callee, *, exactly: bool = False) -> Any:
+def transplant(reference: Any, student: CallableProxy, *, exactly: bool = False) -> Any:
     """Gives the student's instance the reference's parameters, a function having none; returns the reference.
 
     Where the student's layers lack a bias the reference's is zero, unless both are to have the same `exactly`.
     """
-    if isinstance(student, Instance):
+    if isinstance(student, InstanceProxy):
         values = reference.named_parameters()
         if not exactly and any(map(is_bias, values)):
             own = student.named_parameters()
@@ -56,12 +56,12 @@ def transplant(reference: Any, student: Callee, *, exactly: bool = False) -> Any
     return reference
 
 
-def with_parameters_of(student: Callee, reference: Callee) -> Callee:
+def with_parameters_of(student: CallableProxy, reference: CallableProxy) -> CallableProxy:
     """The reference, in evaluation, with the parameters that the student's instance has; a function as it is.
 
     Raises Unusable if the names are not the same.
     """
-    if isinstance(student, Instance) and isinstance(reference, Instance):
+    if isinstance(student, InstanceProxy) and isinstance(reference, InstanceProxy):
         reference.load_parameters(student.named_parameters(), exactly=True)
         reference.eval()
     return reference
@@ -82,21 +82,21 @@ def in_each(cases: Iterable[T], check: Callable[[T], None]) -> None:
         raise next((fault for fault in faults if not isinstance(fault, OddForm)), faults[0])
 
 
-def in_both_modes(student: Callee) -> Iterator[None]:
+def in_both_modes(student: CallableProxy) -> Iterator[None]:
     """For each of an instance's modes, training first; once for a function."""
     yield
-    if isinstance(student, Instance):
+    if isinstance(student, InstanceProxy):
         student.eval()
         yield
         student.train()
 
 
-def in_float64(student: Callee) -> Callee:
+def in_float64(student: CallableProxy) -> CallableProxy:
     """An instance with its parameters in float64, which it computes in then; a function as it is."""
-    return student.to(torch.float64) if isinstance(student, Instance) else student
+    return student.to(torch.float64) if isinstance(student, InstanceProxy) else student
 
 
-def assert_same_gradients(student: Callee, reference: Callee, *args: Any, cotangent: Cotangent) -> None:
+def assert_same_gradients(student: CallableProxy, reference: CallableProxy, *args: Any, cotangent: Cotangent) -> None:
     """The gradient of every input and parameter is the reference's, in training and in evaluation."""
     right = reference.observe(*args, cotangent=cotangent)
     for _ in in_both_modes(student):
@@ -109,7 +109,7 @@ def assert_gradients_of(seen: Observation[Any], right: Observation[Any]) -> None
     assert_gradients(seen, right.gradients, right.parameter_gradients)
 
 
-def assert_biases_learn(student: Callee, reference: Callee, *args: Any, cotangent: Cotangent) -> None:
+def assert_biases_learn(student: CallableProxy, reference: CallableProxy, *args: Any, cotangent: Cotangent) -> None:
     """The gradient of every bias is the reference's."""
     right = reference.observe(*args, cotangent=cotangent).parameter_gradients
     seen = student.observe(*args, cotangent=cotangent).parameter_gradients
@@ -118,7 +118,11 @@ def assert_biases_learn(student: Callee, reference: Callee, *args: Any, cotangen
 
 
 def assert_right_where_large(
-    student: Student, own: Callee, reference: Callee, *args: Any, check: Callable[..., None] = assert_close
+    student: StudentProxy,
+    own: CallableProxy,
+    reference: CallableProxy,
+    *args: Any,
+    check: Callable[..., None] = assert_close,
 ) -> None:
     """The result is the reference's where scores are too large for exp, and no gradient is NaN or infinite.
 
@@ -128,7 +132,7 @@ def assert_right_where_large(
     assert_finite(student, own, *args, cotangent=torch.ones_like(right.value, dtype=torch.float32))
 
 
-def assert_finite(student: Student, own: Callee, *args: Any, cotangent: torch.Tensor) -> None:
+def assert_finite(student: StudentProxy, own: CallableProxy, *args: Any, cotangent: torch.Tensor) -> None:
     """Raise Mismatch if the result or a gradient has NaN or infinite values. cotangent: of the result's shape."""
     with student.by_chance() as note:
         seen = own.observe(*args, cotangent=cotangent)
@@ -140,7 +144,7 @@ def assert_finite(student: Student, own: Callee, *args: Any, cotangent: torch.Te
 
 
 def assert_gradients_arrive(
-    student: Student, own: Callee, x: torch.Tensor, *, layers: Iterable[str], width: int
+    student: StudentProxy, own: CallableProxy, x: torch.Tensor, *, layers: Iterable[str], width: int
 ) -> None:
     """Whatever is dropped, gradients reach the input and the weights of these layers. width: the result's."""
     shape = (*x.shape[:-1], width)
@@ -165,7 +169,7 @@ def assert_proven(found: Any, right: Any, check: Callable[..., None] = assert_cl
 
 
 def assert_returns_right(
-    found: Any, student: Callee, reference: Callee, *args: Any, check: Callable[..., None] = assert_close
+    found: Any, student: CallableProxy, reference: CallableProxy, *args: Any, check: Callable[..., None] = assert_close
 ) -> None:
     """Raise Unproven unless a value that shows a property is what the reference returns for these arguments.
 
@@ -176,13 +180,13 @@ def assert_returns_right(
         assert_proven(found, with_parameters_of(student, reference)(*args), check)
 
 
-def assert_gives_dtype(student: Callee, reference: Callee, dtype: torch.dtype, *args: Any) -> None:
+def assert_gives_dtype(student: CallableProxy, reference: CallableProxy, dtype: torch.dtype, *args: Any) -> None:
     """The output has this dtype, and is right."""
     assert_dtype(found := student(*args), dtype)
     assert_returns_right(found, student, reference, *args)
 
 
-def assert_dtype_kept(student: Callee, reference: Callee, *args: Any, check: Callable[..., None]) -> None:
+def assert_dtype_kept(student: CallableProxy, reference: CallableProxy, *args: Any, check: Callable[..., None]) -> None:
     """The output has the inputs' dtype, and is right."""
     for dtype in (next(tensors_in(args)).dtype, torch.float32):
         given = in_dtype(args, dtype)
@@ -199,7 +203,7 @@ def in_dtype(args: tuple[Any, ...], dtype: torch.dtype) -> tuple[Any, ...]:
     return tuple(each(arg, change) for arg in args)
 
 
-def assert_raises(type_name: str, student: Callee, *args: Any) -> None:
+def assert_raises(type_name: str, student: CallableProxy, *args: Any) -> None:
     """The call raises an exception of this type. A stub's NotImplementedError is none, whatever is expected."""
     try:
         value = student(*args)
@@ -210,7 +214,9 @@ def assert_raises(type_name: str, student: Callee, *args: Any) -> None:
         raise Mismatch(f"It returns {describe(value)} and raises nothing.")
 
 
-def assert_refuses(student: Student, ask: Callable[..., Any], *args: Any, errors: frozenset[str] = REFUSALS) -> None:
+def assert_refuses(
+    student: StudentProxy, ask: Callable[..., Any], *args: Any, errors: frozenset[str] = REFUSALS
+) -> None:
     """One of these errors, as `raise` and `assert` give them if not said; others are accidents, not refusals.
 
     A stub's NotImplementedError is none, though it is a RuntimeError.
@@ -225,13 +231,13 @@ def assert_refuses(student: Student, ask: Callable[..., Any], *args: Any, errors
         raise Mismatch(complaints.RAISES_NOTHING)
 
 
-def assert_parameter_shapes(student: Instance, expected: dict[str, tuple[int, ...]]) -> None:
+def assert_parameter_shapes(student: InstanceProxy, expected: dict[str, tuple[int, ...]]) -> None:
     """The instance has parameters of these names and shapes, and no others."""
     assert_parameters(student.named_parameters(), expected)
 
 
 def assert_costs_no_more(
-    student: Callee,
+    student: CallableProxy,
     limits: Limits,
     right: Any,
     *args: Any,
@@ -256,7 +262,10 @@ def _at(most: Most) -> str:
 
 
 def assert_follows_device(
-    student: Callee, *args: Any, reference: Callee | None = None, check: Callable[..., None] = assert_close
+    student: CallableProxy,
+    *args: Any,
+    reference: CallableProxy | None = None,
+    check: Callable[..., None] = assert_close,
 ) -> None:
     """On another device everything the code makes is there too, and so is the output.
 
@@ -272,7 +281,7 @@ def assert_follows_device(
     assert_returns_right(found, student, reference, *args, check=check)
 
 
-def _assert_follows_device(student: Callee, *args: Any) -> Any:
+def _assert_follows_device(student: CallableProxy, *args: Any) -> Any:
     observed = student.observe(*args)
     assert_devices(observed.devices, "")
     try:

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from autograder.compare import Expected, Mismatch, assert_close, assert_real, complaints, describe
-from autograder.student.face import Callee
+from autograder.student.proxy import CallableProxy
 
 
 def assert_causal_weights(actual: Any, expected: Expected, *, tolerance: float | None = None) -> None:
@@ -18,7 +18,7 @@ def assert_causal_weights(actual: Any, expected: Expected, *, tolerance: float |
     assert_close(actual, expected, tolerance=tolerance)
 
 
-def assert_blind_to_the_future(student: Callee, *args: torch.Tensor, width: int) -> None:
+def assert_blind_to_the_future(student: CallableProxy, *args: torch.Tensor, width: int) -> None:
     """A token's result stays the same whatever comes after it. args: (b, T, any width) each; width: the result's."""
     *leading, num_tokens, _ = args[0].shape
     shape = (*leading, num_tokens, width)

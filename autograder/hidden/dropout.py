@@ -8,7 +8,7 @@ import torch
 
 from autograder.compare import Mismatch, assert_real, complaints, describe, of_dropout
 from autograder.core.faults import Raised
-from autograder.student.face import Instance, Student
+from autograder.student.proxy import InstanceProxy, StudentProxy
 
 S = TypeVar("S")
 _CLOSE = 1e-4
@@ -71,7 +71,7 @@ def dropped(result: Any, weights: torch.Tensor, p: float) -> Dropped:
     return Dropped(outcomes, _share(gone, p), _changes(result[changed], weights[changed], p))
 
 
-def noted(student: Student, look: Callable[[], S]) -> S:
+def noted(student: StudentProxy, look: Callable[[], S]) -> S:
     """What is seen in calls whose results are chance; the fingerprint keeps this, and never their numbers."""
     with student.by_chance() as note:
         note(seen := look())
@@ -79,8 +79,8 @@ def noted(student: Student, look: Callable[[], S]) -> S:
 
 
 def complain(
-    student: Student,
-    without: Callable[[], Instance],
+    student: StudentProxy,
+    without: Callable[[], InstanceProxy],
     x: torch.Tensor,
     right: Callable[[Any], None],
     complaint: Callable[[], None],
@@ -141,7 +141,7 @@ def assert_not_dropped(seen: Dropped) -> None:
 
 
 def assert_lone_weights_fall(
-    student: Student, call: Callable[[], Any], shape: tuple[int, ...], num_heads: int = 1
+    student: StudentProxy, call: Callable[[], Any], shape: tuple[int, ...], num_heads: int = 1
 ) -> None:
     """Of LONE tokens that see nothing but themselves, some lose their weight and some keep it, and not always as many.
 

@@ -20,8 +20,7 @@ from ..classroom import whole_files
 from ..classroom.assignment import Assignment
 from ..classroom.student_folders import Autograded
 from ..gradebook.class_gradebook import Times
-from ..handout.unit_data import EXAMPLES, data_file
-from ..handout.unit_data import read_unit
+from ..handout.unit_data import EXAMPLES, data_file, read_unit
 from ..report import NOT_WRITTEN, USES_WRONG, CellReport, ExerciseReport, Report
 from ..reports.graded_notebook import message_html
 from .exchange import EVERYONE, Exchange

@@ -8,7 +8,7 @@ import torch
 from autograder.compare import Mismatch, assert_close
 from autograder.graders import statements
 from autograder.graders.cases import Cases
-from autograder.student.face import Instance, Student
+from autograder.student.proxy import InstanceProxy, StudentProxy
 from autograder.student.reference import Reference
 from solutions import inference
 
@@ -36,10 +36,10 @@ class LongText:
         self.expected += [self._call(reference, STEP)(step, right, cache) for step in self.steps]
 
     @staticmethod
-    def _call(face: Student, computes: str) -> Instance:
+    def _call(face: StudentProxy, computes: str) -> InstanceProxy:
         return face.assemble({}, computes=computes, others=("attention", "cache"))
 
-    def assert_steps_are_cheap(self, student: Student) -> None:
+    def assert_steps_are_cheap(self, student: StudentProxy) -> None:
         """Raise Mismatch if a result is wrong, or if a step takes far longer than a right one in two measurements.
 
         Other work on the machine can slow a measurement down, and seldom two.
@@ -51,7 +51,7 @@ class LongText:
                 "projects its own token only."
             )
 
-    def _times_of_reference(self, student: Student) -> float:
+    def _times_of_reference(self, student: StudentProxy) -> float:
         """Return the mean CPU time of the steps, as a multiple of the reference's. Raises Mismatch."""
         own, cache = student.CachedMultiHeadAttention(D_IN, D_OUT, HEADS), student.plain("KVCache")
         own.load_parameters(self.parameters)
