@@ -44,6 +44,8 @@ class TestReport(msgspec.Struct, frozen=True):
     """0 for an advisory test."""
     public: bool = False
     """True if the released student check runs this test with the same numbers."""
+    halves: bool = False
+    """True if the test failed, and the exercise therefore gives at most half of its points."""
 
 
 class Mistake(msgspec.Struct, frozen=True):

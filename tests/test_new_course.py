@@ -171,7 +171,9 @@ def test_a_course_folder_is_marked_by_what_it_was_given(folders, command):
     again = json.loads((autumn / "autograded" / "ada" / UNIT / "report.json").read_text())
     assert again["exercises"] == report["exercises"]
     before = files(autumn)
-    said = command("upgrade-course", autumn, expected=2)
+    assert f"{UNIT} is graded already and stays as it was given out." in command("upgrade-course", autumn)
+    assert files(autumn) == before
+    said = command("upgrade-course", autumn, UNIT, expected=2)
     assert f"{UNIT} is graded in {autumn} already (1 of the class), and stays as it was given out." in said
     assert files(autumn) == before
 

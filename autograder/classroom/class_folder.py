@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from nbgrader.api import Assignment
 from sqlalchemy import select
@@ -152,11 +153,20 @@ def _config(place: Path) -> str:
     return _CONFIG.format(course=path, settings=SETTINGS, variable=VARIABLE)
 
 
-def upgrade_course(place: Path, units: Sequence[str] = ()) -> list[str]:
-    """Replace these units of a course folder, or all that it has, by the course's version; return the changed ones.
+class Upgrade(NamedTuple):
+    """Result of an upgrade."""
+
+    changed: list[str]
+    """Units that have the course's version now."""
+    graded: list[str]
+    """Units with another version that stay as they were given out, because submissions to them are graded."""
+
+
+def upgrade_course(place: Path, units: Sequence[str] = ()) -> Upgrade:
+    """Replace these units of a course folder, or all that are not graded yet, by the course's version.
 
     Add units and settings that the folder lacks. Change nothing unless everything can be changed.
-    Raises NotMade, UnknownUnit and CourseProblem.
+    Raises NotMade, also if a given unit is graded, UnknownUnit and CourseProblem.
     """
     root = place.resolve()
     if not root.is_dir():
@@ -170,7 +180,9 @@ def upgrade_course(place: Path, units: Sequence[str] = ()) -> list[str]:
     present = course.unit_names(root) if (root / course.SOURCE).is_dir() else []
     names = _known(units or present)
     with course_lock(root):
-        changed = [unit for unit in names if _differing(root, unit)]
+        differing = [unit for unit in names if _differing(root, unit)]
+        graded = [unit for unit in differing if not units and _num_graded(root, unit)]
+        changed = [unit for unit in differing if unit not in graded]
         for unit in changed:
             _refuse_loss(root, unit)
         try:
@@ -186,7 +198,7 @@ def upgrade_course(place: Path, units: Sequence[str] = ()) -> list[str]:
             raise NotMade(
                 f"{error.filename} cannot be written: {error.strerror}. Run this again when it can."
             ) from None
-    return changed
+    return Upgrade(changed, graded)
 
 
 def _differing(root: Path, unit: str) -> dict[Path, bytes]:
@@ -202,15 +214,19 @@ def _differing(root: Path, unit: str) -> dict[Path, bytes]:
     return {path: content for path, content in files.items() if not path.is_file() or path.read_bytes() != content}
 
 
+def _num_graded(root: Path, unit: str) -> int:
+    """Return the number of students with a mark in this unit."""
+    with database.of(root).reading() as session:
+        query = select(Assignment.num_submissions).where(Assignment.name == unit)
+        return (session.scalar(query) or 0) if session else 0
+
+
 def _refuse_loss(root: Path, unit: str) -> None:
     """Raise NotMade if an upgrade would lose marks or the instructor's changes."""
     notebook = root / course.SOURCE / unit / f"{unit}.ipynb"
     if not notebook.is_file():
         return
-    with database.of(root).reading() as session:
-        query = select(Assignment.num_submissions).where(Assignment.name == unit)
-        students = session.scalar(query) if session else 0
-    if students:
+    if students := _num_graded(root, unit):
         raise NotMade(
             f"{unit} is graded in {root} already ({students} of the class), and stays as it was given out. For the "
             "new version make another folder: `autograder new-course`."

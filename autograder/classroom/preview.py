@@ -15,7 +15,7 @@ from ..gradebook.lateness import in_words
 from ..gradebook.marks import Mark, UnitMarks
 from ..gradebook.roster import Enrolled
 from ..pool.requests import Device
-from ..report import Report
+from . import score_changes
 from .assignment import Assignment, NothingToGrade
 from .batch import BatchGrading, LocalGrading
 from .grade import Grading, Row
@@ -80,7 +80,7 @@ def preview(
                     processes.start()
                     for marked in processes.graded():
                         student = marked.hand_in.student
-                        reasons[student] = _reasons(work, autograded.report(student), marked.report)
+                        reasons[student] = score_changes.reasons(autograded.report(student), marked.report)
                         grading.record(marked)
             after = gradebook.marks()
     people = [{person.id: person for person in marks.students} for marks in (before, after)]
@@ -98,7 +98,7 @@ def _of_mark(student: str, old: Mark | None, new: Mark | None, reasons: dict[str
         exercise = cell.removeprefix(course.CHECK_PREFIX)
         before, after = scores.get(cell, 0.0), new_scores.get(cell, 0.0)
         if before != after:
-            yield Change(student, exercise, before, after, reasons.get(exercise, "the answer is another one"))
+            yield Change(student, exercise, before, after, reasons.get(exercise) or "the answer is another one")
     before, after = (mark.shown.late_penalty if mark else 0.0 for mark in (old, new))
     if before != after:
         yield Change(student, PENALTY, before, after, _lateness(new))
@@ -117,31 +117,3 @@ def _lateness(mark: Mark | None) -> str:
     if mark.unresolved is not None:
         return "lateness is unknown"
     return f"late by {in_words(mark.late)}" if mark.late else "not late"
-
-
-def _reasons(work: Assignment, before: Report | None, now: Report) -> dict[str, str]:
-    """Return why an exercise's points change, by exercise: the outcomes of tests in the last report and in this one."""
-    earlier, outcomes = _outcomes(before), _outcomes(now)
-    return {
-        exercise.name: _why(earlier.get(exercise.name), outcomes.get(exercise.name, {}), now)
-        for exercise in work.unit.exercises
-    }
-
-
-def _why(before: dict[str, str] | None, now: dict[str, str], report: Report) -> str:
-    if not now:
-        return report.message
-    if before is None:
-        return "not graded before"
-    changed = [
-        f"{test}: {before.get(test, 'new')} -> {now.get(test, 'gone')}"
-        for test in now | before
-        if before.get(test) != now.get(test)
-    ]
-    return ", ".join(changed) or "points or weights changed"
-
-
-def _outcomes(report: Report | None) -> dict[str, dict[str, str]]:
-    """Return the tests' outcomes by exercise; none if there is no report."""
-    exercises = report.exercises if report else []
-    return {exercise.name: {test.name: test.outcome for test in exercise.tests} for exercise in exercises}

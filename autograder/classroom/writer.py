@@ -24,6 +24,7 @@ from ..pool.requests import Device, in_utf8
 from ..report import Report
 from .assignment import Assignment
 from .batch import GradedSubmission
+from .score_changes import with_reasons
 from .student_folders import Autograded, FeedbackPages, page_path
 from .submissions import HandIn
 
@@ -140,6 +141,7 @@ class Writer:
     def _record(self, marked: GradedSubmission) -> None:
         student = marked.hand_in.student
         report = msgspec.structs.replace(marked.report, kit=self._kit)  # a file that nothing was run for has none
+        report = with_reasons(self._autograded.report(student), report)
         node = self._autograded.marked(marked.content, report)
         entry = self._gradebook.entry(student) or self._gradebook.new_entry(student)
         entry.put(node, report)

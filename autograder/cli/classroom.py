@@ -43,14 +43,14 @@ def upgrade_course(
     from ..course.folder import use
 
     use(place)
-    changed = upgrade(place, units or ())
-    print_lines(
-        [
-            f"{place}: {', '.join(changed)} brought to this version of the kit. Release it again if it was released."
-            if changed
-            else f"{place} has its units as this version of the kit has them."
-        ]
-    )
+    done = upgrade(place, units or ())
+    lines = [f"{unit} is graded already and stays as it was given out." for unit in done.graded]
+    if done.changed:
+        lines.append(
+            f"{place}: {', '.join(done.changed)} brought to this version of the kit. Release it again if it was "
+            "released."
+        )
+    print_lines(lines or [f"{place} has its units as this version of the kit has them."])
 
 
 def report(

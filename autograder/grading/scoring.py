@@ -48,14 +48,15 @@ def score(
     points_per_weight = exercise.points / sum(verdict.grader.points for verdict in verdicts)
     tests: list[TestReport] = []
     for verdict, earned, withheld in zip(verdicts, points.each, points.withheld, strict=True):
-        outcome, message = verdict.outcome, _test_message(verdict, shared, is_halved=points.is_halved and not forbidden)
+        test = verdict.grader
+        halves = points.is_halved and not forbidden and test.is_essential and verdict.outcome != "passed"
+        outcome, message = verdict.outcome, _test_message(verdict, shared, halves=halves)
         if outcome == "passed" and (forbidden or withheld):
             outcome = "withheld"
             message += "" if forbidden else f" {_COUNTS_ONCE}"
-        test = verdict.grader
         max_points = round(test.points * points_per_weight, 4)
         earned = 0.0 if forbidden or withheld else earned
-        tests.append(TestReport(test.name, outcome, earned, message, max_points, test.is_public))
+        tests.append(TestReport(test.name, outcome, earned, message, max_points, test.is_public, halves))
     loss = next((str(verdict.lost) for verdict in verdicts if verdict.lost is not None), "")
     return ExerciseReport(
         exercise.name,
@@ -105,13 +106,13 @@ def _test_share(verdict: Verdict) -> TestShare:
     return TestShare(test.points, share, test.is_property, test.is_public, is_essential)
 
 
-def _test_message(verdict: Verdict, shared: str, *, is_halved: bool) -> str:
+def _test_message(verdict: Verdict, shared: str, *, halves: bool) -> str:
     """Return a test's statement, and what was wrong besides the message that all tests share."""
     test = verdict.grader
     if verdict.outcome == "passed":
         return test.statement
     message = f"{test.statement} {verdict.seen.removeprefix(shared)}".strip()
-    return complaints.halves_the_points(message) if is_halved and test.is_essential else message
+    return complaints.halves_the_points(message) if halves else message
 
 
 def _status(name: str, verdicts: Sequence[Verdict], cell: CellReport | None) -> ExerciseStatus:
