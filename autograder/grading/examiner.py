@@ -10,8 +10,8 @@ from .. import catalogue
 from ..core import library_calls
 from ..core.bench import Bench, Operation
 from ..core.faults import StudentFault
-from ..core.library_calls import observe_functions, observe_operators
 from ..core.observation import Observation
+from ..core.observed_calls import observe_functions, observe_operators
 from ..core.operations import Kind, KindOf, NamedParameters
 from ..core.packing import as_it_arrives
 from ..core.wrong_function import PackedFunction

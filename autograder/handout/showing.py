@@ -130,7 +130,8 @@ def _most_important(found: Outcome, lines: list[Line]) -> Line | None:
 
 def _without_fix(sentence: str) -> str:
     """Return what a mistake's sentence says of the code, without what it says to do instead."""
-    return f"{sentence.partition('; ')[0].rstrip('.')}."
+    said = sentence.partition("; ")[0]
+    return said if said.endswith((".", "?", "!")) else f"{said}."
 
 
 def _kind(one: Tried) -> str:
