@@ -285,4 +285,4 @@ def test_many_large_notebooks_under_other_names_are_soon_looked_at(tmp_path):
     before = time.process_time()
     hand_in = Submissions(tmp_path, UNIT).hand_in("ada")
     assert time.process_time() - before < 20
-    assert hand_in.note == f"There is no `{UNIT}.ipynb`; `0.ipynb` was looked at."
+    assert hand_in.note == f"There is no `{UNIT}.ipynb`; `0.ipynb` was graded."

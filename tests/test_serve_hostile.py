@@ -57,7 +57,7 @@ def test_notebooks_under_other_names_are_read_once_and_by_nobody_who_serves(tmp_
     (folder / "mine.ipynb").write_bytes(b"{}")
     assert looked_at().notebook is None
     wait_for(lambda: not finder.is_searching)
-    assert looked_at().note == f"There is no `{UNIT}.ipynb`; `mine.ipynb` was looked at."
+    assert looked_at().note == f"There is no `{UNIT}.ipynb`; `mine.ipynb` was graded."
     assert threading.current_thread() not in {thread for _, thread in read}
 
 

@@ -1,4 +1,4 @@
-"""How a notebook imports and calls the student check.
+"""Import and calls of the student check in a notebook.
 
 The import tells the student what to do if the check's files are missing, or fetches them.
 """

@@ -138,7 +138,7 @@ class Submissions:
         if best or self._expected in submitted:
             return HandIn(student, self._expected, _others(self._expected, candidates))
         if notebooks := [path for path in candidates if ".ipynb" in path.rpartition("/")[2].lower()]:
-            note = f"There is no `{self._expected}`; {_named(notebooks[:1])} was looked at."
+            note = f"There is no `{self._expected}`; {_named(notebooks[:1])} was graded."
             return HandIn(student, notebooks[0], note)
         if submitted:
             only = ", ".join(_with_contents(folder, name) for name in submitted[:_MOST_NAMED]) + _more(submitted)

@@ -16,7 +16,7 @@ from ..report import NOT_WRITTEN, ExerciseReport, ExerciseStatus, SubmissionStat
 from .console import printable
 
 _WIDEST = 40
-"""Of a column in lines without boxes, in characters; longer names push the rest of their line aside."""
+"""Width of a column in lines without boxes, in characters; longer names move the rest of their line."""
 
 _ISOLATION = {"none": "none: NOT ISOLATED"}
 
@@ -165,13 +165,13 @@ class StudentLine(msgspec.Struct, frozen=True):
     exercises: list[WrongExercise] = []
     """Those that are not right."""
     message: str = ""
-    """What the student reads about the notebook as a whole."""
+    """Message to the student about the notebook as a whole."""
     note: str = ""
-    """What to know about the student's files."""
+    """Note on the student's files."""
     late_seconds: float | None = None
     """Time from the due date to the submission; null if it was not late, or if that is unknown."""
     marked_now: bool = False
-    """Whether this run marked it; if not, it was left alone, or nothing was handed in."""
+    """True if this run graded it; otherwise it was left alone, or nothing was submitted."""
     problem: str = ""
     """Why there is no mark, or why it could not be recorded; empty if it was."""
     isolation: str = ""

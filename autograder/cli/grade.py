@@ -58,7 +58,7 @@ def grade(
     scheduler: Scheduler = None,
     plain_tcp: PlainTcp = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a student, and no table.")] = False,
-    schema: Annotated[bool, schema_option("cli.class_results", "StudentLine", "such a line")] = False,
+    schema: Annotated[bool, schema_option("cli.class_results", "StudentLine", "a line of JSON")] = False,
 ) -> None:
     """Grade a class: into the gradebook, with a table here and a feedback page for everyone.
 

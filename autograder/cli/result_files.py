@@ -48,7 +48,7 @@ class ResultFiles:
     junit: Path | None
     gradescope: Path | None
     hidden: Visibility
-    """Who sees the hidden tests' results on Gradescope."""
+    """Visibility of the hidden tests' results on Gradescope."""
     is_quiet: bool = False
     """True if nothing else goes to standard output, so that one result file may be written to it."""
 

@@ -60,7 +60,7 @@ def serve(
     require_isolation: Require = None,
     trust_submissions: Trust = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a submission.")] = False,
-    schema: Annotated[bool, schema_option("serving.served_unit", "Served", "such a line")] = False,
+    schema: Annotated[bool, schema_option("serving.served_unit", "Served", "a line of JSON")] = False,
 ) -> None:
     """Mark each submission as soon as it is handed in, until Ctrl-C: into the gradebook, and back to the student.
 

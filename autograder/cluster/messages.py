@@ -92,9 +92,9 @@ class Expected:
         isolation = self.terms.settings.isolation
         levels = {"best": ("A", "B"), "A": ("A",), "B": ("B",), "none": ()}[isolation.require]
         if able.isolation not in (*levels, *(("none",) if isolation.trust_submissions else ())):
-            raise CannotGrade(f"its isolation is {able.isolation}, and {isolation.require} is asked for.")
+            raise CannotGrade(f"its isolation is {able.isolation}, and {isolation.require} is required.")
         if able.device != self.terms.device:
-            raise CannotGrade(f"it computes on {able.device}, and {self.terms.device} is asked for.")
+            raise CannotGrade(f"it computes on {able.device}, and {self.terms.device} is required.")
         if (theirs := _release(able.torch)) != (ours := _release(version("torch"))):
             raise CannotGrade(f"it has torch {theirs}, and here it is {ours}.")
         if able.kit != self.terms.kit:

@@ -39,7 +39,7 @@ class PageLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     page_wall_seconds: int = 6
     """For all cells of a page, waiting included."""
     memory_megabytes: int = 512
-    """Of address space, above what the formatter has mapped when it starts."""
+    """Bytes of address space beyond those that the formatter has mapped when it starts."""
 
 
 class _Lost(Exception):

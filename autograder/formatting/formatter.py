@@ -42,7 +42,7 @@ class Request(msgspec.Struct):
 
 
 class Answer(msgspec.Struct):
-    """What became of a text, and what that took; `html` is empty unless it was formatted."""
+    """Result of formatting a text, and its cost; `html` is empty unless the text was formatted."""
 
     outcome: Outcome
     html: str = ""

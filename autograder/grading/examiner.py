@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Finding:
-    """What the hidden tests of one exercise found in one answer."""
+    """Verdicts of an exercise's hidden tests on one answer."""
 
     verdicts: list[Verdict]
     transcript: Transcript

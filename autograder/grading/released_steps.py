@@ -120,7 +120,7 @@ class Answered:
     operation: Operation[Any]
     result: Any = None
     dtype: str = ""
-    """That of a call's result."""
+    """The dtype of a call's result."""
     has_raised: bool = False
 
 
@@ -130,7 +130,7 @@ class StepWriter:
 
     inputs: SeededInputs
     aspects: dict[str, Any]
-    """What the test inspects, as in `infer_aspects`."""
+    """Aspects that the test inspects: see `infer_aspects`."""
     errors: list[str]
     """The types of exceptions with which a call may refuse its arguments."""
 

@@ -40,7 +40,7 @@ class Reading:
     """The beginning of the name of a feedback file, by which the platform knows the student."""
     is_late: bool = False
     newness: int = 0
-    """Of two files with one name the one with the larger number was submitted later."""
+    """Order of files with the same name: the larger number was submitted later."""
     instead: str = ""
     """Description of a submission that is not a file."""
 

@@ -132,7 +132,7 @@ class Row(msgspec.Struct, frozen=True):
     student: str
     name: str
     status: str
-    """As in `Report.status`; `not_submitted` without a submission, empty if another program gave the scores."""
+    """Status: see `Report.status`; `not_submitted` without a submission, empty if another program gave the scores."""
     late_minutes: int
     """Rounded up."""
     raw_score: float

@@ -15,7 +15,7 @@ HEADS = ("itself", "first", "previous", "average", "same word")
 @contracts.exercise("heads_by_hand", forbids=())
 class TestHeadsByHand(contracts.Graders):
     def attended(self, student, head, sentence, num_places=NUM_PLACES, num_words=NUM_WORDS):
-        """What the student's head does to a sentence."""
+        """Run the student's head on a sentence."""
         with student.by_chance() as note:  # keeps what is noted, and not the numbers
             found = student.heads_by_hand(head, num_words, num_places)
             try:

@@ -1,4 +1,4 @@
-"""What a process settles about itself for good: its privileges, whom it outlives, and the processor it runs on."""
+"""Irreversible settings of a process: its privileges, whom it outlives, and the processor it runs on."""
 
 import contextlib
 import ctypes

@@ -56,7 +56,7 @@ class End(msgspec.Struct, tag="end"):
 
 
 class Ending(msgspec.Struct):
-    """What had ended a worker before the fork server did."""
+    """Reason for which a worker ended before the fork server did."""
 
     ended_by: int = 0
     """The signal; 0 if it was none."""
