@@ -25,7 +25,8 @@ _STYLE = """<style>
 .acheck .two{display:flex;flex-wrap:wrap;gap:.4em 1.6em;margin:.3em 0}
 .acheck .two>div{max-width:100%;overflow-x:auto}
 .acheck .two table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9em;color:inherit}
-.acheck .two td{padding:.1em .5em;text-align:right;white-space:nowrap;border:1px solid rgba(127,127,127,.35);background:none;color:inherit}
+.acheck .two td{padding:.1em .5em;text-align:right;border:1px solid rgba(127,127,127,.35);background:none;color:inherit}
+.acheck .two td{white-space:nowrap}
 .acheck .two td.x{background:rgba(207,34,46,.2);font-weight:700;text-decoration:underline}
 .acheck summary{cursor:pointer;margin:.4em 0}
 .acheck .s td,.acheck .s th{text-align:left;padding:.15em .8em .15em 0}
