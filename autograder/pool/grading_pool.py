@@ -151,5 +151,9 @@ class GradingPool:
     def _end_processes(self) -> None:
         processes = list(filter(None, self._processes))
         self._processes = [None] * len(self._processes)
-        with ThreadPoolExecutor(len(processes) or 1) as threads:  # at once: each may be grading a submission
+        if len(processes) < 2:  # at the end of Python, when a pool of one is closed by atexit, no thread can start
+            for process in processes:
+                process.close()
+            return
+        with ThreadPoolExecutor(len(processes)) as threads:  # at once: each may be grading a submission
             list(threads.map(GradingProcess.close, processes))
