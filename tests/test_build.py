@@ -24,6 +24,7 @@ from autograder.build.solution_cell import COLUMNS, solution_cell, written_answe
 from autograder.build.source_notebook import BuildError, source_notebook
 from autograder.build.up_to_date import is_up_to_date
 from autograder.course.digests import notebook_digest
+from autograder.course.notebook import joined
 from autograder.course.settings import HandingIn, load
 from autograder.gradebook.course_directory import nbgrader_api
 from autograder.graders.collected import collected
@@ -154,7 +155,7 @@ def test_release_holds_no_answer_no_mistake_and_no_grader(unit):
     data = json.dumps(content)
     data += (RELEASE / unit / "README.md").read_text()
     cells = json.loads((RELEASE / unit / f"{unit}.ipynb").read_text())["cells"]
-    released = data + "\n".join(course.joined(cell["source"]) for cell in cells)
+    released = data + "\n".join(joined(cell["source"]) for cell in cells)
     solutions = catalogue.solutions(unit)
     for answer in written_answers((REPOSITORY / "solutions" / f"{unit}.py").read_text()).values():
         assert answer[:60] not in released
@@ -172,7 +173,7 @@ def test_release_holds_no_answer_no_mistake_and_no_grader(unit):
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_a_released_notebook_tells_its_points_and_how_to_hand_in_and_fits_the_window(unit):
     cells = json.loads((RELEASE / unit / f"{unit}.ipynb").read_text())["cells"]
-    texts = [course.joined(cell["source"]) for cell in cells]
+    texts = [joined(cell["source"]) for cell in cells]
     worth = course.unit(unit).points
     assert f"**{sum(worth.values()):g} points**" in texts[0]
     for name, points in worth.items():

@@ -15,6 +15,7 @@ from autograder.compare import describe
 from autograder.compare.hunting import APART, MOST_NUMBERS, Prey, shown_by
 from autograder.core.wrong_function import packed_function, unpacked_function
 from autograder.course.cells import filled_in
+from autograder.course.notebook import joined
 from autograder.diagnosis.mutation_report import released_check
 from autograder.graders import hunts as graders_of_hunts
 from autograder.graders.collected import collected
@@ -274,7 +275,7 @@ def test_no_released_text_shows_its_lines(graders, unit, hunt):
     telling = [line for line in body if line not in right]
     assert telling
     cells = json.loads((RELEASE / unit / f"{unit}.ipynb").read_text())["cells"]
-    texts = "\n".join(course.joined(cell["source"]) for cell in cells) + json.dumps(released_data(unit)[EXAMPLES])
+    texts = "\n".join(joined(cell["source"]) for cell in cells) + json.dumps(released_data(unit)[EXAMPLES])
     for name in ("attention_check.py", zip_file("attention_check")):
         texts += (RELEASE / unit / name).read_bytes().decode("latin-1")
     assert [line for line in telling if line in texts] == []
@@ -344,7 +345,7 @@ def test_nothing_is_said_of_other_numbers_and_no_line_is_told(unit, hunt):
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_the_cell_of_its_check_promises_no_other_numbers(unit):
     cells = json.loads((RELEASE / unit / f"{unit}.ipynb").read_text())["cells"]
-    texts = {cell["metadata"].get("nbgrader", {}).get("grade_id"): course.joined(cell["source"]) for cell in cells}
+    texts = {cell["metadata"].get("nbgrader", {}).get("grade_id"): joined(cell["source"]) for cell in cells}
     for exercise in course.unit(unit).exercises:
         told = CHECK_OF_A_HUNT if exercise.name in hunts(unit) else CHECK
         assert texts[exercise.check].startswith(told)

@@ -9,7 +9,7 @@ import pytest
 from autograder import catalogue, course
 from autograder.build.source_notebook import TRAINS, BuildError, source_notebook
 from autograder.course.cells import code_cells, filled_in
-from autograder.course.notebook import parse
+from autograder.course.notebook import joined, parse
 from autograder.course.settings import load
 from autograder.gradebook.clean_notebook import clean, without_put_back
 from autograder.gradebook.course_directory import nbgrader_api
@@ -98,7 +98,7 @@ CHANGES = [endless, endless_with_another_id, endless_without_metadata, endless_w
 def test_it_is_released_with_its_id_and_metadata_and_says_that_marking_leaves_it_out(kept):
     cells = {cell["id"]: cell for cell in json.loads(course.released(UNIT, kept).read_text())["cells"]}
     assert cells[NAME]["metadata"] == TRAINING
-    first, *_ = course.joined(cells[NAME]["source"]).splitlines()
+    first, *_ = joined(cells[NAME]["source"]).splitlines()
     assert first == TRAINS
     assert list(course.unit(UNIT, kept).training_cells) == [NAME]
     assert not course.unit(UNIT).training_cells

@@ -21,6 +21,7 @@ from autograder import catalogue
 from autograder.course.cells import filled_in
 from autograder.course.settings import Isolation, Settings, load
 from autograder.pool.process import GradingProcess
+from autograder.report import without_marks
 from autograder.submitted.notebook_file import read_at
 from tests import CHECK
 
@@ -131,7 +132,10 @@ def _results(tried: list[Case], settings: Settings, folder: Path) -> Iterator[di
 def _result(path: Path, instructor: Instructor, marker: GradingProcess, honest: bytes | None) -> dict[str, Any]:
     started = time.monotonic()
     file = read_at(path)
-    report = marker.grade(str(path), file.content, UNIT, digest=file.digest)
+    if file.is_read:
+        report = marker.grade(str(path), file.content, UNIT, digest=file.digest)
+    else:
+        report = without_marks(str(path), "unreadable", str(file.content), marker.ready)
     seconds = time.monotonic() - started
     text = msgspec.json.encode(report).decode()
     neighbour = marker.grade("honest.ipynb", honest, UNIT) if honest else None
