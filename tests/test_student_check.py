@@ -562,7 +562,7 @@ def test_looking_for_the_line_leaves_no_trace():
 
 def test_looking_for_the_line_ends(monkeypatch):
     """Where a loop ends with gradients and never ends without: in no example, and each time that it is watched."""
-    monkeypatch.setattr(module_of("self_attention", "line_told"), "SECONDS_TO_LOOK", 0.3)
+    monkeypatch.setattr(module_of("self_attention", "fault_location"), "SECONDS_TO_LOOK", 0.3)
     body = "    while not torch.is_grad_enabled():\n        pass\n"
     notebook = Notebook("self_attention")
     exec(cell(TOO_EVEN.replace('    print("noise")\n', body), 41), notebook.names)

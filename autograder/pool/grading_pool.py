@@ -90,15 +90,16 @@ class GradingPool:
         Raises GradingRefused, and GradingStopped if no process starts or the pool is closed.
         """
         with self._use():
+            process, stopped = self.running(number), ""
             for _ in range(tries):
-                process = self.running(number)
                 try:
+                    process = self.running(number)  # may end while it starts, which counts as a try too
                     return process.report(submission)
                 except (GradingStopped, GradingRefused) as error:
                     process.close()  # after a refusal too: its successor may find what is missing now
                     if isinstance(error, GradingRefused) or self._closing.is_set():
                         raise
-                    stopped = str(error)
+                    stopped = str(error) or stopped
             return without_marks(
                 submission.name, "grader_error", stopped, process.ready,
                 unit=submission.unit, submission=submission.digest, note=submission.note,
