@@ -53,10 +53,10 @@ def grading_process() -> Any:
 def grade_when_told(unit: str, size: int) -> None:
     """Grade the next submission for each line of the input; print its CPU seconds, and the tests that it failed."""
     with grading_process() as process:
-        grade = getattr(process, "grade", None) or process.mark  # the name before the pool
+        report_on = getattr(process, "grade", None) or process.mark  # the name before the pool
         for notebook, _ in zip(submissions(unit, size), sys.stdin, strict=False):
             before = of_tree(os.getpid())
-            report = grade(f"{unit}.ipynb", notebook, unit)
+            report = report_on(f"{unit}.ipynb", notebook, unit)
             used = of_tree(os.getpid()) - before
             failed = [test.name for exercise in report.exercises for test in exercise.tests if test.outcome != "passed"]
             print(json.dumps([used, failed]), flush=True)

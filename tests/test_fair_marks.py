@@ -188,7 +188,7 @@ def divided_by(denominator):
 
 
 def test_a_cache_that_writes_into_free_room_may_be_read_before_it_is_appended_to(marker):
-    """Scores with cached keys need those keys for gradients, into whose tensor such a cache then writes."""
+    """Scores with cached keys need those keys for gradients, into whose tensor the cache then writes."""
     answers = {name: entry.source() for name, entry in catalogue.solutions("inference").items()}
     right = {entry.name: entry for entry in catalogue.right_answers("inference").values()}
     for name in ("CacheWithRoom", "CachedInTwoParts"):

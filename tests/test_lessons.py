@@ -169,8 +169,8 @@ def test_hints_come_one_at_a_time_and_then_say_what_else_to_do(monkeypatch):
     assert predictions.said_of_hints(held)[1] == ["`softmax`: 3 of 3", "`scores`: 1 of 3"]
     for name in ("sofmax", 3, None, [], Strange()):
         assert predictions.next_hint(held, name) == ("", ["There are hints for these exercises: `softmax`, `scores`."])
-    assert predictions.next_hint({}, "softmax") == ("", ["This notebook has no predictions."])
-    assert predictions.said_of_hints({}) == ("This notebook has no predictions.", [])
+    assert predictions.next_hint({}, "softmax") == ("", ["This notebook has no hints."])
+    assert predictions.said_of_hints({}) == ("This notebook has no hints.", [])
 
 
 SOLUTIONS = '''

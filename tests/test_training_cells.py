@@ -14,7 +14,7 @@ from autograder.course.settings import load
 from autograder.gradebook.clean_notebook import clean, without_put_back
 from autograder.gradebook.course_directory import nbgrader_api
 from autograder.pool.process import GradingProcess
-from autograder.submitted.notebook_file import WithoutOutputs
+from autograder.submitted.without_outputs import WithoutOutputs
 from tests import REPOSITORY
 
 UNIT = "dot_product_attention"
@@ -169,7 +169,7 @@ def test_a_training_line_says_a_name_alone(tmp_path, line):
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_it_is_left_out_of_a_file_too_large_to_be_read_whole(kept, solved, change):
-    unit, content = course.unit(UNIT, kept), solved(change)
-    without = WithoutOutputs(content).content
+    unit, content, reader = course.unit(UNIT, kept), solved(change), WithoutOutputs()
+    without = reader.feed(content[:5000]) + reader.feed(content[5000:]) + reader.end()
     assert code_cells(parse(without), unit) == code_cells(parse(content), unit)
     assert ENDLESS not in [cell.source for cell in code_cells(parse(without), unit)]

@@ -80,7 +80,7 @@ def preview(
                     processes.start()
                     for marked in processes.graded():
                         student = marked.hand_in.student
-                        reasons[student] = score_changes.reasons(autograded.report(student), marked.report)
+                        reasons[student] = score_changes.reasons(work.unit, autograded.report(student), marked.report)
                         grading.record(marked)
             after = gradebook.marks()
     people = [{person.id: person for person in marks.students} for marks in (before, after)]
@@ -98,7 +98,7 @@ def _of_mark(student: str, old: Mark | None, new: Mark | None, reasons: dict[str
         exercise = cell.removeprefix(course.CHECK_PREFIX)
         before, after = scores.get(cell, 0.0), new_scores.get(cell, 0.0)
         if before != after:
-            yield Change(student, exercise, before, after, reasons.get(exercise) or "the answer is another one")
+            yield Change(student, exercise, before, after, reasons.get(exercise, "the answer is another one"))
     before, after = (mark.shown.late_penalty if mark else 0.0 for mark in (old, new))
     if before != after:
         yield Change(student, PENALTY, before, after, _lateness(new))

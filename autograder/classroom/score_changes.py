@@ -1,34 +1,41 @@
 """Reasons for other points if a submission is graded again, by another version of the hidden tests or of the rules."""
 
-from collections.abc import Mapping
-
 import msgspec
 
+from .. import course
 from ..report import ExerciseReport, Report
 
 
-def reasons(before: Report | None, now: Report) -> dict[str, str]:
-    """Return why an exercise's points can differ, by exercise. before: the last report on the student's work."""
-    earlier = {exercise.name: exercise for exercise in before.exercises} if before else {}
-    return {exercise.name: _reason(earlier.get(exercise.name), exercise) for exercise in now.exercises}
+def reasons(unit: course.Unit, before: Report | None, now: Report) -> dict[str, str]:
+    """Return why an exercise's points can differ, by exercise. before: the last report on the student's work.
+
+    If no test of an exercise was run, as in a damaged file, the reason is the report's message.
+    """
+    earlier, graded = _by_name(before), {one.name: one for one in now.exercises if one.tests}
+    return {
+        one.name: _reason(earlier.get(one.name), graded[one.name]) if one.name in graded else now.message
+        for one in unit.exercises
+    }
 
 
 def with_reasons(before: Report | None, now: Report) -> Report:
     """Return a report that says why points differ from those of the last report on the same file."""
     if before is None or not now.submission or before.submission != now.submission:
         return now
-    earlier = {exercise.name: exercise for exercise in before.exercises}
-    why = reasons(before, now)
-    return msgspec.structs.replace(now, exercises=[_with_reason(earlier, one, why[one.name]) for one in now.exercises])
+    earlier = _by_name(before)
+    return msgspec.structs.replace(now, exercises=[_with_reason(earlier.get(one.name), one) for one in now.exercises])
 
 
-def _with_reason(earlier: Mapping[str, ExerciseReport], now: ExerciseReport, why: str) -> ExerciseReport:
-    before = earlier.get(now.name)
+def _by_name(report: Report | None) -> dict[str, ExerciseReport]:
+    return {exercise.name: exercise for exercise in report.exercises} if report else {}
+
+
+def _with_reason(before: ExerciseReport | None, now: ExerciseReport) -> ExerciseReport:
     if before is None or (before.score, before.max_score) == (now.score, now.max_score):
         return now
     note = (
         f"This file was graded again: {now.score:g} of {now.max_score:g} points, before that {before.score:g} of "
-        f"{before.max_score:g}. The reason: {why}."
+        f"{before.max_score:g}. The reason: {_reason(before, now)}."
     )
     return msgspec.structs.replace(now, note=f"{now.note} {note}".strip())
 
@@ -42,10 +49,9 @@ def _reason(before: ExerciseReport | None, now: ExerciseReport) -> str:
         for test in outcomes | earlier
         if earlier.get(test) != outcomes.get(test)
     ]
+    if halving := [test.name for test in now.tests if test.halves]:
+        changed.append(f"{' and '.join(halving)} failed, so that the exercise gives at most half of its points")
     earned = {test.name: test.points for test in before.tests}
-    halved = [test.name for test in now.tests if test.halves]
-    if halved:
-        changed.append(f"{' and '.join(halved)} failed, so that the exercise gives at most half of its points")
     changed += [
         f"{test.name}: a form that can be converted earns half"
         for test in now.tests

@@ -117,7 +117,7 @@ _NUMBER_BY_NUMBER = (
 )
 _DTYPES = "Tensors of two dtypes meet: is one made here that should have the dtype of the inputs?"
 _LEAF = (
-    "Of an argument make a new tensor: `x = x + ...` in place of `x += ...`. A parameter can be changed where no "
+    "Of an argument make a new tensor: `x = x + ...`, not `x += ...`. A parameter can be changed where no "
     "gradients are recorded: under `with torch.no_grad():`."
 )
 _MEANT = (
@@ -131,7 +131,7 @@ _MEANT = (
 
 
 def meant(message: str) -> str:
-    """What an error's text means; empty for any other."""
+    """Return an explanation of PyTorch's error message; empty if it is not one of the usual ones."""
     for pattern, sentence in _MEANT:
         found = re.search(pattern, message)
         if found and len(set(found.groups())) == len(found.groups()):

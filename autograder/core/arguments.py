@@ -74,7 +74,7 @@ def places_of_others(held: Sequence[Sequence[int]], number: int) -> list[int]:
 
 MAX_DEPTH = 8
 MAX_TENSORS = 500
-"""Of so many in one value notice is taken."""
+"""Limit of tensors that are read from one value."""
 
 
 def tensors_in(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:

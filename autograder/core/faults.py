@@ -100,7 +100,7 @@ def raised(error: BaseException) -> Raised:
 
 
 def _other_than_the_stub(error: BaseException) -> str:
-    """Which of the student's own functions raised it, where that is not the exercise's stub."""
+    """Return a message that names the student's function that raised the error; empty for the exercise's stub."""
     codes = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
     codes = [code for code in codes if code.co_filename.startswith(CELL_PREFIX)]
     if not codes:

@@ -16,7 +16,7 @@ import msgspec
 from ..course.notebook import RawCell, RawNotebook, joined
 from ..course.picture_sizes import kind_of
 from ..formatting.pictures import DOWNLOADED, LEFT_OUT, SHOWN
-from ..submitted.notebook_file import CUT
+from ..submitted.without_outputs import CUT
 
 PICTURES = "autograder_pictures"
 """Key in a notebook's metadata: the files' contents by name, from when it is cleaned until it is written."""

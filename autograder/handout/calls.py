@@ -96,12 +96,10 @@ class Beside:
     own: list[list[str]]
     right: list[list[str]]
     wrong: list[list[bool]]
-    cut: bool
-    """Whether there is more of them."""
 
 
 def beside(call: Call | None) -> Beside | None:
-    """The first matrix in which the call's result differs; None where there is none to show."""
+    """Return the first matrix in which the call's result differs; None if no matrix can be shown."""
     if call is None or "result" not in call.step:
         return None
     pairs: list[tuple[Any, Any]] = [(call.value, as_value(call.step["result"]))]
@@ -131,11 +129,11 @@ def _first(own: torch.Tensor, right: torch.Tensor, tolerance: float) -> Beside |
         where.append(f"from row {row} and column {column} on")
     own, right, wrong = own[part], right[part], wrong[part]
     own_shown, right_shown = _apart(own, right, wrong)
-    return Beside(", ".join(where), own_shown, right_shown, wrong.tolist(), cut)
+    return Beside(", ".join(where), own_shown, right_shown, wrong.tolist())
 
 
 def _apart(own: torch.Tensor, right: torch.Tensor, wrong: torch.Tensor) -> list[list[list[str]]]:
-    """Both in so many digits that what differs looks different."""
+    """Return both matrices with enough digits to tell different elements apart."""
     shown = [_numbers(one, _digits(one)) for one in (own, right)]
     for digits in _MORE_DIGITS:
         if all(
@@ -153,7 +151,7 @@ def _numbers(matrix: torch.Tensor, digits: str) -> list[list[str]]:
 
 
 def _digits(matrix: torch.Tensor) -> str:
-    """As many everywhere, so that they can be compared from row to row."""
+    """Return a format with the same digits for all elements, so that rows can be compared."""
     finite = matrix[matrix.isfinite()]
     whole = bool((finite == finite.round()).all())
     return ".4g" if bool((finite.abs() >= _LARGE).any()) else ".0f" if whole else ".4f"

@@ -7,7 +7,6 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
@@ -285,9 +284,9 @@ class _FunctionsWatched(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-@contextmanager
+@contextlib.contextmanager
 def libraries_watched(found: set[str]) -> Iterator[None]:
-    """Adds to `found` the libraries that run meanwhile."""
+    """Add the names of libraries that run in the context to `found`."""
     taken()
     with _FunctionsWatched(), _OperatorsWatched():
         yield

@@ -1,6 +1,6 @@
 """The released data of units: one packed file for each, in the folder of the student check.
 
-A file holds the format's version, the unit's name, and a section for each of the keys in `names`.
+A file holds the format's version, the unit's name, and a section for each of the keys below.
 """
 
 import gzip
@@ -11,6 +11,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+FORMAT = 1
+"""The version of the data format that the build writes, and the newest that the check reads."""
+EXAMPLES, MISTAKES, STEPS = "public_examples", "known_mistakes", "right_steps"
+LESSON = "guesses_and_hints"
+"""Only if a unit has guesses or hints."""
+WRITTEN = "written questions"
+"""Among the exercises: the points of the questions that a person marks."""
 
 _FORMAT, _UNIT = "format", "unit"
 """The keys of the format's version and of the unit's name, which no other JSON file in a student's folder has."""
@@ -114,15 +122,6 @@ def units_in(folder: Path) -> tuple[list[UnitData], list[str]]:
     return [found[unit] for unit in sorted(found)], problems
 
 
-FORMAT = 1
-"""The version of the data format that the build writes, and the newest that the check reads."""
-EXAMPLES, MISTAKES, STEPS = "public_examples", "known_mistakes", "right_steps"
-LESSON = "guesses_and_hints"
-"""Only if a unit has guesses or hints."""
-WRITTEN = "written questions"
-"""Among the exercises: the points of the questions that a person marks."""
-
-
 def data_file(unit: str) -> str:
     """Return the name of a unit's data file."""
     return f"{unit}.json.gz"
@@ -142,5 +141,5 @@ def read_data(path: Path) -> Any:
 
 
 def data_of(value: Any) -> bytes:
-    """The file's content."""
+    """Return the content of a packed file."""
     return gzip.compress(json.dumps(value, separators=(",", ":")).encode(), mtime=0)

@@ -90,7 +90,7 @@ class GradingPool:
         Raises GradingRefused, and GradingStopped if no process starts or the pool is closed.
         """
         with self._use():
-            process, stopped = self.running(number), ""
+            process, stopped = self.running(number), ""  # raises if no process starts at all
             for _ in range(tries):
                 try:
                     process = self.running(number)  # may end while it starts, which counts as a try too

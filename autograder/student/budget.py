@@ -95,7 +95,7 @@ class Budget:
         return Patience(cpu_seconds=cpu_seconds, idle_seconds=idle_seconds, wall_seconds=end - now)
 
     def forgive(self, seconds: float) -> None:
-        """Return time that was spent waiting for a processor."""
+        """Extend the deadlines by time that is not charged: waiting for a processor, and calls with large inputs."""
         self._deadlines.half += seconds
         self._deadlines.whole += seconds
         self._deadlines.exercise += seconds

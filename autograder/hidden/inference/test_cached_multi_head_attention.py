@@ -172,7 +172,7 @@ class TestCachedMultiHeadAttention(contracts.Graders):
     def test_gradients_of_a_later_step(self, student, reference, rng):
         """They do so from a later step's result, to its own tokens and to those of the steps before it."""
         # A cache that writes into free room may overwrite what the step before it needs for gradients. The second
-        # step is longer than the first, so that the room of such a cache is too small for it.
+        # step is longer than the first, so that the cache has no free room for it.
         (x,) = self.draw(rng, tokens=7, scale=2.0)
         cotangent = rng.randn(2, 5, 15)
         computes = "(module(x[:, :2], cache), module(x[:, 2:], cache))[1]"

@@ -1,0 +1,268 @@
+"""Drop from a notebook's JSON, while it is read, what grading does not need: outputs may be of any size.
+
+Every file is read in this way. The values that `course.notebook.parse` uses are kept; each dropped value becomes
+`null`. Kept bytes are passed on unchanged, so that invalid JSON stays invalid, except that pictures beyond
+MOST_PICTURES are cut. Of a dropped value only the end is searched for, so nothing in it can damage a notebook.
+"""
+
+import re
+
+_OF_NOTEBOOK = {b"nbformat", b"cells", b"worksheets"}
+_OF_WORKSHEET = {b"cells"}
+_OF_CELL = {b"cell_type", b"source", b"metadata", b"id", b"attachments"}
+_OF_OLD_CELL = {b"cell_type", b"source", b"metadata", b"input", b"level"}
+_OF_METADATA = {b"nbgrader", b"autograder"}
+_SHEETS = 2
+"""Brackets more around a cell in notebook format 3, which has worksheets."""
+MOST_PICTURES = 12 << 20
+"""Limit for the bytes in base64 of a notebook's inline pictures and attachments together; the rest is cut."""
+CUT = b"!"
+"""Ends a picture that was cut; base64 never contains it."""
+_MOST_PARTS = 8_000_000
+"""Limit for the brackets that are processed one by one, in about 4 seconds. 60 MB of usual outputs have thousands."""
+_LONGEST_NAME = 100
+_QUOTE = ord('"')
+
+# Repeated groups are atomic, see `course.notebook`.
+_TEXT = rb'[^"\\]*+(?:(?>\\.[^"\\]*+))*+'
+_REST_OF_STRING = re.compile(_TEXT, re.S)
+_PLAIN = rb'[^"\[\]{}]*+'
+_LEAF = rb'(?:"' + _TEXT + rb'"|\[' + _PLAIN + rb"\]|\{" + _PLAIN + rb"\})"
+_TO_BRACKET = re.compile(_PLAIN + rb"(?:(?>" + _LEAF + _PLAIN + rb"))*+", re.S)
+_TO_PART = re.compile(rb'[^"\[\]{}:,]*+')
+_FLAT = rb'[^"\[\]{}]*+(?:(?>"' + _TEXT + rb'"[^"\[\]{}]*+))*+'
+_LINES = re.compile(rb"\[" + _FLAT + rb"\]", re.S)
+"""A list of strings: a cell's text."""
+_ABOUT = re.compile(rb"\{" + _FLAT + rb"\}", re.S)
+"""An object without brackets in it: what nbgrader says of a cell."""
+_NAME = re.compile(rb'[\s,]*+"(\w++)"\s*+:')
+_PICTURE = b";base64,"
+_BASE64 = re.compile(rb"[A-Za-z0-9+/=]*+")
+
+
+class TooManyParts(Exception):
+    """The file has more brackets and strings than can be looked through."""
+
+
+class WithoutOutputs:
+    """Filter of a notebook's JSON, which comes in pieces of any length.
+
+    >>> WithoutOutputs().feed(b'{"cells": [{"source": "1", "outputs": [NaN]}]}')
+    b'{"cells": [{"source": "1", "outputs": null}]}'
+    """
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._parts = 0
+        self._left = b""
+        """The first bytes of a string, if a piece ended inside it."""
+        self._in_string = False
+        self._dropping: int | None = None
+        """The depth at which the dropped value ends."""
+        self._name = b""
+        """The last string, if it may be a name at this depth."""
+        self._unwanted = False
+        """True if the next value is to be dropped."""
+        self._keys = {1: b"", 3: b"", 5: b""}
+        """The name whose value is being read, by the number of brackets around it."""
+        self.pictures = 0
+        """Number of bytes of the pictures kept so far."""
+        self._in_picture = False
+        self._is_cut = False
+
+    def feed(self, piece: bytes) -> bytes:
+        """Return the kept part of the next piece; raises TooManyParts."""
+        data = self._left + piece
+        self._left = b""
+        kept: list[bytes] = []
+        position = 0
+        while position < len(data):
+            if self._in_string:
+                position = self._through_string(data, position, kept)
+            elif self._dropping is not None:
+                position = self._through_dropped(data, position)
+            else:
+                position = self._through_kept(data, position, kept)
+        return b"".join(kept)
+
+    def end(self) -> bytes:
+        """Return the kept part of an unfinished string at the end."""
+        return self._left
+
+    def _count(self) -> None:
+        self._parts += 4  # each takes four times as long as a dropped one
+        if self._parts > _MOST_PARTS:
+            raise TooManyParts
+
+    def _through_string(self, data: bytes, start: int, kept: list[bytes]) -> int:
+        """Go to the end of a long string, or of the piece; return the position."""
+        match = _REST_OF_STRING.match(data, start)
+        assert match
+        end = match.end()
+        if end == len(data) or data[end : end + 1] == b"\\":  # the piece ends in the middle of an escape
+            end -= _begun(data, start, end) if self._dropping is None else 0
+            self._left = data[end:]
+            position = len(data)
+        else:
+            end += 1
+            self._in_string = False
+            position = end
+        if self._dropping is None:
+            self._keep(data[start:end], kept)
+        elif not self._in_string and self._dropping == self._depth:
+            self._dropping = None  # the value was this string
+        return position
+
+    def _through_dropped(self, data: bytes, position: int) -> int:
+        """Go to the end of the dropped value, or of the piece; return the position."""
+        depth, parts = self._depth, self._parts
+        while depth != self._dropping and parts <= _MOST_PARTS:
+            match = _TO_BRACKET.match(data, position)
+            assert match
+            position = match.end()
+            if position == len(data):
+                break
+            parts += 1
+            what = data[position]
+            position += 1
+            if what == _QUOTE:
+                self._in_string = True
+                break
+            depth += 1 if what in b"[{" else -1
+        self._depth, self._parts = depth, parts
+        if parts > _MOST_PARTS:
+            raise TooManyParts
+        if depth == self._dropping:
+            self._dropping = None
+        return position
+
+    def _through_kept(self, data: bytes, start: int, kept: list[bytes]) -> int:
+        """Process the next bracket, string, key, colon or comma of the kept parts; return the position after it."""
+        if match := _NAME.match(data, start):
+            self._count()
+            self._name = match[1]
+            kept.append(match[0])
+            self._begin_value()
+            return match.end()
+        match = _TO_PART.match(data, start)
+        assert match
+        position = match.end()
+        kept.append(data[start:position])
+        if position == len(data):
+            return position
+        self._count()
+        what = data[position]
+        if what == _QUOTE:
+            return self._string(data, position, kept)
+        if what in b"[{":
+            self._depth += 1
+            if self._unwanted:
+                self._unwanted = False
+                self._dropping = self._depth - 1
+                kept.append(b"null")
+                return position + 1
+            if whole := self._whole(what, data, position):
+                self._depth -= 1
+                self._keep(whole[0], kept)
+                return whole.end()
+        elif what in b"]}":
+            self._depth -= 1
+        kept.append(data[position : position + 1])
+        if what == ord(":"):
+            self._begin_value()
+        else:
+            self._unwanted = False
+            self._name = b""
+        return position + 1
+
+    def _begin_value(self) -> None:
+        self._unwanted = self._is_unwanted()
+        if self._depth in self._keys:
+            self._keys[self._depth] = self._name
+        self._name = b""
+
+    def _whole(self, bracket: int, data: bytes, position: int) -> re.Match[bytes] | None:
+        """Match a value that is copied unchanged, if it begins here and ends in this piece."""
+        if bracket == ord("["):
+            return _LINES.match(data, position)
+        is_about = self._depth - _SHEETS * self._is_old > 4 and not self._is_attached
+        return _ABOUT.match(data, position) if is_about else None
+
+    def _is_unwanted(self) -> bool:
+        """Return whether grading ignores the value of the current key. A key with an escape could be any key."""
+        old = self._is_old
+        level = self._depth - _SHEETS * old
+        if self._depth == 1:
+            wanted = self._name in _OF_NOTEBOOK
+        elif old and self._depth == 3:
+            wanted = self._name in _OF_WORKSHEET
+        elif level == 3:
+            wanted = self._name in (_OF_OLD_CELL if old else _OF_CELL)
+        else:
+            wanted = level != 4 or self._name in _OF_METADATA or self._is_attached
+        return not wanted and b"\\" not in self._name
+
+    @property
+    def _is_old(self) -> bool:
+        return self._keys[1] == b"worksheets"
+
+    @property
+    def _is_attached(self) -> bool:
+        """Return whether the parser is inside a cell's attachments."""
+        return self._keys[1] == b"cells" and self._keys[3] == b"attachments" and self._depth > 3
+
+    def _keep(self, text: bytes, kept: list[bytes]) -> None:
+        """Keep the next bytes of strings, except what a picture has beyond MOST_PICTURES."""
+        position = 0
+        while self._in_picture or (found := text.find(_PICTURE, position)) >= 0:
+            if not self._in_picture:
+                kept.append(text[position : found + len(_PICTURE)])
+                position = found + len(_PICTURE)
+                self._in_picture, self._is_cut = True, False
+            match = _BASE64.match(text, position)
+            assert match
+            left = MOST_PICTURES - self.pictures
+            kept.append(match[0][:left])
+            self.pictures += len(kept[-1])
+            if len(match[0]) > left and not self._is_cut:
+                kept.append(CUT)
+                self._is_cut = True
+            position = match.end()
+            if position == len(text):
+                return
+            self._in_picture = False
+        kept.append(text[position:])
+
+    def _string(self, data: bytes, position: int, kept: list[bytes]) -> int:
+        """Process a string, which is a name, a kept value or a dropped one; return the position after it."""
+        if self._unwanted:
+            self._unwanted = False
+            self._dropping = self._depth
+            self._in_string = True
+            kept.append(b"null")
+            return position + 1
+        match = _REST_OF_STRING.match(data, position + 1)
+        assert match
+        end = match.end()
+        is_picture = self._is_attached and self._depth > 4
+        if end < len(data) and data[end : end + 1] == b'"':
+            self._name = data[position + 1 : end]
+            kept.append(b'"')
+            self._in_picture, self._is_cut = is_picture and end - position > _LONGEST_NAME, False
+            self._keep(data[position + 1 : end + 1], kept)
+            return end + 1
+        if len(data) - position <= _LONGEST_NAME:  # perhaps a name that ends in the next piece
+            self._left = data[position:]
+        else:
+            self._name = b""
+            self._in_string = True
+            self._in_picture, self._is_cut = is_picture, False
+            kept.append(b'"')
+            return position + 1
+        return len(data)
+
+
+def _begun(data: bytes, start: int, end: int) -> int:
+    """Return how many bytes at the end of a piece may begin what stands before a picture."""
+    tail = data[max(start, end - len(_PICTURE) + 1) : end]
+    return next((length for length in range(len(tail), 0, -1) if _PICTURE.startswith(tail[-length:])), 0)
