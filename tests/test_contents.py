@@ -72,5 +72,5 @@ def test_what_a_person_says_is_on_the_page_of_a_damaged_file_too():
     about = {"grade_id": "softmax", "grade": False, "solution": True, "comment": "Come and see me."}
     cell = NotebookNode(metadata=NotebookNode(nbgrader=NotebookNode(about)))
     top = contents(NotebookNode(metadata=NotebookNode(autograder=NotebookNode(damaged="no")), cells=[cell]))
-    assert top["remarks"] == ["softmax"]
+    assert [(one["answer"], one["anchor"]) for one in top["remarks"]] == [("softmax", "comment-softmax")]
     assert top["damaged"]

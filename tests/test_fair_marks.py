@@ -194,6 +194,7 @@ def test_a_cache_that_writes_into_free_room_may_be_read_before_it_is_appended_to
     for name in ("CacheWithRoom", "CachedInTwoParts"):
         answers[right[name].exercise] = right[name].source()
     report = marker.grade("inference.ipynb", filled_in("inference", answers), "inference")
+    assert (report.status, report.score) == ("graded", report.max_score)
     assert [test.name for of in report.exercises for test in of.tests if test.outcome != "passed"] == []
 
 

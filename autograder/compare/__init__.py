@@ -52,7 +52,7 @@ class Mismatch(AssertionError):
 class Unproven(Mismatch):
     """The call shows the property that is tested, but returns a wrong value: so it shows it of another computation.
 
-    It costs points only if the hidden tests of values all pass: see `marking.scoring`.
+    It costs points only if the hidden tests of values all pass: see `grading.scoring`.
     """
 
 

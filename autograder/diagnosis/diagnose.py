@@ -1,6 +1,6 @@
 """Diagnose an answer: name the misconception that behaves exactly like it. A wrong name is worse than none."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from ..report import Diagnosis, Mistake
@@ -25,11 +25,11 @@ def diagnose(
     # An answer that passes the test that detects a misconception has another one. So most need not run.
     possible = [one for one in misconceptions if one.entry.caught_by in failed]
 
-    def alike(some: Iterable[Misconception], **how: Any) -> list[Misconception]:
-        return [one for one in some if one.behaviour.transcript.equals(transcript, **how)]
+    def alike(some: Iterable[Misconception], **how: Any) -> Iterator[Misconception]:
+        return (one for one in some if one.behaviour.transcript.equals(transcript, **how))
 
     def first(some: Iterable[Misconception], **how: Any) -> Diagnosis | None:
-        return next((_named(one) for one in some if one.behaviour.transcript.equals(transcript, **how)), None)
+        return next(map(_named, alike(some, **how)), None)
 
     if diagnosis := first(possible):
         return diagnosis
@@ -46,7 +46,7 @@ def diagnose(
         return diagnosis
     # Gradients of wrong values depend on how these are computed: detaching a maximum changes only the gradients.
     of_values = [one for one in weighted if one.entry.kind != "gradient"]
-    same = alike(of_values, without=advisory_tests, compared=without_gradients)
+    same = list(alike(of_values, without=advisory_tests, compared=without_gradients))
     if len({one.entry.sentence for one in same}) == 1:
         return _named(same[0])
     of_any_weights = [one for one in possible if one.entry.whatever_weights]

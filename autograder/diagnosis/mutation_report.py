@@ -188,7 +188,8 @@ def outcomes(
     """
     for unit, of_unit in groupby(known, key=lambda one: one[0]):
         its = [entry for _, entry in of_unit]
-        caches = {entry.exercise: BuildCache("marks", unit, entry.exercise) for entry in its}
+        exercises = dict.fromkeys(entry.exercise for entry in its)
+        caches = {exercise: BuildCache("marks", unit, exercise) for exercise in exercises}  # each hashes the engine
         reports: dict[str, dict[str, ExerciseReport]] = {
             exercise: {} if is_new else cache.read(dict[str, ExerciseReport]) or {}
             for exercise, cache in caches.items()

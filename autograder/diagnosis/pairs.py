@@ -11,15 +11,13 @@ corrects only that has an answer that is as wrong as before. A pair that behaves
 misconception is never found: such an answer is right, or was diagnosed before pairs are searched.
 """
 
-import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import cached_property
 from itertools import combinations
-from typing import Any
 
 from .behaviour import Behaviour, Misconception, Question, last_telling_event, question_at
+from .cpu_limit import OverLimit, cpu_limit
 from .signature import Signature, are_alike, signature
 from .transcript import Place, Transcript
 
@@ -29,35 +27,8 @@ Pairs that were tried for earlier answers count, too: a diagnosis must not depen
 MOST_SECONDS = 10.0
 """CPU seconds for one answer, and for one pair. They end a search with slow hidden tests, and a pair of misconceptions
 that never ends. The longest search that finds a pair takes about 4 s, and twice as many on a busy machine."""
-_AGAIN = 0.05
-"""Seconds until OverLimit is raised again: the code that is tried runs where every exception counts as its own."""
-
 Pair = tuple[int, int]
 """The numbers of two misconceptions, the lower one first."""
-
-
-class OverLimit(BaseException):
-    """The limit of CPU time is exceeded."""
-
-
-@contextmanager
-def cpu_limit(seconds: float) -> Iterator[None]:
-    """Raise OverLimit in the block, and at its end, once this process used so much CPU time. For the main thread."""
-    passed: list[int] = []
-
-    def end(number: int, frame: Any) -> None:
-        passed.append(number)
-        raise OverLimit
-
-    before = signal.signal(signal.SIGPROF, end)
-    signal.setitimer(signal.ITIMER_PROF, seconds, _AGAIN)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
-    if passed:
-        raise OverLimit
 
 
 class Pairs:

@@ -16,7 +16,7 @@ from ..core.lost_aspects import Lost
 from ..core.operations import LineOfAspect, WatchRun
 from ..core.tracing import Run
 from ..course.notebook import CodeCell
-from ..diagnosis.pairs import OverLimit, cpu_limit
+from ..diagnosis.cpu_limit import OverLimit, cpu_limit
 from ..handout.fault_location import HOW, told_of_aspect
 from ..report import ExerciseReport, FaultLocation
 from ..sandbox.failures import Crashed, SandboxLost, TimedOut
@@ -83,7 +83,7 @@ def _with_fault_line(
     except SandboxLost:
         raise
     except Exception:
-        print(f"{unit}: no line could be looked for in {report.name}:", file=sys.stderr)
+        print(f"{unit}: the search for a faulty line failed in {report.name}:", file=sys.stderr)
         traceback.print_exc()
         return report
     if location is None:

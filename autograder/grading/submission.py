@@ -85,7 +85,7 @@ class NotebookGrading:
             return self.without_score(submission, "damaged", unit)
         course.refuse_removed_exercises(unit)
         if self.sandbox is None:
-            raise NoSandbox("This marking process was started for the kit's own code alone.")
+            raise NoSandbox("This grading process was started for the kit's own code alone.")
         losses = self.sandbox.losses
         with contextlib.suppress(SandboxLost):
             report = self._grade(submission, parsed, unit, self.sandbox)
@@ -223,7 +223,7 @@ class NotebookGrading:
         try:
             return self.examiner.diagnose(unit, exercise, finding)
         except Exception:
-            print(f"{unit}: no mistake could be looked for in {exercise}:", file=sys.stderr)
+            print(f"{unit}: the search for a misconception failed in {exercise}:", file=sys.stderr)
             traceback.print_exc()
             return None
 

@@ -39,8 +39,8 @@ FOLDER = "reports"
 PAGE, TABLE, DATA = ".html", ".csv", ".json"
 _FEWEST = 3
 """Scores from which a correlation is computed."""
-_NOISE = 6
-"""Decimals to which sums of scores are compared: sums of binary fractions differ by less."""
+_NOISE = 1e-6
+"""Difference below which two scores are equal: rounding of binary fractions adds less."""
 _COLUMNS = ("student", "name", "status", "late_minutes", "raw_score", "late_penalty", "score", "max_score")
 _STATUSES = {
     Concern.OUR_FAULT: "grader_error",
@@ -114,7 +114,7 @@ def compose(root: Path, unit_name: str, *, is_anonymous: bool = False) -> ClassR
             reported.add(student)
             answers += _wrong_answers(student, report, folder, unit)
             statements |= _statements(report)
-    names = Names(scores.students, _source_text(unit_name))
+    names = Names(scores.students, _source_text(course.source(unit_name, root)))
     headings = unit.sections
     wrong = WrongAnswers(
         answers,
@@ -134,9 +134,9 @@ def compose(root: Path, unit_name: str, *, is_anonymous: bool = False) -> ClassR
     return _without_names(class_report) if is_anonymous else class_report
 
 
-def _source_text(unit_name: str) -> str:
-    """Return all cells of the course's own notebook."""
-    notebook = parse(course.source(unit_name).read_bytes())
+def _source_text(source: Path) -> str:
+    """Return all cells of the instructor's notebook."""
+    notebook = parse(source.read_bytes())
     return "\n".join(cell.text for cell in notebook.cells) if isinstance(notebook, RawNotebook) else ""
 
 
@@ -225,7 +225,7 @@ def _exercise_figures(
         submitted = [mark for mark in marks if cell in mark.shown.scores]
         graded = [mark for mark in submitted if cell not in mark.waiting]
         scores = [mark.shown.scores[cell] for mark in graded]
-        passed = sum(round(score - worth, _NOISE) >= 0 for score in scores)
+        passed = sum(score >= worth - _NOISE for score in scores)
         # A damaged file has no answers: its zeros would make every exercise look alike.
         items = [mark.shown for mark in graded if mark.status != "damaged"]
         rest = [sum(item.scores[name] for name in points if name != cell and name not in waiting) for item in items]
@@ -241,10 +241,10 @@ def _exercise_figures(
 
 def _correlation(scores: Sequence[float], rest: Sequence[float]) -> float | None:
     """Return Pearson's correlation; None if there are too few scores, or if either is constant."""
-    if len(scores) < _FEWEST:
+    if len(scores) < _FEWEST or _is_constant(scores) or _is_constant(rest):
         return None
-    try:
-        figure = statistics.correlation(*([round(value, _NOISE) for value in values] for values in (scores, rest)))
-    except statistics.StatisticsError:
-        return None
-    return rounded(figure, DIGITS)
+    return rounded(statistics.correlation(scores, rest), DIGITS)
+
+
+def _is_constant(values: Sequence[float]) -> bool:
+    return max(values) - min(values) < _NOISE

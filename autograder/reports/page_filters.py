@@ -63,7 +63,7 @@ def contents(notebook: Any) -> dict[str, Any]:
     """Return the top of a page: each exercise with its score, and the mistakes to read first.
 
     rows: the table of contents. first: the mistakes that cost most, then exercises that are not written, in the
-    notebook's order. further: the number of the other mistakes. remarks: names of the cells with a person's comment.
+    notebook's order. further: the number of the other mistakes. remarks: the cells with a person's comment.
     damaged: True if the file could not be read, so that the page is one note and what people wrote about it.
     notebook: graded, its cells have their scores and comments.
     """
@@ -75,9 +75,15 @@ def contents(notebook: Any) -> dict[str, Any]:
         "rows": rows,
         "first": [row for row in wrong if row in dearest],
         "further": len(wrong) - len(dearest),
-        "remarks": [cell.metadata["nbgrader"]["grade_id"] for cell in cells if is_remark(cell.metadata["nbgrader"])],
+        "remarks": [_remark(cell) for cell in cells if is_remark(cell.metadata["nbgrader"])],
         "damaged": "damaged" in notebook.metadata.get("autograder", {}),
     }
+
+
+def _remark(cell: Any) -> dict[str, str]:
+    """Return the name of a cell with a person's comment, and the anchor that nbgrader's template gives the comment."""
+    name = cell.metadata["nbgrader"]["grade_id"]
+    return {"answer": name, "anchor": f"comment-{name}"}
 
 
 def _row(cell: Any) -> Row:
@@ -124,7 +130,10 @@ def with_pictures(html: str, resources: Any) -> str:
 
 def model_answer(question: str, unit: str) -> str:
     """Return the markdown of a written question's answer in the instructor's notebook; empty if there is none."""
-    return course.unit(unit).model_answers.get(question, "") if unit in course.unit_names() else ""
+    try:
+        return course.unit(unit).model_answers.get(question, "")
+    except course.UnknownUnit:
+        return ""
 
 
 def filters(page: Callable[[], PageFormatter]) -> dict[str, Any]:
