@@ -23,6 +23,7 @@ from autograder.build import course_files
 from autograder.build.solution_cell import COLUMNS, solution_cell, written_answers
 from autograder.build.source_notebook import BuildError, source_notebook
 from autograder.build.up_to_date import is_up_to_date
+from autograder.course import units
 from autograder.course.digests import notebook_digest
 from autograder.course.notebook import joined
 from autograder.course.settings import HandingIn, load
@@ -380,7 +381,7 @@ def clone(tmp_path, monkeypatch):
         (folder / "source" / unit).mkdir(parents=True, exist_ok=True)
         shutil.copy(SOURCE / unit / f"{unit}.ipynb", folder / "source" / unit)
     monkeypatch.setattr(course_files, "folder", lambda: clone)
-    monkeypatch.setattr(course, "folder", lambda: clone)
+    monkeypatch.setattr(units, "folder", lambda: clone)
     return unit, clone, stage
 
 

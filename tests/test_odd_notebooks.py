@@ -146,6 +146,11 @@ def test_format_3_without_cells_is_said_to_have_none(tmp_path, old):
     assert "no cells" in str(read(tmp_path, json.dumps({"nbformat": 3, **old}).encode()))
 
 
+def test_format_4_may_have_anything_as_worksheets(tmp_path):
+    data, expected = solved()
+    assert cells_of(read(tmp_path, json.dumps({**data, "worksheets": {"cells": 1}}).encode())) == expected
+
+
 def test_a_large_picture_in_a_cell_leaves_its_text(tmp_path):
     data, expected = solved()
     picture = "![p](data:image/png;base64," + "A" * (MOST_PICTURES + notebook.MAX_BYTES) + ")"

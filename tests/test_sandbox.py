@@ -4,6 +4,7 @@ import ast
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import struct
@@ -485,6 +486,8 @@ def test_settings_that_cannot_be_used_are_said(tmp_path):
     broken = {
         usual.replace("restarts = 8", "restart = 8"): "restart",
         usual.replace("restarts = 8", "restarts = 0"): "restarts must be from 1 to",
+        re.sub(r"(?m)^cell_cpu_seconds = \d+", "cell_cpu_seconds = 0", usual, count=1): "cell_cpu_seconds must be",
+        re.sub(r"(?m)^memory_megabytes = \d+", "memory_megabytes = 1", usual, count=1): "memory_megabytes must be from",
         usual.replace('"best"  ', '"C"  ', 1): "'C'",
         usual.replace("[limits]", "limits"): "cannot be used",
     }

@@ -10,6 +10,7 @@ from autograder.course.cells import filled_in
 from autograder.report import NOT_WRITTEN
 from autograder.student.backend import Recording
 from autograder.student.proxy import StudentProxy
+from autograder.submitted.notebook_file import read_at
 from tests import RELEASE, SOURCE
 
 from . import sampling
@@ -38,14 +39,14 @@ def messages(exercise):
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_stub_notebook_scores_zero(marker, unit):
-    report = marker.grade(unit, (RELEASE / unit / f"{unit}.ipynb").read_bytes())
+    report = marker.grade(unit, read_at(RELEASE / unit / f"{unit}.ipynb").content)
     assert (report.status, report.score, report.isolation) == ("graded", 0.0, "A")
     assert all(exercise.message.startswith(NOT_WRITTEN) for exercise in report.exercises)
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_source_notebook_scores_full(marker, unit):
-    report = marker.grade(unit, (SOURCE / unit / f"{unit}.ipynb").read_bytes())
+    report = marker.grade(unit, read_at(SOURCE / unit / f"{unit}.ipynb").content)
     assert report.score == report.max_score == course.unit(unit).max_score
     assert set(statuses(report).values()) == {"passed"}
 

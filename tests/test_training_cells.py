@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import nbformat
 import pytest
@@ -120,6 +121,16 @@ def test_nbgraders_autograde_leaves_out_what_mark_leaves_out(kept, solved, chang
     ours, theirs = (code_cells(parse(one), unit) for one in (content, cleaned))
     assert ours == theirs
     assert len(ours) == len(code_cells(parse(solved()), unit))
+
+
+def test_cells_without_ids_are_no_training_cells_where_a_program_dropped_the_ids_of_the_source(kept, solved):
+    def without_ids(cells):
+        for cell in cells.values():
+            del cell["id"]
+
+    unit = course.unit(UNIT, kept)
+    without = replace(unit, training_cells={"": unit.training_cells[NAME]})
+    assert code_cells(parse(solved(without_ids)), without) == code_cells(parse(solved()), unit)
 
 
 def test_what_shows_what_it_made_costs_no_mark(marker, solved):

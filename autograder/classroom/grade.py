@@ -82,9 +82,8 @@ def grade(
         with explained_errors(work.root):
             gradebook = stack.enter_context(ClassGradebook(work.directory, unit))
             formatter = stack.enter_context(page_filters.formatter(settings))
-            pages = FeedbackPages(work.directory, unit, formatter)
+            writer = Writer(work, gradebook, FeedbackPages(work.directory, unit, formatter), device, settings)
         on_start(len(work.hand_ins))
-        writer = Writer(work, gradebook, pages, device, settings)
         grading = Grading(work, gradebook, writer, regrade=regrade, on_row=on_row)
         conditions = None
         if grading.to_grade:

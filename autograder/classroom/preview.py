@@ -66,12 +66,12 @@ def preview(
     """
     unit = work.unit.name
     source = database.of_directory(work.directory)
-    autograded = Autograded(work.directory, unit)
     reasons: dict[str, dict[str, str]] = {}
     with gradebook_copy(source, work.directory.course_id) as copy:
         if copy is None:
             raise NothingToGrade(f"There are no marks to compare with yet: {source} is not there.")
         with source.explained_errors(), ClassGradebook(work.directory, unit, copy) as gradebook:
+            autograded = Autograded(work.directory, unit)
             before = gradebook.marks()
             writer = Writer(work, gradebook, None, device, settings)
             grading = Grading(work, gradebook, writer, regrade=regrade)

@@ -87,8 +87,8 @@ def is_training(cell: RawCell, likeness: Likeness, unit: Unit) -> bool:
     """
     if cell.cell_type != "code" or likeness.name:
         return False
-    is_ours = cell.cell_id in unit.training_cells or cell.text in unit.training_cells.values()
-    return is_ours or cell.autograder.training
+    has_our_id = bool(cell.cell_id) and cell.cell_id in unit.training_cells  # programs drop ids, of sources too
+    return has_our_id or cell.text in unit.training_cells.values() or cell.autograder.training
 
 
 def is_addition(cell: RawCell, likeness: Likeness, unit: Unit) -> bool:

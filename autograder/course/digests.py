@@ -44,12 +44,6 @@ def engine_digest() -> str:
     return _digest(_engine_files())
 
 
-def course_digest() -> str:
-    """Return the SHA-256 of the autograder and of everything in the course that grades depend on, as it is on disk."""
-    notebooks = [path for unit in unit_names() for path in (source(unit), released(unit))]
-    return _digest([*_engine_files(), *_course_files(), *(path for path in notebooks if path.is_file())])
-
-
 def notebook_digest(notebook: Any) -> str:
     """Return a digest that changes with a cell's text or nbgrader metadata, but not when the notebook is executed."""
     cells = [
@@ -106,9 +100,9 @@ def _is_of_engine(path: Path) -> bool:
     return path.is_relative_to(_ENGINE) and path.relative_to(_ENGINE).parts[0] not in content.OF_EACH_UNIT
 
 
-def _course_files(unit: str | None = None) -> list[Path]:
+def _course_files(unit: str) -> list[Path]:
     """Return the course's files that belong to one unit, or to all units."""
-    others = {*unit_names()} - {unit} if unit else set()
+    others = {*unit_names()} - {unit}
     files = [folder() / FILE]
     for kind in (content.SOLUTIONS, *content.OF_EACH_UNIT):
         root = content.place(kind)

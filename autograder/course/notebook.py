@@ -165,7 +165,8 @@ class _NotebookFile(msgspec.Struct):
 
     nbformat: int
     cells: list[RawCell] | None = None
-    worksheets: list[_Worksheet] | None = None
+    worksheets: msgspec.Raw = msgspec.Raw(b"null")
+    """Used in formats 2 and 3 only; in later ones it may be anything."""
 
 
 @dataclass(frozen=True)
@@ -261,7 +262,8 @@ def _decode_notebook(content: bytes) -> RawNotebook:
         return RawNotebook(file.nbformat, file.cells)
     if file.nbformat not in _OLD_FORMATS:
         raise msgspec.ValidationError("Object missing required field `cells`")
-    return RawNotebook(4, [cell.converted() for sheet in file.worksheets or [] for cell in sheet.cells])
+    sheets = msgspec.json.decode(file.worksheets, type=list[_Worksheet] | None) or []
+    return RawNotebook(4, [cell.converted() for sheet in sheets for cell in sheet.cells])
 
 
 def _repaired(content: bytes) -> bytes:

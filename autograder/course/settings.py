@@ -101,7 +101,8 @@ def load(path: Path | None = None) -> Settings:
     """Return the settings in a file, by default the course's; raises BadSettings and NoCourse."""
     path = path or folder() / FILE
     settings = _read(path, Settings)
-    for name, value in (msgspec.structs.asdict(settings.limits) | msgspec.structs.asdict(settings.pages)).items():
+    asdict = msgspec.structs.asdict
+    for name, value in [*asdict(settings.limits).items(), *asdict(settings.pages).items()]:  # which share names
         least = _LEAST.get(name, 1)
         if not least <= value <= _MOST:
             raise _unusable(path, f"{name} must be from {least} to {_MOST}")

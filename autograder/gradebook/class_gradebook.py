@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Base, Gradebook, MissingEntry, Student, SubmittedAssignment
+from nbgrader.api import Base, Gradebook, MissingEntry, Student, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy import Column, MetaData, String, Table, inspect, select
 from sqlalchemy.orm import Session
 
@@ -101,6 +101,18 @@ class ClassGradebook:
         """Return the times of all graded submissions, by student."""
         submissions = self._session.query(SubmittedAssignment).filter_by(assignment_id=self._cells.assignment)
         return {one.student_id: Times(one.timestamp, lateness.due(one)) for one in submissions.yield_per(_AT_ONCE)}
+
+    def late_or_penalised(self) -> set[str]:
+        """Return the students whose submission is late, or has lost points for that."""
+        late = {one for one, its in self.times().items() if its.handed_in and its.due and its.handed_in > its.due}
+        penalised = (
+            self._session.query(SubmittedAssignment.student_id)
+            .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+            .filter(
+                SubmittedNotebook.notebook_id == self._cells.notebook, SubmittedNotebook.late_submission_penalty > 0
+            )
+        )
+        return late | {student for (student,) in penalised}
 
     def penalise(self, entry: Entry) -> bool:
         """Set the penalty for late submission by nbgrader's plugin; return whether that changes the points."""

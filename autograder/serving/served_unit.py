@@ -264,9 +264,8 @@ class ServedUnit:
             del self._graded[0]
         self._admit_all(work, gradebook, writer, new)
         if everything:  # a due date, an extension or the penalty's settings may be new
-            for student, mark in gradebook.marks().marks.items():
-                if mark.late or mark.shown.late_penalty:
-                    writer.update(student)
+            for student in gradebook.late_or_penalised():
+                writer.update(student)
         self._times = gradebook.times()
         notices = {student: waits.notice for student, (_, waits) in self._waiting.items()}
         self._pages.update(work, writer.page, self._times, notices)
