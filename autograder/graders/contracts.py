@@ -296,9 +296,9 @@ def costs_no_more(
     args = self.draw(given.rng, *of, **drawn)
     statements.assert_costs_no_more(own, limits, right(*args), *args, is_counted=not many, check=self.assert_right)
 
-    def large(confined: StudentProxy, tokens: float) -> little_memory.LargeCall:
-        sizes = [int(size * tokens) if size == max(many) else size for size in many]
-        args = self.draw(given.rng, *sizes, **{**with_many, **(if_slow if tokens < 1 else AS_EVER)})
+    def large(confined: StudentProxy, limit: little_memory.MemoryLimit) -> little_memory.LargeCall:
+        sizes = [int(size * limit.tokens) if size == max(many) else size for size in many]
+        args = self.draw(given.rng, *sizes, **{**with_many, **(if_slow if limit.is_patient else AS_EVER)})
         own, for_reference = self.callee(confined, **built), self.for_reference(args)
         return little_memory.LargeCall(lambda: own(*args), lambda: right(*for_reference), (self.exercise, args))
 

@@ -5,6 +5,7 @@ count knows. What is saved is decided by the size of the inputs, at which T x T 
 """
 
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -24,7 +25,9 @@ class MemoryLimit(NamedTuple):
     """Memory beyond what Python, PyTorch and the notebook's own imports take."""
     cpu_seconds: int
     tokens: float
-    """Number of tokens, as a fraction of the usual one."""
+    """Number of tokens, as a fraction of the largest one."""
+    is_patient: bool = False
+    """True for code that takes long."""
 
     @property
     def in_words(self) -> str:
@@ -32,10 +35,13 @@ class MemoryLimit(NamedTuple):
         return f"{self.spare_bytes >> 20} MB"
 
 
-_LIMITS = (MemoryLimit(48 << 20, 1, 1.0), MemoryLimit(24 << 20, 20, 0.7))
-"""Right answers that are not very slow take a third of the first CPU time. Slow ones get the second limit."""
+_USUAL = MemoryLimit(24 << 20, 1, 0.7)
+"""Right answers that are not very slow take a third of this CPU time."""
+_ROOMY = MemoryLimit(48 << 20, 1, 1.0)
+"""For notebooks whose own cells need memory, and answers that leave holes in it; a matrix fits in neither."""
+_PATIENT = MemoryLimit(24 << 20, 20, 0.7, is_patient=True)
 _TOO_SLOW = (
-    f"With large inputs it takes more than {_LIMITS[-1].cpu_seconds} seconds of CPU time, so that its memory cannot be "
+    f"With large inputs it takes more than {_PATIENT.cpu_seconds} seconds of CPU time, so that its memory cannot be "
     "measured."
 )
 _CLOSE = 1e-3
@@ -59,37 +65,44 @@ class LargeCall(NamedTuple):
 
 def assert_fits(
     student: StudentProxy,
-    large: Callable[[StudentProxy, float], LargeCall],
+    large: Callable[[StudentProxy, MemoryLimit], LargeCall],
     check: Callable[..., None],
     *,
     may_be_slow: bool = False,
 ) -> None:
     """Raise Mismatch unless the call gives the right result in little memory.
 
-    large: returns the call to a student's code for a number of tokens, a fraction of the usual one. check: compares
-    its result with the right one.
+    large: returns the call to a student's code that a limit is for. check: compares its result with the right one.
 
-    A call that takes too long is made once more with fewer tokens, less memory and more time. may_be_slow: it is not,
-    and passes, so that only the count of a small call decides. Without a sandbox there is no limit, and no call.
+    A call that needs too much memory is made once more with more tokens and memory; one that takes too long, with more
+    time. may_be_slow: it is not, and passes, so that only the count of a small call decides. Without a sandbox there is
+    no limit, and no call.
     """
-    for limit in _LIMITS:
-        if (confined := student.apart(limit.spare_bytes, limit.cpu_seconds)) is None:
-            return
+    assert_fits = partial(_assert_fits, student, large, check)
+    try:
         try:
-            _assert_fits(large(confined, limit.tokens), check, limit)
-        except OutOfRestarts:
-            raise Mismatch(
-                f"{_with_spare(limit)} its cells ended Python, so that the call could not be tried."
-            ) from None
-        except (TimedOut, OutOfBudget):
-            if may_be_slow:
-                return
-        else:
+            assert_fits(_USUAL)
+        except (Mismatch, Raised):
+            assert_fits(_ROOMY)
+        return
+    except (TimedOut, OutOfBudget):
+        if may_be_slow:
             return
-    raise Mismatch(_TOO_SLOW)
+    try:
+        assert_fits(_PATIENT)
+    except (TimedOut, OutOfBudget):
+        raise Mismatch(_TOO_SLOW) from None
 
 
-def _assert_fits(large: LargeCall, check: Callable[..., None], limit: MemoryLimit) -> None:
+def _assert_fits(
+    student: StudentProxy,
+    for_limit: Callable[[StudentProxy, MemoryLimit], LargeCall],
+    check: Callable[..., None],
+    limit: MemoryLimit,
+) -> None:
+    if (confined := student.apart(limit.spare_bytes, limit.cpu_seconds)) is None:
+        return
+    large = for_limit(confined, limit)
     key = case_key(large.case)
     if key not in _right:
         _right[key] = large.reference()
@@ -105,6 +118,8 @@ def _assert_fits(large: LargeCall, check: Callable[..., None], limit: MemoryLimi
         raise
     except Missing as missing:
         raise Mismatch(f"{missing} {did_not_run}") from None
+    except OutOfRestarts:
+        raise Mismatch(f"{_with_spare(limit)} its cells ended Python, so that the call could not be tried.") from None
     except Crashed as crash:
         if str(crash) == TOO_MUCH_MEMORY:
             raise Mismatch(too_much) from None

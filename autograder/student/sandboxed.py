@@ -80,8 +80,8 @@ class SandboxedNotebook:
         """True if a call with large inputs took too long, so that no other is tried."""
         self._last: tuple[Request, Response] | None = None
         """The last call with little memory and its answer, which serves all tests with that call."""
-        self._apart: dict[int, SandboxedNotebook] = {}
-        """The same code in other workers, by their spare memory."""
+        self._apart: dict[tuple[int, int], SandboxedNotebook] = {}
+        """The same code in other workers, by their spare memory and the CPU seconds of a call."""
         self._reports: dict[int, CellReport] = {}
         self._seconds: dict[int, float] = {}
         """The time that each cell took."""
@@ -117,8 +117,9 @@ class SandboxedNotebook:
 
         Cells that only show, take long or did not finish are not run there.
         """
-        if spare_memory not in self._apart or self._apart[spare_memory].is_lost:
-            code = self._apart[spare_memory] = SandboxedNotebook(
+        limits = spare_memory, cpu_seconds
+        if limits not in self._apart or self._apart[limits].is_lost:
+            code = self._apart[limits] = SandboxedNotebook(
                 self._fork_server,
                 self._cells,
                 "cpu",
@@ -130,7 +131,7 @@ class SandboxedNotebook:
                 skipped={position for position, cell in enumerate(self._cells) if not self._is_quick(position, cell)},
             )
             code._as_checked = self._as_checked
-        return self._apart[spare_memory]
+        return self._apart[limits]
 
     @property
     def is_lost(self) -> bool:

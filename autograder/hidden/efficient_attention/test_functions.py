@@ -334,7 +334,7 @@ class TestTiledAttention(contracts.Graders):
         largest=72 * 8,  # rows may be added until the blocks are full
         alive=70 * 70 * 9 // 10,
         many=(7680, 2),
-        with_many={"block_size": 128, "causal": True},
+        with_many={"block_size": 96, "causal": True},
         if_slow={"block_size": 256},
         essential=True,
     )
@@ -346,7 +346,7 @@ class TestTiledAttention(contracts.Graders):
         largest=2 * 2 * 64 * 8,
         alive=2 * 2 * 64 * 64 * 9 // 10,
         many=(1, 2, 5504, 2),
-        with_many={"block_size": 128},
+        with_many={"block_size": 96},
         if_slow={"block_size": 160, "causal": True},  # takes half the time, and leaves no room for half a matrix
     )
     # Right answers take 535,000 to 740,000 operations; with one hidden tile for each block of queries it is 927,000.
