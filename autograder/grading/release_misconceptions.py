@@ -1,8 +1,8 @@
 """Describe by numbers what each misconception does on the examples, so that the student check can diagnose it.
 
-A misconception is described by its results on the public examples. If these are only errors, or equal those of a right
-answer, it is described by its results on the first other example that it fails. A misconception that shows only errors
-is left to grading.
+A misconception is described by its results on the public examples. If these are only errors that its own `raise` makes,
+or equal those of a right answer, it is described by its results on the first other example that it fails. One that
+shows only such errors is left to grading.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,7 @@ class Signature(msgspec.Struct):
     at: int | None = None
     """The number of the example that `shows` describes; None for the public ones."""
     is_known: bool = True
-    """False if it cannot be told from a right answer, or shows only errors."""
+    """False if it cannot be told from a right answer, or shows only errors of its own `raise`."""
 
 
 def signatures(
@@ -151,5 +151,5 @@ def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _has_numbers(rows: Rows) -> bool:
-    """Return whether the rows hold more than errors: many misconceptions end in the same error."""
+    """Return whether the rows hold more than errors of code's own `raise`, in which many misconceptions end."""
     return any(isinstance(number, float) for row in rows for number in row)

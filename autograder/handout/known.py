@@ -3,10 +3,12 @@
 import contextlib
 import copy
 import io
+import opcode
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,6 +23,9 @@ from ..core.operations import Assemble, Build, Call, MeasureCost, ProbeDevice
 from ..core.steps import operation_of
 from .bug_hunt import looked_at
 from .written_values import as_value
+
+_RAISES = opcode.opmap["RAISE_VARARGS"]
+_PYTORCH = str(Path(torch.__file__).parent)
 
 
 def mistakes_alike(
@@ -61,8 +66,8 @@ def _stands_apart(example: Any) -> bool:
 def numbers(names: dict[str, Any], examples: list[Any], dtype: torch.dtype | None = None) -> list[list[float]]:
     """What the code shows on the examples: a row of numbers for each.
 
-    A row describes every call in turn: a checksum of all that is exact (shapes, dtypes, what was written into, which
-    gradients arrive, the kind of an error), then a few sums over the values and the gradients.
+    A row describes every call in turn: a checksum of all that is exact (shapes, dtypes, whole numbers, what was written
+    into, which gradients arrive), then a few sums over the values and the gradients. An exception ends the row.
     """
     rows = []
     for example in examples:
@@ -84,7 +89,7 @@ def numbers(names: dict[str, Any], examples: list[Any], dtype: torch.dtype | Non
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            row.append(_checksum(type(error).__name__))
+            row += _raised(error)
         rows.append([number if isinstance(number, int) else round(number, 5) for number in row])
     return rows
 
@@ -152,7 +157,7 @@ def _observed(function: Callable[..., Any], args: list[Any], named: dict[str, An
     wider = _attempt(lambda: _described(_widened(unused)(*wide, **named))[0])
     gradients = _attempt(lambda: _gradient_sums(function, held, named))
     flows, flow_sums = gradients if isinstance(gradients, tuple) else (gradients, [])
-    return [_checksum(repr((exact, changed, wider, flows))), *sums, *flow_sums]
+    return [_checksum(repr((exact, changed, wider, flows))), *([*sums, *flow_sums] or [1.0])]
 
 
 def _once(function: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> list[float]:
@@ -160,7 +165,24 @@ def _once(function: Callable[..., Any], args: list[Any], named: dict[str, Any]) 
     held = _copied(args)
     exact, sums = _described(function(*args, **named))
     changed = [not _is_unwritten(before, after) for before, after in zip(held, args, strict=True)]
-    return [_checksum(repr((exact, changed))), *sums]
+    return [_checksum(repr((exact, changed))), *(sums or [1.0])]
+
+
+def _raised(error: BaseException) -> list[float]:
+    """An exception: its type alone if the code chose its words; those of libraries have the sizes that met."""
+    kind = type(error).__name__
+    return [_checksum(kind)] if _has_own_words(error) else [_checksum(f"{kind}: {error}"), 1.0]
+
+
+def _has_own_words(error: BaseException) -> bool:
+    """Return whether a `raise` or `assert` outside PyTorch raised it: another's words may be others."""
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    if trace is None:
+        return True
+    code = trace.tb_frame.f_code
+    return code.co_code[trace.tb_lasti] == _RAISES and not code.co_filename.startswith(_PYTORCH)
 
 
 def _cost(own: Any, ready: Callable[..., Any], once: bool, *args: Any, **named: Any) -> Cost:
@@ -216,7 +238,8 @@ def _described(value: Any) -> tuple[Any, list[float]]:
     if isinstance(value, dict):
         return sorted(map(repr, value.items())), []
     if isinstance(value, int | float):
-        return (type(value).__name__, []), _described(torch.tensor(float(value)))[1]
+        exact = [value] if isinstance(value, int) else []
+        return (type(value).__name__, exact), _described(torch.tensor(float(value)))[1]
     if not isinstance(value, torch.Tensor):
         return type(value).__name__, []
     flat = value.detach().flatten().double()
