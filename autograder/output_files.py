@@ -60,7 +60,10 @@ def write(contents: Mapping[Path, bytes], mode: int | None = None, *, makes_fold
             path.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as files:
         for path, content in contents.items():
-            files.enter_context(opened(path, mode)).write(content)
+            file = files.enter_context(opened(path, mode))
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # a full disk is noticed before any file is replaced
 
 
 @contextmanager

@@ -108,18 +108,21 @@ def execute(cells: Sequence[NotebookNode], notebook: Path, files: Sequence[Path]
         )
         environment = {**os.environ, "IPYTHONDIR": str(Path(folder) / "ipython")}
         null = subprocess.DEVNULL
-        with client.setup_kernel(cleanup_kc=True, cwd=str(copy), env=environment, stdout=null, stderr=null):
-            for number, cell in enumerate(code):
-                where = f"Cell {number} (`{printable(cell.id)}`) of {notebook}"
-                try:
-                    client.execute_cell(cell, number)
-                except CellExecutionError as error:
-                    message = f"{error.ename}: {printable(error.evalue)}"
-                    raise NotebookFailed(f"{where} fails with the answers in: {message}") from None
-                except DeadKernelError:
-                    raise NotebookFailed(f"{where} ends the Jupyter kernel.") from None
-                except CellTimeoutError:
-                    raise NotebookFailed(f"{where} runs for more than {_CELL_SECONDS} seconds.") from None
+        try:
+            with client.setup_kernel(cleanup_kc=True, cwd=str(copy), env=environment, stdout=null, stderr=null):
+                for number, cell in enumerate(code):
+                    where = f"Cell {number} (`{printable(cell.id)}`) of {notebook}"
+                    try:
+                        client.execute_cell(cell, number)
+                    except CellExecutionError as error:
+                        message = f"{error.ename}: {printable(error.evalue)}"
+                        raise NotebookFailed(f"{where} fails with the answers in: {message}") from None
+                    except DeadKernelError:
+                        raise NotebookFailed(f"{where} ends the Jupyter kernel.") from None
+                    except CellTimeoutError:
+                        raise NotebookFailed(f"{where} runs for more than {_CELL_SECONDS} seconds.") from None
+        except RuntimeError as error:
+            raise NotebookFailed(f"No Jupyter kernel starts here: {error}.") from None
 
 
 def compose(cells: Sequence[NotebookNode], predictions: Mapping[str, Any]) -> list[Slide]:

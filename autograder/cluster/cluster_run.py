@@ -130,7 +130,9 @@ class ClusterRun:
         self._workers: dict[str, ClusterWorker] = {}
         self._validated: list[ClusterWorker] = []
         self._results: deque[GradedSubmission] = deque()
-        self._polled = self._last_busy = time.monotonic()
+        self._polled = time.monotonic()
+        self._missing_since: float | None = None
+        """When all workers were first seen to have left."""
         self._open_things = contextlib.ExitStack()
         self._connection: Connection
 
@@ -147,8 +149,12 @@ class ClusterRun:
     def graded(self) -> Iterator[GradedSubmission]:
         """Yield every submission once, as it is graded; raises GradingRefused if no worker or scheduler is left."""
         for _ in self._hand_ins:
-            self._proceed()
-            while not self._results:
+            try:
+                self._proceed()
+            except GradingRefused:
+                if not self._results:
+                    raise
+            while not self._results:  # what has come is recorded before an error is raised
                 self._proceed()
             yield self._results.popleft()
 
@@ -169,11 +175,12 @@ class ClusterRun:
         """Take the answers that have come, and give idle workers tasks. Wait a moment if no result is left."""
         if not self._results:
             self._connection.wait([worker.answer for worker in self._workers.values() if worker.answer])
-        if time.monotonic() - self._polled > POLL_SECONDS:
-            self._update_workers()
         for worker in list(self._workers.values()):
             if worker.answer and worker.answer.done():
                 self._take_answer(worker)
+        if time.monotonic() - self._polled > POLL_SECONDS:
+            self._update_workers()
+        for worker in list(self._workers.values()):
             if worker.able and worker.is_open and not worker.answer and len(self._results) < _BACKLOG:
                 self._send_task(worker)
 
@@ -193,8 +200,10 @@ class ClusterRun:
                 self._workers[address] = ClusterWorker(address)
                 self._examine(self._workers[address], about.get("resources", {}))
         if self._open_workers():
-            self._last_busy = time.monotonic()
-        elif time.monotonic() - self._last_busy > _PATIENCE_SECONDS or (addresses and not self._validated):
+            self._missing_since = None
+            return
+        self._missing_since = self._missing_since or self._polled
+        if self._polled - self._missing_since > _PATIENCE_SECONDS or (addresses and not self._validated):
             raise GradingRefused(
                 f"{self._scheduler.text} has no worker that can mark {self._unit}. What was recorded so far "
                 "stays; run the same command again when there is one."

@@ -33,6 +33,8 @@ _TLS_FILES = {
 """Environment variables that tell Dask the files; its configuration has them as `distributed.comm.tls`."""
 POLL_SECONDS = 0.5
 _CONNECTING_SECONDS = 15
+_FETCHING_SECONDS = 300
+"""For an answer of many megabytes over a slow line."""
 _CLOSING_SECONDS = 5
 _LONGEST_REASON = 600
 
@@ -137,7 +139,7 @@ class Connection:
         Raises WorkerLost; CannotGrade if Dask cannot run the function there; GradingRefused if the scheduler is gone.
         """
         try:
-            return future.result(timeout=_CONNECTING_SECONDS)
+            return future.result(timeout=_FETCHING_SECONDS)
         except (KilledWorker, NoValidWorkerError, TimeoutError):
             raise WorkerLost from None
         except CancelledError as error:

@@ -17,7 +17,7 @@ from ..sandbox import isolation, temporary
 from ..sandbox.confine.confinement import Level, Terms
 from ..sandbox.confine.resources import WorkerLimits
 from ..sandbox.launch import ConfinedProcess, copy_packages, start
-from .formatter import Answer, Broken, Kind, Request, receive, send
+from .formatter import MOST_HTML_BYTES, Answer, Broken, Kind, Request, receive, send
 
 _START_SECONDS = 60
 _MOST_LOSSES = 3
@@ -83,6 +83,8 @@ class Formatter:
                 connection.settimeout(wall_seconds)
                 send(connection, request)
                 answer = receive(connection, Answer, begun + wall_seconds)
+                if len(answer.html) > MOST_HTML_BYTES:
+                    raise Broken
             except TimeoutError:
                 self._drop_child()
                 answer = Answer("too slow", cpu_seconds=cpu_seconds)

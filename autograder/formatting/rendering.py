@@ -75,7 +75,7 @@ class _TextOnly(IPythonRenderer):
     def block_code(self, code: str, info: str | None = None) -> str:
         if not is_short(code):
             return self._trust(as_it_is(code))
-        language = _LANGUAGES.get((info or "").lower().partition(" ")[0])
+        language = _LANGUAGES.get("".join((info or "").lower().split(maxsplit=1)[:1]))
         return self._trust(_code_cleaner.clean(str(super().block_code(code, language))))
 
     def inline_math(self, body: str) -> str:

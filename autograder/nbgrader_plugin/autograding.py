@@ -18,7 +18,7 @@ from ..gradebook.clean_notebook import clean_or_stand_in, damage, without_put_ba
 from ..gradebook.entry import unmarked
 from ..gradebook.time_stamp import StampFormat, SubmissionTime, stamp_at
 from ..pool.grading_pool import GradingPool
-from ..pool.process import GradingProcess
+from ..pool.process import GradingProcess, GradingRefused
 from ..pool.requests import Device, GradeNotebook
 from ..report import REPORT_FILE, Report
 from ..reports.graded_notebook import write_report
@@ -75,7 +75,12 @@ class MarkExercises(NbGraderPreprocessor):
         about[_SUBMISSION_TIME] = StampFormat.of_course(directory).read(stamp_at(Path(folder)))
         files = pictures.pop(nb)
         content = damage(nb) or nbformat.writes(without_put_back(nb)).encode()
-        report = _pool(self.device, directory.root).grade(GradeNotebook(name, content, about["assignment"], digest))
+        pool = _pool(self.device, directory.root)
+        try:
+            report = pool.grade(GradeNotebook(name, content, about["assignment"], digest))
+        except GradingRefused:
+            pool.end_processes()  # formgrader may run for weeks: new ones find what is missing now
+            raise
         write_report(nb, report)
         resources.setdefault("outputs", {})[REPORT_FILE] = msgspec.json.format(msgspec.json.encode(report))
         resources["outputs"].update(files)

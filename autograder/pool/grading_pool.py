@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 
 from ..report import Report, without_marks
-from .process import GradingProcess, GradingRefused, GradingStopped
+from .process import GradingProcess, GradingRefused, GradingStopped, NotStarted
 from .requests import GradeNotebook, Ready
 
 _PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 1.0, 60.0
@@ -56,16 +56,19 @@ class GradingPool:
     def running(self, number: int) -> GradingProcess:
         """Return the process with this number once it is ready, or its successor if it has ended.
 
-        Raises GradingRefused and GradingStopped if none starts.
+        Raises NotStarted and GradingStopped if none starts.
         """
         process = self._processes[number]
-        with contextlib.suppress(GradingStopped):
-            if process and process.is_running and process.ready:
-                return process
-        successor = self._replace(number)
-        if not successor.ready:
-            raise GradingStopped
-        return successor
+        try:
+            with contextlib.suppress(GradingStopped):
+                if process and process.is_running and process.ready:
+                    return process
+            successor = self._replace(number)
+            if not successor.ready:
+                raise GradingStopped
+            return successor
+        except GradingRefused as reason:
+            raise NotStarted(str(reason)) from None
 
     def keep_running(self, number: int, remark: Callable[[str], None]) -> bool:
         """Wait until the process with this number runs; return False once the pool is closed.
@@ -77,7 +80,7 @@ class GradingPool:
             try:
                 self.running(number)
                 return True
-            except (GradingRefused, GradingStopped) as reason:
+            except (NotStarted, GradingStopped) as reason:
                 if not self._closing.wait(pause):
                     remark(f"A grading process does not start, and is started again: {reason}")
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
@@ -87,7 +90,7 @@ class GradingPool:
         """Return the report on a submission by the process with this number.
 
         tries: number of processes that may end while they grade it; after that its report has status `grader_error`.
-        Raises GradingRefused, and GradingStopped if no process starts or the pool is closed.
+        Raises GradingRefused, and NotStarted or GradingStopped if no process starts or the pool is closed.
         """
         with self._use():
             process, stopped = self.running(number), ""  # raises if no process starts at all
@@ -95,9 +98,9 @@ class GradingPool:
                 try:
                     process = self.running(number)  # may end while it starts, which counts as a try too
                     return process.report(submission)
-                except (GradingStopped, GradingRefused) as error:
-                    process.close()  # after a refusal too: its successor may find what is missing now
-                    if isinstance(error, GradingRefused) or self._closing.is_set():
+                except GradingStopped as error:
+                    process.close()
+                    if self._closing.is_set():
                         raise
                     stopped = str(error) or stopped
             return without_marks(
@@ -108,6 +111,10 @@ class GradingPool:
     def close(self) -> None:
         """End the processes and what they do."""
         self._closing.set()
+        self.end_processes()
+
+    def end_processes(self) -> None:
+        """End the processes and what they do; new ones start when they are needed."""
         with self._lock:
             self._end_processes()
 

@@ -48,6 +48,10 @@ class GradingRefused(UserError):
     """A grading process cannot do what it was asked for; `str()` says why and what to do."""
 
 
+class NotStarted(GradingRefused):
+    """A grading process does not start; `str()` says why and what to do."""
+
+
 class GradingStopped(UserError):
     """A grading process ended before it had answered: a fault of the autograder, never of the submission."""
 
@@ -185,11 +189,12 @@ class GradingProcess:
         self.close()
 
     def _ask(self, request: Request, kind: type[T]) -> T:
+        line = msgspec.json.encode(request) + b"\n"
         with self._lock:
             self._wait_until_ready()
             assert self._process.stdin
             try:
-                self._process.stdin.write(msgspec.json.encode(request) + b"\n")
+                self._process.stdin.write(line)
                 self._process.stdin.flush()
             except (BrokenPipeError, ValueError):  # ValueError: another thread has closed it
                 raise GradingStopped from None

@@ -47,7 +47,7 @@ def cpu_clock(pid: int) -> float:
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text()
+        return file.read_text(errors="replace")  # the name of a process may be any bytes
     except OSError:
         return ""
 

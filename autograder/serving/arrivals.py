@@ -91,7 +91,7 @@ class Arrivals:
 
     def place(self) -> None:
         """Put what has arrived into the course's folder."""
-        while not self._new.empty():
+        for _ in range(self._new.qsize()):  # requests may come without end
             arrival = self._new.get()
             if not arrival.is_wanted():
                 continue

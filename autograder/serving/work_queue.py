@@ -17,13 +17,15 @@ from ..course import released
 from ..course.settings import Settings
 from ..pool import processors
 from ..pool.grading_pool import GradingPool
-from ..pool.process import GradingProcess, GradingRefused, GradingStopped
+from ..pool.process import GradingProcess, GradingRefused, GradingStopped, NotStarted
 from ..pool.requests import Device, GradeNotebook, Ready
 from ..report import Report
 from ..submitted.notebook_file import NotebookFile
 
 T = TypeVar("T")
 Submission = tuple[Assignment, HandIn]
+_TRIES = 2
+"""Processes that may end while they grade an unrecorded notebook."""
 _ENDING = "This `autograder serve` is ending."
 
 
@@ -207,16 +209,17 @@ class GradingThreads:
         unit = work.unit.name
         try:
             self._results.append((unit, grade_submission(self._pool, number, work.submissions, unit, hand_in)))
+        except (GradingStopped, NotStarted):  # `_work` waits until a process starts
+            self._queue.put((work, hand_in))
         except BaseException as error:
             self._results.append(error)
         self._on_result()
 
     def _answer(self, number: int, item: UnrecordedNotebook) -> None:
-        if not item.is_wanted():
-            return
-        request = GradeNotebook(item.name, item.file.content, digest=item.file.digest, of_course=True)
         try:
-            item.answer(self._pool.grade(request, number))
+            if item.is_wanted():
+                request = GradeNotebook(item.name, item.file.content, digest=item.file.digest, of_course=True)
+                item.answer(self._pool.grade(request, number, tries=_TRIES))
         except (GradingStopped, GradingRefused) as reason:
             item.answer(str(reason))
         except Exception:  # a fault of ours costs this answer, and not the process

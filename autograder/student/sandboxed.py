@@ -311,8 +311,9 @@ class SandboxedNotebook:
             raise (TimedOut(_IN_HASTE) if self._budget.in_haste and not str(failure) else failure) from None
         finally:
             # A call with large inputs may be slow and right, and so must not take the time of the tests after it.
-            seconds = time.monotonic() - started if self._spare_memory else 0.0
-            self._budget.forgive(worker.queued + min(seconds, self._call_seconds))
+            is_large = self._spare_memory and request.header["operation"] != "cell"
+            seconds = min(time.monotonic() - started, self._call_seconds) if is_large else 0.0
+            self._budget.forgive(max(worker.queued, seconds))
         self._responses.take(len(response.frame.payload))
         return response
 

@@ -25,7 +25,7 @@ class NotebookFile:
 
     content: bytes | UnreadableNotebook
     digest: str = ""
-    """SHA-256 of the whole file, in hexadecimal digits; empty if there is nothing to grade."""
+    """SHA-256 of the whole file, in hexadecimal digits; empty if it is too large to be read to its end."""
     is_read: bool = True
     """True if there is a file and it could be read."""
 
@@ -72,12 +72,13 @@ def _opened_at(path: Path) -> Iterator[File]:
 
 
 def _read(context: AbstractContextManager[File]) -> NotebookFile:
-    digest = hashlib.sha256()
+    digest, is_zip = hashlib.sha256(), False
     try:
         with context as file:
+            is_zip = bool(file.archive)
             content = _only_notebook(file.archive, file, digest) if file.archive else _content(file, digest)
     except _Refused as reason:
-        return NotebookFile(UnreadableNotebook(str(reason)))
+        return NotebookFile(UnreadableNotebook(str(reason)), digest.hexdigest() if is_zip else "")
     except UNREADABLE as error:
         return unreadable(error)
     return NotebookFile(content, digest.hexdigest())

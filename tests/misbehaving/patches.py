@@ -408,3 +408,15 @@ def names_the_library_and_does_not_call_it():
 
     def context_vector(weights, inputs):
         return scaled_dot_product_attention(weights, inputs)
+
+
+@must(UNHARMED)
+def process_name_that_is_no_text():
+    """Names its process, which the grader's watch reads, by bytes that are not UTF-8, and computes for a while."""
+    import ctypes
+    import time
+
+    ctypes.CDLL(None).prctl(15, b"\xff\xfe", 0, 0, 0)  # PR_SET_NAME
+    began = time.process_time()
+    while time.process_time() < began + 2:
+        pass
