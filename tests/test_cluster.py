@@ -426,6 +426,34 @@ def test_without_dask_it_is_said_what_to_install(monkeypatch, capsys):
     assert capsys.readouterr().err.strip().endswith("pip install 'attention-autograder[cluster]'.")
 
 
+def test_what_has_come_is_not_lost_with_the_scheduler(tmp_path):
+    students = [f"student{number}" for number in range(8)]
+    (tmp_path / "roster.csv").write_text("\n".join(["id", *students]))
+    for student in students:
+        hand_in(tmp_path, student, notebook())
+    work = assignment(UNIT, tmp_path, None, None)
+    (tmp_path / "dask").mkdir()
+    dask = DaskCluster(tmp_path / "dask")
+    dask.workers(1)
+    come, said = [], []
+    with contextlib.ExitStack() as ending:
+        ending.callback(dask.close)
+        scheduler = ending.enter_context(dask.spoken_to())
+        run = ClusterRun(
+            work, work.hand_ins, device="cpu", settings=settings.load(), scheduler=scheduler, say=said.append
+        )
+        ending.enter_context(run)
+        run.start()
+        graded = run.graded()
+        come.append(next(graded))
+        waiting = len(run._results)
+        dask.close()
+        with pytest.raises(GradingRefused, match="is gone"):
+            come.extend(graded)
+    assert waiting > 0
+    assert [one.report.status for one in come] == ["graded"] * (1 + waiting)
+
+
 def test_a_scheduler_that_goes_is_a_sentence_and_what_is_recorded_stays(with_two, cluster, small, recorded, tmp_path):
     """The last one with this cluster, whose scheduler is killed."""
     hand_in(small, "eve", deadly())
