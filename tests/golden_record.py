@@ -1,5 +1,6 @@
 """The golden record in tests/golden, as the tests read it."""
 
+import re
 from functools import cache
 
 from autograder.catalogue import Candidate
@@ -36,3 +37,11 @@ def letters(unit: str) -> list[tuple[str, str]]:
     """The outcomes of each answer's hidden tests, as grading and as the student check have them."""
     lines = [(graded.split(), check.split()) for graded, check in _lines(unit).values()]
     return [(graded[3], check[2]) for graded, check in lines]
+
+
+def whole(unit: str, answer: Candidate) -> str:
+    """The report on a known answer, and what the student check printed, when the record was written."""
+    text = (REPOSITORY / golden_record.FOLDER / "whole" / f"{unit}.txt").read_text()
+    heading = f"# {' '.join(golden_record.name_of(answer))}\n"
+    (found,) = [part for part in re.split(r"(?m)^(?=# )", text) if part.startswith(heading)]
+    return found.removesuffix("\n")

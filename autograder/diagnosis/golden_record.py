@@ -9,11 +9,17 @@ In the check's part, `?` stands for a hidden test without an example.
 
 Faulty lines are not recorded: they are found in the sandbox, in which the known answers do not run here.
 
-`autograder matrix --write` writes the record, a file for each unit.
+Of one answer in 45 the whole report and the text of the student check are recorded too, in a second file for each unit.
+There `#` stands for numbers with decimals, of which two machines may give other digits.
+
+`autograder matrix --write` writes the record.
 """
 
+import re
+import zlib
 from collections.abc import Iterable
-from itertools import groupby
+
+import msgspec
 
 from ..catalogue import Candidate
 from ..graders.collected import collected
@@ -22,6 +28,8 @@ from .mutation_report import CheckVerdict, Outcome
 FOLDER = "tests/golden"
 CHECK = " check "
 """Opens the part of a line about the student check."""
+_ONE_IN = 45
+_DECIMALS = re.compile(r"\d+\.\d+(?:e[+-]?\d+)?")
 _LETTERS = {"passed": ".", "failed": "F", "withheld": "w", "not_run": "-", "grader_error": "!"}
 
 
@@ -46,13 +54,26 @@ def check_part(verdict: CheckVerdict) -> str:
     return f"{CHECK}{verdict.score:.7g}/{verdict.points:g} {letters}{' diagnosed' if verdict.is_diagnosed else ''}"
 
 
+def is_whole(unit: str, answer: Candidate) -> bool:
+    """Return whether an answer's report and text are recorded whole: its name decides, and so no other answer does."""
+    return zlib.crc32(" ".join([unit, *name_of(answer)]).encode()) % _ONE_IN == 0
+
+
+def whole(outcome: Outcome, verdict: CheckVerdict) -> str:
+    """Return an answer's whole report and the text of the student check."""
+    report = msgspec.json.format(msgspec.json.encode(outcome.report)).decode()
+    text = "\n".join(line.rstrip() for line in f"{report}\n\n{verdict.printed}".splitlines())
+    return f"# {' '.join(name_of(outcome.entry))}\n\n{_DECIMALS.sub('#', text)}\n"
+
+
 def records(outcomes: Iterable[Outcome], verdicts: Iterable[CheckVerdict]) -> dict[str, str]:
     """Return the text of each file of the record, by its path in the repository."""
-    lines = [
-        (outcome.unit, outcome_line(outcome) + check_part(verdict))
-        for outcome, verdict in zip(outcomes, verdicts, strict=True)
-    ]
-    return {
-        f"{FOLDER}/{unit}.txt": "".join(f"{line}\n" for _, line in of_unit)
-        for unit, of_unit in groupby(lines, key=lambda line: line[0])
-    }
+    texts: dict[str, str] = {}
+    for outcome, verdict in zip(outcomes, verdicts, strict=True):
+        unit = outcome.unit
+        path = f"{FOLDER}/{unit}.txt"
+        texts[path] = f"{texts.get(path, '')}{outcome_line(outcome)}{check_part(verdict)}\n"
+        if is_whole(unit, outcome.entry):
+            path = f"{FOLDER}/whole/{unit}.txt"
+            texts[path] = f"{texts.get(path, '')}{whole(outcome, verdict)}\n"
+    return texts
