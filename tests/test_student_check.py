@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from autograder import catalogue, course
-from autograder.compare import of_dropout
+from autograder.compare import dropout
 from autograder.core.tracing import Run
 from autograder.diagnosis.golden_record import check_part
 from autograder.diagnosis.mutation_report import check_verdict, released_check
@@ -152,27 +152,27 @@ WITH_DROPOUT = [(unit, name) for unit, name in EXERCISES if f"{name}/test_dropou
 def test_dropout_is_not_blamed_for_what_is_wrong_without_it(unit, exercise):
     known = [one for one in catalogue.misconceptions(unit).values() if one.exercise == exercise]
     plain = [one for one in known if one.kind in ("value", "mask")]
-    assert any(of_dropout.WRONG_ALREADY in said_of(unit, one).printed for one in plain)  # mostly one of the first
+    assert any(dropout.WRONG_ALREADY in said_of(unit, one).printed for one in plain)  # mostly one of the first
     others = [said_of(unit, one).printed for one in KNOWN[unit] if one in plain]
     for printed in others:
         for line in printed.splitlines():
-            assert line.strip() not in (of_dropout.ANOTHER_SHARE, of_dropout.NOT_RESCALED, of_dropout.CHANGED), printed
+            assert line.strip() not in (dropout.ANOTHER_SHARE, dropout.NOT_RESCALED, dropout.CHANGED), printed
             assert not line.endswith("; each weight is dropped on its own."), printed
 
 
 WRONG_WITH_DROPOUT = {
     "drops in evaluation": (("self.dropout(torch", "nn.functional.dropout(p=self.dropout.p, input=torch"),
-                            of_dropout.WRONG_ALREADY),
-    "layers made anew": (("self.W_query(x)", "nn.Linear(24, 48)(x)"), of_dropout.WRONG_ALREADY),
+                            dropout.WRONG_ALREADY),
+    "layers made anew": (("self.W_query(x)", "nn.Linear(24, 48)(x)"), dropout.WRONG_ALREADY),
     "one sequence alone": (("return weights @ values", "return (weights @ values)[0]"),
                            "The result has shape (24, 48); (2, 24, 48) is expected."),
     "not rescaled": (("self.dropout(torch", "(1 - self.dropout.p * self.training) * self.dropout(torch"),
-                     of_dropout.NOT_RESCALED),
+                     dropout.NOT_RESCALED),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", WRONG_WITH_DROPOUT)
-def test_of_dropout_the_check_says_what_is_so(kind):
+def test_dropout_the_check_says_what_is_so(kind):
     """The examples as they are made now, one of dropout alone."""
     (right, wrong), said = WRONG_WITH_DROPOUT[kind]
     graders = collected()["causal_attention"]["CausalAttention"]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from autograder.compare import of_dropout
+from autograder.compare import dropout
 from autograder.graders.collected import collected
 from autograder.grading import examiner, reference_trace
 from autograder.grading.examiner import Examiner, candidate_bench
@@ -237,11 +237,11 @@ UNSCALED = CAUSAL.replace(" ** 0.5", "")
 WITH_DROPOUT = {
     "unscaled, and drops in evaluation": (
         UNSCALED.replace(DROPS, "nn.functional.dropout(p=self.dropout.p, input=torch.softmax("),
-        {"test_dropout_in_training": of_dropout.WRONG_ALREADY, "test_after_eval": of_dropout.WRONG_ALREADY},
+        {"test_dropout_in_training": dropout.WRONG_ALREADY, "test_after_eval": dropout.WRONG_ALREADY},
     ),
     "layers made anew in forward": (
         CAUSAL.replace("self.W_query(x)", "nn.Linear(x.shape[-1], self.W_query.out_features)(x)"),
-        {"test_dropout_in_training": of_dropout.WRONG_ALREADY, "test_after_eval": of_dropout.WRONG_ALREADY},
+        {"test_dropout_in_training": dropout.WRONG_ALREADY, "test_after_eval": dropout.WRONG_ALREADY},
     ),
     "drops in evaluation": (
         CAUSAL.replace(DROPS, "nn.functional.dropout(p=self.dropout.p, input=torch.softmax("),
@@ -249,7 +249,7 @@ WITH_DROPOUT = {
     ),
     "drops of the result too": (
         CAUSAL.replace("return weights @ values", "return self.dropout(weights @ values)"),
-        {"test_dropout_in_training": of_dropout.NOT_THE_WEIGHTS},
+        {"test_dropout_in_training": dropout.NOT_THE_WEIGHTS},
     ),
     "another shape": (
         CAUSAL.replace("return weights @ values", "return (weights @ values)[0]"),

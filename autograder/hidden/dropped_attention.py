@@ -8,11 +8,9 @@ from typing import Any
 
 import torch
 
-from autograder.compare import Mismatch, assert_real, describe, of_dropout
+from autograder.compare import Mismatch, assert_real, describe, dropout
+from autograder.compare.dropout import Dropped, Structure
 from autograder.graders.cases import Cases
-
-from . import dropout
-from .dropout import Dropped, Structure
 
 TOKENS = 48
 BATCH = 2
@@ -58,28 +56,6 @@ def dropped_and_repeated(result: Any, weights: torch.Tensor, p: float) -> tuple[
 def pairs_of(result: torch.Tensor) -> frozenset[str]:
     """Along which dimensions of weights (b, Tq, Tk) what is dropped in one place depends on another."""
     return dropout.pairs(result == 0, torch.ones_like(result, dtype=torch.bool), DIMENSIONS)
-
-
-def rules(gone: torch.Tensor, repeated: frozenset[str]) -> frozenset[str]:
-    """Which rules the dropped places (b, Tq, Tk) keep, of which there should be none; where none repeats another."""
-    counts, square = gone.sum(-1), gone.shape[-1] == gone.shape[-2]
-    kept = {
-        "The diagonal is never dropped": not bool(gone.diagonal(dim1=-2, dim2=-1).any()),
-        "Every row loses the same number of weights": bool((counts == counts.flatten()[0]).all()),
-        "What is dropped is the same on both sides of the diagonal": square and torch.equal(gone, gone.mT),
-    }
-    return frozenset(rule for rule, holds in kept.items() if holds and not repeated)
-
-
-def assert_weights_dropped(seen: Structure) -> None:
-    """Dropout is where it belongs: on each causal weight after the softmax, once, rescaled."""
-    if seen.ahead:
-        raise Mismatch("There is weight on tokens that come later: it attends to the future.")
-    dropout.assert_finite(seen.entries)
-    if not seen.copies_agree:
-        raise Mismatch(of_dropout.NOT_THE_WEIGHTS)
-    dropout.assert_dropped(seen.entries)
-    dropout.assert_each_on_its_own(seen.repeats, paired=seen.pairs)
 
 
 def assert_weights_whole(seen: Structure) -> None:

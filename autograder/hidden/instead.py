@@ -12,7 +12,7 @@ from autograder.compare import assert_close, assert_equal, golden
 from autograder.compare.draws import DRAWS, FEW_DRAWS
 from autograder.graders.statements import assert_dtype, assert_raises, transplant
 
-from .dropout import LONE
+from .by_chance import LONE
 from .dropped_attention import LAYERS
 
 Steps = list[dict[str, Any]]

@@ -2,12 +2,12 @@
 
 import torch
 
-from autograder.compare import Mismatch, any_identical, assert_close, complaints, describe, golden, of_dropout
+from autograder.compare import Mismatch, any_identical, assert_close, complaints, describe, dropout, golden
 from autograder.graders import contracts
 from autograder.graders.statements import assert_dtype, assert_follows_device, assert_unchanged
 
-from .. import dropout
-from ..dropped_attention import dropped_and_repeated, pairs_of, rules
+from ..by_chance import LONE, assert_lone_weights_fall
+from ..dropped_attention import dropped_and_repeated, pairs_of
 from .worked_examples import P
 
 
@@ -30,12 +30,12 @@ class TestAttentionDropout(contracts.Graders):
             with student.by_chance() as note:
                 result = student.attention_dropout(weights, P)
                 seen, repeated = dropped_and_repeated(result, weights, P)
-                kept, paired = rules(result == 0, repeated), pairs_of(result)
+                kept, paired = dropout.rules(result == 0, repeated), pairs_of(result)
                 note((seen, repeated, kept, paired))
             dropout.assert_dropped(seen)
             dropout.assert_each_on_its_own(repeated, kept, paired)
-        alone = rng.rand(dropout.LONE, 1, 1) + 1.0
-        dropout.assert_lone_weights_fall(student, lambda: student.attention_dropout(alone, P), alone.shape)
+        alone = rng.rand(LONE, 1, 1) + 1.0
+        assert_lone_weights_fall(student, lambda: student.attention_dropout(alone, P), alone.shape)
 
     @contracts.points(1, property=True)
     def test_drawn_anew(self, student, rng):
@@ -72,7 +72,7 @@ class TestAttentionDropout(contracts.Graders):
             arrives_outside = isinstance(outside.gradients[0], torch.Tensor)
             note((result, arrives, fits, arrives_outside))
         if not arrives:
-            raise Mismatch(of_dropout.DETACHED)
+            raise Mismatch(dropout.DETACHED)
         if not arrives_outside:
             raise Mismatch("With training=False no gradient arrives at the weights: is the result detached from them?")
         dropout.assert_dropped(result)

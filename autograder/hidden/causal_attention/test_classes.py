@@ -2,14 +2,24 @@
 
 import torch
 
-from autograder.compare import TOLERANCE, Expected, Mismatch, any_identical, assert_close, assert_real, describe, golden
+from autograder.compare import (
+    TOLERANCE,
+    Expected,
+    Mismatch,
+    any_identical,
+    assert_close,
+    assert_real,
+    describe,
+    dropout,
+    golden,
+)
 from autograder.graders import contracts
 from autograder.graders.statements import assert_gradients_arrive
 from solutions.six_words import SIX_WORDS, twice
 
 from .. import dropped_attention
+from ..by_chance import LONE, assert_lone_weights_fall, complain, noted
 from ..causality import assert_blind_to_the_future
-from ..dropout import LONE, assert_lone_weights_fall, complain, noted
 from ..dropped_attention import BATCH, LAYERS, TOKENS, X, structure, weights_of_one_head
 from .worked_examples import ROOM, TWO_HEADS, P
 
@@ -58,7 +68,7 @@ class TestCausalAttention(contracts.Graders):
         attention = student.CausalAttention(TOKENS, 2 * TOKENS, TOKENS + ROOM, P)
         attention.load_parameters(layers := weights_of_one_head(rng))
         seen = noted(student, lambda: structure(attention(X), layers, P))
-        self.complain(student, layers, lambda: dropped_attention.assert_weights_dropped(seen))
+        self.complain(student, layers, lambda: dropout.assert_weights_dropped(seen))
         alone = X[:1, :1].expand(LONE, -1, -1)
         assert_lone_weights_fall(student, lambda: attention(alone), (LONE, 1, 2 * TOKENS))
 
@@ -223,7 +233,7 @@ class TestMultiHeadAttentionWrapper(contracts.Graders):
 
         def complaint():
             for one in seen:
-                dropped_attention.assert_weights_dropped(one)
+                dropout.assert_weights_dropped(one)
             if same:
                 raise Mismatch("Both heads drop exactly the same; each head draws on its own.")
 

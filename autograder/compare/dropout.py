@@ -1,23 +1,26 @@
-"""What dropout did to attention weights, told by its structure: never by which entries a seed happened to draw."""
+"""What dropout did to attention weights, judged by its structure: which entries fell is chance."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
-from autograder.compare import Mismatch, assert_real, complaints, describe, of_dropout
-from autograder.core.faults import Raised
-from autograder.student.proxy import InstanceProxy, StudentProxy
+from . import Mismatch, assert_real, describe
 
-S = TypeVar("S")
+NOT_FINITE = "Some weights are NaN or infinite. Is a whole row hidden, or something divided by 0?"
+NONE_DROPPED = "No weight is dropped: none is 0."
+ALL_DROPPED = "Every weight is dropped."
+TURNED_ROUND = "A share of 1-p is dropped, and p is kept: it is the other way round."
+ANOTHER_SHARE = "The share of the weights that is dropped is not p."
+NOT_RESCALED = "The kept weights are as they were; divide them by 1-p, so that their sum stays as it was."
+CHANGED = "Not all of the kept weights are divided by 1-p."
+NOT_THE_WEIGHTS = "Numbers of the values or of the result are dropped; it is weights that should be."
+WRONG_ALREADY = "The result is wrong in evaluation already, where nothing should be dropped; mend that first."
+DETACHED = "No gradient arrives at the weights: is the result detached from them somewhere?"
+
+DIMENSIONS = ("sequence", "head", "query", "key")
 _CLOSE = 1e-4
 _SIGMAS = 6
-_CALLS = 5
-"""How often lone weights are dropped: that chance drops as many each time is less likely than one in 100,000."""
-DIMENSIONS = ("sequence", "head", "query", "key")
-LONE = 400
-"""How many weights that stand alone in their rows are looked at: that none of them falls by chance is impossible."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,18 @@ class Structure:
     """The dimensions along which the same is dropped everywhere."""
     pairs: frozenset[str] = frozenset()
     """The dimensions along which what is dropped in one place depends on another."""
+    rules: frozenset[str] = frozenset()
+    """What else the dropped places have in common."""
     ahead: bool = False
     """Whether there is weight above the diagonal."""
+
+
+def always_as_many(calls: int) -> str:
+    """The number of weights that fall is no chance."""
+    return (
+        f"In {calls} calls the same number of weights is dropped each time. Each weight is dropped with probability p, "
+        "whatever becomes of the others: how many fall is chance."
+    )
 
 
 def dropped(result: Any, weights: torch.Tensor, p: float) -> Dropped:
@@ -71,111 +84,14 @@ def dropped(result: Any, weights: torch.Tensor, p: float) -> Dropped:
     return Dropped(outcomes, _share(gone, p), _changes(result[changed], weights[changed], p))
 
 
-def noted(student: StudentProxy, look: Callable[[], S]) -> S:
-    """What is seen in calls whose results are chance; the fingerprint keeps this, and never their numbers."""
-    with student.by_chance() as note:
-        note(seen := look())
-    return seen
-
-
-def complain(
-    student: StudentProxy,
-    without: Callable[[], InstanceProxy],
-    x: torch.Tensor,
-    right: Callable[[Any], None],
-    complaint: Callable[[], None],
-) -> None:
-    """Raises the complaint of dropout, unless the result is wrong without dropout already: then it says that.
-
-    without: builds the same with p = 0. right: raises Mismatch unless its argument is what that gives in evaluation.
-    """
-    try:
-        complaint()
-    except Mismatch as found:
-        with student.by_chance() as note:
-            wrong = _is_wrong(right, lambda: without().eval()(x))
-            note(wrong)
-        if wrong and str(found) != of_dropout.NOT_FINITE:  # which blames no dropout, and says more
-            raise Mismatch(of_dropout.WRONG_ALREADY) from None
-        raise
-
-
-def _is_wrong(right: Callable[[Any], None], result: Callable[[], Any]) -> bool:
-    try:
-        right(result())
-    except Mismatch:
-        return True
-    except Raised:
-        return False  # nothing is known of it then
-    return False
-
-
-def assert_finite(seen: Dropped) -> None:
-    """There is no NaN: it would be taken for a weight that is changed, and zeros beside it for dropped ones."""
-    if "not finite" in seen.outcomes:
-        raise Mismatch(of_dropout.NOT_FINITE)
-
-
-def assert_dropped(seen: Dropped) -> None:
-    """Each weight is dropped with probability p, and what is kept is divided by 1-p."""
-    assert_finite(seen)
-    if seen.share == "none":
-        raise Mismatch(of_dropout.NONE_DROPPED)
-    if seen.share == "all":
-        raise Mismatch(of_dropout.ALL_DROPPED)
-    if seen.share == "1-p":
-        raise Mismatch(of_dropout.TURNED_ROUND)
-    if seen.share != "p":
-        raise Mismatch(of_dropout.ANOTHER_SHARE)
-    if seen.outcomes == {"dropped", "kept"}:
-        raise Mismatch(of_dropout.NOT_RESCALED)
-    if seen.outcomes & {"kept", "changed"}:
-        raise Mismatch(of_dropout.CHANGED)
-
-
-def assert_not_dropped(seen: Dropped) -> None:
-    """The weights are as they were."""
-    assert_finite(seen)
-    if seen.outcomes != {"kept"}:
-        raise Mismatch("The weights are changed; outside of training dropout does nothing.")
-
-
-def assert_lone_weights_fall(
-    student: StudentProxy, call: Callable[[], Any], shape: tuple[int, ...], num_heads: int = 1
-) -> None:
-    """Of LONE tokens that see nothing but themselves, some lose their weight and some keep it, and not always as many.
-
-    So no place is spared, and no number of places counted out: of a single weight that would be none, or all.
-    call: gives what became of them, a token to each index of the first dimension, its heads side by side in the last;
-    a head's first number is 0 where its weight fell.
-    """
-    with student.by_chance() as note:
-        fallen = []
-        for _ in range(_CALLS):
-            result = call()
-            if not isinstance(result, torch.Tensor) or result.shape != shape:
-                raise Mismatch(complaints.of_another_shape(describe(result), shape))
-            fell = result.detach().reshape(len(result), num_heads, -1)[..., 0] == 0
-            fallen.append(int(fell.sum()))
-        fall = 0 < fallen[0] < LONE * num_heads
-        counted = len({*fallen}) == 1
-        note((fall, counted))
-    if fall and counted:
-        raise Mismatch(of_dropout.always_as_many(_CALLS))
-    if not fall:
-        raise Mismatch(
-            f"Of {LONE} tokens that see nothing but themselves, none loses its weight, or all do. Is a place spared, "
-            "or a number of places counted out? Each weight is dropped with probability p, whatever the others are."
-        )
-
-
 def repeats(gone: torch.Tensor, visible: torch.Tensor, dimensions: tuple[str, ...]) -> frozenset[str]:
     """Along which of these dimensions, the last ones, the same entries are gone everywhere, looking at visible ones."""
-    return frozenset(
-        name
-        for dim, name in zip(range(-len(dimensions), 0), dimensions, strict=True)
-        if bool(((gone == gone.roll(1, dim)) | ~(visible & visible.roll(1, dim))).all())
-    )
+
+    def is_repeated(dim: int) -> bool:
+        both = visible & visible.roll(1, dim)
+        return gone.shape[dim] > 1 and bool(both.any()) and bool((gone == gone.roll(1, dim))[both].all())
+
+    return frozenset(name for dim, name in zip(range(-len(dimensions), 0), dimensions, strict=True) if is_repeated(dim))
 
 
 def pairs(gone: torch.Tensor, visible: torch.Tensor, dimensions: tuple[str, ...]) -> frozenset[str]:
@@ -204,6 +120,52 @@ def pairs(gone: torch.Tensor, visible: torch.Tensor, dimensions: tuple[str, ...]
     return frozenset(found)
 
 
+def rules(gone: torch.Tensor, repeated: frozenset[str]) -> frozenset[str]:
+    """Which rules the dropped places (b, Tq, Tk) keep, of which there should be none; where none repeats another."""
+    counts, square = gone.sum(-1), gone.shape[-1] == gone.shape[-2]
+    kept = {
+        "The diagonal is never dropped": not bool(gone.diagonal(dim1=-2, dim2=-1).any()),
+        "Every row loses the same number of weights": bool((counts == counts.flatten()[0]).all()),
+        "What is dropped is the same on both sides of the diagonal": square and torch.equal(gone, gone.mT),
+    }
+    return frozenset(rule for rule, holds in kept.items() if holds and not repeated)
+
+
+def of_few_draws(seen: Dropped, repeated: frozenset[str]) -> Dropped:
+    """Where one draw decides over many entries, the share that is dropped is chance and says nothing against p."""
+    return replace(seen, share="p") if repeated and seen.share not in ("none", "all") else seen
+
+
+def assert_finite(seen: Dropped) -> None:
+    """There is no NaN: it would be taken for a weight that is changed, and zeros beside it for dropped ones."""
+    if "not finite" in seen.outcomes:
+        raise Mismatch(NOT_FINITE)
+
+
+def assert_dropped(seen: Dropped) -> None:
+    """Each weight is dropped with probability p, and what is kept is divided by 1-p."""
+    assert_finite(seen)
+    if seen.share == "none":
+        raise Mismatch(NONE_DROPPED)
+    if seen.share == "all":
+        raise Mismatch(ALL_DROPPED)
+    if seen.share == "1-p":
+        raise Mismatch(TURNED_ROUND)
+    if seen.share != "p":
+        raise Mismatch(ANOTHER_SHARE)
+    if seen.outcomes == {"dropped", "kept"}:
+        raise Mismatch(NOT_RESCALED)
+    if seen.outcomes & {"kept", "changed"}:
+        raise Mismatch(CHANGED)
+
+
+def assert_not_dropped(seen: Dropped) -> None:
+    """The weights are as they were."""
+    assert_finite(seen)
+    if seen.outcomes != {"kept"}:
+        raise Mismatch("The weights are changed; outside of training dropout does nothing.")
+
+
 def assert_each_on_its_own(
     repeated: frozenset[str], kept: frozenset[str] = frozenset(), paired: frozenset[str] = frozenset()
 ) -> None:
@@ -218,9 +180,15 @@ def assert_each_on_its_own(
             raise Mismatch(f"One {name} tells what is dropped at another; each weight is dropped on its own.")
 
 
-def of_few_draws(seen: Dropped, repeated: frozenset[str]) -> Dropped:
-    """Where one draw decides over many entries, the share that is dropped is chance and says nothing against p."""
-    return replace(seen, share="p") if repeated and seen.share not in ("none", "all") else seen
+def assert_weights_dropped(seen: Structure) -> None:
+    """Dropout is where it belongs: on each weight after the softmax, once, rescaled."""
+    if seen.ahead:
+        raise Mismatch("There is weight on tokens that come later: it attends to the future.")
+    assert_finite(seen.entries)
+    if not seen.copies_agree:
+        raise Mismatch(NOT_THE_WEIGHTS)
+    assert_dropped(seen.entries)
+    assert_each_on_its_own(seen.repeats, seen.rules, seen.pairs)
 
 
 def _changes(result: torch.Tensor, weights: torch.Tensor, p: float) -> frozenset[str]:
