@@ -9,7 +9,6 @@ import csv
 import json
 import os
 import subprocess
-import tarfile
 
 import pytest
 
@@ -28,8 +27,7 @@ CHANGED = {
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
     place = tmp_path_factory.mktemp("earlier")
-    with tarfile.open(COURSE) as archive:
-        archive.extractall(place, filter="data")
+    subprocess.run(["tar", "xf", COURSE, "-C", place], check=True)
     config = place / "course" / "nbgrader_config.py"
     config.write_text(config.read_text().replace("'COURSE'", repr(str(REPOSITORY))))
     return place / "course"

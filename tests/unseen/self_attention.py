@@ -243,7 +243,7 @@ def _(weights, values):
     return torch.matmul(weights.swapaxes(-1, -2), values)
 
 
-@unlisted("context_vectors")
+@unlisted("context_vectors", "context_weights_transposed")
 def _(weights, values):
     """Two mistakes: softmaxed again, and transposed."""
     return torch.softmax(weights, dim=-1).transpose(-2, -1) @ values
