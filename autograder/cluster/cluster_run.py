@@ -132,7 +132,7 @@ class ClusterRun:
         self._results: deque[GradedSubmission] = deque()
         self._polled = time.monotonic()
         self._missing_since: float | None = None
-        """When all workers were first seen to have left."""
+        """Time at which no worker was first seen, on time.monotonic's clock."""
         self._open_things = contextlib.ExitStack()
         self._connection: Connection
 

@@ -1,4 +1,4 @@
-"""What dropout did to attention weights, judged by its structure: which entries fell is chance."""
+"""Judgement of dropout on attention weights by its structure, because the dropped entries themselves are random."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,36 +25,36 @@ _SIGMAS = 6
 
 @dataclass(frozen=True)
 class Dropped:
-    """What became of the entries of a matrix of weights, all of which were above zero."""
+    """Changes that dropout made to the entries of a matrix of weights, all of which were above zero."""
 
     outcomes: frozenset[str]
     """Of `dropped` (0), `kept` (as it was), `rescaled` (divided by 1-p), `changed` (anything else), `not finite`."""
     share: str
-    """How many were dropped: `none`, `all`, a share that has a name in `_share`, or `another share`."""
+    """Share of dropped entries: `none`, `all`, a share that has a name in `_share`, or `another share`."""
     changes: frozenset[str] = frozenset()
-    """What happened to the changed ones, as far as one rule explains all of them; it tells mistakes apart."""
+    """Rules that explain all changed entries, by which misconceptions can be distinguished."""
 
 
 @dataclass(frozen=True)
 class Structure:
-    """What became of causal attention weights that a result shows twice, in all its sequences, and heads."""
+    """Changes that dropout made to the attention weights of all sequences and heads, which the result shows twice."""
 
     entries: Dropped
-    """Of the weights on the diagonal and below."""
+    """Changes of the visible weights."""
     copies_agree: bool
-    """Whether both copies of the weights are the same; where not, it is not weights alone that are dropped."""
+    """True if both copies of the weights are equal. Otherwise something other than weights is dropped."""
     repeats: frozenset[str]
-    """The dimensions along which the same is dropped everywhere."""
+    """Dimensions along which the same places are dropped everywhere."""
     pairs: frozenset[str] = frozenset()
-    """The dimensions along which what is dropped in one place depends on another."""
+    """Dimensions along which a dropped place depends on another."""
     rules: frozenset[str] = frozenset()
-    """What else the dropped places have in common."""
+    """Other rules that the dropped places follow."""
     ahead: bool = False
-    """Whether there is weight above the diagonal."""
+    """True if there is weight above the diagonal."""
 
 
 def always_as_many(calls: int) -> str:
-    """The number of weights that fall is no chance."""
+    """Return the message that the number of dropped weights is not random."""
     return (
         f"In {calls} calls the same number of weights is dropped each time. Each weight is dropped with probability p, "
         "whatever becomes of the others: how many fall is chance."
@@ -62,7 +62,7 @@ def always_as_many(calls: int) -> str:
 
 
 def dropped(result: Any, weights: torch.Tensor, p: float) -> Dropped:
-    """What dropout with probability p made of these weights; raises Mismatch where it is no such matrix at all."""
+    """Return the changes that dropout with probability p made to weights; raises Mismatch for another type or shape."""
     if not isinstance(result, torch.Tensor):
         raise Mismatch(f"The result is {describe(result)}; {describe(weights)} is expected.")
     if result.shape != weights.shape:
@@ -85,7 +85,7 @@ def dropped(result: Any, weights: torch.Tensor, p: float) -> Dropped:
 
 
 def repeats(gone: torch.Tensor, visible: torch.Tensor, dimensions: tuple[str, ...]) -> frozenset[str]:
-    """Along which of these dimensions, the last ones, the same entries are gone everywhere, looking at visible ones."""
+    """Return those of the last dimensions along which the same visible entries are dropped everywhere."""
 
     def is_repeated(dim: int) -> bool:
         both = visible & visible.roll(1, dim)
@@ -95,9 +95,9 @@ def repeats(gone: torch.Tensor, visible: torch.Tensor, dimensions: tuple[str, ..
 
 
 def pairs(gone: torch.Tensor, visible: torch.Tensor, dimensions: tuple[str, ...]) -> frozenset[str]:
-    """Along which of these dimensions, the last ones, two places fall together more often, or less, than by chance.
+    """Return those of the last dimensions along which places depend on each other when they are dropped.
 
-    Looked at are neighbours, the two halves, and each place with the one that it is when the dimension is reversed.
+    The pairs are neighbours, the two halves, and each place with its mirror image.
     """
     share = float(gone[visible].double().mean())
 
@@ -121,7 +121,7 @@ def pairs(gone: torch.Tensor, visible: torch.Tensor, dimensions: tuple[str, ...]
 
 
 def rules(gone: torch.Tensor, repeated: frozenset[str]) -> frozenset[str]:
-    """Which rules the dropped places (b, Tq, Tk) keep, of which there should be none; where none repeats another."""
+    """Return the rules that the dropped places (b, Tq, Tk) follow, if no dimension repeats them."""
     counts, square = gone.sum(-1), gone.shape[-1] == gone.shape[-2]
     kept = {
         "The diagonal is never dropped": not bool(gone.diagonal(dim1=-2, dim2=-1).any()),
@@ -132,18 +132,18 @@ def rules(gone: torch.Tensor, repeated: frozenset[str]) -> frozenset[str]:
 
 
 def of_few_draws(seen: Dropped, repeated: frozenset[str]) -> Dropped:
-    """Where one draw decides over many entries, the share that is dropped is chance and says nothing against p."""
+    """Return `seen` with the share `p` if one draw decides over many entries: the share is random then."""
     return replace(seen, share="p") if repeated and seen.share not in ("none", "all") else seen
 
 
 def assert_finite(seen: Dropped) -> None:
-    """There is no NaN: it would be taken for a weight that is changed, and zeros beside it for dropped ones."""
+    """Raise Mismatch for a NaN: it would count as a changed weight, and zeros beside it as dropped ones."""
     if "not finite" in seen.outcomes:
         raise Mismatch(NOT_FINITE)
 
 
 def assert_dropped(seen: Dropped) -> None:
-    """Each weight is dropped with probability p, and what is kept is divided by 1-p."""
+    """Raise Mismatch unless each weight is dropped with probability p, and kept ones are divided by 1-p."""
     assert_finite(seen)
     if seen.share == "none":
         raise Mismatch(NONE_DROPPED)
@@ -160,7 +160,7 @@ def assert_dropped(seen: Dropped) -> None:
 
 
 def assert_not_dropped(seen: Dropped) -> None:
-    """The weights are as they were."""
+    """Raise Mismatch unless the weights are unchanged."""
     assert_finite(seen)
     if seen.outcomes != {"kept"}:
         raise Mismatch("The weights are changed; outside of training dropout does nothing.")
@@ -169,7 +169,7 @@ def assert_not_dropped(seen: Dropped) -> None:
 def assert_each_on_its_own(
     repeated: frozenset[str], kept: frozenset[str] = frozenset(), paired: frozenset[str] = frozenset()
 ) -> None:
-    """No dimension has the same entries dropped all along it or two by two, and none of these rules is kept."""
+    """Raise Mismatch if the same entries, or pairs of them, are dropped along a dimension, or by a rule."""
     for name in DIMENSIONS:
         if name in repeated:
             raise Mismatch(f"Every {name} has the same places dropped; each weight is dropped on its own.")
@@ -181,7 +181,7 @@ def assert_each_on_its_own(
 
 
 def assert_weights_dropped(seen: Structure) -> None:
-    """Dropout is where it belongs: on each weight after the softmax, once, rescaled."""
+    """Raise Mismatch unless dropout is applied once, to each weight after the softmax, and rescales the kept ones."""
     if seen.ahead:
         raise Mismatch("There is weight on tokens that come later: it attends to the future.")
     assert_finite(seen.entries)

@@ -36,7 +36,7 @@ class Signature(msgspec.Struct):
     at: int | None = None
     """The number of the example that `shows` describes; None for the public ones."""
     is_known: bool = True
-    """False if it cannot be told from a right answer, or shows only errors of its own `raise`."""
+    """False if it cannot be distinguished from a right answer, or shows only errors of its own `raise`."""
 
 
 def signatures(

@@ -1,4 +1,4 @@
-"""Calls whose results are chance, as those of dropout: what is noted of them, and how they are judged."""
+"""Calls with random results, as of dropout: a fingerprint records their structure only."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -11,13 +11,13 @@ from autograder.student.proxy import InstanceProxy, StudentProxy
 
 S = TypeVar("S")
 _CALLS = 5
-"""How often lone weights are dropped: that chance drops as many each time is less likely than one in 100,000."""
+"""Number of calls. The probability that all of them drop as many lone weights is below one in 100,000."""
 LONE = 400
-"""How many weights that stand alone in their rows are looked at: that none of them falls by chance is impossible."""
+"""Number of weights that are alone in their rows: so many that some are dropped."""
 
 
 def noted(student: StudentProxy, look: Callable[[], S]) -> S:
-    """What is seen in calls whose results are chance; the fingerprint keeps this, and never their numbers."""
+    """Return what `look` returns. The fingerprint records it, and not the random numbers of the calls in it."""
     with student.by_chance() as note:
         note(seen := look())
     return seen
@@ -30,7 +30,7 @@ def complain(
     right: Callable[[Any], None],
     complaint: Callable[[], None],
 ) -> None:
-    """Raises the complaint of dropout, unless the result is wrong without dropout already: then it says that.
+    """Raise the Mismatch that `complaint` raises, or another one if the result is wrong without dropout already.
 
     without: builds the same with p = 0. right: raises Mismatch unless its argument is what that gives in evaluation.
     """
@@ -58,11 +58,11 @@ def _is_wrong(right: Callable[[Any], None], result: Callable[[], Any]) -> bool:
 def assert_lone_weights_fall(
     student: StudentProxy, call: Callable[[], Any], shape: tuple[int, ...], num_heads: int = 1
 ) -> None:
-    """Of LONE tokens that see nothing but themselves, some lose their weight and some keep it, and not always as many.
+    """Raise Mismatch unless some of LONE tokens that attend only to themselves lose their weight, in varying number.
 
-    So no place is spared, and no number of places counted out: of a single weight that would be none, or all.
-    call: gives what became of them, a token to each index of the first dimension, its heads side by side in the last;
-    a head's first number is 0 where its weight fell.
+    A place that is never dropped, or a fixed number of dropped places, would show in a single weight.
+    call: returns the result, with a token at each index of the first dimension and the heads side by side in the last.
+    The first number of a head is 0 if its weight was dropped.
     """
     with student.by_chance() as note:
         fallen = []
