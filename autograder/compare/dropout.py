@@ -28,7 +28,7 @@ class Dropped:
     """Changes that dropout made to the entries of a matrix of weights, all of which were above zero."""
 
     outcomes: frozenset[str]
-    """Of `dropped` (0), `kept` (as it was), `rescaled` (divided by 1-p), `changed` (anything else), `not finite`."""
+    """Names: `dropped` (0), `kept` (as it was), `rescaled` (by 1-p), `changed` (otherwise), `not finite`."""
     share: str
     """Share of dropped entries: `none`, `all`, a share that has a name in `_share`, or `another share`."""
     changes: frozenset[str] = frozenset()

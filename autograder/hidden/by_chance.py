@@ -13,7 +13,7 @@ S = TypeVar("S")
 _CALLS = 5
 """Number of calls. The probability that all of them drop as many lone weights is below one in 100,000."""
 LONE = 400
-"""Number of weights that are alone in their rows: so many that some are dropped."""
+"""Number of weights that are alone in their rows, of which some are certainly dropped."""
 
 
 def noted(student: StudentProxy, look: Callable[[], S]) -> S:
