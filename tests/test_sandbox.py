@@ -24,7 +24,7 @@ from autograder import catalogue
 from autograder.core.arguments import Arguments
 from autograder.core.operations import Call
 from autograder.core.packing import ProtocolError, Tensors, pack, unpack
-from autograder.course.cells import filled_in
+from autograder.course.cells import CodeCell, filled_in
 from autograder.course.settings import BadSettings, Isolation, Settings, load
 from autograder.pool.process import GradingProcess, GradingRefused
 from autograder.sandbox import isolation, processes
@@ -34,6 +34,7 @@ from autograder.sandbox.fork_server import ForkServer
 from autograder.sandbox.launch import launch
 from autograder.sandbox.worker import protocol
 from autograder.student.decoding import Value
+from autograder.student.sandboxed import SandboxedNotebook
 from tests import CHECK, REPOSITORY
 
 from . import sampling
@@ -260,6 +261,30 @@ def test_no_other_worker_runs_while_one_with_little_memory_does(parent):
     assert printed(other, "print('goes on')") == "goes on"
     worker.end()
     other.end()
+
+
+SLEEPY = """
+import time
+time.sleep(1)
+
+def answer(seconds):
+    time.sleep(seconds)
+"""
+
+
+def test_the_time_of_a_large_call_is_not_charged_and_that_of_its_cells_is(parent):
+    """They would otherwise be free, each time that they run again with little memory."""
+    cells = [CodeCell("answer", SLEEPY, "answer")]
+    with contextlib.closing(SandboxedNotebook(parent, cells, "cpu", exercises=["answer"])) as code:
+        code.run_cells()
+        large = code.apart(48 << 20, 20)
+        forgiven = []
+        large._budget.forgive = lambda seconds: forgiven.append((seconds, large._worker.queued))
+        large.ask(Call("answer", Arguments((1.5,))))
+    *cells, (call, queued) = forgiven
+    assert cells
+    assert all(seconds == queued for seconds, queued in cells)
+    assert call == max(call, queued, 1.5)
 
 
 LOCKS = """
