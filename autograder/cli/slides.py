@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -108,21 +109,23 @@ def execute(cells: Sequence[NotebookNode], notebook: Path, files: Sequence[Path]
         )
         environment = {**os.environ, "IPYTHONDIR": str(Path(folder) / "ipython")}
         null = subprocess.DEVNULL
-        try:
-            with client.setup_kernel(cleanup_kc=True, cwd=str(copy), env=environment, stdout=null, stderr=null):
-                for number, cell in enumerate(code):
-                    where = f"Cell {number} (`{printable(cell.id)}`) of {notebook}"
-                    try:
-                        client.execute_cell(cell, number)
-                    except CellExecutionError as error:
-                        message = f"{error.ename}: {printable(error.evalue)}"
-                        raise NotebookFailed(f"{where} fails with the answers in: {message}") from None
-                    except DeadKernelError:
-                        raise NotebookFailed(f"{where} ends the Jupyter kernel.") from None
-                    except CellTimeoutError:
-                        raise NotebookFailed(f"{where} runs for more than {_CELL_SECONDS} seconds.") from None
-        except RuntimeError as error:
-            raise NotebookFailed(f"No Jupyter kernel starts here: {error}.") from None
+        kernel = client.setup_kernel(cleanup_kc=True, cwd=str(copy), env=environment, stdout=null, stderr=null)
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(kernel)
+            except RuntimeError as error:
+                raise NotebookFailed(f"No Jupyter kernel starts here: {error}.") from None
+            for number, cell in enumerate(code):
+                where = f"Cell {number} (`{printable(cell.id)}`) of {notebook}"
+                try:
+                    client.execute_cell(cell, number)
+                except CellExecutionError as error:
+                    message = f"{error.ename}: {printable(error.evalue)}"
+                    raise NotebookFailed(f"{where} fails with the answers in: {message}") from None
+                except DeadKernelError:
+                    raise NotebookFailed(f"{where} ends the Jupyter kernel.") from None
+                except CellTimeoutError:
+                    raise NotebookFailed(f"{where} runs for more than {_CELL_SECONDS} seconds.") from None
 
 
 def compose(cells: Sequence[NotebookNode], predictions: Mapping[str, Any]) -> list[Slide]:

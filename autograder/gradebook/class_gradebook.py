@@ -3,7 +3,7 @@
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -102,9 +102,9 @@ class ClassGradebook:
         submissions = self._session.query(SubmittedAssignment).filter_by(assignment_id=self._cells.assignment)
         return {one.student_id: Times(one.timestamp, lateness.due(one)) for one in submissions.yield_per(_AT_ONCE)}
 
-    def late_or_penalised(self) -> set[str]:
-        """Return the students whose submission is late, or has lost points for that."""
-        late = {one for one, its in self.times().items() if its.handed_in and its.due and its.handed_in > its.due}
+    def late_or_penalised(self, times: Mapping[str, Times]) -> set[str]:
+        """Return the students whose submission is late, or has lost points for that. times: those of `times`."""
+        late = {one for one, its in times.items() if its.handed_in and its.due and its.handed_in > its.due}
         penalised = (
             self._session.query(SubmittedAssignment.student_id)
             .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)

@@ -74,9 +74,9 @@ def assert_fits(
 
     large: returns the call to a student's code that a limit is for. check: compares its result with the right one.
 
-    A call that needs too much memory is made once more with more tokens and memory; one that takes too long, with more
-    time. may_be_slow: it is not, and passes, so that only the count of a small call decides. Without a sandbox there is
-    no limit, and no call.
+    A call that fails is made once more with more memory and tokens, and its failure counts. One that takes too long is
+    made once more with more time; may_be_slow: it passes instead, so that only the count of a small call decides.
+    Without a sandbox there is no limit, and no call.
     """
     assert_fits = partial(_assert_fits, student, large, check)
     try:

@@ -77,7 +77,9 @@ def _argument(name: str, arg: Any) -> str:
         each = [_argument("", one) for one in arg]
         alike = len(each) > _MOST_PARTS and len(set(each)) == 1
         return f"{name} of {len(each)}: {f'each {each[0]}' if alike else ', '.join(each)}"
-    said = f"<{type(arg).__name__}>" if repr(arg) == object.__repr__(arg) else repr(arg)
+    said = repr(arg)
+    if said == object.__repr__(arg):
+        said = f"<{type(arg).__name__}>"
     said = said if len(said) <= _LONGEST_ARGUMENT else f"{said[:_LONGEST_ARGUMENT]}…"
     return f"{name}={said}" if name else said
 

@@ -169,13 +169,13 @@ def _once(function: Callable[..., Any], args: list[Any], named: dict[str, Any]) 
 
 
 def _raised(error: BaseException) -> list[float]:
-    """An exception: its type alone if the code chose its words; those of libraries have the sizes that met."""
+    """Return the numbers of an exception: the words of a library count, because they contain the sizes that met."""
     kind = type(error).__name__
     return [_checksum(kind)] if _has_own_words(error) else [_checksum(f"{kind}: {error}"), 1.0]
 
 
 def _has_own_words(error: BaseException) -> bool:
-    """Return whether a `raise` or `assert` outside PyTorch raised it: another's words may be others."""
+    """Return whether a `raise` or `assert` outside PyTorch raised it, whose words its author chose."""
     trace = error.__traceback__
     while trace and trace.tb_next:
         trace = trace.tb_next

@@ -263,10 +263,10 @@ class ServedUnit:
             self._record(work, gradebook, writer, self._graded[0])
             del self._graded[0]
         self._admit_all(work, gradebook, writer, new)
-        if everything:  # a due date, an extension or the penalty's settings may be new
-            for student in gradebook.late_or_penalised():
-                writer.update(student)
         self._times = gradebook.times()
+        if everything:  # a due date, an extension or the penalty's settings may be new
+            for student in gradebook.late_or_penalised(self._times):
+                writer.update(student)
         notices = {student: waits.notice for student, (_, waits) in self._waiting.items()}
         self._pages.update(work, writer.page, self._times, notices)
         while self._outcomes:
