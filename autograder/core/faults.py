@@ -5,6 +5,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ CELL_PREFIX = "cell:"
 _IN_A_KERNEL = re.compile(r"ipykernel_|^<ipython-input")
 
 
+@lru_cache
 def is_cell(file: str) -> bool:
     """Return whether a file name is that of a cell's code, in the worker or in a Jupyter kernel."""
     return file.startswith(CELL_PREFIX) or bool(_IN_A_KERNEL.search(file))

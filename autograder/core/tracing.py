@@ -15,6 +15,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .arguments import tensors_in
+from .operators import operands_in
 
 MAX_MADE = 300
 """Tensors of one run that are kept."""
@@ -97,7 +98,8 @@ class Watch(TorchDispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         name = getattr(func, "overloadpacket", func).__name__
-        inputs = {number for one in _tensors((args, kwargs or {})) for number in self._behind(one)}
+        operands = operands_in(args) + operands_in(kwargs.values()) if kwargs else operands_in(args)
+        inputs = {number for one in operands for number in self._behind(one)}
         given = func(*args, **(kwargs or {}))
         if name in _WITHOUT_NUMBERS:
             if "empty" in name:
@@ -240,14 +242,6 @@ def _held(tensor: torch.Tensor) -> torch.UntypedStorage | None:
         return tensor.untyped_storage()
     except (NotImplementedError, RuntimeError):
         return None
-
-
-def _tensors(value: Any) -> list[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, dict):
-        value = list(value.values())
-    return [one for item in value for one in _tensors(item)] if isinstance(value, tuple | list) else []
 
 
 Packed = tuple[str, str, torch.Tensor, torch.Tensor, list[torch.Tensor], bool, list[int]]

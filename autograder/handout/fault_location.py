@@ -59,9 +59,13 @@ def line_told(
     try:
         with quiet[0], quiet[1], warnings.catch_warnings(), limited(SECONDS_TO_LOOK):
             warnings.simplefilter("ignore")
-            known = known_right(data, data.stat().st_mtime_ns, exercise)
-            found = _told(names[exercise], [right for _, right in known if right]) if is_wrong else ""
-            return found or _told_of_aspects(names[exercise], [case for case, _ in known], aspects)
+            answer, changed = names[exercise], data.stat().st_mtime_ns
+            cases = known_cases(data, changed, exercise)
+            found = ""
+            if is_wrong:
+                references = (known_right(data, changed, exercise, number) for number in range(len(cases)))
+                found = _told(answer, filter(None, references))
+            return found or _told_of_aspects(answer, cases, aspects)
     except KeyboardInterrupt:
         raise
     except BaseException:  # SystemExit and TimeUp too
@@ -69,17 +73,23 @@ def line_told(
 
 
 @cache
-def known_right(data: Path, _changed: int, exercise: str) -> list[tuple[TellingCase, Reference | None]]:
-    """What the file says of an exercise, read again only when the file has changed; nothing where it has no case.
-
-    Of a case that is silent there is nothing that is known for right.
-    """
+def known_cases(data: Path, _changed: int, exercise: str) -> list[TellingCase]:
+    """Return the trace cases of an exercise. They are read again only when the file has changed."""
     of = read_unit(data).get(STEPS, {}).get(exercise, {"cases": []})
-    cases = [(_case(exercise, one), one) for one in of["cases"]]
-    return [(case, None if case.is_silent else read_reference(one, of["operators"], case)) for case, one in cases]
+    return [_case(exercise, one) for one in of["cases"]]
 
 
-def _told(answer: Any, known: Sequence[Reference]) -> str:
+@cache
+def known_right(data: Path, changed: int, exercise: str, number: int) -> Reference | None:
+    """Return the reference trace of a trace case; None for a silent case, which has none.
+
+    Each is read when it is needed: most wrong answers show in the first case.
+    """
+    case, of = known_cases(data, changed, exercise)[number], read_unit(data)[STEPS][exercise]
+    return None if case.is_silent else read_reference(of["cases"][number], of["operators"], case)
+
+
+def _told(answer: Any, known: Iterable[Reference]) -> str:
     file = file_of(answer)
     if not linecache.getlines(file):
         return ""

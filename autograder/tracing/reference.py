@@ -57,7 +57,8 @@ class Reference:
         for number, right in enumerate(self.rights):
             shapes.setdefault(without_ones(right.values.shape), []).append(number)
         for shape, numbers in shapes.items():
-            self._by_shape[shape] = torch.stack([comparable(self.rights[n].values).flatten() for n in numbers]), numbers
+            stacked = torch.stack([self.rights[number].values.double().flatten() for number in numbers])
+            self._by_shape[shape] = comparable(stacked), numbers
 
     @cached_property
     def lengths(self) -> list[int]:
@@ -123,13 +124,19 @@ def distinct(rights: Iterable[Right]) -> list[Right]:
 
     Two that differ in the last of the digits compared may both stay.
     """
-    found: dict[tuple[tuple[int, ...], bytes], Right] = {}
-    for right in rights:
-        if right.values.numel():
-            digits = comparable(right.values).round(decimals=4) + 0.0  # of minus zero: zero
-            key = tuple(right.values.shape), digits.numpy().tobytes()
-            if key not in found or (right.step and not found[key].step):
-                found[key] = right
+    found: dict[tuple[torch.Size, bytes], Right] = {}
+    known = [right for right in rights if right.values.numel()]
+    by_shape: dict[torch.Size, list[torch.Tensor]] = {}
+    for right in known:
+        by_shape.setdefault(right.values.shape, []).append(right.values.double())
+    digits = {  # of minus zero: zero
+        shape: iter(comparable(torch.stack(values)).round(decimals=4).add(0.0).numpy())
+        for shape, values in by_shape.items()
+    }
+    for right in known:
+        key = right.values.shape, next(digits[right.values.shape]).tobytes()
+        if key not in found or (right.step and not found[key].step):
+            found[key] = right
     return list(found.values())
 
 
