@@ -109,46 +109,8 @@ def test_a_notebook_may_be_in_any_unicode(tmp_path, encoding, mark):
     assert cells_of(read(tmp_path, mark + text.encode(encoding))) == expected
 
 
-def in_format_3(data, sheets):
-    """Return the notebook as IPython 2 would have written it. sheets: the number of worksheets for its cells."""
-    cells = [
-        {
-            "cell_type": "code",
-            "metadata": cell["metadata"],
-            "input": cell["source"],
-            "language": "python",
-            "outputs": [],
-        }
-        if cell["cell_type"] == "code"
-        else {"cell_type": cell["cell_type"], "metadata": cell["metadata"], "source": cell["source"]}
-        for cell in data["cells"]
-    ]
-    size = -(-len(cells) // sheets)
-    worksheets = [{"cells": cells[at : at + size], "metadata": {}} for at in range(0, len(cells), size)]
-    return {"metadata": {"name": ""}, "nbformat": 3, "nbformat_minor": 0, "worksheets": worksheets}
-
-
-@pytest.mark.parametrize("sheets", [1, 3])
-def test_format_3_is_converted(tmp_path, sheets):
-    data, expected = solved()
-    old = in_format_3(data, sheets)
-    old["worksheets"][0]["cells"][:0] = [
-        {"cell_type": "heading", "level": 2, "source": ["Why"], "metadata": {}},
-        {"cell_type": "html", "source": "<b>so</b>", "metadata": {}},
-        {"cell_type": "code", "input": ["1\n", "2"], "outputs": [NAN], "prompt_number": NAN},
-    ]
-    added = [("markdown", "## Why", ""), ("markdown", "<b>so</b>", ""), ("code", "1\n2", "")]
-    assert cells_of(read(tmp_path, json.dumps(old).encode())) == added + expected
-
-
-@pytest.mark.parametrize("old", [{}, {"worksheets": None}, {"worksheets": [{}]}, {"worksheets": [{"cells": []}]}])
-def test_format_3_without_cells_is_said_to_have_none(tmp_path, old):
-    assert "no cells" in str(read(tmp_path, json.dumps({"nbformat": 3, **old}).encode()))
-
-
-def test_format_4_may_have_anything_as_worksheets(tmp_path):
-    data, expected = solved()
-    assert cells_of(read(tmp_path, json.dumps({**data, "worksheets": {"cells": 1}}).encode())) == expected
+def test_format_3_is_refused(tmp_path):
+    assert "not a Jupyter notebook" in str(read(tmp_path, json.dumps({"nbformat": 3, "worksheets": []}).encode()))
 
 
 def test_a_large_picture_in_a_cell_leaves_its_text(tmp_path):

@@ -1,8 +1,7 @@
 """A submitted notebook read as data. No part of it is trusted: no name, no points, no cell of the instructor's.
 
-Notebooks of format 4 are read as `nbformat` writes them. Those of formats 2 and 3, which IPython wrote before 2015, are
-converted: their cells are in worksheets and the text of a code cell is called `input`. JSON that other programs accept
-is repaired: `NaN`, half of a surrogate pair, bytes that are not UTF-8.
+Notebooks of format 4 are read as `nbformat` writes them. JSON that other programs accept is repaired: `NaN`, half of a
+surrogate pair, bytes that are not UTF-8.
 """
 
 import codecs
@@ -25,8 +24,6 @@ MAX_MODULES = 50
 _MAX_NAME = 100
 _AGAIN = "Save it from Jupyter again."
 _FEWER = "Delete those that you do not need."
-_OLD_FORMATS = (2, 3)
-_DEEPEST_HEADING = 6
 
 # Both match each character once, whatever the text is: Python's tokenizer takes hours on a string that never ends.
 # Repeated groups are atomic, `(?>...)`, because before Python 3.11.5 a possessive group, `(...)*+`, keeps what its
@@ -138,37 +135,6 @@ class RawNotebook(msgspec.Struct):
     cells: list[RawCell]
 
 
-class _OldCell(msgspec.Struct):
-    """A cell in format 2 or 3."""
-
-    cell_type: str
-    source: str | list[str] | None = ""
-    input: str | list[str] | None = ""
-    metadata: RawMetadata | None = None
-    level: msgspec.Raw = msgspec.Raw(b"1")
-
-    def converted(self) -> RawCell:
-        """Return the cell as `nbformat` converts it to format 4."""
-        text = joined((self.cell_type == "code" and self.input) or self.source or "")
-        if self.cell_type == "heading":
-            level = min(max(_decode(self.level, 1), 1), _DEEPEST_HEADING)
-            text = f"{'#' * level} {' '.join(text.split())}"
-        return RawCell("markdown" if self.cell_type in ("heading", "html") else self.cell_type, text, self.metadata)
-
-
-class _Worksheet(msgspec.Struct):
-    cells: list[_OldCell] = []
-
-
-class _NotebookFile(msgspec.Struct):
-    """A notebook of any format."""
-
-    nbformat: int
-    cells: list[RawCell] | None = None
-    worksheets: msgspec.Raw = msgspec.Raw(b"null")
-    """Used in formats 2 and 3 only; in later ones it may be anything."""
-
-
 @dataclass(frozen=True)
 class CodeCell:
     """A cell to execute."""
@@ -251,19 +217,13 @@ def _problem(notebook: RawNotebook) -> str:
 
 
 def _decode_notebook(content: bytes) -> RawNotebook:
-    """Decode a notebook of any format; raises msgspec.DecodeError, UnicodeDecodeError and RecursionError."""
+    """Decode a notebook's JSON; raises msgspec.DecodeError, UnicodeDecodeError and RecursionError."""
     try:
-        file = msgspec.json.decode(content, type=_NotebookFile)
+        return msgspec.json.decode(content, type=RawNotebook)
     except msgspec.ValidationError:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError):
-        file = msgspec.json.decode(_repaired(content), type=_NotebookFile)
-    if file.cells is not None:
-        return RawNotebook(file.nbformat, file.cells)
-    if file.nbformat not in _OLD_FORMATS:
-        raise msgspec.ValidationError("Object missing required field `cells`")
-    sheets = msgspec.json.decode(file.worksheets, type=list[_Worksheet] | None) or []
-    return RawNotebook(4, [cell.converted() for sheet in sheets for cell in sheet.cells])
+        return msgspec.json.decode(_repaired(content), type=RawNotebook)
 
 
 def _repaired(content: bytes) -> bytes:

@@ -7,13 +7,9 @@ MOST_PICTURES are cut. Of a dropped value only the end is searched for, so nothi
 
 import re
 
-_OF_NOTEBOOK = {b"nbformat", b"cells", b"worksheets"}
-_OF_WORKSHEET = {b"cells"}
+_OF_NOTEBOOK = {b"nbformat", b"cells"}
 _OF_CELL = {b"cell_type", b"source", b"metadata", b"id", b"attachments"}
-_OF_OLD_CELL = {b"cell_type", b"source", b"metadata", b"input", b"level"}
 _OF_METADATA = {b"nbgrader", b"autograder"}
-_SHEETS = 2
-"""Brackets more around a cell in notebook format 3, which has worksheets."""
 MOST_PICTURES = 12 << 20
 """Limit for the bytes in base64 of a notebook's inline pictures and attachments together; the rest is cut."""
 CUT = b"!"
@@ -63,7 +59,7 @@ class WithoutOutputs:
         """The last string, if it may be a name at this depth."""
         self._unwanted = False
         """True if the next value is to be dropped."""
-        self._keys = {1: b"", 3: b"", 5: b""}
+        self._keys = {1: b"", 3: b""}
         """The name whose value is being read, by the number of brackets around it."""
         self.pictures = 0
         """Number of bytes of the pictures kept so far."""
@@ -185,26 +181,18 @@ class WithoutOutputs:
         """Match a value that is copied unchanged, if it begins here and ends in this piece."""
         if bracket == ord("["):
             return _LINES.match(data, position)
-        is_about = self._depth - _SHEETS * self._is_old > 4 and not self._is_attached
+        is_about = self._depth > 4 and not self._is_attached
         return _ABOUT.match(data, position) if is_about else None
 
     def _is_unwanted(self) -> bool:
         """Return whether grading ignores the value of the current key. A key with an escape could be any key."""
-        old = self._is_old
-        level = self._depth - _SHEETS * old
         if self._depth == 1:
             wanted = self._name in _OF_NOTEBOOK
-        elif old and self._depth == 3:
-            wanted = self._name in _OF_WORKSHEET
-        elif level == 3:
-            wanted = self._name in (_OF_OLD_CELL if old else _OF_CELL)
+        elif self._depth == 3:
+            wanted = self._name in _OF_CELL
         else:
-            wanted = level != 4 or self._name in _OF_METADATA or self._is_attached
+            wanted = self._depth != 4 or self._name in _OF_METADATA or self._is_attached
         return not wanted and b"\\" not in self._name
-
-    @property
-    def _is_old(self) -> bool:
-        return self._keys[1] == b"worksheets"
 
     @property
     def _is_attached(self) -> bool:
