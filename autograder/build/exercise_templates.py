@@ -97,29 +97,22 @@ exercises: $name
 #     edit: what the solution says -> what a student may write
 """)
 
-RIGHT_ANSWER_OF_A_FUNCTION = Template('''\
+_RIGHT_ANSWERS = '''\
 """Right answers to `$name`, as different students write them."""
-
+{imports}
 from autograder.catalogue import right_answer
 
 
 # TO WRITE: at least two right answers in other styles than the solution's
 @right_answer("$name")
+{answer}'''
+
+_FUNCTION_IN_ANOTHER_STYLE = '''\
 def ${snake}_in_another_style(x):
     """what its style is"""
     return x
-''')
-
-RIGHT_ANSWER_OF_A_CLASS = Template('''\
-"""Right answers to `$name`, as different students write them."""
-
-from torch import nn
-
-from autograder.catalogue import right_answer
-
-
-# TO WRITE: at least two right answers in other styles than the solution's
-@right_answer("$name")
+'''
+_CLASS_IN_ANOTHER_STYLE = '''\
 class ${name}InAnotherStyle(nn.Module):
     """what its style is"""
 
@@ -129,4 +122,9 @@ class ${name}InAnotherStyle(nn.Module):
 
     def forward(self, x):
         return self.linear(x)
-''')
+'''
+
+RIGHT_ANSWER_OF_A_FUNCTION = Template(_RIGHT_ANSWERS.format(imports="", answer=_FUNCTION_IN_ANOTHER_STYLE))
+RIGHT_ANSWER_OF_A_CLASS = Template(
+    _RIGHT_ANSWERS.format(imports="\nfrom torch import nn\n", answer=_CLASS_IN_ANOTHER_STYLE)
+)

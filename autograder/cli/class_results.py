@@ -71,25 +71,15 @@ def _joined(notes: Sequence[str]) -> str:
     return line
 
 
-def changes_table(unit: str, changes: Sequence[Change]) -> Table:
-    """Return a table of the changes that a run would make, with reasons."""
-    table = Table(title=changes_title(unit, changes), title_justify="left")
-    for column in ("student", "exercise", "score", "why"):
-        table.add_column(column, overflow="fold")
-    for change in changes:
-        table.add_row(printable(change.student), _exercise(change), printable(_values(change)), printable(change.why))
-    return table
-
-
 def changes_in_lines(unit: str, changes: Sequence[Change]) -> Iterator[Text]:
-    """Yield the same without boxes, a line for each change."""
-    yield Text(changes_title(unit, changes))
+    """Yield a line for each change that a run would make, with reasons, below the number of students."""
+    yield Text(_changes_title(unit, changes))
     for change in changes:
         why = " ".join(change.why.splitlines())
         yield printable(f"{change.student}  {_exercise(change)}  {_values(change)}  {why}")
 
 
-def changes_title(unit: str, changes: Sequence[Change]) -> str:
+def _changes_title(unit: str, changes: Sequence[Change]) -> str:
     """Return the number of students whose marks would change."""
     students = len({change.student for change in changes if not isinstance(change.after, str)})
     return f"{unit}: the marks of {students} students would change" if students else f"{unit}: no mark would change."

@@ -133,20 +133,14 @@ def _summary(result: "ClassResult", class_report: str) -> Iterator[str]:
 
 
 def _print_preview(work: "Assignment", expected: "Preview", *, as_json: bool) -> None:
-    """Print the changes that a run would make: as JSON lines, as a table, or without boxes."""
-    from .class_results import changes_in_lines, changes_table, describe_run
+    """Print the changes that a run would make, a line or a JSON object for each."""
+    from .class_results import changes_in_lines, describe_run
 
-    unit, changes = work.unit.name, expected.changes
-    with results():
-        if as_json:
-            _print_json(changes)
-        elif changes and console.is_terminal:
-            console.print(changes_table(unit, changes))
-        else:
-            for text in changes_in_lines(unit, changes):
-                console.print(text, highlight=False, soft_wrap=True)
-        if not as_json:
-            console.print(describe_run(expected), highlight=False, soft_wrap=True)
+    if as_json:
+        with results():
+            _print_json(expected.changes)
+    else:
+        print_lines([*changes_in_lines(work.unit.name, expected.changes), describe_run(expected)])
     for sentence in _remarks(work, graded="would be graded"):
         remark(sentence)
     for one in work.refused:

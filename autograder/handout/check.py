@@ -17,7 +17,7 @@ from .freshness import not_what_was_run
 from .notebook_display import draw, show
 from .predictions import next_hint, said_of_guess, said_of_hints
 from .showing import say, summed, tell
-from .tried import as_in_a_new_notebook, outcome
+from .tried import Outcome, as_in_a_new_notebook, outcome
 from .unit_data import EXAMPLES, LESSON, MISTAKES, UnitData, units_in
 from .written_values import as_value, in_full
 
@@ -162,7 +162,7 @@ def _of_notebook(units: list[UnitData], names: Mapping[str, Any]) -> list[UnitDa
 def _check_one(names: dict[str, Any], unit: UnitData, exercise: str, module: str, *, more: bool) -> float:
     try:
         with as_in_a_new_notebook():
-            found = outcome(names, exercise, _examples(unit, exercise), unit.of(MISTAKES, exercise, []))
+            found = _outcome(names, unit, exercise)
             if found.can_be_located:
                 aspects = [(one.aspect, one.details) for one in found.tried if one.details]
                 found.line_message = line_told(names, exercise, unit.path, aspects, is_wrong=found.goes_wrong)
@@ -172,14 +172,14 @@ def _check_one(names: dict[str, Any], unit: UnitData, exercise: str, module: str
     return tell(found, not_what_was_run(names, exercise), module, more=more)
 
 
+def _outcome(names: dict[str, Any], unit: UnitData, exercise: str) -> Outcome:
+    return outcome(names, exercise, _examples(unit, exercise), unit.of(MISTAKES, exercise, []))
+
+
 def _check_all(names: dict[str, Any], units: list[UnitData]) -> None:
     try:
         with as_in_a_new_notebook():
-            outcomes = [
-                outcome(names, exercise, _examples(unit, exercise), unit.of(MISTAKES, exercise, []))
-                for unit in units
-                for exercise in unit.exercises
-            ]
+            outcomes = [_outcome(names, unit, exercise) for unit in units for exercise in unit.exercises]
     except KeyboardInterrupt:
         print(_INTERRUPTED)
         return

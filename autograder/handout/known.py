@@ -82,10 +82,9 @@ def numbers(names: dict[str, Any], examples: list[Any], dtype: torch.dtype | Non
                         row += _by_chance(function, args, step)
                     elif step["operation"] == "cost":
                         row += _spent(function, args, step)
-                    elif "part" in step or ("with" in step and "instance" in step):
-                        row += _once(function, args, step.get("named", {}))
                     else:
-                        row += _observed(function, args, step.get("named", {}))
+                        is_changed = "part" in step or ("with" in step and "instance" in step)
+                        row += _observed(function, args, step.get("named", {}), once=is_changed)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -147,25 +146,22 @@ def _target(own: Any, step: Any) -> Any:
     return getattr(own, step["part"]) if "part" in step else own
 
 
-def _observed(function: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> list[float]:
-    """One call: its result, the arguments that it wrote into, its gradients, and its dtype for float64 arguments."""
+def _observed(function: Callable[..., Any], args: list[Any], named: dict[str, Any], *, once: bool) -> list[float]:
+    """Return the numbers of a call: its result, the arguments that it wrote into, its gradients, its float64 dtype.
+
+    once: the call may change its function, so only the result and the arguments are described.
+    """
     held = _copied(args)
-    unused = copy.deepcopy(function)  # afterwards it may hold tensors that cannot be copied
+    unused = None if once else copy.deepcopy(function)  # afterwards it may hold tensors that cannot be copied
     exact, sums = _described(function(*args, **named))
     changed = [not _is_unwritten(before, after) for before, after in zip(held, args, strict=True)]
+    if unused is None:
+        return [_checksum(repr((exact, changed))), *(sums or [1.0])]
     wide = [_in(arg, torch.float64) for arg in _copied(held)]
     wider = _attempt(lambda: _described(_widened(unused)(*wide, **named))[0])
     gradients = _attempt(lambda: _gradient_sums(function, held, named))
     flows, flow_sums = gradients if isinstance(gradients, tuple) else (gradients, [])
     return [_checksum(repr((exact, changed, wider, flows))), *([*sums, *flow_sums] or [1.0])]
-
-
-def _once(function: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> list[float]:
-    """A call that may change what it is made of, and so is made once: its result, and the arguments written into."""
-    held = _copied(args)
-    exact, sums = _described(function(*args, **named))
-    changed = [not _is_unwritten(before, after) for before, after in zip(held, args, strict=True)]
-    return [_checksum(repr((exact, changed))), *(sums or [1.0])]
 
 
 def _raised(error: BaseException) -> list[float]:

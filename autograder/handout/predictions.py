@@ -7,8 +7,6 @@ import math
 from numbers import Real
 from typing import Any
 
-import torch
-
 NOT_GUESSED = "Put your guess in place of `...`, and run this cell."
 _YES, _NO = {"yes", "y", "true"}, {"no", "n", "false"}
 _NEAR, _NEAR_0 = 0.01, 0.005
@@ -81,18 +79,12 @@ def _agrees(answer: Any, value: Any) -> bool | None:
 
 def _plain(value: Any) -> Any:
     """A value as Python has it: of tensors, arrays and tuples a list, of those without dimensions their number."""
-    if isinstance(value, torch.Tensor):
-        return value.tolist() if value.numel() <= _MOST else None
     if isinstance(value, list | tuple | range):
-        return [_plain_number(one) for one in value] if len(value) <= _MOST else None
-    if hasattr(value, "tolist") and getattr(value, "size", 0) <= _MOST:  # NumPy's, which the check does not need
-        return value.tolist()
-    return value
-
-
-def _plain_number(value: Any) -> Any:
-    if isinstance(value, torch.Tensor) or hasattr(value, "tolist"):
-        return value.item()
+        if len(value) > _MOST:
+            return None
+        return [one.item() if hasattr(one, "tolist") else one for one in value]
+    if hasattr(value, "tolist"):  # PyTorch's and NumPy's
+        return value.tolist() if math.prod(value.shape) <= _MOST else None
     return value
 
 
