@@ -1,9 +1,8 @@
 """`autograder import`, `export` and `feedback-zip`: to and from Canvas and Moodle."""
 
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -81,19 +80,14 @@ def _summary(unit: str, people: "Roster", imported: "Imported") -> Iterator[str]
         )
 
 
-class Format(StrEnum):
-    """The program that reads the table."""
-
-    CSV = "csv"
-    CANVAS = "canvas"
-    MOODLE = "moodle"
+Format = Literal["csv", "canvas", "moodle"]
 
 
 def export(
     units: Annotated[list[str], typer.Argument(help="The units, e.g. self_attention.")],
     form: Annotated[
         Format, typer.Option("--format", help="For a spreadsheet, Canvas's gradebook, or Moodle's grades.")
-    ] = Format.CSV,
+    ] = "csv",
     output: Annotated[Path | None, path_option("FILE", "The file to write; `-`, or none, is standard output.")] = None,
     assignment: Annotated[
         list[str] | None, typer.Option(help="UNIT=COLUMN: the unit's assignment among Canvas's columns.")
@@ -137,11 +131,11 @@ def _assignments(options: list[str], units: list[str]) -> dict[str, str]:
 def _table(form: Format, marks: "MarkedClass", assignments: dict[str, str]) -> "Table":
     from ..lms import grade_tables
 
-    if form == Format.CANVAS:
+    if form == "canvas":
         return grade_tables.for_canvas(marks, assignments)
     if assignments:
         fail("`--assignment` names columns of Canvas's: it goes with `--format canvas`.")
-    return grade_tables.for_moodle(marks) if form == Format.MOODLE else grade_tables.for_spreadsheet(marks)
+    return grade_tables.for_moodle(marks) if form == "moodle" else grade_tables.for_spreadsheet(marks)
 
 
 def feedback_zip(

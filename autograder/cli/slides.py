@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -109,23 +108,19 @@ def execute(cells: Sequence[NotebookNode], notebook: Path, files: Sequence[Path]
         )
         environment = {**os.environ, "IPYTHONDIR": str(Path(folder) / "ipython")}
         null = subprocess.DEVNULL
-        kernel = client.setup_kernel(cleanup_kc=True, cwd=str(copy), env=environment, stdout=null, stderr=null)
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(kernel)
-            except RuntimeError as error:
+        try:
+            client.execute(cleanup_kc=True, cwd=str(copy), env=environment, stdout=null, stderr=null)
+        except (CellExecutionError, CellTimeoutError, RuntimeError) as error:
+            number = client.code_cells_executed - 1
+            if number < 0:
                 raise NotebookFailed(f"No Jupyter kernel starts here: {error}.") from None
-            for number, cell in enumerate(code):
-                where = f"Cell {number} (`{printable(cell.id)}`) of {notebook}"
-                try:
-                    client.execute_cell(cell, number)
-                except CellExecutionError as error:
-                    message = f"{error.ename}: {printable(error.evalue)}"
-                    raise NotebookFailed(f"{where} fails with the answers in: {message}") from None
-                except DeadKernelError:
-                    raise NotebookFailed(f"{where} ends the Jupyter kernel.") from None
-                except CellTimeoutError:
-                    raise NotebookFailed(f"{where} runs for more than {_CELL_SECONDS} seconds.") from None
+            problem = f"runs for more than {_CELL_SECONDS} seconds"
+            if isinstance(error, CellExecutionError):
+                problem = f"fails with the answers in: {error.ename}: {printable(error.evalue)}"
+            elif isinstance(error, DeadKernelError):
+                problem = "ends the Jupyter kernel"
+            where = f"Cell {number} (`{printable(code[number].id)}`) of {notebook}"
+            raise NotebookFailed(f"{where} {problem}.") from None
 
 
 def compose(cells: Sequence[NotebookNode], predictions: Mapping[str, Any]) -> list[Slide]:

@@ -1,17 +1,12 @@
 """The class report as one HTML page, which needs neither network nor script. All text in it is escaped."""
 
-import io
-import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-import matplotlib
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from ..course.notebook import printable
 from ..gradebook.spreadsheet import PLACES, number, rounded
@@ -27,22 +22,12 @@ _MOST_NAMES = 60
 _LONGEST_NAME = 60  # characters
 _HARDLY, _WELL = 0.15, 0.3
 
-_MOST_BARS = 20
+_MOST_BARS = 10
 _BAR_WIDTHS = (0.5, 1, 2, 2.5, 5, 10, 20, 25, 50, 100)
-_TEXT, _BARS, _MEDIAN, _NONE = "#010101", "#020202", "#030303", "none"
-_PAGE_COLOURS = {_TEXT: "currentColor", _BARS: "var(--accent)", _MEDIAN: "var(--strong)"}
-"""The page's colours that replace those of the histogram, so that it is readable in light and in dark."""
-_STYLE = {
-    "svg.fonttype": "none", "svg.hashsalt": "class report", "font.family": "sans-serif", "font.size": 10,
-    "axes.labelcolor": _TEXT, "axes.edgecolor": _TEXT, "xtick.color": _TEXT, "ytick.color": _TEXT,
-    "xtick.major.size": 3, "ytick.major.size": 3, "axes.ymargin": 0.12, "axes.facecolor": _NONE,
-    "axes.spines.left": False, "axes.spines.top": False, "axes.spines.right": False, "savefig.facecolor": _NONE,
-}  # fmt: skip
 
 
 def page(report: ClassReport) -> str:
     """Return the page."""
-    spread = report.spread
     rows = [row for row in report.rows if row.cells]
     numbers = {(mistake.exercise, mistake.name): f"M{i}" for i, mistake in enumerate(report.mistakes, start=1)}
     return _environment().get_template(_TEMPLATE).render(
@@ -50,7 +35,7 @@ def page(report: ClassReport) -> str:
         lecture=report.mistakes[:_MOST_IN_LECTURE],
         mistakes=report.mistakes[:_MOST_SHOWN],
         clusters=report.clusters[:_MOST_SHOWN],
-        histogram=histogram([row.score for row in rows], report.max_score, spread.median) if spread else "",
+        histogram=_histogram([row.score for row in rows], report.max_score) if report.spread else [],
         waiting=sum(exercise.waiting for exercise in report.exercises),
         without_name=sum(cluster.count for cluster in report.clusters),
         map=sorted(rows, key=lambda row: -row.score)[:_MOST_ROWS],
@@ -108,30 +93,11 @@ def _kind(cell: CellFigures, worth: float) -> str:
     return "f" if share > 1 - 1e-6 else "n0" if share < 1e-6 else "h" if share >= 0.5 else "l"
 
 
-def histogram(scores: Sequence[float], max_score: float, median: float) -> Markup:
-    """Return the distribution of scores as an `svg` element in the page's colours."""
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(6.4, 2.5), layout="constrained")
-        FigureCanvasSVG(figure)
-        axes = figure.add_subplot(xlabel=f"points of {max_score:g}", ylabel="students")
-        top = max(max_score, *scores) or 1.0
-        width = next((width for width in _BAR_WIDTHS if top / width <= _MOST_BARS), top / _MOST_BARS)
-        count = max(1, -int(-top // width))
-        axes.hist(scores, bins=[width * edge for edge in range(count + 1)], color=_BARS, rwidth=0.92)
-        axes.axvline(median, color=_MEDIAN, linewidth=1.5, linestyle=(0, (4, 3)))
-        is_right = median > top / 2
-        axes.annotate(
-            f"median {median:g}", (median, 1), xycoords=("data", "axes fraction"), textcoords="offset points",
-            xytext=(-5 if is_right else 5, -2), ha="right" if is_right else "left", va="top", color=_MEDIAN,
-        )  # fmt: skip
-        axes.set_xlim(0, top)
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=10, steps=[1, 2, 5, 10]))
-        axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
-        file = io.StringIO()
-        figure.savefig(file, format="svg")
-    svg = file.getvalue()
-    element = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
-    element = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", element)
-    for colour, page_colour in _PAGE_COLOURS.items():
-        element = element.replace(colour, page_colour)
-    return Markup(element.replace("<svg", '<svg aria-hidden="true"', 1))
+def _histogram(scores: Sequence[float], max_score: float) -> list[tuple[str, int]]:
+    """Return ranges of points, of equal width, each with the number of students whose score lies in it."""
+    top = max(max_score, *scores) or 1.0
+    width = next((width for width in _BAR_WIDTHS if top / width <= _MOST_BARS), top / _MOST_BARS)
+    last = max(1, -int(-top // width)) - 1
+    students = Counter(min(int(max(score, 0.0) // width), last) for score in scores)
+    ranges = [f"{width * bar:g} to {'' if bar == last else 'below '}{width * (bar + 1):g}" for bar in range(last + 1)]
+    return [(name, students[bar]) for bar, name in enumerate(ranges)]

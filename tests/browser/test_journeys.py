@@ -234,7 +234,7 @@ def instructor_sees_the_class(instructor, autograder):
     page.on("request", lambda request: asked.append(request.url))
     page.goto(report)
     expect(page.get_by_role("heading", name="For the next lecture")).to_be_visible()
-    expect(page.locator("figure svg")).to_be_visible()
+    expect(page.locator("figure table")).to_be_visible()
     assert asked == [report]
     instructor.picture("class_report")
 
