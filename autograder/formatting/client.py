@@ -9,7 +9,6 @@ import socket
 import threading
 import time
 from dataclasses import asdict
-from types import TracebackType
 
 import msgspec
 
@@ -46,7 +45,7 @@ class _Lost(Exception):
     """The formatter's process is gone, or never started."""
 
 
-class Formatter:
+class Formatter(contextlib.AbstractContextManager["Formatter"]):
     """The formatter's process and the connection to its child.
 
     Either is replaced when it is lost. After several losses in a row, nothing is formatted for some minutes.
@@ -162,10 +161,7 @@ class Formatter:
         if process is not None:
             process.end(1)
 
-    def __enter__(self) -> "Formatter":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

@@ -31,18 +31,14 @@ def to_play_with(call: Call, exercise: str, number: int, example: Mapping[str, A
 
 def in_words(call: Call, example: Mapping[str, Any]) -> str:
     """What was called, with what."""
-    step = call.step
+    step, args = call.step, together(call.args, call.held)
     if "name" in step:
         once = ", as an iterator, which can be walked once" if "once" in step else ""
-        return f"{step['name']}({_arguments(call.function, together(call.args, call.held), call.named)}){once}"
+        return f"{step['name']}({_arguments(call.function, args, call.named)}){once}"
     builds = [one for one in example["steps"] if one["operation"] in ("build", "assemble")]
     build = builds[step["instance"]]
     if "part" in step:
-        ends = (
-            ""
-            if step["operation"] == "read"
-            else f"({_arguments(call.function, together(call.args, call.held), call.named)})"
-        )
+        ends = "" if step["operation"] == "read" else f"({_arguments(call.function, args, call.named)})"
         made = f"{build['name']}()" if "name" in build else "the module"
         return f"{made}.{step['part']}{ends}"
     if "others" in build:
@@ -53,7 +49,7 @@ def in_words(call: Call, example: Mapping[str, Any]) -> str:
     made = _arguments(None, [as_value(arg) for arg in build.get("args", ())], build.get("named", {}))
     mode = "in training" if call.function.training else "after eval()"  # type: ignore[attr-defined]
     forward = getattr(call.function, "forward", None)
-    return f"{build['name']}({made})({_arguments(forward, together(call.args, call.held), call.named)}), {mode}"
+    return f"{build['name']}({made})({_arguments(forward, args, call.named)}), {mode}"
 
 
 def _arguments(function: Any, args: Sequence[Any], named: Mapping[str, Any]) -> str:

@@ -80,9 +80,8 @@ def _agrees(answer: Any, value: Any) -> bool | None:
 def _plain(value: Any) -> Any:
     """A value as Python has it: of tensors, arrays and tuples a list, of those without dimensions their number."""
     if isinstance(value, list | tuple | range):
-        if len(value) > _MOST:
-            return None
-        return [one.item() if hasattr(one, "tolist") else one for one in value]
+        items: list[Any] = list(value[: _MOST + 1])
+        return [one.item() if hasattr(one, "tolist") else one for one in items] if len(items) <= _MOST else None
     if hasattr(value, "tolist"):  # PyTorch's and NumPy's
         return value.tolist() if math.prod(value.shape) <= _MOST else None
     return value

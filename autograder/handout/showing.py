@@ -59,7 +59,6 @@ class Account:
     line_message: str = ""
     """The faulty line, if it is known."""
     asides: list[str] = field(default_factory=list)
-    sum: str = ""
     more: str = ""
     """The call that shows everything."""
 

@@ -10,9 +10,9 @@ import shutil
 import stat
 import weakref
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from io import BufferedReader
 from pathlib import Path
-from types import TracebackType
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # Without O_NONBLOCK, opening a pipe waits for a writer that never comes.
@@ -23,7 +23,7 @@ class NotAFile(Exception):
     """There is a link, a folder, a pipe, a socket or a device instead of a file."""
 
 
-class OpenedFolder:
+class OpenedFolder(AbstractContextManager["OpenedFolder"]):
     """An open folder, which is closed along with this object."""
 
     def __init__(self, descriptor: int) -> None:
@@ -85,10 +85,7 @@ class OpenedFolder:
         except OSError:
             return False
 
-    def __enter__(self) -> "OpenedFolder":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self._close()
 
 

@@ -5,7 +5,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import BinaryIO
 
@@ -55,7 +55,7 @@ class _BoundedReader:
         return content
 
 
-class ZipFile:
+class ZipFile(AbstractContextManager["ZipFile"]):
     """An open zip file, to be used in a `with` statement."""
 
     def __init__(self, path: Path, stream: BinaryIO | None = None) -> None:
@@ -99,9 +99,6 @@ class ZipFile:
         except _DAMAGED as error:
             reason = getattr(error, "strerror", None) or error
             raise NotTaken(f"it cannot be unpacked: {printable(str(reason))[:200]}") from None
-
-    def __enter__(self) -> "ZipFile":
-        return self
 
     def __exit__(self, *error: object) -> None:
         self._stack.close()
