@@ -94,12 +94,18 @@ def _told(answer: Any, known: Iterable[Reference]) -> str:
     if not linecache.getlines(file):
         return ""
     for right in known:
-        looking = _Looking(answer, file, right)
-        if right.is_right(looking.first):
-            continue
-        located = locate(right, looking.again)
-        return told(located, right.case, linecache.getlines) if located and looking.is_own(located) else ""
+        first = _watched(answer, right.case, file, {})
+        if not right.is_right(first):
+            return _told_of_run(answer, right, file, first)
     return ""
+
+
+def _told_of_run(answer: Any, right: Reference, file: str, first: Run) -> str:
+    def again(replaced: Mapping[int, torch.Tensor]) -> Run:
+        return _watched(answer, right.case, file, replaced) if replaced else first
+
+    located = locate(right, again)
+    return told(located, right.case, linecache.getlines) if located and _is_own(located, first, file) else ""
 
 
 def _told_of_aspects(answer: Any, cases: Sequence[TellingCase], aspects: Iterable[Aspect]) -> str:
@@ -127,30 +133,19 @@ def _case(exercise: str, written: Mapping[str, Any]) -> TellingCase:
     return TellingCase(exercise, arguments, built, parameters, through=through, is_silent=is_silent, untold=untold)
 
 
-class _Looking:
-    """Runs of one answer on one case."""
+def _is_own(located: Located, run: Run, file: str) -> bool:
+    """Return whether the lines are the answer's own, and their text is known."""
+    lines = {one.line for one in run.made if one.file == file}
+    lines |= {run.returned[1]} if run.returned else set()
+    texts = [linecache.getline(file, line) for line in located.lines]
+    return located.file == file and lines.issuperset(located.lines) and all(map(str.strip, texts))
 
-    def __init__(self, answer: Any, file: str, right: Reference) -> None:
-        self._answer = answer
-        self._file = file
-        self._case = right.case
-        self.first = self._run({})
 
-    def again(self, replaced: Mapping[int, torch.Tensor]) -> Run:
-        return self._run(replaced) if replaced else self.first
-
-    def is_own(self, located: Located) -> bool:
-        """Whether the lines are the answer's own, and their text is known."""
-        lines = {one.line for one in self.first.made if one.file == self._file}
-        lines |= {self.first.returned[1]} if self.first.returned else set()
-        texts = [linecache.getline(self._file, line) for line in located.lines]
-        return located.file == self._file and lines.issuperset(located.lines) and all(map(str.strip, texts))
-
-    def _run(self, replaced: Mapping[int, torch.Tensor]) -> Run:
-        torch.default_generator.manual_seed(0)
-        case = self._case
-        call = made_ready(self._answer, case.built, case.parameters, case.arguments, case.through)
-        return watched(call, Watch(lambda file: file == self._file or is_cell(file), replaced, in_shape=True))
+def _watched(answer: Any, case: TellingCase, file: str, replaced: Mapping[int, torch.Tensor]) -> Run:
+    """Run the answer on a case, with some of the tensors that it makes replaced."""
+    torch.default_generator.manual_seed(0)
+    call = made_ready(answer, case.built, case.parameters, case.arguments, case.through)
+    return watched(call, Watch(lambda name: name == file or is_cell(name), replaced, in_shape=True))
 
 
 _ENDS = {
