@@ -48,8 +48,10 @@ class StudentCheck:
         _print_lines(problems)
         if exercise is None:
             _check_all(names, _of_notebook(units, names))
-        else:
-            _print_exercises(_of_notebook(units, names))
+            return None
+        its = [name for unit in _of_notebook(units, names) for name in unit.exercises]
+        print(f"The name of an exercise is wanted, as in check({its[0]!r}). They are:")
+        print(", ".join(its))
         return None
 
     def example(self, exercise: str, number: int = 1, call: int = 1) -> Any:
@@ -64,7 +66,8 @@ class StudentCheck:
         unit = next((unit for unit in units if exercise in unit.exercises), None)
         if unit is None:
             _print_lines(problems)
-            _print_exercises(_of_notebook(units, names))
+            its = [name for unit in _of_notebook(units, names) for name in unit.exercises]
+            print(f"The name of an exercise is wanted; they are: {', '.join(its)}.")
             return None
         examples = _examples(unit, exercise)["examples"]
         steps = examples[number - 1]["steps"] if number in range(1, len(examples) + 1) else []
@@ -145,11 +148,6 @@ class StudentCheck:
 def _print_lines(lines: list[str]) -> None:
     for line in lines:
         print(line)
-
-
-def _print_exercises(units: list[UnitData]) -> None:
-    its = [name for unit in units for name in unit.exercises]
-    print(f"The name of an exercise is wanted, as in check({its[0]!r}). They are:\n{', '.join(its)}")
 
 
 def _of_notebook(units: list[UnitData], names: Mapping[str, Any]) -> list[UnitData]:
