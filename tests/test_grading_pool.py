@@ -76,16 +76,6 @@ def test_a_lone_surrogate_ends_no_process(pool):
     assert pool.running(0) is process
 
 
-def test_idle_processes_end_and_start_again():
-    with GradingPool(new_process, idle_seconds=0.2) as pool:
-        assert pool.grade(submission()).status == "graded"
-        deadline = time.monotonic() + 60
-        while pool.is_running(0):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        assert pool.grade(submission()).status == "graded"
-
-
 def test_a_process_that_does_not_start_is_told_from_a_refusal():
     def fails(number):
         raise GradingRefused("No grading process can be started: out of memory.")

@@ -267,6 +267,26 @@ def test_on_a_cluster_a_process_that_ends_costs_its_submission_alone(monkeypatch
         cluster_worker._cached.close()
 
 
+def test_on_a_cluster_an_idle_process_ends_and_another_starts(monkeypatch):
+    monkeypatch.setattr(cluster_worker, "_of_dask", list)
+    monkeypatch.setattr(cluster_worker, "_IDLE_SECONDS", 0.2)
+    terms = Terms(UNIT, digests.unit_digest(UNIT), "cpu", UNISOLATED)
+    submission = GradeNotebook("0", notebook(), UNIT)
+    try:
+        with cluster_worker._cached.process(terms) as pool:
+            first = pool.running(0)
+            assert pool.grade(submission).status == "graded"
+        deadline = time.monotonic() + 60
+        while first.is_running:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        with cluster_worker._cached.process(terms) as pool:
+            assert pool.grade(submission).status == "graded"
+    finally:
+        monkeypatch.undo()
+        cluster_worker._cached.close()
+
+
 def _after_one(first, others):
     calls = []
 

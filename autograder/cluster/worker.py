@@ -5,8 +5,9 @@ process. The worker keeps a grading process for the next task of the run, and en
 """
 
 import atexit
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -58,8 +59,8 @@ def _able(message: bytes) -> Able | Unable:
             f"{terms.kit[:12]}). Install the same kit there, and copy the course: autograder.toml, autograder/, "
             "solutions/, and source/ and release/ as this class has them."
         )
-    with _cached.lock:
-        ready = _cached.of(terms).ready()
+    with _cached.process(terms) as pool:
+        ready = pool.ready()
     return Able(ready.device, ready.isolation, ready.enforced, digest, version("torch"))
 
 
@@ -67,8 +68,7 @@ def _done(message: bytes) -> Done:
     task = msgspec.json.decode(message, type=Task)
     reports: list[Report] = []
     size = 0
-    with _cached.lock:
-        pool = _cached.of(task.terms)
+    with _cached.process(task.terms) as pool:
         for submission in task.submissions:
             try:
                 reports.append(pool.grade(replace(submission, unit=task.terms.unit, of_course=False)))
@@ -86,17 +86,30 @@ class _CachedPool:
     """Grading process of this Dask worker. A run with other terms gets a new one."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self._lock = threading.Lock()
         """Held during a task, because several runs may have tasks here."""
         self._terms: Terms | None = None
         self._pool: GradingPool | None = None
+        self._timer = threading.Timer(0, self._end_idle)
 
-    def of(self, terms: Terms) -> GradingPool:
-        """Return the process for these terms."""
-        if self._pool is None or self._terms != terms:
+    @contextlib.contextmanager
+    def process(self, terms: Terms) -> Iterator[GradingPool]:
+        """Lend the process for these terms, and end it once nobody has used it for a while."""
+        with self._lock:
+            self._timer.cancel()
+            if self._pool is None or self._terms != terms:
+                self.close()
+                self._terms, self._pool = terms, GradingPool(lambda _: _new_process(terms))
+            try:
+                yield self._pool
+            finally:
+                self._timer = threading.Timer(_IDLE_SECONDS, self._end_idle)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def _end_idle(self) -> None:
+        with self._lock:
             self.close()
-            self._terms, self._pool = terms, GradingPool(lambda _: _new_process(terms), idle_seconds=_IDLE_SECONDS)
-        return self._pool
 
     def close(self) -> None:
         """End the process, if there is one."""

@@ -2,9 +2,8 @@
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
 
 from ..report import Report, without_marks
 from .process import GradingProcess, GradingRefused, GradingStopped, NotStarted
@@ -25,16 +24,11 @@ class GradingPool:
             report = pool.grade(GradeNotebook("homework.ipynb", content))
     """
 
-    def __init__(
-        self, new_process: Callable[[int], GradingProcess], size: int = 1, *, idle_seconds: float | None = None
-    ) -> None:
-        """new_process: starts the process with a number. idle_seconds: time without use that ends the processes."""
+    def __init__(self, new_process: Callable[[int], GradingProcess], size: int = 1) -> None:
+        """new_process: starts the process with a number."""
         self._new_process = new_process
         self._processes: list[GradingProcess | None] = [None] * size
-        self._idle_seconds = idle_seconds
         self._lock = threading.Lock()
-        self._users = 0
-        self._timer: threading.Timer | None = None
         self._closing = threading.Event()
 
     def start(self) -> None:
@@ -44,14 +38,8 @@ class GradingPool:
 
     def ready(self) -> Ready:
         """Wait until all processes are ready and return what they grade with. Raises GradingRefused, GradingStopped."""
-        with self._use():
-            (first, *_) = [self.running(number).ready for number in range(len(self._processes))]
-            return first
-
-    def is_running(self, number: int) -> bool:
-        """Return whether the process with this number has not ended."""
-        process = self._processes[number]
-        return process is not None and process.is_running
+        (first, *_) = [self.running(number).ready for number in range(len(self._processes))]
+        return first
 
     def running(self, number: int) -> GradingProcess:
         """Return the process with this number once it is ready, or its successor if it has ended.
@@ -92,21 +80,20 @@ class GradingPool:
         tries: number of processes that may end while they grade it; after that its report has status `grader_error`.
         Raises GradingRefused, and NotStarted or GradingStopped if no process starts or the pool is closed.
         """
-        with self._use():
-            process, stopped = self.running(number), ""  # raises if no process starts at all
-            for _ in range(tries):
-                try:
-                    process = self.running(number)  # may end while it starts, which counts as a try too
-                    return process.report(submission)
-                except GradingStopped as error:
-                    process.close()
-                    if self._closing.is_set():
-                        raise
-                    stopped = str(error) or stopped
-            return without_marks(
-                submission.name, "grader_error", stopped, process.ready,
-                unit=submission.unit, submission=submission.digest, note=submission.note,
-            )  # fmt: skip
+        process, stopped = self.running(number), ""  # raises if no process starts at all
+        for _ in range(tries):
+            try:
+                process = self.running(number)  # may end while it starts, which counts as a try too
+                return process.report(submission)
+            except GradingStopped as error:
+                process.close()
+                if self._closing.is_set():
+                    raise
+                stopped = str(error)
+        return without_marks(
+            submission.name, "grader_error", stopped, process.ready,
+            unit=submission.unit, submission=submission.digest, note=submission.note,
+        )  # fmt: skip
 
     def close(self) -> None:
         """End the processes and what they do."""
@@ -116,13 +103,19 @@ class GradingPool:
     def end_processes(self) -> None:
         """End the processes and what they do; new ones start when they are needed."""
         with self._lock:
-            self._end_processes()
+            processes = list(filter(None, self._processes))
+            self._processes = [None] * len(self._processes)
+            if len(processes) == 1:  # at the end of Python, when a pool of one is closed by atexit, no thread can start
+                processes[0].close()
+            elif processes:
+                with ThreadPoolExecutor(len(processes)) as threads:  # at once: each may be grading a submission
+                    list(threads.map(GradingProcess.close, processes))
 
     def __enter__(self) -> "GradingPool":
         self.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _replace(self, number: int) -> GradingProcess:
@@ -133,35 +126,3 @@ class GradingPool:
                 ended.close()
             process = self._processes[number] = self._new_process(number)
             return process
-
-    @contextlib.contextmanager
-    def _use(self) -> Iterator[None]:
-        """Keep the processes from being ended as idle."""
-        with self._lock:
-            self._users += 1
-            if self._timer:
-                self._timer.cancel()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._users -= 1
-                if self._idle_seconds and not self._users:
-                    self._timer = threading.Timer(self._idle_seconds, self._end_idle)
-                    self._timer.daemon = True
-                    self._timer.start()
-
-    def _end_idle(self) -> None:
-        with self._lock:
-            if not self._users:
-                self._end_processes()
-
-    def _end_processes(self) -> None:
-        processes = list(filter(None, self._processes))
-        self._processes = [None] * len(self._processes)
-        if len(processes) < 2:  # at the end of Python, when a pool of one is closed by atexit, no thread can start
-            for process in processes:
-                process.close()
-            return
-        with ThreadPoolExecutor(len(processes)) as threads:  # at once: each may be grading a submission
-            list(threads.map(GradingProcess.close, processes))

@@ -1,15 +1,13 @@
 """A client's end of one grading process."""
 
 import contextlib
-import hashlib
 import os
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -62,7 +60,7 @@ class GradingStopped(UserError):
         )
 
 
-class GradingProcess:
+class GradingProcess(contextlib.AbstractContextManager["GradingProcess"]):
     """A process that hidden tests run in. Threads may share it: it answers one request after another.
 
     Example::
@@ -122,23 +120,12 @@ class GradingProcess:
         with self._lock:
             return self._wait_until_ready()
 
-    def grade(
-        self,
-        name: str,
-        content: bytes | UnreadableNotebook,
-        unit: str | None = None,
-        *,
-        digest: str | None = None,
-        note: str = "",
-    ) -> Report:
+    def grade(self, name: str, content: bytes | UnreadableNotebook, unit: str | None = None, **more: Any) -> Report:
         """Return the report on the bytes of a notebook.
 
-        unit: by default the one that the notebook itself names. digest: of the file, if `content` is only a part of it.
-        note: text at the beginning of the report's message. Raises GradingRefused and GradingStopped.
+        more: further fields of `GradeNotebook`. Raises GradingRefused and GradingStopped.
         """
-        if digest is None:
-            digest = hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else ""
-        return self.report(GradeNotebook(name, content, unit, digest, note))
+        return self.report(GradeNotebook(name, content, unit, **more))
 
     def grade_candidate(self, unit: str, kind: CandidateKind, name: str = "") -> Report:
         """Return the report on a solution, a misconception or an alternative solution."""
@@ -182,10 +169,7 @@ class GradingProcess:
             self._process.wait()
         self._process.stdout.close()
 
-    def __enter__(self) -> "GradingProcess":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _ask(self, request: Request, kind: type[T]) -> T:

@@ -1,5 +1,6 @@
 """Messages between a grading process and its client: one JSON object a line."""
 
+import hashlib
 import os
 from typing import Any, Literal
 
@@ -41,7 +42,7 @@ class GradeNotebook(msgspec.Struct, tag="mark"):
     unit: str | None = None
     """None if the notebook's own grade_ids determine the unit."""
     digest: str = ""
-    """SHA-256 of the file."""
+    """SHA-256 of the file; by default that of `content`."""
     note: str = ""
     """Remark to the student about which file was graded."""
     of_course: bool = False
@@ -49,6 +50,8 @@ class GradeNotebook(msgspec.Struct, tag="mark"):
 
     def __post_init__(self) -> None:
         self.name = in_utf8(self.name)
+        if not self.digest and isinstance(self.content, bytes):
+            self.digest = hashlib.sha256(self.content).hexdigest()
 
 
 class GradeCandidate(msgspec.Struct, tag="candidate"):

@@ -197,9 +197,7 @@ class GradingThreads:
                 self._pool.grade(GradeNotebook(unit, released(unit, self._root).read_bytes(), unit), number)
                 self._pool.running(number).learn(unit)
         while self._pool.keep_running(number, self._remark) and (item := self._queue.take()) is not None:
-            if not self._pool.is_running(number):  # it ended while nothing waited
-                self._queue.put(item)
-            elif isinstance(item, UnrecordedNotebook):
+            if isinstance(item, UnrecordedNotebook):
                 self._answer(number, item)
             else:
                 self._grade(number, *item)
