@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import hmac
+import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +30,8 @@ _SCHEME = "Bearer"
 _NO_REQUEST = "This is no request that could be understood."
 _ENDING = "This `autograder serve` is ending. Send it again later: the same file is not handed in twice."
 _NOTHING_HERE = "There is nothing here. The requests are POST /submissions/UNIT/STUDENT and POST /marks."
-_WAIT_SECONDS, _LONGEST_WAIT = 10.0, 120.0
+_LONGEST_WAIT = 120
+"""Seconds that a request may wait for its outcome."""
 _PLACING_SECONDS = 60.0
 _MOST_DIGITS = 20
 MOST_DROPPED = 1 << 20
@@ -114,22 +116,55 @@ def application(access: Access, intake: Intake) -> Application:
     arguments = {"access": access, "intake": intake}
     return Application(
         [(r"/submissions/[^/]+/[^/]+", _Submission, arguments), (r"/marks", _Mark, arguments)],
-        default_handler_class=_Unknown,
+        default_handler_class=_Handler,
         default_handler_args=arguments,
         log_function=lambda handler: None,
     )
 
 
+@stream_request_body
 class _Handler(RequestHandler):
-    """Checks a request's access, and answers with one JSON object."""
+    """Checks a request, writes its body, which is a notebook, to a file as it comes, and answers with a JSON object."""
 
+    most_bytes = MAX_FILE_BYTES
+    """Size limit of the body."""
     _is_gone = False
+    _file: FileIO | None = None
+    _refused: Refused | None = None
 
     def initialize(self, access: Access, intake: Intake) -> None:
         self.access = access
         self.intake = intake
 
     def prepare(self) -> None:
+        text = self.request.headers.get("Content-Length", "")
+        length = int(text[:_MOST_DIGITS]) if text.isascii() and text.isdigit() else None
+        is_post = self.request.method == "POST"
+        try:
+            self._check_access()
+            self.check()
+            if not is_post:
+                raise Refused(405, "This request is a POST.")
+            if length is None:
+                raise Refused(411, "Say by Content-Length how long the notebook is.")
+            if length > self.most_bytes:
+                raise Refused(
+                    413,
+                    f"The notebook is larger than {self.most_bytes / 1e6:g} MB. Clear its outputs and save it again.",
+                )
+        except Refused as refused:
+            if not is_post or length is None or length > MOST_DROPPED:
+                raise
+            self._refused = refused
+            return
+        self.request.connection.set_max_body_size(length)  # type: ignore[union-attr]
+        self._path = self.intake.folder / f"{secrets.token_hex(16)}.ipynb"
+        try:
+            self._file = self._path.open("xb", buffering=0)
+        except OSError as error:
+            raise _unwritable(error) from None
+
+    def _check_access(self) -> None:
         if self.request.host not in self.access.hosts:
             raise Refused(403, "This machine is called 127.0.0.1 or localhost here, with the port.")
         scheme, _, token = self.request.headers.get("Authorization", "").partition(" ")
@@ -140,12 +175,37 @@ class _Handler(RequestHandler):
             )
         if not self.access.limiter.promote(self.request.connection.stream):  # type: ignore[union-attr]
             raise Refused(503, "There are too many requests at once. Send it again.")
-        self.refuse_at_the_end()
+        self._refuse_at_the_end()
 
-    def refuse_at_the_end(self) -> None:
+    def _refuse_at_the_end(self) -> None:
         """Raise Refused once nothing more is taken."""
         if self.access.is_ending:
             raise Refused(503, _ENDING)
+
+    def check(self) -> None:
+        """Raise Refused if nothing of the body is wanted."""
+        raise Refused(404, _NOTHING_HERE)
+
+    def data_received(self, chunk: bytes) -> None:
+        if self._file is None or self._refused is not None:
+            return
+        try:
+            left = memoryview(chunk)
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            self._refused = _unwritable(error)
+
+    async def post(self) -> None:
+        if self._refused is not None:
+            raise self._refused
+        self._refuse_at_the_end()
+        assert self._file
+        self._file.close()
+        await self.take(await asyncio.get_running_loop().run_in_executor(None, read_at, self._path))
+
+    async def take(self, file: NotebookFile) -> None:
+        """Answer to the body, which is read as any submitted file. Raises Refused."""
 
     def answer(self, value: Any) -> None:
         """Answer with one JSON object on a line."""
@@ -162,85 +222,12 @@ class _Handler(RequestHandler):
             self.set_status(503)
         if status_code == 401:
             self.set_header("WWW-Authenticate", _SCHEME)
-        messages = {405: "This request is a POST.", 500: "Our fault; what was printed says more."}
-        message = messages.get(status_code, _NO_REQUEST)
+        message = "Our fault; what was printed says more." if status_code == 500 else _NO_REQUEST
         self.answer({"error": reason.sentence if isinstance(reason, Refused) else message})
 
-    def parameter(self, name: str, default: str = "") -> str:
+    def parameter(self, name: str, default: str) -> str:
         """Return a parameter of the address as it is: tornado would change control characters."""
         return parse_qs(self.request.query, errors="replace").get(name, [default])[-1]
-
-    def on_connection_close(self) -> None:
-        self._is_gone = True
-
-    def is_wanted(self) -> bool:
-        """Return whether the client still waits."""
-        return not self._is_gone
-
-
-@stream_request_body
-class _Unknown(_Handler):
-    def data_received(self, chunk: bytes) -> None:
-        """Drop the body."""
-
-    def prepare(self) -> None:
-        super().prepare()
-        raise Refused(404, _NOTHING_HERE)
-
-
-@stream_request_body
-class _WithNotebook(_Handler):
-    """Writes the request's body, which is a notebook, to a file as it comes."""
-
-    _file: FileIO | None = None
-    _refused: Refused | None = None
-
-    def prepare(self) -> None:
-        if self.request.method != "POST":
-            super().prepare()
-            raise HTTPError(405)
-        length = self._length()
-        try:
-            self.admit()
-            if length is None:
-                raise Refused(411, "Say by Content-Length how long the notebook is.")
-            if length > (most := self.most_bytes()):
-                raise Refused(
-                    413, f"The notebook is larger than {most / 1e6:g} MB. Clear its outputs and save it again."
-                )
-        except Refused as refused:
-            if length is None or length > MOST_DROPPED:
-                raise
-            self._refused = refused
-            return
-        self.request.connection.set_max_body_size(length)  # type: ignore[union-attr]
-        self._path = self.intake.folder / f"{secrets.token_hex(16)}.ipynb"
-        try:
-            self._file = self._path.open("xb", buffering=0)
-        except OSError as error:
-            raise _unwritable(error) from None
-
-    def admit(self) -> None:
-        """Raise Refused if nothing of the body is wanted."""
-        super().prepare()
-
-    def _length(self) -> int | None:
-        text = self.request.headers.get("Content-Length", "")
-        return int(text[:_MOST_DIGITS]) if text.isascii() and text.isdigit() else None
-
-    def most_bytes(self) -> int:
-        """Return the size limit of the body."""
-        return MAX_FILE_BYTES
-
-    def data_received(self, chunk: bytes) -> None:
-        if self._file is None or self._refused is not None:
-            return
-        try:
-            left = memoryview(chunk)
-            while left:
-                left = left[self._file.write(left) :]
-        except OSError as error:
-            self._refused = _unwritable(error)
 
     def on_finish(self) -> None:
         if self._file is not None:
@@ -248,29 +235,26 @@ class _WithNotebook(_Handler):
             self._path.unlink(missing_ok=True)
 
     def on_connection_close(self) -> None:
-        super().on_connection_close()
+        self._is_gone = True
         self.on_finish()
 
-    async def file(self) -> NotebookFile:
-        """Return the body, read as any submitted file. Raises Refused."""
-        if self._refused is not None:
-            raise self._refused
-        self.refuse_at_the_end()
-        assert self._file
-        self._file.close()
-        return await asyncio.get_running_loop().run_in_executor(None, read_at, self._path)
+    def is_wanted(self) -> bool:
+        """Return whether the client still waits."""
+        return not self._is_gone
 
 
 def _unwritable(error: OSError) -> Refused:
     return Refused(507, f"It could not be written into the course's folder: {error}. Nothing was handed in.")
 
 
-class _Mark(_WithNotebook):
+class _Mark(_Handler):
     """Grades a notebook and records nothing."""
 
-    async def post(self) -> None:
+    def check(self) -> None:
+        pass
+
+    async def take(self, file: NotebookFile) -> None:
         answers: asyncio.Queue[Report | str] = asyncio.Queue()
-        file = await self.file()
         name = self.parameter("name", "notebook.ipynb")
         self.intake.grade(UnrecordedNotebook(name, file, _threadsafe(answers.put_nowait), self.is_wanted))
         answer = await answers.get()
@@ -279,11 +263,11 @@ class _Mark(_WithNotebook):
         self.answer(answer)
 
 
-class _Submission(_WithNotebook):
+class _Submission(_Handler):
     """Submits a notebook for a student."""
 
-    def admit(self) -> None:
-        super().admit()
+    def check(self) -> None:
+        self.most_bytes = self.intake.most_bytes
         try:
             unit, student = (unquote(part, errors="strict") for part in self.request.path.split("/")[-2:])
         except UnicodeDecodeError:
@@ -302,25 +286,17 @@ class _Submission(_WithNotebook):
             raise Refused(
                 404, f"{name!r} is not on the roster. Put this id on it, or start `autograder serve` with --unlisted."
             )
-        self._unit, self._student = unit, student
-        self._wait = self._seconds()
+        wait = self.parameter("wait", "10")
+        if not (re.fullmatch(r"\d{1,3}", wait, re.ASCII) and int(wait) <= _LONGEST_WAIT):
+            raise Refused(400, f"wait is a number of seconds from 0 to {_LONGEST_WAIT}.")
+        self._unit, self._student, self._wait = unit, student, int(wait)
 
-    def most_bytes(self) -> int:
-        return self.intake.most_bytes
-
-    def _seconds(self) -> float:
-        text = self.parameter("wait", f"{_WAIT_SECONDS:g}")
-        if not (text.isascii() and text.isdigit() and len(text) < 4 and int(text) <= _LONGEST_WAIT):
-            raise Refused(400, f"wait is a number of seconds from 0 to {_LONGEST_WAIT:g}.")
-        return float(text)
-
-    async def post(self) -> None:
+    async def take(self, file: NotebookFile) -> None:
         answers: asyncio.Queue[HandedIn | OSError] = asyncio.Queue()
-        file = await self.file()
         parsed = await asyncio.get_running_loop().run_in_executor(None, notebook.parse, file.content)
         if isinstance(parsed, notebook.UnreadableNotebook):
             raise Refused(400, f"{parsed} Nothing was handed in.")
-        about = HandedIn(self._unit, self._student, file.digest, _now())
+        about = HandedIn(self._unit, self._student, file.digest, datetime.now(UTC))
         self.intake.submit(Arrival(about, self._path, _threadsafe(answers.put_nowait), self.is_wanted))
         try:
             answer = await asyncio.wait_for(answers.get(), _PLACING_SECONDS)
@@ -344,7 +320,3 @@ def _threadsafe(put: Callable[[Any], object]) -> Callable[[Any], None]:
             loop.call_soon_threadsafe(put, answer)
 
     return later
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

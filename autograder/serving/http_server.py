@@ -7,7 +7,7 @@ import shutil
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -52,7 +52,7 @@ def fresh_token(root: Path) -> Iterator[tuple[Path, str]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-class HttpServer:
+class HttpServer(AbstractContextManager["HttpServer"]):
     """Server that opens its port at once, so that a taken port is reported, and answers requests from `start` on."""
 
     def __init__(self, port: int) -> None:
@@ -65,36 +65,31 @@ class HttpServer:
                 f"Nothing can listen on port {port} of this machine: {why}. Name another, or 0 for a free one."
             ) from None
         self.port: int = self._sockets[0].getsockname()[1]
-        self._limiter = ConnectionLimiter(_MOST_CONNECTIONS, _MOST_UNKNOWN)
-        self._access: Access | None = None
+        hosts = frozenset(f"{name}:{self.port}" for name in (LOCALHOST, "localhost"))
+        self._access = Access("", hosts, ConnectionLimiter(_MOST_CONNECTIONS, _MOST_UNKNOWN))
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
     def start(self, intake: Intake, token: str) -> None:
         """Answer requests from here on."""
-        hosts = frozenset(f"{name}:{self.port}" for name in (LOCALHOST, "localhost"))
-        self._access = Access(token, hosts, self._limiter)
+        self._access.token = token
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._listen(self._access, intake), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._listen(intake), self._loop).result()
 
     def refuse(self) -> None:
         """Answer from here on that serving ends; requests that were taken before are still answered."""
-        if self._access:
-            self._access.is_ending = True
+        self._access.is_ending = True
 
-    async def _listen(self, access: Access, intake: Intake) -> None:
+    async def _listen(self, intake: Intake) -> None:
         self._server = _Server(
-            application(access, intake),
+            application(self._access, intake),
             no_keep_alive=True,
             idle_connection_timeout=_HEADER_SECONDS,
             body_timeout=_BODY_SECONDS,
             max_body_size=MOST_DROPPED,
         )
-        self._server.limiter = self._limiter
+        self._server.limiter = self._access.limiter
         self._server.add_sockets(self._sockets)
-
-    def __enter__(self) -> "HttpServer":
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         if isinstance(error, KitChanged):
@@ -114,7 +109,7 @@ class HttpServer:
         """Take no more requests, and send the answers that there are by now to their ends."""
         self._server.stop()
         deadline = self._loop.time() + _ENDING_SECONDS
-        while self._limiter and self._loop.time() < deadline:
+        while self._access.limiter and self._loop.time() < deadline:
             await asyncio.sleep(0.01)
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
