@@ -90,7 +90,6 @@ def test_stopped_while_the_gradebook_is_made_and_made_again(new, tmp_path, by):
         assert ended == ((3, "") if by == signal.SIGINT else (-signal.SIGKILL, "")), f"at {moment} of {times}"
         make().close()
         assert everything(root) == wanted, f"at {moment} of {times}"
-        assert not list(root.glob(".gradebook-*"))
 
 
 def test_killed_before_each_file_and_each_commit_and_run_again(begun, recorded, tmp_path):
@@ -115,14 +114,6 @@ def test_killed_before_each_file_and_each_commit_and_run_again(begun, recorded, 
         recorded.grade(root)
         assert everything(root) == wanted, f"at {moment} of {times}"
     assert unfinished > len(times) / 2
-
-
-def test_what_a_killed_run_left_beside_the_gradebook_is_removed(begun, recorded, tmp_path):
-    root = tmp_path / "course"
-    shutil.copytree(begun, root)
-    (root / ".gradebook-left").mkdir()
-    recorded.grade(root)
-    assert not (root / ".gradebook-left").exists()
 
 
 def test_what_a_person_gave_is_kept(begun, recorded, tmp_path):

@@ -78,11 +78,10 @@ def grade(
     Raises GradingRefused and CourseProblem.
     """
     unit = work.unit.name
-    with course_lock(work.root), ExitStack() as stack:
-        with explained_errors(work.root):
-            gradebook = stack.enter_context(ClassGradebook(work.directory, unit))
-            formatter = stack.enter_context(page_filters.formatter(settings))
-            writer = Writer(work, gradebook, FeedbackPages(work.directory, unit, formatter), device, settings)
+    with course_lock(work.root), explained_errors(work.root), ExitStack() as stack:
+        gradebook = stack.enter_context(ClassGradebook(work.directory, unit))
+        formatter = stack.enter_context(page_filters.formatter(settings))
+        writer = Writer(work, gradebook, FeedbackPages(work.directory, unit, formatter), device, settings)
         on_start(len(work.hand_ins))
         grading = Grading(work, gradebook, writer, regrade=regrade, on_row=on_row)
         conditions = None
@@ -93,8 +92,7 @@ def grade(
             conditions = processes.start()
             for marked in processes.graded():
                 grading.record(marked)
-        with explained_errors(work.root):
-            marks = gradebook.marks()
+        marks = gradebook.marks()
     page = page_path(work.directory, unit, "<student>")
     return ClassResult(grading.rows, conditions, page, database.of_directory(work.directory), marks, work.refused)
 
@@ -111,30 +109,27 @@ class Grading:
         regrade: bool,
         on_row: Callable[[Row], None] = lambda row: None,
     ) -> None:
-        """Enrol the class, and make the rows of everyone who is not graded in this run. Raises CourseProblem."""
+        """Enrol the class, and make the rows of everyone who is not graded in this run."""
         self._work = work
         self._writer = writer
         self._on_row = on_row
         self._rows: dict[str, Row] = {}
         self.to_grade: list[HandIn] = []
         """The submissions to grade in this run."""
-        with explained_errors(work.root):
-            self._new_on_roster = set(gradebook.enrol(work.students))
+        self._new_on_roster = set(gradebook.enrol(work.students))
         for hand_in in work.hand_ins:
             student = hand_in.student
-            with explained_errors(work.root):
-                if hand_in.notebook is None:
-                    is_penalty_new = writer.update(student)
-                    report = _not_submitted(work, hand_in, gradebook.entry(student))
-                    self._finish(Row(student, report, updates=self._updates(student, is_penalty_new)))
-                elif regrade or (kept := writer.leave_alone(hand_in)) is None:
-                    self.to_grade.append(hand_in)
-                else:
-                    report, is_penalty_new = kept
-                    updates = self._updates(student, is_penalty_new)
-                    self._finish(Row(student, _brief(report), "", False, hand_in.note, updates))
-        with explained_errors(work.root):
-            gradebook.commit()  # ends the transaction that reading began
+            if hand_in.notebook is None:
+                is_penalty_new = writer.update(student)
+                report = _not_submitted(work, hand_in, gradebook.entry(student))
+                self._finish(Row(student, report, updates=self._updates(student, is_penalty_new)))
+            elif regrade or (kept := writer.leave_alone(hand_in)) is None:
+                self.to_grade.append(hand_in)
+            else:
+                report, is_penalty_new = kept
+                updates = self._updates(student, is_penalty_new)
+                self._finish(Row(student, _brief(report), "", False, hand_in.note, updates))
+        gradebook.commit()  # ends the transaction that reading began
 
     @property
     def rows(self) -> list[Row]:
@@ -143,8 +138,7 @@ class Grading:
 
     def record(self, marked: GradedSubmission) -> None:
         """Record a mark."""
-        with explained_errors(self._work.root):
-            problem = self._writer.record(marked)
+        problem = self._writer.record(marked)
         self._finish(Row(marked.hand_in.student, _brief(marked.report), problem))
 
     def _updates(self, student: str, is_penalty_new: bool) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ the provenance of each mark, so the next run detects which it is, and grades aga
 import errno
 import time
 import traceback
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -34,38 +34,28 @@ _NO_ATTEMPT = {"damaged", "unreadable"}
 """Reports that tell a student nothing about the answers, so that they need no limit on attempts."""
 
 
+@dataclass
 class Writer:
     """The only writer of a batch."""
 
-    def __init__(
-        self,
-        work: Assignment,
-        gradebook: ClassGradebook,
-        pages: FeedbackPages | None,
-        device: Device,
-        settings: Settings,
-        *,
-        for_students: bool = False,
-    ) -> None:
-        """pages: None for a dry run, which writes into this gradebook (a copy) and into no file.
+    _work: Assignment
+    _gradebook: ClassGradebook
+    _pages: FeedbackPages | None
+    """None for a dry run, which writes into this gradebook (a copy) and into no file."""
+    _device: Device
+    _settings: Settings
+    for_students: bool = False
+    """True if students start the gradings. Then a mark stands regardless of the file's name, of the autograder's
+    version and of torch's, and each grading is an attempt: no change by a student is graded without being counted."""
 
-        for_students: students start the gradings. Then a mark stands regardless of the file's name, of the autograder's
-        version and of torch's, and each grading is an attempt: no change by a student is graded without being counted.
-        """
-        self._for_students = for_students
-        self._unit = work.unit
-        self._directory = work.directory
-        self._submissions = work.submissions
-        self._gradebook = gradebook
-        self._device = device
-        self._isolation = settings.isolation
-        self._kit = digests.unit_digest(work.unit.name, work.root)
-        self._autograded = Autograded(work.directory, work.unit.name)
-        self._pages = pages
+    def __post_init__(self) -> None:
+        unit = self._work.unit.name
+        self._kit = digests.unit_digest(unit, self._work.root)
+        self._autograded = Autograded(self._work.directory, unit)
 
     def page(self, student: str) -> Path:
         """Return the path of a student's feedback page."""
-        return page_path(self._directory, self._unit.name, student)
+        return page_path(self._work.directory, self._work.unit.name, student)
 
     def leave_alone(self, hand_in: HandIn) -> tuple[Report, bool] | None:
         """Keep the mark of a submission if nothing that decides it has changed; return None if it has to be graded.
@@ -154,38 +144,39 @@ class Writer:
         entry.put_provenance(provenance_of(report, shown.digest))
         if report.status not in _NO_ATTEMPT and (report.exercises or report.status != "grader_error"):
             attempt = Attempt(report.submission, str(entry.timestamp or ""), time.time())
-            last = self._gradebook.attempts(student)[-1:]
-            if self._for_students or [replace(its, marked_at=attempt.marked_at) for its in last] != [attempt]:
+            last = self._gradebook.history(Attempt, student)[-1:]
+            if self.for_students or [replace(its, marked_at=attempt.marked_at) for its in last] != [attempt]:
                 self._gradebook.add(student, attempt)
         self._gradebook.commit()
 
     def _stands(self, hand_in: HandIn, entry: Entry, report: Report) -> bool:
         assert hand_in.notebook is not None
         origin = entry.provenance
-        digest, stamp = self._submissions.digest(hand_in)
+        digest, stamp = self._work.submissions.digest(hand_in)
         its_time = self._gradebook.stamp_format.read(stamp)
         marks = {exercise.name: exercise.score for exercise in report.exercises}
         recorded = entry.automatic_scores()
+        required = self._settings.isolation
         return (
             origin is not None
             and origin.submission == report.submission == digest != ""
             and origin.kit == report.kit
             and report.status != "grader_error"
             and (
-                self._for_students
+                self.for_students
                 or (
                     origin.kit == self._kit
                     # No torch was needed, or it was any build of this version.
                     and origin.torch.partition("+")[0] in ("", version("torch").partition("+")[0])
-                    and report.notebook == f"{hand_in.student}/{self._unit.name}/{in_utf8(hand_in.notebook)}"
+                    and report.notebook == f"{hand_in.student}/{self._work.unit.name}/{in_utf8(hand_in.notebook)}"
                 )
             )
-            and (self._isolation.require not in ("A", "B") or origin.isolation == self._isolation.require)
-            and (self._isolation.trust_submissions or origin.isolation != "none")
+            and (required.require not in ("A", "B") or origin.isolation == required.require)
+            and (required.trust_submissions or origin.isolation != "none")
             and self._device in ("auto", origin.device)
             and its_time.unresolved == entry.unresolved
             and its_time.utc in (None, entry.timestamp)
-            and all(recorded[exercise.check] == marks.get(exercise.name, 0.0) for exercise in self._unit.exercises)
+            and all(recorded[exercise.check] == marks.get(exercise.name, 0.0) for exercise in self._work.unit.exercises)
         )
 
 

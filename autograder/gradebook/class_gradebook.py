@@ -1,11 +1,10 @@
 """The class in nbgrader's gradebook, in one session for the whole batch."""
 
 import re
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,13 +21,12 @@ from .database import Database
 from .entry import Entry
 from .lateness import LatePenalties
 from .marks import UnitMarks, unit_marks
-from .records import Attempt, Try
+from .records import Attempt, Record, Try
 from .roster import Enrolled
 from .time_stamp import StampFormat
 
 _VERSION = Table("alembic_version", MetaData(), Column("version_num", String(32), nullable=False))
 """nbgrader's own table with the version of the gradebook."""
-_PARTIAL = ".gradebook-"
 _WIDEST = 128
 """Characters of a name or an address in nbgrader's tables; SQLite would take more."""
 _AT_ONCE = 1_000
@@ -44,7 +42,7 @@ class Times:
     """The due date, extensions included."""
 
 
-class ClassGradebook:
+class ClassGradebook(AbstractContextManager["ClassGradebook"]):
     """The gradebook of a course, for the marks of one unit."""
 
     def __init__(self, directory: Any, unit: str, copy: Database | None = None) -> None:
@@ -57,7 +55,7 @@ class ClassGradebook:
         self._root = Path(directory.root)
         self._database = copy or database.of_directory(directory)
         self._unit = unit
-        _create_if_missing(self._database, directory.course_id)
+        _create_if_missing(self._database)
         self._gradebook = Gradebook(self._database.address, directory.course_id)
         self._session: Session = self._gradebook.db()
         self._late_penalties = LatePenalties(directory)
@@ -118,21 +116,21 @@ class ClassGradebook:
         """Set the penalty for late submission by nbgrader's plugin; return whether that changes the points."""
         return entry.penalise(self._late_penalties)
 
-    def attempts(self, student: str) -> list[Attempt]:
-        """Return the student's attempts, oldest first."""
-        return records.history(self._session, Attempt, student, self._unit)
-
-    def tries(self, student: str) -> list[Try]:
-        """Return the student's gradings that were begun and gave no mark, oldest first."""
-        return records.history(self._session, Try, student, self._unit)
+    def history(self, kind: type[Record], student: str) -> list[Record]:
+        """Return the student's attempts, or gradings that gave no mark (`kind`), oldest first."""
+        table = records.HISTORIES[kind]
+        rows = self._session.execute(select(table).filter_by(student=student, unit=self._unit).order_by(table.c.id))
+        return [kind(*values) for _, _, _, *values in rows]
 
     def add(self, student: str, record: Attempt | Try) -> None:
         """Record an attempt, or a grading that is about to begin."""
-        records.add_to_history(self._session, student, self._unit, record)
+        new = records.HISTORIES[type(record)].insert()
+        self._session.execute(new.values(student=student, unit=self._unit, **asdict(record)))
 
     def remove_try(self, student: str, begun: Try, *, earlier: bool = False) -> None:
         """Remove a grading. earlier: remove all other gradings of the same file, too."""
-        records.remove_try(self._session, student, self._unit, begun, earlier=earlier)
+        same = {"submission": begun.submission} | ({} if earlier else {"begun_at": begun.begun_at})
+        self._session.execute(records.HISTORIES[Try].delete().filter_by(student=student, unit=self._unit, **same))
 
     def commit(self) -> None:
         """Commit all changes since the last commit, or none, and free their memory."""
@@ -147,9 +145,6 @@ class ClassGradebook:
     def close(self) -> None:
         """End the session; changes that are not committed are lost."""
         self._gradebook.close()
-
-    def __enter__(self) -> "ClassGradebook":
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
@@ -195,23 +190,17 @@ class ClassGradebook:
         )
 
 
-def _create_if_missing(its: Database, course_id: str) -> None:
-    """Create an empty gradebook whole or not at all, because nbgrader creates one in many steps."""
-    for left_over in its.root.glob(f"{_PARTIAL}*"):  # from a killed run
-        shutil.rmtree(left_over)
-    if its.file is None:
-        engine = its.server_engine()
-        with engine.begin() as connection:  # PostgreSQL creates tables in the transaction, too
-            if not inspect(connection).has_table(_VERSION.name):
-                Base.metadata.create_all(connection)
-                _VERSION.create(connection)
-                connection.execute(_VERSION.insert().values(version_num=database.newest_version()))
-        engine.dispose()
-    elif not its.file.exists():
-        with tempfile.TemporaryDirectory(dir=its.root, prefix=_PARTIAL) as folder:
-            partial = Path(folder) / its.file.name
-            Gradebook(database.address_of(partial), course_id).close()
-            partial.rename(its.file)
+def _create_if_missing(its: Database) -> None:
+    """Create an empty gradebook in one transaction, because nbgrader creates one in many."""
+    engine = its.engine()
+    with engine.begin() as connection:
+        if its.file:
+            connection.exec_driver_sql("BEGIN")  # Python's own begins only before rows are written
+        if not inspect(connection).has_table(_VERSION.name):
+            Base.metadata.create_all(connection)
+            _VERSION.create(connection)
+            connection.execute(_VERSION.insert().values(version_num=database.newest_version()))
+    engine.dispose()
 
 
 @contextmanager

@@ -126,8 +126,7 @@ def _answer(answer: WrittenAnswer, original: Any) -> str:
     """Return the text of a question's cell: the answer, or the released text, which nbgrader grades as blank."""
     if answer.found_in:
         return FOUND.format(where=answer.found_in, text=answer.text)
-    text: str = answer.text or original.source
-    return text
+    return answer.text or str(original.source)
 
 
 def without_put_back(notebook: Any) -> Any:
@@ -161,5 +160,4 @@ def _unnamed(raw: RawCell, number: int, claimed: Any) -> Any:
 
 def _text(raw: RawCell, original: Any) -> str:
     """Return the student's text in a cell for an answer, else the release's."""
-    text: str = raw.text if original.metadata["nbgrader"]["solution"] else original.source
-    return text
+    return raw.text if original.metadata["nbgrader"]["solution"] else str(original.source)

@@ -88,5 +88,4 @@ def nbgrader_settings(root: Path) -> Config:
 
 def _settings_in(file: Path) -> Config:
     """Read a file by its whole path: if traitlets looks for a name in a folder, it expands `$` in the folder's path."""
-    config: Config = PyFileConfigLoader(str(file.absolute()), path=str(file.parent)).load_config()
-    return config
+    return PyFileConfigLoader(str(file.absolute()), path=str(file.parent)).load_config()

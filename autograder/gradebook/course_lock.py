@@ -46,7 +46,7 @@ def course_lock(root: Path, lock: str = LOCK, command: str = "grade`, `import` o
             raise _already_locked(command, f"the course {root} already") from None
         gradebook = database.of(root) if lock == LOCK else None
         if gradebook and not gradebook.file:
-            engine = gradebook.server_engine(isolation_level="AUTOCOMMIT", poolclass=NullPool)
+            engine = gradebook.engine(isolation_level="AUTOCOMMIT", poolclass=NullPool)
             with gradebook.explained_errors():
                 connection = stack.enter_context(engine.connect())
                 connection.execute(text(_KEEP_ALIVE))

@@ -62,14 +62,15 @@ class Database:
         """Return whether the database takes this id: a server rejects ids that are wider than the column."""
         return self.file is not None or len(student) <= LONGEST_ID
 
-    def server_engine(self, **options: Any) -> Engine:
-        """Return an engine for connections to a server. Raises CourseProblem if there is no driver for it.
+    def engine(self, **options: Any) -> Engine:
+        """Return an engine for connections. Raises CourseProblem if there is no driver for the server.
 
         options: further arguments of SQLAlchemy's `create_engine`.
         """
-        wait = {} if "connect_timeout" in self.url.query else {"connect_timeout": _CONNECT_SECONDS}
+        is_limited = self.file or "connect_timeout" in self.url.query
+        wait = {} if is_limited else {"connect_timeout": _CONNECT_SECONDS}
         try:
-            return create_engine(self.url, connect_args=wait, **options)
+            return create_engine(self.address, connect_args=wait, **options)
         except (ImportError, ArgumentError) as error:
             raise CourseProblem(
                 f"The gradebook {self} needs a driver that is not installed here ({self._without_password(error)}): "
@@ -86,11 +87,10 @@ class Database:
             uri = f"{self.file.resolve().as_uri()}?mode=ro"
             engine = create_engine("sqlite://", creator=lambda: sqlite3.connect(uri, uri=True))
         else:
-            engine = self.server_engine(execution_options={"postgresql_readonly": True})
+            engine = self.engine(execution_options={"postgresql_readonly": True})
         try:
             with self.explained_errors(), Session(engine) as session:
-                is_gradebook = self.file or inspect(session.connection()).has_table("assignment")
-                yield session if is_gradebook else None
+                yield session if inspect(session.connection()).has_table("assignment") else None
         finally:
             engine.dispose()
 

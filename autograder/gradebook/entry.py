@@ -3,7 +3,7 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -73,28 +73,22 @@ class Shown(msgspec.Struct):
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
 
 
+@dataclass(eq=False)
 class Entry:
     """The grades and comments of one student's submission, in the session that holds them."""
 
-    def __init__(
-        self,
-        session: Session,
-        cells: Cells,
-        submission: Any,
-        notebook: Any,
-        grades: Iterable[Any],
-        comments: Iterable[Any],
-        unresolved: str | None = None,
-    ) -> None:
-        """unresolved: the text of a time stamp that does not determine the submission time."""
-        self.unresolved = unresolved
-        self._session = session
-        self._cells = cells
-        self._submission = submission
-        self._notebook = notebook
-        # Sorted by name, because databases return rows in any order.
-        self._grades = _by_name(cells.graded, grades)
-        self._comments = _by_name(cells.answered, comments)
+    _session: Session
+    _cells: Cells
+    _submission: Any
+    _notebook: Any
+    grades: InitVar[Iterable[Any]]
+    comments: InitVar[Iterable[Any]]
+    unresolved: str | None = None
+    """The text of a time stamp that does not determine the submission time."""
+
+    def __post_init__(self, grades: Iterable[Any], comments: Iterable[Any]) -> None:
+        self._grades = _by_name(self._cells.graded, grades)
+        self._comments = _by_name(self._cells.answered, comments)
 
     @property
     def id(self) -> str:
@@ -104,8 +98,7 @@ class Entry:
     @property
     def timestamp(self) -> datetime | None:
         """Submission time in UTC, as recorded in the gradebook."""
-        time: datetime | None = self._submission.timestamp
-        return time
+        return self._submission.timestamp  # type: ignore[no-any-return]
 
     @property
     def late(self) -> timedelta:
@@ -212,23 +205,18 @@ def all_entries(session: Session, cells: Cells) -> dict[str, Entry]:
     Grades and comments are the rows themselves: SQLAlchemy's objects of a large class would take gigabytes.
     """
     submitted = sorted(_submitted(session, cells), key=lambda row: str(row[0].student_id))
-    rows: dict[Any, dict[str, list[Any]]] = {Grade: defaultdict(list), Comment: defaultdict(list)}
-    for kind, by_notebook in rows.items():
+    grades: dict[str, list[Any]] = defaultdict(list)
+    comments: dict[str, list[Any]] = defaultdict(list)
+    for kind, by_notebook in ((Grade, grades), (Comment, comments)):
         query = session.query(*kind.__table__.columns).join(SubmittedNotebook, SubmittedNotebook.id == kind.notebook_id)
         for row in query.filter(SubmittedNotebook.notebook_id == cells.notebook):
             by_notebook[row.notebook_id].append(row)
     unresolved = records.unresolved_stamps(session)
     return {
         submission.student_id: Entry(
-            session,
-            cells,
-            submission,
-            notebook,
-            rows[Grade][notebook.id],
-            rows[Comment][notebook.id],
-            unresolved.get(notebook.id),
+            session, cells, submission, its, grades[its.id], comments[its.id], unresolved.get(its.id)
         )
-        for submission, notebook in submitted
+        for submission, its in submitted
     }
 
 
@@ -255,6 +243,7 @@ def _submitted(session: Session, cells: Cells) -> Any:
 
 
 def _by_name(names: dict[str, str], rows: Iterable[Any]) -> dict[str, Any]:
+    """Return the rows by their cells' names, sorted, because databases return rows in any order."""
     return {names[row.cell_id]: row for row in sorted(rows, key=lambda row: names[row.cell_id])}
 
 

@@ -45,8 +45,7 @@ class LatePenalties:
 
 def due(submission: Any) -> datetime | None:
     """Return the due date with the submission's extension; None without a due date (nbgrader raises TypeError then)."""
-    date: datetime | None = submission.duedate if submission.assignment.duedate else None
-    return date
+    return submission.duedate if submission.assignment.duedate else None
 
 
 def lateness(submission: Any) -> timedelta:

@@ -17,7 +17,6 @@ from sqlalchemy.orm import Session
 from ..report import Report
 
 METADATA = MetaData()
-_OF_NOTEBOOK = "submitted_notebook_id"
 
 
 @dataclass(frozen=True)
@@ -68,20 +67,19 @@ def _columns(kind: type) -> list[Column[Any]]:
     return [Column(field.name, Float if field.type is float else Text, nullable=False) for field in fields(kind)]
 
 
+def _of_notebooks(name: str, *columns: Column[Any]) -> Table:
+    return Table(name, METADATA, Column("submitted_notebook_id", String(32), primary_key=True), *columns)
+
+
 def _of_students(name: str, kind: type) -> Table:
     student = Column("student", Text, nullable=False, index=True)
     key = Column("id", Integer, primary_key=True), student, Column("unit", Text, nullable=False)
     return Table(name, METADATA, *key, *_columns(kind))
 
 
-_MARKS = Table("autograder_mark", METADATA, Column(_OF_NOTEBOOK, String(32), primary_key=True), *_columns(Provenance))
-_STAMPS = Table(
-    "autograder_unresolved_stamp",
-    METADATA,
-    Column(_OF_NOTEBOOK, String(32), primary_key=True),
-    Column("stamp", Text, nullable=False),
-)
-_HISTORIES: dict[type, Table] = {
+_MARKS = _of_notebooks("autograder_mark", *_columns(Provenance))
+_STAMPS = _of_notebooks("autograder_unresolved_stamp", Column("stamp", Text, nullable=False))
+HISTORIES: dict[type, Table] = {
     Attempt: _of_students("autograder_attempt", Attempt),
     Try: _of_students("autograder_try", Try),
 }
@@ -125,26 +123,8 @@ def put_unresolved_stamp(session: Session, notebook: str, stamp: str | None) -> 
     _replace(session, _STAMPS, notebook, None if stamp is None else {"stamp": stamp})
 
 
-def history(session: Session, kind: type[Record], student: str, unit: str) -> list[Record]:
-    """Return a student's attempts at a unit, or gradings without a mark (`kind`), oldest first."""
-    table = _HISTORIES[kind]
-    rows = session.execute(select(table).filter_by(student=student, unit=unit).order_by(table.c.id))
-    return [kind(*values) for _, _, _, *values in rows]
-
-
-def add_to_history(session: Session, student: str, unit: str, record: Attempt | Try) -> None:
-    """Record an attempt, or a grading that is about to begin."""
-    session.execute(_HISTORIES[type(record)].insert().values(student=student, unit=unit, **asdict(record)))
-
-
-def remove_try(session: Session, student: str, unit: str, begun: Try, *, earlier: bool = False) -> None:
-    """Remove a grading. earlier: remove all other gradings of the same file, too."""
-    same = {"submission": begun.submission} if earlier else {"submission": begun.submission, "begun_at": begun.begun_at}
-    session.execute(_HISTORIES[Try].delete().filter_by(student=student, unit=unit, **same))
-
-
 def _row(session: Session, table: Table, notebook: str) -> Any:
-    return session.execute(select(table).where(table.c[_OF_NOTEBOOK] == notebook)).one_or_none()
+    return session.execute(select(table).filter_by(submitted_notebook_id=notebook)).one_or_none()
 
 
 def _rows(session: Session, table: Table) -> Any:
@@ -153,6 +133,6 @@ def _rows(session: Session, table: Table) -> Any:
 
 
 def _replace(session: Session, table: Table, notebook: str, values: dict[str, Any] | None) -> None:
-    session.execute(table.delete().where(table.c[_OF_NOTEBOOK] == notebook))
+    session.execute(table.delete().filter_by(submitted_notebook_id=notebook))
     if values is not None:
-        session.execute(table.insert().values({_OF_NOTEBOOK: notebook, **values}))
+        session.execute(table.insert().values(submitted_notebook_id=notebook, **values))

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ..classroom.assignment import NotGraded
 from ..course.notebook import printable
 from ..gradebook.class_gradebook import ClassGradebook
-from ..gradebook.records import Try
+from ..gradebook.records import Attempt, Try
 from ..pool.requests import Ready
 from ..report import Report, joined, without_marks
 
@@ -52,8 +52,8 @@ def wait(gradebook: ClassGradebook, student: str, attempts: int | None) -> Wait 
     attempts: number of files that are graded in any hour; None for no limit.
     """
     now = time.time()
-    until = wait_until([its.marked_at for its in gradebook.attempts(student)], attempts, now)
-    after_failures = wait_until([its.begun_at for its in gradebook.tries(student)], MOST_FAILED, now)
+    until = wait_until([its.marked_at for its in gradebook.history(Attempt, student)], attempts, now)
+    after_failures = wait_until([its.begun_at for its in gradebook.history(Try, student)], MOST_FAILED, now)
     moment = datetime.fromtimestamp(max(until, after_failures), UTC)
     if after_failures > until:
         notice = (
@@ -99,7 +99,7 @@ class Retries:
 
     def count(self, gradebook: ClassGradebook, student: str, digest: str) -> int:
         """Return how often this version of the autograder tried the file without reaching a grade."""
-        return [(its.submission, its.kit) for its in gradebook.tries(student)].count((digest, self._kit))
+        return [(its.submission, its.kit) for its in gradebook.history(Try, student)].count((digest, self._kit))
 
     def begin(self, gradebook: ClassGradebook, student: str, digest: str) -> None:
         """Count a try that begins once this is committed."""
