@@ -20,6 +20,7 @@ from ..gradebook.course_directory import SETTINGS, course_directory
 from ..gradebook.course_lock import course_lock
 from ..gradebook.database import FILE
 from ..gradebook.roster import ROSTER, TEMPLATE
+from ..submitted.folder import new_folder
 from . import whole_files
 
 _KINDS = (course.SOURCE, course.RELEASE)
@@ -76,25 +77,15 @@ def new_course(place: Path, units: Sequence[str] = ()) -> list[str]:
     names = _known(units)
     place = place.absolute()
     _refuse_unusable(place)
-    part = place.with_name(f".{place.name}.part")
-    new_parents = [parent for parent in part.parents if not parent.exists()]
     try:
         if place.is_symlink() or (place.exists() and (not place.is_dir() or any(place.iterdir()))):
             raise NotMade(f"{place} is there already, and not empty. Name a folder that is not there yet.")
-        if part.exists():  # from a killed run
-            shutil.rmtree(part)
-        part.mkdir(parents=True)
-        part.chmod(_OWNER_ONLY)
-        try:
+        with new_folder(place) as part:
+            part.chmod(_OWNER_ONLY)
             furnish(part, names)
             if part.is_relative_to(folder()):  # the records of a class must not be published with the course
                 (part / ".gitignore").write_text("*\n")
             part.rename(place)
-        except BaseException:
-            shutil.rmtree(part)
-            for parent in new_parents:
-                parent.rmdir()
-            raise
     except OSError as error:
         raise NotMade(
             f"{place} cannot be made: {error.strerror or error}. Name a folder that you can write to."

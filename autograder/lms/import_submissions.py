@@ -13,8 +13,6 @@ import shutil
 import stat
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +24,7 @@ from ..course.notebook import printable
 from ..errors import UserError
 from ..gradebook.roster import Roster
 from ..gradebook.time_stamp import TIMESTAMP
-from ..submitted.folder import sibling
+from ..submitted.folder import new_folder
 from ..submitted.zip_file import BadZip, NotTaken, ZipFile, path_within
 from .file_names import Layout, Platform, Reading, layout, readings
 from .roster_match import NotMatched, RosterMatcher
@@ -125,7 +123,8 @@ def import_zip(file: ZipFile, directory: Any, root: Path, unit: str, roster: Ros
         for student, files in by_student.items():
             path = Path(directory.format_path(directory.submitted_directory, student, unit))
             try:
-                with _new_folder(path) as new:
+                _refuse_links(path)
+                with new_folder(path) as new:
                     left -= _unpack(file, files, new, directory, left, result)
                     _place(new, path, root, student, result)
             except NotTaken as reason:
@@ -188,22 +187,11 @@ def _submitted_path(path: Path, unit: str) -> Path:
     return path
 
 
-@contextmanager
-def _new_folder(path: Path) -> Iterator[Path]:
-    """Create a folder next to the future one, on the same disk, and delete it in the end. Raises NotTaken."""
-    new = sibling(path, "part")
+def _refuse_links(path: Path) -> None:
+    """Raise NotTaken if a student's folder, or the one for the unit, is a link."""
     for folder in (path.parent, path):
         if folder.is_symlink():
             raise NotTaken(f"{folder} is a link")
-    new.parent.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(new, ignore_errors=True)  # from a killed run
-    new.mkdir()
-    try:
-        yield new
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
-        if not any(new.parent.iterdir()):
-            new.parent.rmdir()
 
 
 def _unpack(file: ZipFile, files: list[_File], new: Path, directory: Any, left: int, result: Imported) -> int:

@@ -21,7 +21,7 @@ from nbgrader.utils import notebook_hash
 
 from ..gradebook.roster import may_be_graded
 from ..gradebook.time_stamp import StampFormat, time_near
-from ..submitted.folder import replace_folder, restore_folder, sibling
+from ..submitted.folder import NotAFile, file_at, new_folder, replace_folder, restore_folder
 from .guards import SECRET, paths_like, read_beside
 
 TIME = r"[^+]+(?:(?<=[ \d])\+\d\d(?::?\d\d)?(?=\+|$))?"
@@ -113,17 +113,9 @@ class CollectHandIns(ExchangeCollect):
             self.log.info("Submission already exists%s: %s %s", also, student, unit)
             return
         self.log.info("%s submission: %s %s", "Collecting" if is_new else "Updating", student, unit)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        part = sibling(target, "part")
-        if part.is_dir():  # from a killed run
-            shutil.rmtree(part)
-        part.mkdir()
-        try:
+        with new_folder(target) as part:
             self._copy(Path(self.inbound_path) / record["filename"], part)
-        except BaseException:
-            shutil.rmtree(part)
-            raise
-        replace_folder(part, target)
+            replace_folder(part, target)
 
     def _replaces(self, target: Path, submitted: datetime) -> bool:
         """Return whether a folder submitted at this time replaces the collected one."""
@@ -155,13 +147,13 @@ class CollectHandIns(ExchangeCollect):
     def _copy_file(self, name: str, folder: int, target: Path, room: int) -> int:
         """Copy one file, if it is a regular one; return its size."""
         try:
-            opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-        except OSError:  # a link, or not readable
+            file = file_at(name, folder)
+        except (NotAFile, OSError):  # OSError: not readable
             self.log.warning("Left out: %s", ascii(name))
             return 0
-        with os.fdopen(opened, "rb") as file:
-            status = os.fstat(opened)
-            if not stat.S_ISREG(status.st_mode) or status.st_size > self.coursedir.max_file_size * _KILOBYTE:
+        with file:
+            status = os.fstat(file.fileno())
+            if status.st_size > self.coursedir.max_file_size * _KILOBYTE:
                 self.log.warning("Left out: %s", ascii(name))
                 return 0
             size = 0

@@ -9,7 +9,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Literal
@@ -18,7 +17,8 @@ import msgspec
 from msgspec.structs import replace
 
 from ..gradebook.time_stamp import TIMESTAMP, stamp_at, time_in
-from ..submitted.folder import NotAFile, OpenedFolder, replace_folder, restore_folder, sibling, size_of
+from ..submitted.folder import OpenedFolder, new_folder, replace_folder, restore_folder, sibling
+from ..submitted.notebook_file import digest_in
 from .file_changes import FileFingerprint
 
 _STAMP = "%Y-%m-%d %H:%M:%S.%f +0000"
@@ -86,7 +86,7 @@ class Arrivals:
                 with contextlib.suppress(OSError):  # of a folder that is not ours, its student's row tells
                     if student.is_dir() and not student.is_symlink():
                         restore_folder(folder)
-                        for left in ("arrived", "old"):
+                        for left in ("part", "old"):
                             shutil.rmtree(sibling(folder, left), ignore_errors=True)
 
     def place(self) -> None:
@@ -98,7 +98,7 @@ class Arrivals:
             unit, student = arrival.owner
             folder = self._submitted / student / unit
             try:
-                moment = _place(arrival.file, folder, arrival.about.handed_in)
+                moment = _place(arrival.file, arrival.about.submission, folder, arrival.about.handed_in)
             except OSError as error:
                 arrival.answer(error)
                 continue
@@ -124,41 +124,29 @@ class Arrivals:
         self._waiting = {}
 
 
-def _place(file: Path, folder: Path, moment: datetime) -> datetime:
+def _place(file: Path, digest: str, folder: Path, moment: datetime) -> datetime:
     """Make a file the student's submission, unless it is already. Return the time of the submission. Raises OSError."""
     notebook = f"{folder.name}.ipynb"
     for parent in (folder.parent, folder):
         if parent.is_symlink():
             raise OSError(f"{parent} is a link")
-    if _is_there(file, folder, notebook) and (before := time_in(stamp_at(folder))):
+    if _is_there(digest, folder, notebook) and (before := time_in(stamp_at(folder))):
         return before.replace(tzinfo=UTC)
-    folder.parent.mkdir(exist_ok=True)
-    part = sibling(folder, "arrived")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir()
-    try:
+    with new_folder(folder) as part:
         shutil.move(file, part / notebook)
         (part / TIMESTAMP).write_text(f"{moment.astimezone(UTC):{_STAMP}}")
         _sync(part / notebook, part / TIMESTAMP, part)
         replace_folder(part, folder)
         _sync(folder, folder.parent, folder.parent.parent)
-    except OSError:
-        shutil.rmtree(part, ignore_errors=True)
-        raise
     return moment
 
 
-def _is_there(file: Path, folder: Path, notebook: str) -> bool:
+def _is_there(digest: str, folder: Path, notebook: str) -> bool:
     """Return whether the student has submitted this file already, also by a request."""
     try:
         with OpenedFolder.of_student(folder) as opened:
-            if set(opened.names()) != {notebook, TIMESTAMP}:
-                return False
-            with opened.file(notebook) as before, file.open("rb") as now:
-                return size_of(before) == file.stat().st_size and all(
-                    now.read(len(piece)) == piece for piece in iter(partial(before.read, 1 << 18), b"")
-                )
-    except (NotAFile, OSError, ValueError):
+            return set(opened.names()) == {notebook, TIMESTAMP} and digest_in(opened, notebook) == digest
+    except (OSError, ValueError):
         return False
 
 

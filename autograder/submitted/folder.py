@@ -9,8 +9,8 @@ import os
 import shutil
 import stat
 import weakref
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from io import BufferedReader
 from pathlib import Path
 
@@ -131,6 +131,23 @@ def _checked(name: str) -> str:
 def sibling(path: Path, label: str) -> Path:
     """Return a name next to a folder that cannot be the name of a submission."""
     return path.with_name(f".{path.name}.{label}")
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Make a folder next to a path, to fill and to move there; delete it if that fails.
+
+    The folder around the two is made if it is missing, and deleted if nothing is moved there. Raises OSError.
+    """
+    new, is_inside = sibling(path, "part"), path.parent.exists()
+    shutil.rmtree(new, ignore_errors=True)  # from a killed run
+    new.mkdir(parents=True)
+    try:
+        yield new
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+        if not is_inside and not any(path.parent.iterdir()):
+            path.parent.rmdir()
 
 
 def replace_folder(new: Path, path: Path) -> None:
