@@ -66,10 +66,8 @@ class Graded(Serving):
         super().__init__(root, recorded)
         self._unit._options = replace(self._unit._options, settings=UNISOLATED)
         self.put_in = []
-        self._threads = GradingThreads(
-            root, [], root, device="cpu", settings=UNISOLATED, processes=1,
-            on_result=lambda: None, remark=self.remarks.append,
-        )  # fmt: skip
+        pool = grading_pool.pool_for_class(root, root, "cpu", UNISOLATED, 1)
+        self._threads = GradingThreads(pool, root, [], lambda: None, self.remarks.append)
 
     def put(self, submission):
         self.put_in.append(submission[1].student)

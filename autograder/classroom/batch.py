@@ -1,18 +1,16 @@
 """Grades a class's submissions in several processes, a little ahead of the one writer that records the reports."""
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import islice
 from queue import SimpleQueue
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol
 
 from ..course.notebook import UnreadableNotebook
 from ..course.settings import Settings
-from ..pool import processors
-from ..pool.grading_pool import GradingPool
-from ..pool.process import GradingProcess
+from ..pool.grading_pool import GradingPool, pool_for_class
 from ..pool.requests import Device, GradeNotebook, Ready
 from ..report import Report
 from .assignment import Assignment
@@ -36,7 +34,7 @@ class GradedSubmission:
     """Content of the time stamp next to the notebook."""
 
 
-class BatchGrading(Protocol):
+class BatchGrading(AbstractContextManager[Any], Protocol):
     """Source of the reports on a class's submissions, for the one writer of a batch."""
 
     def start(self) -> Ready:
@@ -46,12 +44,6 @@ class BatchGrading(Protocol):
     def graded(self) -> Iterator[GradedSubmission]:
         """Yield every submission once, as soon as it is graded. Raises GradingRefused and GradingStopped."""
         ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
-    ) -> None: ...
 
 
 def grade_submission(
@@ -64,35 +56,18 @@ def grade_submission(
     return GradedSubmission(hand_in, read.file.content, pool.grade(request, number), read.stamp)
 
 
-class LocalGrading:
+class LocalGrading(AbstractContextManager["LocalGrading"]):
     """Batch that is graded by processes on this machine."""
 
     def __init__(
-        self,
-        work: Assignment,
-        hand_ins: Sequence[HandIn],
-        *,
-        device: Device,
-        settings: Settings,
-        markers: int,
+        self, work: Assignment, hand_ins: Sequence[HandIn], *, device: Device, settings: Settings, markers: int
     ) -> None:
         """hand_ins: submissions to grade; one without a notebook gets no report. markers: limit for the processes."""
         self._hand_ins = [hand_in for hand_in in hand_ins if hand_in.notebook is not None]
         self._unit = work.unit.name
         self._submissions = work.submissions
-        cores = processors.in_turn()
         self._size = max(1, min(markers, len(self._hand_ins) // EACH))
-        self._pool = GradingPool(
-            lambda number: GradingProcess(
-                device,
-                settings,
-                class_folder=work.root,
-                private=(work.root, work.submitted),
-                core=cores[number % len(cores)] if cores else None,
-                unit=self._unit,
-            ),
-            self._size,
-        )
+        self._pool = pool_for_class(work.root, work.submitted, device, settings, self._size, self._unit)
         self._pool.start()
         self._idle: SimpleQueue[int] = SimpleQueue()
         self._threads = ThreadPoolExecutor(self._size)
@@ -106,15 +81,13 @@ class LocalGrading:
     def graded(self) -> Iterator[GradedSubmission]:
         """Yield every submission once, as soon as it is graded. Raises GradingRefused and GradingStopped."""
         waiting = iter(self._hand_ins)
-        pending = {self._submit(hand_in) for hand_in in islice(waiting, (1 + _AHEAD) * self._size)}
+        first = islice(waiting, (1 + _AHEAD) * self._size)
+        pending = {self._threads.submit(self._grade, hand_in) for hand_in in first}
         while pending:
             done, pending = wait(pending, return_when=FIRST_COMPLETED)
             for future in sorted(done, key=lambda one: one.exception() is not None):  # an exception ends the batch
                 yield future.result()
-                pending |= {self._submit(hand_in) for hand_in in islice(waiting, 1)}
-
-    def _submit(self, hand_in: HandIn) -> Future[GradedSubmission]:
-        return self._threads.submit(self._grade, hand_in)
+                pending |= {self._threads.submit(self._grade, hand_in) for hand_in in islice(waiting, 1)}
 
     def _grade(self, hand_in: HandIn) -> GradedSubmission:
         number = self._idle.get()
@@ -123,10 +96,7 @@ class LocalGrading:
         finally:
             self._idle.put(number)
 
-    def __enter__(self) -> "LocalGrading":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._pool.close()
         self._threads.shutdown()

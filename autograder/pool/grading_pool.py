@@ -4,10 +4,13 @@ import contextlib
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+from ..course.settings import Settings
 from ..report import Report, without_marks
+from . import processors
 from .process import GradingProcess, GradingRefused, GradingStopped, NotStarted
-from .requests import GradeNotebook, Ready
+from .requests import Device, GradeNotebook, Ready
 
 _PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 1.0, 60.0
 
@@ -26,6 +29,7 @@ class GradingPool:
 
     def __init__(self, new_process: Callable[[int], GradingProcess], size: int = 1) -> None:
         """new_process: starts the process with a number."""
+        self.size = size
         self._new_process = new_process
         self._processes: list[GradingProcess | None] = [None] * size
         self._lock = threading.Lock()
@@ -33,12 +37,12 @@ class GradingPool:
 
     def start(self) -> None:
         """Start the processes, without waiting until they are ready. Raises GradingRefused."""
-        for number in range(len(self._processes)):
+        for number in range(self.size):
             self._replace(number)
 
     def ready(self) -> Ready:
         """Wait until all processes are ready and return what they grade with. Raises GradingRefused, GradingStopped."""
-        (first, *_) = [self.running(number).ready for number in range(len(self._processes))]
+        (first, *_) = [self.running(number).ready for number in range(self.size)]
         return first
 
     def running(self, number: int) -> GradingProcess:
@@ -104,7 +108,7 @@ class GradingPool:
         """End the processes and what they do; new ones start when they are needed."""
         with self._lock:
             processes = list(filter(None, self._processes))
-            self._processes = [None] * len(self._processes)
+            self._processes = [None] * self.size
             if len(processes) == 1:  # at the end of Python, when a pool of one is closed by atexit, no thread can start
                 processes[0].close()
             elif processes:
@@ -126,3 +130,24 @@ class GradingPool:
                 ended.close()
             process = self._processes[number] = self._new_process(number)
             return process
+
+
+def pool_for_class(
+    root: Path, submitted: Path, device: Device, settings: Settings, size: int, unit: str = ""
+) -> GradingPool:
+    """Return processes, not started yet, for a class's submissions: one on each processor, others on any of them.
+
+    root: the class's folder. submitted: its folder of submissions. unit: the only one to grade, if it is known.
+    """
+    cores = processors.in_turn()
+    return GradingPool(
+        lambda number: GradingProcess(
+            device,
+            settings,
+            class_folder=root,
+            private=(root, submitted),
+            core=cores[number] if number < len(cores) else None,
+            unit=unit,
+        ),
+        size,
+    )

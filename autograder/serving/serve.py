@@ -14,6 +14,7 @@ from ..course.settings import BadSettings, load
 from ..gradebook.course_directory import CourseProblem, course_directory
 from ..gradebook.course_lock import AlreadyLocked, course_lock
 from ..gradebook.roster import BadRoster, class_list, may_be_graded
+from ..pool.grading_pool import pool_for_class
 from ..pool.requests import Ready
 from ..reports import page_filters
 from .arrivals import Arrivals
@@ -67,16 +68,8 @@ def serve(
         watch = open_things.enter_context(FolderWatch())
         formatter = open_things.enter_context(page_filters.formatter(options.settings))
         exchange = Exchange(options.root, SHOWN, once)
-        threads = GradingThreads(
-            options.root,
-            units,
-            submitted,
-            device=options.device,
-            settings=options.settings,
-            processes=markers,
-            on_result=lambda: watch.wake("done"),
-            remark=once,
-        )
+        pool = pool_for_class(options.root, submitted, options.device, options.settings, markers)
+        threads = GradingThreads(pool, options.root, units, lambda: watch.wake("done"), once)
         served = {name: ServedUnit(name, options, threads, formatter, exchange, on_outcome) for name in units}
         arrivals = Arrivals(submitted, lambda: watch.wake("files"))
         arrivals.put_back(units)

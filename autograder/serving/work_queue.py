@@ -7,18 +7,15 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Generic, TypeVar
 
 from ..classroom.assignment import Assignment
 from ..classroom.batch import GradedSubmission, grade_submission
 from ..classroom.submissions import HandIn
 from ..course import released
-from ..course.settings import Settings
-from ..pool import processors
 from ..pool.grading_pool import GradingPool
-from ..pool.process import GradingProcess, GradingRefused, GradingStopped, NotStarted
-from ..pool.requests import Device, GradeNotebook, Ready
+from ..pool.process import GradingRefused, GradingStopped, NotStarted
+from ..pool.requests import GradeNotebook, Ready
 from ..report import Report
 from ..submitted.notebook_file import NotebookFile
 
@@ -125,46 +122,25 @@ class WorkQueue:
                 self._unrecorded.popleft().answer(_ENDING)
 
 
+@dataclass(eq=False)
 class GradingThreads:
     """Threads that grade what the queue holds, each in a grading process of its own.
 
     So a submission that hangs keeps no other from being graded.
     """
 
-    def __init__(
-        self,
-        root: Path,
-        units: Sequence[str],
-        submitted: Path,
-        *,
-        device: Device,
-        settings: Settings,
-        processes: int,
-        on_result: Callable[[], None],
-        remark: Callable[[str], None],
-    ) -> None:
-        """on_result: called when `results` has a new one. remark: reports to the instructor.
+    _pool: GradingPool
+    _root: Path
+    _units: Sequence[str]
+    _on_result: Callable[[], None]
+    """Called in another thread when `results` has a new one."""
+    _remark: Callable[[str], None]
+    """Reports to the instructor, in another thread."""
 
-        Both are called in other threads.
-        """
-        cores = processors.in_turn()
-        self._pool = GradingPool(
-            lambda number: GradingProcess(
-                device,
-                settings,
-                class_folder=root,
-                private=(root, submitted),
-                # One more process than there are processors may run on any of them, next to one that hangs.
-                core=cores[number] if number < len(cores) else None,
-            ),
-            processes,
-        )
-        self._root, self._units = root, units
-        self._on_result = on_result
-        self._remark = remark
-        self._queue = WorkQueue(processes)
+    def __post_init__(self) -> None:
+        self._queue = WorkQueue(self._pool.size)
         self._results: deque[tuple[str, GradedSubmission] | BaseException] = deque()
-        self._threads = [threading.Thread(target=self._work, args=(n,), daemon=True) for n in range(processes)]
+        self._threads = [threading.Thread(target=self._work, args=(n,), daemon=True) for n in range(self._pool.size)]
 
     def start(self) -> Ready:
         """Wait for the processes and begin to grade. Raises GradingRefused and GradingStopped."""
@@ -229,7 +205,7 @@ class GradingThreads:
         self._pool.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self._queue.close()
         self._pool.close()
         for thread in self._threads:
