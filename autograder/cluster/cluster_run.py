@@ -10,8 +10,7 @@ import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 from distributed import Future
@@ -98,7 +97,7 @@ class ClusterWorker:
     graded: int = 0
 
 
-class ClusterRun:
+class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
     """Reports on submissions, as workers send them."""
 
     def __init__(
@@ -158,10 +157,7 @@ class ClusterRun:
                 self._proceed()
             yield self._results.popleft()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self._open_things.close()
         groups: dict[tuple[str, str], list[str]] = defaultdict(list)
         for worker in self._validated:

@@ -86,12 +86,10 @@ def _tls() -> Security:
     security = Security(require_encryption=True)
     for name, variable in _TLS_FILES.items():
         file = getattr(security, name)
-        if not file and name != "tls_client_key":  # the key may be in the certificate's file
-            raise GradingRefused(
-                f"TLS needs three files, and {variable} names none. docs/cluster.md says how they are made."
-            )
-        if file and "\n" not in file and not Path(file).is_file():
-            raise GradingRefused(f"{variable} names {file}, which is not there.")
+        is_optional = name == "tls_client_key"  # which may be in the certificate's file
+        if not (file or is_optional) or (file and "\n" not in file and not Path(file).is_file()):
+            names = f"{file}, which is not there" if file else "none"
+            raise GradingRefused(f"TLS needs three files, and {variable} names {names}: see docs/cluster.md.")
     try:
         security.get_connection_args("client")
     except (OSError, ValueError) as error:  # OSError: includes the errors of ssl
@@ -157,7 +155,10 @@ class Connection:
 @contextlib.contextmanager
 def connected(scheduler: Address) -> Iterator[Connection]:
     """Connect to the scheduler; raises GradingRefused if that fails. At the end, workers drop what they have to do."""
-    with _quiet(), dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GiB"}):
+    for name in logging.root.manager.loggerDict:
+        if name.startswith("distributed"):  # with a traceback for each worker that died and for a lost connection
+            logging.getLogger(name).disabled = True
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GiB"}):
         try:
             client = Client(
                 scheduler.text, security=scheduler.security, timeout=_CONNECTING_SECONDS, set_as_default=False,
@@ -173,19 +174,6 @@ def connected(scheduler: Address) -> Iterator[Connection]:
         finally:
             with contextlib.suppress(Exception):
                 client.close(_CLOSING_SECONDS)
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence Dask's log, which has a traceback for each worker that died and for a lost connection."""
-    logs = [logging.getLogger(name) for name in logging.root.manager.loggerDict if name.startswith("distributed")]
-    for log in logs:
-        log.disabled = True
-    try:
-        yield
-    finally:
-        for log in logs:
-            log.disabled = False
 
 
 def shortened(reason: object) -> str:

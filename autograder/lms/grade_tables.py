@@ -1,7 +1,7 @@
 """Write a class's grades as a table: for a spreadsheet, for Canvas's gradebook, for Moodle's grades."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,6 @@ NOT_SUBMITTED, NOT_GRADED, GRADED = "not_submitted", "not_graded", "graded"
 """The statuses without a report: nothing was submitted, it is not graded yet, or nbgrader's own command graded it."""
 _CANVAS_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 _MOODLE_COLUMNS = ("Username", "First name", "Last name", "Email address")
-_OTHER_ROSTER = "The roster is not {0}'s: {0} gets the ids as `{1}`."
 _POINTS_POSSIBLE = "    Points Possible"
 _OF_CANVAS = {"EX", "N/A"}
 """Canvas's values instead of a grade for students who are excused or need not submit."""
@@ -128,38 +127,33 @@ def for_canvas(marks: MarkedClass, assignments: Mapping[str, str]) -> Table:
     assignments: by unit, the assignment's column in Canvas, if it is not called like the unit. Raises NoTable.
     """
     roster = marks.roster
-    person, people = _people(roster, "Canvas")
-    remarks = [] if roster.platform == "Canvas" else [_OTHER_ROSTER.format("Canvas", "SIS Login ID")]
-    columns = [_assignment(roster, unit.unit, assignments.get(unit.unit)) for unit in marks.units]
-    # Uploading other points than Canvas has would change them.
-    possible = [
-        roster.points_possible.get(column, number(unit.max_score))
-        for unit, column in zip(marks.units, columns, strict=True)
-    ]
-    rows = [[*person, *columns], [_POINTS_POSSIBLE, *[""] * (len(person) - 1), *possible]]
-    spared = []
+    person, people, remarks = _people(marks, "Canvas")
+    columns = {unit.unit: _assignment(roster, unit.unit, assignments.get(unit.unit)) for unit in marks.units}
+    rows = [[*person, *columns.values()], [_POINTS_POSSIBLE, *[""] * (len(person) - 1)]]
+    spared: dict[str, None] = {}
     for student, who in people.items():
-        scores = [marks.score(student, unit) for unit in marks.units]
-        before = [roster.value(student, name) for name in columns]
-        kept = [
-            old if old in _OF_CANVAS and student not in unit.marks else new
-            for old, new, unit in zip(before, scores, marks.units, strict=True)
-        ]
-        rows.append([*who, *kept])
-        spared += [student] if kept != scores else []
-    for unit, name, points in zip(marks.units, columns, possible, strict=True):
+        rows.append(who)
+        for unit in marks.units:
+            before = roster.value(student, columns[unit.unit])
+            is_spared = before in _OF_CANVAS and student not in unit.marks
+            who.append(before if is_spared else marks.score(student, unit))
+            spared |= {student: None} if is_spared else {}
+    for unit in marks.units:
+        name, most = columns[unit.unit], number(unit.max_score)
+        points = roster.points_possible.get(name, most)
+        rows[1].append(points)  # uploading other points than Canvas has would change them
         if name not in roster.header:
             remarks.append(
                 f"No assignment of Canvas's is called {unit.unit}: it would make a new one. If it has one, take its "
                 f'table of grades for the roster, and name the column: --assignment "{unit.unit}=NAME (NUMBER)".'
             )
-        elif points != number(unit.max_score):
-            remarks.append(f"{name} has {points or 'no'} points in Canvas, and {number(unit.max_score)} here.")
+        elif points != most:
+            remarks.append(f"{name} has {points or 'no'} points in Canvas, and {most} here.")
     if spared:
         remarks.append(
             f"Handed in nothing, and left excused (EX) or without the assignment (N/A): {', '.join(spared)}."
         )
-    return Table(rows, [*remarks, *_about(marks), *_about_apostrophes(people.values(), "Canvas")], marks.unlisted)
+    return Table(rows, remarks, marks.unlisted)
 
 
 def for_moodle(marks: MarkedClass) -> Table:
@@ -170,15 +164,15 @@ def for_moodle(marks: MarkedClass) -> Table:
     roster = marks.roster
     if set(map(roster.word, roster.header)) >= _WORKSHEET:
         return _worksheet(marks)
-    person, people = _people(roster, "Moodle")
-    remarks = [] if roster.platform == "Moodle" else [_OTHER_ROSTER.format("Moodle", "Username")]
+    person, people, remarks = _people(marks, "Moodle")
     rows = [[*person, *(unit.unit for unit in marks.units)]]
     rows += [[*who, *(marks.score(student, unit) for unit in marks.units)] for student, who in people.items()]
-    return Table(rows, [*remarks, *_about(marks), *_about_apostrophes(people.values(), "Moodle")], marks.unlisted)
+    return Table(rows, remarks, marks.unlisted)
 
 
-def _people(roster: Roster, platform: str) -> tuple[tuple[str, ...], dict[str, list[str]]]:
-    """Return the platform's columns that identify students, and their values by student."""
+def _people(marks: MarkedClass, platform: str) -> tuple[tuple[str, ...], dict[str, list[str]], list[str]]:
+    """Return the platform's columns that identify students, their values by student, and remarks on both."""
+    roster, remarks = marks.roster, []
     if roster.platform == platform:
         columns = roster.person
         rows = {one.id: [roster.value(one.id, name) for name in columns] for one in roster.students}
@@ -189,7 +183,16 @@ def _people(roster: Roster, platform: str) -> tuple[tuple[str, ...], dict[str, l
     else:
         columns = _MOODLE_COLUMNS
         rows = {one.id: [one.id, one.first_name or "", one.last_name or "", one.email or ""] for one in roster.students}
-    return columns, {student: list(map(value, row)) for student, row in rows.items()}
+    if roster.platform != platform:
+        id_column = "SIS Login ID" if platform == "Canvas" else "Username"
+        remarks.append(f"The roster is not {platform}'s: {platform} gets the ids as `{id_column}`.")
+    people = {student: list(map(value, row)) for student, row in rows.items()}
+    if changed := [cell for row in people.values() for cell in row if _APOSTROPHE.search(cell)]:
+        remarks.append(
+            f"An apostrophe was put before what a spreadsheet would take for a formula: {', '.join(changed)}. "
+            f"{platform} has to find these students by their other columns."
+        )
+    return columns, people, [*remarks, *_about(marks)]
 
 
 def _assignment(roster: Roster, unit: str, column: str | None) -> str:
@@ -256,13 +259,3 @@ def _about(marks: MarkedClass) -> Iterator[str]:
             yield f"{unit.unit}: handed in and not graded, without a mark here: {', '.join(ungraded)}."
         if waiting:
             yield f"{unit.unit}: answers for a person to read, in formgrader: {waiting}. Until then they count 0."
-
-
-def _about_apostrophes(people: Iterable[list[str]], platform: str) -> Iterator[str]:
-    """Yield a remark about values with an added apostrophe, because the platform does not recognise them."""
-    changed = [cell for row in people for cell in row if _APOSTROPHE.search(cell)]
-    if changed:
-        yield (
-            f"An apostrophe was put before what a spreadsheet would take for a formula: {', '.join(changed)}. "
-            f"{platform} has to find these students by their other columns."
-        )

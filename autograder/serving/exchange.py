@@ -20,8 +20,8 @@ from ..nbgrader_plugin.exchange import CollectHandIns, ReleaseFeedback, not_its_
 from ..nbgrader_plugin.guards import SECRET
 from .inbound import Inbound, Sender
 
-_FAILED_SECONDS, _LONGEST_FAILED_SECONDS = 2.0, 60.0
-"""Pause before a folder that could not be collected, say because the disk was full, is tried again; then twice that."""
+_FAILED_SECONDS = 10.0
+"""Pause before a folder that could not be collected, say because the disk was full, is tried again."""
 _AT_ONCE = 50
 """Number of students' folders collected in one round. The collected submissions are graded before the next round."""
 _MOST_NAMED = 20
@@ -62,8 +62,8 @@ class Exchange:
         self._log.addHandler(_Remarking(remark))
         self._remark = remark
         self._inbound = Inbound(self._refuse)
-        self._later: dict[str, tuple[float, float]] = {}
-        """Folders that could not be collected, with the time of the next try and the pause before it."""
+        self._later: dict[str, float] = {}
+        """Folders that could not be collected, with the time of the next try."""
         self._refused: dict[int, int] = {}
         """Number of folders that cannot be collected, by account."""
 
@@ -80,7 +80,7 @@ class Exchange:
         """
         folder = self.inbound
         self._inbound.update(folder, units)
-        self._later = {name: its for name, its in self._later.items() if self._inbound.has(name)}
+        self._later = {name: moment for name, moment in self._later.items() if self._inbound.has(name)}
         try:
             chosen, again = self._choose(folder, is_busy)
         except SQLAlchemyError as error:
@@ -90,13 +90,11 @@ class Exchange:
             failed = self._collect(unit, senders)
             for name, sender in senders.items():
                 if name in failed:
-                    _, before = self._later.get(name, (0.0, _FAILED_SECONDS / 2))
-                    pause = min(2 * before, _LONGEST_FAILED_SECONDS)
-                    self._later[name] = time.monotonic() + pause, pause
+                    self._later[name] = time.monotonic() + _FAILED_SECONDS
                 else:
                     self._inbound.settle(sender, name)
         now = time.monotonic()
-        return min([again, *(max(0.0, moment - now) for moment, _ in self._later.values())])
+        return min([again, *(max(0.0, moment - now) for moment in self._later.values())])
 
     def _choose(self, folder: Path, is_busy: Callable[[str, str], bool]) -> tuple[dict[str, dict[str, Sender]], float]:
         """Return by unit the folders to collect now, with their senders, and the seconds until the next round."""
@@ -127,7 +125,7 @@ class Exchange:
 
     def _is_postponed(self, name: str) -> bool:
         """Return whether a folder could not be collected and its next try is not due yet."""
-        return self._later.get(name, (0.0, 0.0))[0] > time.monotonic()
+        return self._later.get(name, 0.0) > time.monotonic()
 
     def _refuse(self, name: str, account: int, why: str) -> None:
         """Report a folder that cannot be collected; of one account's many folders only the first ones."""

@@ -6,7 +6,6 @@ import traceback
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple, Self
 
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
@@ -172,7 +171,7 @@ class FolderWatch:
         self._observer.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self._observer.stop()
         self._observer.join()
 

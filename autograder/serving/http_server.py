@@ -58,7 +58,7 @@ class HttpServer(AbstractContextManager["HttpServer"]):
     def __init__(self, port: int) -> None:
         """port: number of the port; 0 for a free one. Raises CourseProblem."""
         try:
-            self._sockets = _inherited_socket(port) or bind_sockets(port, LOCALHOST, socket.AF_INET)
+            self._sockets = _inherited_socket() or bind_sockets(port, LOCALHOST, socket.AF_INET)
         except (OSError, OverflowError) as error:
             why = getattr(error, "strerror", None) or error
             raise CourseProblem(
@@ -117,17 +117,14 @@ class HttpServer(AbstractContextManager["HttpServer"]):
         await asyncio.gather(*others, return_exceptions=True)
 
 
-def _inherited_socket(port: int) -> list[socket.socket]:
-    """Return the socket on which this process listened before it executed itself again; none if it has no such port."""
-    try:
-        inherited = socket.socket(fileno=int(os.environ.pop(_SOCKET_VARIABLE)))
-    except (KeyError, ValueError, OSError):
+def _inherited_socket() -> list[socket.socket]:
+    """Return the socket on which this process listened before it executed itself again; none if it did not."""
+    number = os.environ.pop(_SOCKET_VARIABLE, "")
+    if not number:
         return []
+    inherited = socket.socket(fileno=int(number))
     inherited.set_inheritable(False)
     inherited.setblocking(False)
-    if inherited.family != socket.AF_INET or port not in (0, inherited.getsockname()[1]):
-        inherited.close()
-        return []
     return [inherited]
 
 

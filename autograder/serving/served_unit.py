@@ -91,35 +91,33 @@ class _NewFile:
     fingerprint: FileFingerprint
 
 
+@dataclass(eq=False)
 class ServedUnit:
     """State of one unit, which the serving thread brings up to date step by step."""
 
-    def __init__(
-        self,
-        name: str,
-        options: ServeOptions,
-        threads: GradingThreads,
-        formatter: Formatter,
-        exchange: Exchange,
-        on_outcome: Callable[[Served], None],
-    ) -> None:
-        """on_outcome: called with each submission that is graded, or has to wait."""
-        root = options.root
-        self.name = name
-        self._options = options
-        self._threads = threads
-        self._formatter = formatter
-        self._on_outcome = on_outcome
-        self._kit = digests.unit_digest(name, root)
-        self._kit_read_at = 0.0
-        self._usual_pages: FeedbackPages | None = None
-        self._pages = ReleasedPages(name, root, options.show, exchange)
-        self._retries = Retries(name, self._kit)
+    name: str
+    _options: ServeOptions
+    _threads: GradingThreads
+    _formatter: Formatter
+    _exchange: Exchange
+    _on_outcome: Callable[[Served], None]
+    """Called with each submission that is graded, or has to wait."""
+    _kit_read_at: float = 0.0
+    _usual_pages: FeedbackPages | None = None
+    _work: Assignment | None = None
+    _gradebook: ClassGradebook | None = None
+    _opened_at: float = 0.0
+    _wakes_at: float = _NEVER
+    _has_postponed: bool = False
+    """True if a file was left for the next step, which is to come soon."""
+
+    def __post_init__(self) -> None:
+        root = self._options.root
+        self._kit = digests.unit_digest(self.name, root)
+        self._pages = ReleasedPages(self.name, root, self._options.show, self._exchange)
+        self._retries = Retries(self.name, self._kit)
         submitted = (root / course_directory(root).submitted_directory).resolve()
-        self._finder = NotebookFinder(name, root, submitted)
-        self._work: Assignment | None = None
-        self._gradebook: ClassGradebook | None = None
-        self._opened_at = 0.0
+        self._finder = NotebookFinder(self.name, root, submitted)
         self._times: dict[str, Times] = {}
         self._graded: list[GradedSubmission] = []
         """Submissions that are to be recorded in the next step."""
@@ -132,9 +130,6 @@ class ServedUnit:
         self._noticed_at: dict[str, float] = {}
         self._unrecorded: set[str] = set()
         """Students whose grade could not be recorded."""
-        self._wakes_at = _NEVER
-        self._has_postponed = False
-        """True if a file was left for the next step, which is to come soon."""
 
     def prepare(self) -> None:
         """Make what all pages share."""
