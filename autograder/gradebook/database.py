@@ -110,15 +110,10 @@ class Database:
         """Return the message for an error of the database, or of a file in the course's folder."""
         reason = self._without_password(getattr(error, "orig", None) or error)
         kept = "What was recorded is kept; run the same command again for the rest."
-        if self.file:
+        if self.file or isinstance(error, OSError):
             return CourseProblem(
-                f"The gradebook {self.file} or a file beside it cannot be opened and written: {reason}. Is the folder "
+                f"The gradebook {self} or a file in {self.root} cannot be opened and written: {reason}. Is the folder "
                 f"there and yours, the disk not full, and no other program writing to it? {kept}"
-            )
-        if isinstance(error, OSError):
-            return CourseProblem(
-                f"A file in {self.root} cannot be opened and written: {reason}. Is the folder there and yours, and the "
-                f"disk not full? {kept}"
             )
         return CourseProblem(
             f"The gradebook {self} cannot be used: {reason}. Is the server running, is CourseDirectory.db_url right, "

@@ -2,6 +2,9 @@
 
 import csv
 import io
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,10 @@ from ..gradebook import records
 from ..gradebook.entry import is_blank
 from ..gradebook.spreadsheet import number, text
 
-_COLUMNS = ("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email")
-_FIGURES = ("raw_score", "late_submission_penalty", "score", "max_score")
+_HEADER = (
+    "assignment,duedate,timestamp,student_id,last_name,first_name,email,"
+    "raw_score,late_submission_penalty,score,max_score\n"
+)
 
 
 class ReadGrades(GetGrades):
@@ -44,16 +49,12 @@ class GradesCsv(CsvExportPlugin):
         """Write the file, by default grades.csv."""
         destination = Path(self.to or "grades.csv")
         self.log.info("Exporting grades to %s", destination)
-        assignments, students = set(map(str, self.assignment)), set(map(str, self.student))
         written = io.StringIO(newline="")
-        written.write(",".join((*_COLUMNS, *_FIGURES)) + "\n")
+        written.write(_HEADER)
         table = csv.writer(written, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-        for assignment in gradebook.assignments:
-            if assignments and assignment.name not in assignments:
-                continue
-            for student in gradebook.students:
-                if not students or student.id in students:
-                    table.writerow(_row(gradebook, assignment, student))
+        for assignment, student in product(gradebook.assignments, gradebook.students):
+            if _is_wanted(assignment.name, self.assignment) and _is_wanted(student.id, self.student):
+                table.writerow(_row(gradebook, assignment, student))
         try:
             output_files.write({destination: written.getvalue().encode()})
         except output_files.NotWritable as reason:
@@ -61,13 +62,15 @@ class GradesCsv(CsvExportPlugin):
             raise SystemExit(1) from None
 
 
+def _is_wanted(name: str, names: Sequence[object]) -> bool:
+    return not names or name in map(str, names)
+
+
 def _row(gradebook: Any, assignment: Any, student: Any) -> list[object]:
     """Return the student's row for the assignment; zeros if nothing was submitted."""
-    try:
+    timestamp, raw, penalty = None, 0.0, 0.0
+    with suppress(MissingEntry):
         submission = gradebook.find_submission(assignment.name, student.id)
-    except MissingEntry:
-        timestamp, raw, penalty = None, 0.0, 0.0
-    else:
         timestamp, raw, penalty = submission.timestamp, submission.score, submission.late_submission_penalty
     person = (student.id, student.last_name, student.first_name, student.email)
     texts = [text(value) for value in (assignment.name, assignment.duedate, timestamp, *person)]

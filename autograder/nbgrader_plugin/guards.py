@@ -15,6 +15,7 @@ import logging
 import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -180,11 +181,7 @@ def _init_assignment(self: Any, assignment_id: str, student_id: str) -> None:
 def _init_destination(self: Any, assignment_id: str, student_id: str) -> Any:
     """Return whether to generate a unit: also one that is in release/ already, if the gradebook does not know it."""
     if not self.no_database and not self.force:
-        with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as gradebook:
-            try:
-                gradebook.find_assignment(assignment_id)
-            except MissingEntry:
-                self.force = True
+        self.force = not _notebook_names(self.coursedir, assignment_id)
     return _nbgraders_init_destination(self, assignment_id, student_id)
 
 
@@ -196,7 +193,12 @@ def _init_notebooks(self: Any) -> None:
     """
     BaseConverter.init_notebooks(self)
     is_student = may_be_graded(self.coursedir)
-    names = _notebook_names(self.coursedir)
+    unit = self.coursedir.assignment_id
+    names = _notebook_names(self.coursedir, unit)
+    if not names:
+        sentence = f"The gradebook has no `{unit}`: run `nbgrader generate_assignment {unit}` first."
+        self.log.error(sentence)
+        raise NbGraderException(sentence)
     self._not_named = []
     pattern = self._format_source("(?P<assignment_id>.*)", "(?P<student_id>.*)", escape=True)
     for path in list(self.assignments):
@@ -225,16 +227,11 @@ def _convert_notebooks(self: Any) -> None:
         raise NbGraderException(f"{len(self._not_named)} not graded: the lines above say why.")
 
 
-def _notebook_names(directory: CourseDirectory) -> set[str]:
-    """Return the names of the files that the gradebook knows for the assignment."""
-    unit = directory.assignment_id
-    with Gradebook(directory.db_url, directory.course_id) as gradebook:
-        try:
-            return {f"{notebook.name}.ipynb" for notebook in gradebook.find_assignment(unit).notebooks}
-        except MissingEntry:
-            sentence = f"The gradebook has no `{unit}`: run `nbgrader generate_assignment {unit}` first."
-    directory.log.error(sentence)
-    raise NbGraderException(sentence)
+def _notebook_names(directory: CourseDirectory, unit: str) -> set[str]:
+    """Return the names of the files that the gradebook knows for a unit; none if it does not know the unit."""
+    with Gradebook(directory.db_url, directory.course_id) as gradebook, suppress(MissingEntry):
+        return {f"{notebook.name}.ipynb" for notebook in gradebook.find_assignment(unit).notebooks}
+    return set()
 
 
 def read_beside(folder: Path, name: str) -> bytes | None:

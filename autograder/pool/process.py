@@ -102,6 +102,9 @@ class GradingProcess(contextlib.AbstractContextManager["GradingProcess"]):
             )
         except OSError as error:
             raise GradingRefused(f"No grading process can be started: {error}.") from None
+        assert self._process.stdin
+        assert self._process.stdout
+        self._requests, self._answers = self._process.stdin, self._process.stdout
         self._ready: Ready | None = None
 
     @property
@@ -158,16 +161,14 @@ class GradingProcess(contextlib.AbstractContextManager["GradingProcess"]):
 
     def close(self) -> None:
         """End the process."""
-        assert self._process.stdin
-        assert self._process.stdout
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()
+            self._requests.close()
         try:
             self._process.wait(_CLOSING_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()  # it is grading a submission; the sandbox ends with it
             self._process.wait()
-        self._process.stdout.close()
+        self._answers.close()
 
     def __exit__(self, *error: object) -> None:
         self.close()
@@ -176,10 +177,9 @@ class GradingProcess(contextlib.AbstractContextManager["GradingProcess"]):
         line = msgspec.json.encode(request) + b"\n"
         with self._lock:
             self._wait_until_ready()
-            assert self._process.stdin
             try:
-                self._process.stdin.write(line)
-                self._process.stdin.flush()
+                self._requests.write(line)
+                self._requests.flush()
             except (BrokenPipeError, ValueError):  # ValueError: another thread has closed it
                 raise GradingStopped from None
             return self._read(kind)
@@ -190,9 +190,8 @@ class GradingProcess(contextlib.AbstractContextManager["GradingProcess"]):
         return self._ready
 
     def _read(self, kind: type[T]) -> T:
-        assert self._process.stdout
         try:
-            line = self._process.stdout.readline()
+            line = self._answers.readline()
         except ValueError:  # another thread has closed it
             line = b""
         if not line:

@@ -2,17 +2,18 @@
 
 import glob
 import logging
-import time
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Assignment
 from nbgrader.exchange import ExchangeError
+from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
+from ..gradebook import database
 from ..gradebook.course_directory import course_directory
 from ..gradebook.roster import may_be_graded
 from ..gradebook.time_stamp import StampFormat
@@ -58,12 +59,10 @@ class Exchange:
         """pages: name of the course's folder with the pages to release. remark: reports what could not be done."""
         self._root = root
         self._pages = pages
-        self._log = logging.Logger("autograder.serving")
-        self._log.addHandler(_Remarking(remark))
+        self._log = logging.Logger("autograder.serving", logging.ERROR)
+        self._log.addFilter(self._report)
         self._remark = remark
         self._inbound = Inbound(self._refuse)
-        self._later: dict[str, float] = {}
-        """Folders that could not be collected, with the time of the next try."""
         self._refused: dict[int, int] = {}
         """Number of folders that cannot be collected, by account."""
 
@@ -80,21 +79,16 @@ class Exchange:
         """
         folder = self.inbound
         self._inbound.update(folder, units)
-        self._later = {name: moment for name, moment in self._later.items() if self._inbound.has(name)}
-        try:
-            chosen, again = self._choose(folder, is_busy)
-        except SQLAlchemyError as error:
-            self._remark(f"The exchange {folder} cannot be used: {error}.")
-            return _FAILED_SECONDS
+        chosen, again = self._choose(folder, is_busy)
         for unit, senders in chosen.items():
             failed = self._collect(unit, senders)
             for name, sender in senders.items():
                 if name in failed:
-                    self._later[name] = time.monotonic() + _FAILED_SECONDS
+                    self._inbound.postpone(name, _FAILED_SECONDS)
+                    again = min(again, _FAILED_SECONDS)
                 else:
                     self._inbound.settle(sender, name)
-        now = time.monotonic()
-        return min([again, *(max(0.0, moment - now) for moment in self._later.values())])
+        return again
 
     def _choose(self, folder: Path, is_busy: Callable[[str, str], bool]) -> tuple[dict[str, dict[str, Sender]], float]:
         """Return by unit the folders to collect now, with their senders, and the seconds until the next round."""
@@ -117,15 +111,17 @@ class Exchange:
             elif settings.check_owner and owner != sender.student:
                 self._inbound.refuse(sender, not_its_owners(sender.student, owner))
             elif not is_busy(sender.unit, sender.student):
-                name, seconds = self._inbound.next(folder, sender, due_date(sender.unit), self._is_postponed, stamps)
+                name, seconds = self._inbound.next(folder, sender, due_date(sender.unit), stamps)
                 again = min(again, seconds)
                 if name:
                     chosen.setdefault(sender.unit, {})[name] = sender
         return chosen, again
 
-    def _is_postponed(self, name: str) -> bool:
-        """Return whether a folder could not be collected and its next try is not due yet."""
-        return self._later.get(name, 0.0) > time.monotonic()
+    def _report(self, record: logging.LogRecord) -> bool:
+        """Report a complaint of nbgrader's exchange; return False, since nobody else gets it."""
+        if "Not released" not in record.getMessage():  # that submission came by another way
+            self._remark(record.getMessage())
+        return False
 
     def _refuse(self, name: str, account: int, why: str) -> None:
         """Report a folder that cannot be collected; of one account's many folders only the first ones."""
@@ -183,20 +179,5 @@ class Exchange:
 
 
 def _due_date(directory: Any, unit: str) -> datetime | None:
-    with Gradebook(directory.db_url, directory.course_id) as gradebook:
-        try:
-            return gradebook.find_assignment(unit).duedate  # type: ignore[no-any-return]
-        except MissingEntry:
-            return None
-
-
-class _Remarking(logging.Handler):
-    """Hands on the complaints of nbgrader's exchange."""
-
-    def __init__(self, remark: Callable[[str], None]) -> None:
-        super().__init__(logging.ERROR)
-        self._remark = remark
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if "Not released" not in record.getMessage():  # that submission came by another way
-            self._remark(record.getMessage())
+    with database.of_directory(directory).reading() as session:
+        return session.scalar(select(Assignment.duedate).filter_by(name=unit)) if session else None

@@ -70,6 +70,7 @@ class Inbound:
         self._senders: dict[tuple[str, str, int], Sender] = {}
         self._empty: dict[str, tuple[int, int]] = {}
         """Inodes and modification times of folders that were empty."""
+        self._postponed: dict[str, float] = {}
 
     def update(self, folder: Path, units: Iterable[str]) -> None:
         """Parse the names that are new, and forget those that are gone."""
@@ -99,23 +100,16 @@ class Inbound:
                 of_account.setdefault(sender.account, []).append(sender)
         return [sender for sender in chain.from_iterable(zip_longest(*of_account.values())) if sender]
 
-    def next(
-        self,
-        folder: Path,
-        sender: Sender,
-        due: datetime | None,
-        is_postponed: Callable[[str], bool],
-        stamps: StampFormat,
-    ) -> tuple[str, float]:
+    def next(self, folder: Path, sender: Sender, due: datetime | None, stamps: StampFormat) -> tuple[str, float]:
         """Return the newest of a sender's folders that is finished, or "", and the seconds until the next poll.
 
-        due: due date, if later submissions do not count. is_postponed: returns whether to pass over a folder for now.
-        stamps: format of the course's time stamps.
+        due: due date, if later submissions do not count. stamps: format of the course's time stamps.
         """
         self._date_some(folder, sender, stamps)
         again = 0.0 if sender.undated else float("inf")
         for _, name in sender.newest(due):
-            if is_postponed(name):
+            if (pause := self._postponed.get(name, 0.0) - time.monotonic()) > 0:
+                again = min(again, pause)
                 continue
             state = self._state(folder / name)
             if state == "whole":
@@ -134,9 +128,9 @@ class Inbound:
             else:
                 insort(sender.dated, (moment, name))
 
-    def has(self, name: str) -> bool:
-        """Return whether the inbound folder has a folder with this name."""
-        return name in self._known
+    def postpone(self, name: str, seconds: float) -> None:
+        """Pass over a folder for some seconds, because it could not be collected."""
+        self._postponed[name] = time.monotonic() + seconds
 
     def refuse(self, sender: Sender, why: str) -> None:
         """Report all of a sender's folders, none of which may be collected, and settle them."""
@@ -168,6 +162,7 @@ class Inbound:
         changed = {}
         for name in names:
             self._empty.pop(name, None)
+            self._postponed.pop(name, None)
             if sender := self._known.pop(name):
                 changed[id(sender)] = sender
         for sender in changed.values():
