@@ -15,7 +15,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from jinja2 import BaseLoader, ChoiceLoader, Environment, FileSystemLoader, PrefixLoader
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PrefixLoader
+from jinja2.ext import Extension
 from markupsafe import escape
 from nbconvert.exporters import HTMLExporter
 
@@ -58,7 +59,7 @@ def _plain_text(set_default_headers: Callable[[Any], None]) -> Callable[[Any], N
 
 def _render(theirs: Path) -> Callable[..., str]:
     loader = ChoiceLoader([FileSystemLoader([_OURS, theirs]), PrefixLoader({"nbgrader": FileSystemLoader(theirs)})])
-    environment = Environment(loader=_WithNonce(loader), autoescape=True)
+    environment = Environment(loader=loader, autoescape=True, extensions=[_OwnScripts])
     environment.globals["script_nonce"] = _nonce.get
 
     def render(handler: Any, name: str, **values: Any) -> str:
@@ -87,25 +88,18 @@ class _Submissions:
         made_for, exporter = settings.get("autograder_exporter", (None, None))
         if exporter is None or made_for != config:
             exporter = HTMLExporter(config=config)
-            exporter.environment.loader = _WithNonce(exporter.environment.loader)
+            exporter.environment.add_extension(_OwnScripts)
             exporter.environment.globals["script_nonce"] = _nonce.get
             settings["autograder_exporter"] = config, exporter
         return exporter
 
 
-class _WithNonce(BaseLoader):
-    """Templates whose scripts carry the response's nonce, and whose values in scripts are JavaScript literals."""
+class _OwnScripts(Extension):
+    """Gives templates' scripts the response's nonce, and makes values in scripts JavaScript literals."""
 
-    def __init__(self, loader: BaseLoader) -> None:
-        self._loader = loader
-
-    def get_source(self, environment: Environment, template: str) -> tuple[str, str | None, Callable[[], bool] | None]:
-        source, path, is_current = self._loader.get_source(environment, template)
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
         source = _VALUE_IN_SCRIPT.sub(r'= {{ (\1 ~ "\2") | tojson }};', source)
-        return _SCRIPT.sub('<script nonce="{{ script_nonce() }}"', source), path, is_current
-
-    def list_templates(self) -> list[str]:
-        return self._loader.list_templates()
+        return _SCRIPT.sub('<script nonce="{{ script_nonce() }}"', source)
 
 
 def _allow_own_scripts(handler: Any) -> None:

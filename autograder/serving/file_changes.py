@@ -121,7 +121,7 @@ class NotebookFinder:
                 return None
 
 
-class FolderWatch:
+class FolderWatch(FileSystemEventHandler):
     """Watches folders for changes, and lets other threads wake the serving thread."""
 
     def __init__(self) -> None:
@@ -162,10 +162,14 @@ class FolderWatch:
         self._reports_all = len(identities) == len(folders) and not any(map(_is_shared, identities))
         for folder in identities:
             try:
-                self._observer.schedule(_Waking(self), str(folder), recursive=folders[folder])
+                self._observer.schedule(self, str(folder), recursive=folders[folder])
             except OSError:  # the system has no more watches
                 self._reports_all = False
         return True
+
+    def on_any_event(self, event: FileSystemEvent) -> None:
+        if event.event_type not in _READING:  # our own polls would wake us
+            self.wake("files")
 
     def __enter__(self) -> Self:
         self._observer.start()
@@ -174,15 +178,6 @@ class FolderWatch:
     def __exit__(self, *error: object) -> None:
         self._observer.stop()
         self._observer.join()
-
-
-class _Waking(FileSystemEventHandler):
-    def __init__(self, watch: FolderWatch) -> None:
-        self._watch = watch
-
-    def on_any_event(self, event: FileSystemEvent) -> None:
-        if event.event_type not in _READING:  # our own polls would wake us
-            self._watch.wake("files")
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
