@@ -338,7 +338,7 @@ def test_a_later_file_waits_until_the_hour_lets_it_in(course, recorded, monkeypa
         (its,) = serving.told
         assert (its.student, its.status) == ("ada", "waits")
         page = released(course, "ada", "c")
-        assert "You have handed in again" in page
+        assert "You have submitted again" in page
         assert f"{its.waits_until:%Y-%m-%d %H:%M} UTC" in page
         assert OVERFLOWS in page
         serving.work_off()
@@ -347,7 +347,7 @@ def test_a_later_file_waits_until_the_hour_lets_it_in(course, recorded, monkeypa
         monkeypatch.setattr(served_unit.time, "time", lambda: an_hour_later)
         serving.work_off()
         assert serving.marked == ["ada"]
-    assert "You have handed in again" not in released(course, "ada", "c")
+    assert "You have submitted again" not in released(course, "ada", "c")
     assert OVERFLOWS not in released(course, "ada", "c")
 
 

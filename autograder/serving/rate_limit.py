@@ -54,21 +54,16 @@ def wait(gradebook: ClassGradebook, student: str, attempts: int | None) -> Wait 
     now = time.time()
     until = wait_until([its.marked_at for its in gradebook.history(Attempt, student)], attempts, now)
     after_failures = wait_until([its.begun_at for its in gradebook.history(Try, student)], MOST_FAILED, now)
-    moment = datetime.fromtimestamp(max(until, after_failures), UTC)
-    if after_failures > until:
-        notice = (
-            f"You have submitted again. {MOST_FAILED} times in an hour your submission could not be graded to its end, "
-            f"so this file is graded after {utc(moment)}. Nothing is lost; please tell your instructor. What is below "
-            "is about the file before it."
-        )
-    elif until:
-        times = "once" if attempts == 1 else f"{attempts} times"
-        notice = (
-            f"You have handed in again. Each student is marked {times} an hour at most, so this file is marked after "
-            f"{utc(moment)}. Nothing is lost. What is below is about the file before it."
-        )
-    else:
+    if not max(until, after_failures):
         return None
+    moment = datetime.fromtimestamp(max(until, after_failures), UTC)
+    reason = f"Each student is graded {'once' if attempts == 1 else f'{attempts} times'} an hour at most"
+    if after_failures > until:
+        reason = f"{MOST_FAILED} times in an hour it could not be graded to its end (please tell your instructor)"
+    notice = (
+        f"You have submitted again. {reason}, so this file is graded after {utc(moment)}. Nothing is lost. What is "
+        "below is about the file before it."
+    )
     return Wait(moment, notice)
 
 
