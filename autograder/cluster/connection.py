@@ -155,7 +155,7 @@ class Connection:
 @contextlib.contextmanager
 def connected(scheduler: Address) -> Iterator[Connection]:
     """Connect to the scheduler; raises GradingRefused if that fails. At the end, workers drop what they have to do."""
-    for name in logging.root.manager.loggerDict:
+    for name in list(logging.root.manager.loggerDict):
         if name.startswith("distributed"):  # with a traceback for each worker that died and for a lost connection
             logging.getLogger(name).disabled = True
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GiB"}):
