@@ -78,6 +78,26 @@ class FaultLocation(msgspec.Struct, frozen=True):
     """The solution's name for the wrong step; empty if it has none."""
 
 
+class Change(msgspec.Struct, frozen=True):
+    """One changed place of the student's code."""
+
+    cell: str
+    line: int
+    subject: str
+    """What is changed, in words: "a number", "an argument that is missing"."""
+    before: str
+    """The line as it is."""
+    after: str
+    """The line as it would be."""
+
+
+class Repair(msgspec.Struct, frozen=True):
+    """Changes of the student's own code with which the exercise earns all points: the hidden tests ran with them."""
+
+    changes: list[Change]
+    """All of them together are needed."""
+
+
 class Behaviour(msgspec.Struct, frozen=True):
     """A summary of a wrong answer's results in the hidden tests, to find the answers of a class that behave alike."""
 
@@ -106,6 +126,8 @@ class ExerciseReport(msgspec.Struct, frozen=True):
     """The fault's location, if it was found; it affects no score."""
     behaviour: Behaviour | None = None
     """Summary of a failed answer's behaviour, if no known misconception explains it."""
+    repairs: list[Repair] = []
+    """Each one suffices; only for an answer whose behaviour no known misconception explains."""
     note: str = ""
     """Message: cells that changed the answer's names after its check, and the moment that is graded."""
 

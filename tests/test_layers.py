@@ -15,7 +15,7 @@ LAYERS = [
     {"classroom", "build", "nbgrader_plugin"},
     {"reports"},
     {"grading", "gradebook"},
-    {"diagnosis"},
+    {"diagnosis", "repair"},
     {"graders"},
     {"pool", "catalogue"},
     {"student", "submitted"},

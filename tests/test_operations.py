@@ -23,9 +23,11 @@ from autograder.core.operations import (
     NamedParameters,
     ProbeDevice,
     Read,
+    Redefine,
     TimedCall,
     ToDtype,
     Train,
+    TryEdits,
     WatchRun,
 )
 from autograder.sandbox.failures import Crashed
@@ -68,6 +70,12 @@ ASKED = [
     LineOfAspect("f", INPUTS, None, None, (), "writes", ("0",)),
     WatchRun("f", INPUTS),
     WatchRun("Linear", INPUTS, (3, 2), {"weight": torch.ones(2, 3), "bias": torch.zeros(2)}),
+    Redefine((("f", "def f(x):\n    return x + 1\n", "f", 1),)),
+    Call("f", INPUTS),
+    TryEdits(
+        ((("f", "def f(x):\n    return x\n", "f", 1),), (("f", "def f(x):\n    return y\n", "f", 1),)),
+        (Call("f", INPUTS),),
+    ),
 ]
 
 

@@ -13,10 +13,10 @@ import pytest
 
 from autograder.catalogue import Candidate
 from autograder.core.arguments import Arguments
+from autograder.core.cpu_limit import OverLimit, cpu_limit
 from autograder.core.operations import Call
 from autograder.diagnosis import pairs as searching
 from autograder.diagnosis.behaviour import Behaviour, Misconception
-from autograder.diagnosis.cpu_limit import OverLimit, cpu_limit
 from autograder.diagnosis.pairs import Pairs
 from autograder.diagnosis.transcript import Trace
 from autograder.report import Diagnosis, ExerciseReport, Mistake

@@ -1,7 +1,7 @@
 """Grades a class's submissions in several processes, a little ahead of the one writer that records the reports."""
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, as_completed, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import islice
@@ -43,6 +43,10 @@ class BatchGrading(AbstractContextManager[Any], Protocol):
 
     def graded(self) -> Iterator[GradedSubmission]:
         """Yield every submission once, as soon as it is graded. Raises GradingRefused and GradingStopped."""
+        ...
+
+    def repaired(self, reports: Mapping[str, Report]) -> Iterator[GradedSubmission]:
+        """Yield graded submissions again whose unexplained answers have repairs. reports: by student."""
         ...
 
 
@@ -88,6 +92,26 @@ class LocalGrading(AbstractContextManager["LocalGrading"]):
             for future in sorted(done, key=lambda one: one.exception() is not None):  # an exception ends the batch
                 yield future.result()
                 pending |= {self._threads.submit(self._grade, hand_in) for hand_in in islice(waiting, 1)}
+
+    def repaired(self, reports: Mapping[str, Report]) -> Iterator[GradedSubmission]:
+        """Yield graded submissions again whose unexplained answers have repairs. reports: by student."""
+        hand_ins = [hand_in for hand_in in self._hand_ins if hand_in.student in reports]
+        futures = [self._threads.submit(self._repair, one, reports[one.student]) for one in hand_ins]
+        for future in as_completed(futures):
+            if (repaired := future.result()) is not None:
+                yield repaired
+
+    def _repair(self, hand_in: HandIn, report: Report) -> GradedSubmission | None:
+        number = self._idle.get()
+        try:
+            read = self._submissions.read(hand_in)
+            if read.file.digest != report.submission:
+                return None  # it was replaced since it was graded
+            request = GradeNotebook(report.notebook, read.file.content, self._unit, read.file.digest, hand_in.note)
+            new = self._pool.repair(request, report, number)
+            return None if new == report else GradedSubmission(hand_in, read.file.content, new, read.stamp)
+        finally:
+            self._idle.put(number)
 
     def _grade(self, hand_in: HandIn) -> GradedSubmission:
         number = self._idle.get()

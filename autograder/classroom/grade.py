@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -68,13 +68,15 @@ def grade(
     settings: Settings,
     markers: int,
     regrade: bool = False,
+    repair: bool = True,
     marking: Callable[..., BatchGrading] = LocalGrading,
     on_start: Callable[[int], None] = lambda total: None,
     on_row: Callable[[Row], None] = lambda row: None,
 ) -> ClassResult:
     """Grade everyone into the gradebook; leave submissions alone that are already graded, unless `regrade`.
 
-    May be interrupted at any moment and run again. marking: makes the reports on the submissions to grade.
+    May be interrupted at any moment and run again. repair: once all are graded, search for the changes that repair
+    unexplained answers. marking: makes the reports on the submissions to grade.
     Raises GradingRefused and CourseProblem.
     """
     unit = work.unit.name
@@ -90,8 +92,13 @@ def grade(
             processes = marking(work, grading.to_grade, device=device, settings=settings, markers=markers)
             stack.enter_context(processes)
             conditions = processes.start()
+            unexplained: dict[str, Report] = {}
             for marked in processes.graded():
                 grading.record(marked)
+                if repair and any(exercise.behaviour is not None for exercise in marked.report.exercises):
+                    unexplained[marked.hand_in.student] = marked.report
+            for repaired in processes.repaired(unexplained) if unexplained else ():
+                grading.record_findings(repaired)
         marks = gradebook.marks()
     page = page_path(work.directory, unit, "<student>")
     return ClassResult(grading.rows, conditions, page, database.of_directory(work.directory), marks, work.refused)
@@ -140,6 +147,12 @@ class Grading:
         """Record a mark."""
         problem = self._writer.record(marked)
         self._finish(Row(marked.hand_in.student, _brief(marked.report), problem))
+
+    def record_findings(self, marked: GradedSubmission) -> None:
+        """Record a report again, with findings that change no points."""
+        problem = self._writer.record(marked)
+        student = marked.hand_in.student
+        self._rows[student] = replace(self._rows[student], report=_brief(marked.report), problem=problem)
 
     def _updates(self, student: str, is_penalty_new: bool) -> tuple[str, ...]:
         updates = {"roster entry": student in self._new_on_roster, "late penalty": is_penalty_new}

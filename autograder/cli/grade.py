@@ -52,6 +52,10 @@ def grade(
     regrade: Annotated[
         bool, typer.Option("--regrade", help="Mark everyone again, even what is already graded.")
     ] = False,
+    repair: Annotated[
+        bool,
+        typer.Option("--repair/--no-repair", help="Then search for the changes that repair unexplained answers."),
+    ] = True,
     course_folder: Course = None,
     require_isolation: Require = None,
     trust_submissions: Trust = False,
@@ -89,6 +93,7 @@ def grade(
                 settings=settings,
                 markers=markers,
                 regrade=regrade,
+                repair=repair,
                 marking=marking,
                 on_start=lambda total: progress.update(task, total=total, description=unit),
                 on_row=lambda row: progress.advance(task),

@@ -45,6 +45,9 @@ def mark(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but what is wrong.")] = False,
     device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
+    repair: Annotated[
+        bool, typer.Option("--repair/--no-repair", help="Search for the change that repairs an unexplained answer.")
+    ] = True,
     require_isolation: Require = None,
     trust_submissions: Trust = False,
     schema: Annotated[bool, schema_option("report", "Report", "a line")] = False,
@@ -60,7 +63,7 @@ def mark(
     done: list[Report] = []
     files.check(notebooks)
     settings = isolation_settings(require_isolation, trust_submissions)
-    for report in _reports(notebooks, device, settings):
+    for report in _reports(notebooks, device, settings, repair=repair):
         done.append(replace(report, cells=[]))  # no file says what cells printed, which may be much
         if not quiet:
             with results():
@@ -91,7 +94,7 @@ def _percent(report: Report) -> float:
     return round(100 * report.score / report.max_score, 6) if report.max_score else 0.0
 
 
-def _reports(notebooks: Sequence[Path], device: Device, settings: Settings) -> Iterator[Report]:
+def _reports(notebooks: Sequence[Path], device: Device, settings: Settings, *, repair: bool) -> Iterator[Report]:
     """Yield a report on each file, by a grading process that ends with this command.
 
     Raises GradingRefused, and GradingStopped if no process starts.
@@ -104,7 +107,8 @@ def _reports(notebooks: Sequence[Path], device: Device, settings: Settings) -> I
             file = read_at(notebook)
             submission = GradeNotebook(str(notebook), file.content, digest=file.digest)
             if file.is_read:
-                yield pool.grade(submission, tries=_TRIES)
+                report = pool.grade(submission, tries=_TRIES)
+                yield pool.repair(submission, report) if repair else report
             else:
                 yield without_marks(submission.name, "unreadable", str(file.content), ready)
 

@@ -8,7 +8,7 @@ answer for each submission.
 import contextlib
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -144,6 +144,10 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
         able = self._validated[0].able
         assert able
         return Ready(able.device, able.isolation, able.enforced)
+
+    def repaired(self, reports: Mapping[str, Report]) -> Iterator[GradedSubmission]:
+        """Yield nothing: on a cluster no repairs are searched."""
+        return iter(())
 
     def graded(self) -> Iterator[GradedSubmission]:
         """Yield every submission once, as it is graded; raises GradingRefused if no worker or scheduler is left."""

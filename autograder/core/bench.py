@@ -6,6 +6,7 @@ misconceptions, so that all three are observed in the same way. What can be aske
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from types import CodeType
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import torch
@@ -31,6 +32,8 @@ class Bench:
 
     def __init__(self, names: Mapping[str, Any], device: str = "cpu") -> None:
         self._names = names
+        self._redefined: dict[str, Any] = {}
+        """The names that are redefined for a trial, with their usual contents."""
         self.device = torch.device(device)
         self.instances: list[Any] = []
         self.built: list[Building] = []
@@ -46,6 +49,19 @@ class Bench:
         """Begins with the next exercise, whose instances are counted anew."""
         self.instances.clear()
         self.built.clear()
+
+    def redefine(self, codes: Mapping[str, CodeType]) -> None:
+        """Run new definitions of some names; give names that were redefined before their usual contents back.
+
+        Instances are counted from 0 again. Raises what the code raises.
+        """
+        names = self._names
+        assert isinstance(names, dict)
+        names.update(self._redefined)
+        self._redefined = {name: self.find(name) for name in codes}
+        self.begin()
+        for code in codes.values():
+            exec(code, names)
 
     def add(self, instance: Any, built: Building) -> int:
         """Keeps an instance; its number."""

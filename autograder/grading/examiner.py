@@ -25,8 +25,7 @@ from ..report import NOT_WRITTEN, Diagnosis
 from ..student.backend import Backend, Recording
 from ..student.decoding import decode_parameters
 from ..student.proxy import StudentProxy
-from ..student.sandboxed import SandboxedNotebook
-from ..student.transcript_cache import TranscriptCache
+from ..student.transcript_cache import RemoteBackend, TranscriptCache
 
 T = TypeVar("T")
 
@@ -78,6 +77,23 @@ class Examiner:
         runs = list(self._runs(unit, exercise, backend, entry))
         library_calls = {name for run in runs for name in run.library_calls}
         return Finding([run.verdict for run in runs], tuple(run.trace for run in runs), library_calls)
+
+    def tests(self, unit: str, exercise: str) -> list[str]:
+        """Return the names of the exercise's hidden tests."""
+        return [test.name for test in self._graders[unit][exercise]]
+
+    def requests(self, unit: str, exercise: str, test: str) -> tuple[list[Operation[Any]], list[Any]]:
+        """Return the operations of a hidden test on the solution, and their results."""
+        bench = _Remembering(candidate_bench(unit, None))
+        list(
+            self._runs(unit, exercise, bench, None, [one for one in self._graders[unit][exercise] if one.name == test])
+        )
+        return bench.operations, bench.results
+
+    def verdicts(self, unit: str, exercise: str, backend: Backend, names: Sequence[str]) -> Iterator[Verdict]:
+        """Yield the verdicts of these hidden tests in their order; the next test runs when the next one is taken."""
+        tests = {test.name: test for test in self._graders[unit][exercise]}
+        return (run.verdict for run in self._runs(unit, exercise, backend, None, [tests[name] for name in names]))
 
     def diagnose(self, unit: str, exercise: str, finding: Finding) -> Diagnosis | None:
         """Return the misconception that behaves exactly like this; None if none does."""
@@ -171,7 +187,7 @@ class Examiner:
                 yield _TestRun(verdict, Trace(test.name, verdict.outcome, ()), frozenset(), kinds)
                 continue
             run_test = partial(_run_test, test, {exercise: right}, kinds, entry)
-            if isinstance(backend, SandboxedNotebook):
+            if isinstance(backend, RemoteBackend):
                 what = unit, exercise, test.name, frozenset(kinds.items())
                 run = self._verdicts.find(what, backend, run_test, is_cacheable=_follows_from_the_answers)
             else:
@@ -214,6 +230,22 @@ def _follows_from_the_answers(run: _TestRun) -> bool:
     Code may be lost for lack of time, and a fault of a hidden test is to be reported each time.
     """
     return run.verdict.lost is None and run.verdict.outcome != "grader_error"
+
+
+class _Remembering:
+    """A bench that remembers all operations and their results."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self.operations: list[Operation[Any]] = []
+        self.results: list[Any] = []
+
+    def ask(self, operation: Operation[T]) -> T:
+        """Return the bench's result."""
+        result = self._bench.ask(operation)
+        self.operations.append(operation)
+        self.results.append(result)
+        return result
 
 
 class _LocalBench(Bench):

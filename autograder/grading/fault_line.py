@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from .. import catalogue
 from ..core.arguments import Arguments
+from ..core.cpu_limit import OverLimit, cpu_limit
 from ..core.faults import CELL_PREFIX, StudentFault
 from ..core.lost_aspects import Lost
 from ..core.operations import LineOfAspect, WatchRun
 from ..core.tracing import Run
 from ..course.notebook import CodeCell
-from ..diagnosis.cpu_limit import OverLimit, cpu_limit
 from ..handout.fault_location import HOW, told_of_aspect
 from ..report import ExerciseReport, FaultLocation
 from ..sandbox.failures import Crashed, SandboxLost, TimedOut

@@ -20,6 +20,7 @@ from ..pool.requests import (
     LOST,
     AllGraded,
     Answer,
+    FindRepairs,
     GradeCandidate,
     Graded,
     GradeKnown,
@@ -87,6 +88,8 @@ def _answer(grading: NotebookGrading, graders: Graders, request: Request) -> Ans
         match request:
             case GradeNotebook():
                 return Graded(_grade(grading, request))
+            case FindRepairs():
+                return Graded(_with_repairs(grading, request))
             case GradeCandidate(unit=unit_name, kind="solution"):
                 return Graded(grading.grade_candidate(course.unit(unit_name), None))
             case GradeCandidate(unit=unit_name, kind=kind, name=name):
@@ -118,6 +121,17 @@ def _grade(grading: NotebookGrading, submission: GradeNotebook) -> Report:
         traceback.print_exc()
         message = "Our grader failed on this notebook, which is our fault and not yours. Please tell your instructor."
     return grading.without_score(submission, "grader_error", message)
+
+
+def _with_repairs(grading: NotebookGrading, request: FindRepairs) -> Report:
+    """Return the report with repairs. A fault of ours costs only these."""
+    try:
+        return grading.with_repairs(request.submission, request.report)
+    except (SandboxLost, NotIsolated, NotDenied):
+        return request.report
+    except Exception:
+        traceback.print_exc()
+        return request.report
 
 
 def _known(unit: str, kind: str) -> dict[str, catalogue.Candidate]:

@@ -36,6 +36,7 @@ from ..student.sandboxed import Change, SandboxedNotebook
 from . import messages, scoring
 from .examiner import Examiner, Finding, candidate_bench
 from .fault_line import CODE_FAILURES, add_fault_lines
+from .repairs import add_repairs
 
 _MOST_CELLS = 5
 _MOST_CHANGES = 3
@@ -131,6 +132,24 @@ class NotebookGrading:
         )
         report = self._report(submission, unit, exercises, outcomes, message)
         return replace(report, written=self._written_questions(parsed, unit))
+
+    def with_repairs(self, submission: GradeNotebook, report: Report) -> Report:
+        """Return the report on a graded submission with repairs of its unexplained answers.
+
+        Points do not change. Raises SandboxLost.
+        """
+        parsed = notebook.parse(submission.content)
+        unexplained = [one.name for one in report.exercises if one.status == "failed" and one.behaviour is not None]
+        if not unexplained or isinstance(parsed, notebook.UnreadableNotebook) or report.unit is None:
+            return report
+        unit = course.unit(report.unit, None if submission.of_course else self.class_folder)
+        return add_repairs(report, unit, code_cells(parsed, unit), self.examiner, self._start_for_repair, unexplained)
+
+    def _start_for_repair(self, unit: course.Unit, cells: Sequence[notebook.CodeCell]) -> SandboxedNotebook:
+        assert self.sandbox is not None
+        names = [exercise.name for exercise in unit.exercises]
+        hunted = self.examiner.hunted(unit.name)
+        return SandboxedNotebook(self.sandbox, cells, self.conditions.device, exercises=names, wrong=hunted)
 
     def _judge(
         self, unit: course.Unit, code: SandboxedNotebook, cells: Sequence[notebook.CodeCell]

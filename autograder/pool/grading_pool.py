@@ -10,7 +10,7 @@ from ..course.settings import Settings
 from ..report import Report, without_marks
 from . import processors
 from .process import GradingProcess, GradingRefused, GradingStopped, NotStarted
-from .requests import Device, GradeNotebook, Ready
+from .requests import Device, FindRepairs, GradeNotebook, Ready
 
 _PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 1.0, 60.0
 
@@ -98,6 +98,13 @@ class GradingPool:
             submission.name, "grader_error", stopped, process.ready,
             unit=submission.unit, submission=submission.digest, note=submission.note,
         )  # fmt: skip
+
+    def repair(self, submission: GradeNotebook, report: Report, number: int = 0) -> Report:
+        """Return the report with the repairs that are found; without them if the process ends meanwhile."""
+        try:
+            return self.running(number).report(FindRepairs(submission, report))
+        except (GradingRefused, GradingStopped):
+            return report
 
     def close(self) -> None:
         """End the processes and what they do."""

@@ -23,6 +23,7 @@ from .requests import (
     Answer,
     CandidateKind,
     Device,
+    FindRepairs,
     GradeCandidate,
     Graded,
     GradeKnown,
@@ -134,7 +135,7 @@ class GradingProcess(contextlib.AbstractContextManager["GradingProcess"]):
         """Return the report on a solution, a misconception or an alternative solution."""
         return self.report(GradeCandidate(unit, kind, name))
 
-    def report(self, request: GradeNotebook | GradeCandidate) -> Report:
+    def report(self, request: GradeNotebook | FindRepairs | GradeCandidate) -> Report:
         """Return the report that a request asks for. Raises GradingRefused and GradingStopped."""
         return self._ask(request, Graded).report
 

@@ -54,6 +54,13 @@ class GradeNotebook(msgspec.Struct, tag="mark"):
             self.digest = hashlib.sha256(self.content).hexdigest()
 
 
+class FindRepairs(msgspec.Struct, tag="repair"):
+    """Request to search for repairs of a graded submission's answers that no misconception explains."""
+
+    submission: GradeNotebook
+    report: Report
+
+
 class GradeCandidate(msgspec.Struct, tag="candidate"):
     """Request to grade a known answer in the grading process itself, without a sandbox."""
 
@@ -90,7 +97,7 @@ class MakeHandout(msgspec.Struct, tag="handout"):
     """True to compute all of it, and take nothing from a cache."""
 
 
-Request = GradeNotebook | GradeCandidate | GradeKnown | LearnMisconceptions | MakeHandout
+Request = GradeNotebook | FindRepairs | GradeCandidate | GradeKnown | LearnMisconceptions | MakeHandout
 
 
 class Ready(Conditions, tag="ready", frozen=True):

@@ -15,7 +15,7 @@ from ..core.cost import Cost, Most
 from ..core.device_probe import Probed
 from ..core.faults import Missing, Place, Raised, StudentFault, Unusable
 from ..core.observation import Observation
-from ..core.operations import Call, MeasureCost, NamedParameters, ProbeDevice, WatchRun
+from ..core.operations import Call, MeasureCost, NamedParameters, ProbeDevice, TryEdits, WatchRun
 from ..core.packing import Opaque, Packed, ProtocolError, Tensors, unpack
 from ..core.tracing import MAX_ALL_NUMBERS, MAX_INPUTS, MAX_MADE, MAX_NUMBERS, MAX_RESULTS, Made, Run
 from ..sandbox.limits import Limits
@@ -126,6 +126,10 @@ def decode(operation: Operation[T], answer: Answer, payload: Tensors, cpu_second
             value = decode_parameters(unpack(answer.value, payload))
         case ProbeDevice():
             value = _decode_probe(unpack(answer.value, payload))
+        case TryEdits(variants=variants, operations=operations):
+            value = unpack(answer.value, payload)
+            _require(isinstance(value, torch.Tensor) and value.shape == (len(variants), len(operations), 3))
+            _require(value.dtype == torch.float64)
         case WatchRun():
             decode_trace(value := unpack(answer.value, payload))
         case _:

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from ..core.bench import Operation
-from ..core.operations import MeasureCost, TimedCall
+from ..core.operations import MeasureCost, TimedCall, TryEdits
 from ..core.packing import ProtocolError, Tensors
 from ..core.wrong_function import PackedFunction
 from ..course.notebook import MAX_CHARACTERS, CodeCell
@@ -20,6 +20,7 @@ from ..report import CellReport
 from ..sandbox.client import Response, Worker
 from ..sandbox.failures import Crashed, SandboxLost, TimedOut
 from ..sandbox.fork_server import ForkServer
+from ..sandbox.limits import Limits
 from ..sandbox.worker.request_loop import COMPILER
 from .budget import QUICK_SECONDS, Budget, OutOfBudget, Patience, ResponseBudget
 from .decoding import MAX_NAME, MAX_NAMES, Answer, decode
@@ -59,17 +60,18 @@ class SandboxedNotebook:
         call_seconds: int = 0,
         budget: Budget | None = None,
         skipped: Collection[int] = (),
+        limits: Limits | None = None,
     ) -> None:
         """exercises: those that will be tested. wrong: the functions of counterexample exercises, by name.
 
         spare_memory, call_seconds: see `backend.Separable`. budget: instead of its own. skipped: the positions of cells
-        that are not run.
+        that are not run. limits: instead of those of the fork server.
         """
         self._fork_server = fork_server
         self._cells = cells
         self._device = device
         self._wrong = wrong or {}
-        self._limits = fork_server.limits
+        self._limits = limits or fork_server.limits
         self._worker: Worker | None = None
         self._budget = budget or Budget(self._limits, exercises)
         self._responses = ResponseBudget()
@@ -111,6 +113,10 @@ class SandboxedNotebook:
         self._begins = True
         self._as_checked = as_checked
         self._close_apart()
+
+    def begin_trial(self) -> None:
+        """Start the next trial of an edit: what the answers to earlier ones cost does not count for it."""
+        self._responses.renew()
 
     def apart(self, spare_memory: int, cpu_seconds: int) -> "SandboxedNotebook":
         """Return the same code in a worker of its own: see `backend.Separable`.
@@ -202,7 +208,7 @@ class SandboxedNotebook:
             seconds = self._call_seconds
         else:
             seconds = self._limits.call_cpu_seconds * (_MEASURED if tag == MeasureCost.tag else 1)
-        response = self._send(sent, self._patience(seconds), is_timed=tag == TimedCall.tag)
+        response = self._send(sent, self._patience(seconds), is_timed=tag in (TimedCall.tag, TryEdits.tag))
         if self._spare_memory:
             self._last = request, response
         return response

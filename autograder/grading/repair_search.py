@@ -1,0 +1,346 @@
+"""Search for the edit of a student's own code with which all hidden tests pass.
+
+Example: an answer divides by `d_k`, and fails. Its candidate edits are tried one after another in a worker, each with
+the hidden tests until one fails. With `d_k ** 0.5` all pass. The edit is then made in the notebook's cell, and the
+exercise is graded as if the student had submitted that: only an edit that earns all points is reported.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, TypeVar
+
+import torch
+
+from .. import catalogue, course
+from ..core.bench import Operation
+from ..core.faults import StudentFault
+from ..core.fingerprint import are_close, print_of
+from ..core.operations import (
+    Assemble,
+    Build,
+    Call,
+    KindOf,
+    LoadParameters,
+    ManualSeed,
+    NamedParameters,
+    Read,
+    Redefine,
+    ToDtype,
+    Train,
+    TryEdits,
+)
+from ..course.notebook import CodeCell
+from ..graders.collected import Verdict
+from ..repair.definitions import Definition, Edit, definitions
+from ..repair.inverses import Inverse, inverse_edits, inverses
+from ..repair.operators import generic_edits
+from ..sandbox.client import Response
+from ..sandbox.failures import Crashed, TimedOut
+from ..student.budget import OutOfBudget
+from ..student.sandboxed import SandboxedNotebook
+from ..student.transcript_cache import Request
+from . import scoring
+from .examiner import Examiner
+
+T = TypeVar("T")
+
+MOST_TRIALS = 1_500
+"""Edits that are tried for one exercise."""
+MAX_SECONDS = 8.0
+"""CPU seconds for one exercise, of this process and the worker."""
+MAX_WALL_SECONDS = 40.0
+"""They end a search in which the code waits, or on a machine that is far too busy."""
+MOST_VERIFIED = 6
+"""Edits that are graded as submissions."""
+MOST_FIRST = 500
+"""Edits that are tried as the first of two."""
+MOST_PARTIAL = 5
+"""Edits with which more tests pass, and to which a second edit is added."""
+LIKELY = 3
+"""Edits up to this rank are all tried; less likely ones only if none of them succeeds."""
+
+BATCH = 40
+"""Edits that are sent to the worker at a time."""
+MOST_QUICK = 6
+"""Failed tests whose operations all edits are tried on."""
+QUICK = (KindOf, ManualSeed, Build, Call, Read, NamedParameters, LoadParameters, ToDtype, Train, Assemble)
+"""Operations that take about as long as the student's code does."""
+
+QuickTest = tuple[tuple[Operation[Any], ...], torch.Tensor]
+"""The operations of a hidden test, and the prints of the solution's results."""
+Start = Callable[[Sequence[CodeCell]], SandboxedNotebook]
+"""Makes a backend for a notebook's cells."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One edit, and the definition that it changes."""
+
+    definition: Definition
+    edit: Edit
+
+    @property
+    def lines(self) -> list[int]:
+        """The lines of the cell that it changes."""
+        return self.definition.lines(self.edit)
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """Edits of the student's code with which the exercise earns all points: one, or two that are both needed."""
+
+    steps: tuple[Step, ...]
+
+
+@dataclass
+class Effort:
+    """The cost of a search."""
+
+    edits: int = 0
+    trials: int = 0
+    cpu_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """Code with some edits, and the failed tests that it passes."""
+
+    parts: tuple[Definition, ...]
+    steps: tuple[Step, ...] = ()
+    passed: frozenset[str] = frozenset()
+
+    def edits(self, known: Sequence[Inverse], suspected: Set[int]) -> list[Step]:
+        """Return further edits, likeliest first."""
+        steps: list[Step] = []
+        for part in self.parts:
+            inverse = inverse_edits(part, known)
+            spans = {edit.spans for edit in inverse}
+            edits = [*inverse, *(edit for edit in generic_edits(part) if edit.spans not in spans)]
+            steps += [Step(part, edit) for edit in edits]
+        return sorted(steps, key=lambda step: step.edit.rank - 2 * (not suspected.isdisjoint(step.lines)))
+
+    def after(self, step: Step) -> "_Attempt":
+        new = step.definition.edited(step.edit)
+        return _Attempt(tuple(new if part is step.definition else part for part in self.parts), (*self.steps, step))
+
+    @property
+    def rank(self) -> int:
+        return sum(step.edit.rank for step in self.steps)
+
+
+class _Trials:
+    """The student's code without separate workers, in which an edit would not be made."""
+
+    def __init__(self, code: SandboxedNotebook) -> None:
+        self._code = code
+
+    def ask(self, operation: Operation[T]) -> T:
+        return self._code.ask(operation)
+
+    def exchange(self, request: Request) -> Response:
+        return self._code.exchange(request)
+
+    def read(self, operation: Operation[T], response: Response) -> T:
+        return self._code.read(operation, response)
+
+
+def find_repairs(
+    examiner: Examiner,
+    unit: course.Unit,
+    exercise: course.Exercise,
+    cells: Sequence[CodeCell],
+    start: Start,
+    suspected: Set[int] = frozenset(),
+    effort: Effort | None = None,
+) -> list[Repaired]:
+    """Return the repairs of an answer, likeliest first; none if it passes or no repair is found.
+
+    start: makes a backend in which the cells run. suspected: lines of the cell that are tried before others of their
+    rank. Raises SandboxLost.
+    """
+    with closing(_Search(examiner, unit, exercise, cells, start, suspected, effort or Effort())) as search:
+        return search.found()
+
+
+@cache
+def known_inverses(unit: str, exercise: str) -> list[Inverse]:
+    """Return the inverses of the exercise's misconceptions."""
+    return inverses(one for one in catalogue.misconceptions(unit).values() if one.exercise == exercise)
+
+
+class _Search:
+    def __init__(
+        self,
+        examiner: Examiner,
+        unit: course.Unit,
+        exercise: course.Exercise,
+        cells: Sequence[CodeCell],
+        start: Start,
+        suspected: Set[int],
+        effort: Effort,
+    ) -> None:
+        self._examiner = examiner
+        self._unit, self._exercise = unit, exercise
+        self._cells, self._start = cells, start
+        self._suspected = suspected
+        self._code = start(cells)
+        self._trials = _Trials(self._code)
+        self._effort = effort
+        self._begun = time.monotonic(), time.thread_time()
+        self._worker_seconds = 0.0
+        self._known = known_inverses(unit.name, exercise.name)
+
+    def close(self) -> None:
+        self._effort.cpu_seconds = self._cpu_seconds()
+        self._code.close()
+
+    def _cpu_seconds(self) -> float:
+        return time.thread_time() - self._begun[1] + self._worker_seconds
+
+    def _is_over(self) -> bool:
+        return self._cpu_seconds() > MAX_SECONDS or time.monotonic() - self._begun[0] > MAX_WALL_SECONDS
+
+    def found(self) -> list[Repaired]:
+        others = [one.name for one in self._unit.exercises]
+        parts = definitions(self._exercise.name, self._cells, others)
+        if not parts:
+            return []
+        self._code.run_cells()
+        self._code.begin_exercise(self._exercise.name)
+        verdicts = self._timed_verdicts()
+        failed = [one for one in verdicts if one.outcome == "failed" and one.grader.points]
+        if not failed or any(one.lost or one.missing for one in failed):
+            return []
+        self._failed = [one.grader.name for one in failed]
+        self._passed = [one.grader.name for one in verdicts if one.outcome == "passed"]
+        self._quick = self._quick_tests(failed)
+        unchanged = _Attempt(tuple(parts))
+        found, partial = self._search([unchanged], self._quick[:1], MOST_TRIALS)
+        if not found and len(failed) > 1:
+            _, partial = self._search([unchanged], self._quick, MOST_FIRST)
+            partial.sort(key=lambda attempt: (-len(attempt.passed), attempt.rank))
+            found, _ = self._search(partial[:MOST_PARTIAL], self._quick[:1], MOST_TRIALS, first_only=True)
+        return [one for one in found[:MOST_VERIFIED] if self._is_verified(one)]
+
+    def _timed_verdicts(self) -> list[Verdict]:
+        """Return the verdicts on the student's own code, those of quick tests first."""
+        verdicts, seconds, before = list[Verdict](), dict[str, float](), time.monotonic()
+        names = self._examiner.tests(self._unit.name, self._exercise.name)
+        for verdict in self._examiner.verdicts(self._unit.name, self._exercise.name, self._trials, names):
+            verdicts.append(verdict)
+            seconds[verdict.grader.name] = (now := time.monotonic()) - before
+            before = now
+        return sorted(verdicts, key=lambda verdict: seconds[verdict.grader.name])
+
+    def _filter(self, parts: Sequence[Sequence[Definition]], quick: Sequence[QuickTest]) -> list[bool]:
+        """Return for each variant whether it may pass a failed test: one run in the worker, without the tests."""
+        if not quick:
+            return [True] * len(parts)
+        variants = tuple(tuple((one.name, one.text, one.cell, one.first_line) for one in variant) for variant in parts)
+        passing = torch.zeros(len(parts), dtype=torch.bool)
+        for operations, expected in quick:
+            self._code.begin_trial()
+            try:
+                request = TryEdits(variants, operations)
+                response = self._code.exchange(Request.of(request))
+                self._worker_seconds += response.cpu_seconds
+                prints = self._code.read(request, response)
+            except (StudentFault, TimedOut, Crashed, OutOfBudget):
+                return [True] * len(parts)
+            passing |= are_close(prints, expected).all(dim=-1)
+        return passing.tolist()
+
+    def _quick_tests(self, failed: Sequence[Verdict]) -> list[QuickTest]:
+        """Return the operations of the first failed tests, and the prints of the solution's results."""
+        quick = []
+        for verdict in failed[:MOST_QUICK]:
+            operations, results = self._examiner.requests(self._unit.name, self._exercise.name, verdict.grader.name)
+            if all(isinstance(one, QUICK) and type(one) in QUICK for one in operations):
+                quick.append((tuple(operations), torch.stack([print_of(one) for one in results])))
+        return quick
+
+    def _search(
+        self, begun: Sequence[_Attempt], quick: Sequence[QuickTest], most: int, *, first_only: bool = False
+    ) -> tuple[list[Repaired], list[_Attempt]]:
+        """Return the repairs by one more edit, and the attempts with which more tests pass than without it."""
+        found: list[Repaired] = []
+        partial: list[_Attempt] = []
+        for attempt in begun:
+            for step, new in self._promising(attempt, quick, most // len(begun)):
+                if found and step.edit.rank > found[0].steps[-1].edit.rank + 1:
+                    break
+                passed = self._passed_with(new.parts)
+                if passed is None:
+                    continue
+                if len(passed) == len(self._failed):
+                    found.append(Repaired(new.steps))
+                    if first_only:
+                        return found, partial
+                elif passed > attempt.passed:
+                    partial.append(replace(new, passed=passed))
+        return found, partial
+
+    def _promising(self, attempt: _Attempt, quick: Sequence[QuickTest], most: int) -> Iterator[tuple[Step, _Attempt]]:
+        """Yield the edits that may make more tests pass, likeliest first."""
+        for some in batched(attempt.edits(self._known, self._suspected)[:most], BATCH):
+            if self._is_over():
+                return
+            new = [attempt.after(step) for step in some]
+            self._effort.edits += len(some)
+            passes = self._filter([one.parts for one in new], quick)
+            yield from ((step, one) for step, one, may_pass in zip(some, new, passes, strict=True) if may_pass)
+
+    def _passed_with(self, parts: Sequence[Definition]) -> frozenset[str] | None:
+        """Return the failed tests that pass with these definitions; None if a test fails that passed before.
+
+        After two tests that fail again the rest is not tried.
+        """
+        self._effort.trials += 1
+        self._code.begin_trial()
+        passed: set[str] = set()
+        try:
+            self._code.ask(Redefine(tuple((one.name, one.text, one.cell, one.first_line) for one in parts)))
+            for number, verdict in enumerate(self._verdicts(self._failed)):
+                if verdict.outcome == "passed":
+                    passed.add(verdict.grader.name)
+                elif number > 0 and not passed:
+                    break
+            if passed and any(verdict.outcome != "passed" for verdict in self._verdicts(self._passed)):
+                return None
+        except (StudentFault, TimedOut, Crashed, OutOfBudget):
+            return None
+        return frozenset(passed)
+
+    def _verdicts(self, names: Sequence[str]) -> Iterator[Verdict]:
+        return self._examiner.verdicts(self._unit.name, self._exercise.name, self._trials, names)
+
+    def _is_verified(self, one: Repaired) -> bool:
+        """Return whether a notebook with the edits earns all points of the exercise."""
+        cells = list(self._cells)
+        for step in one.steps:
+            cells = _with(cells, step.definition, step.definition.edited(step.edit))
+        with closing(self._start(cells)) as code:
+            code.run_cells()
+            code.begin_exercise(self._exercise.name)
+            finding = self._examiner.examine(self._unit.name, self._exercise.name, code)
+        report = scoring.score(self._exercise, finding.verdicts, library_calls=finding.library_calls)
+        return report.status == "passed" and report.score == self._exercise.points
+
+
+def batched(steps: Sequence[Step], size: int) -> Iterator[Sequence[Step]]:
+    """Yield the steps in groups."""
+    return (steps[begin : begin + size] for begin in range(0, len(steps), size))
+
+
+def _with(cells: Sequence[CodeCell], old: Definition, new: Definition) -> list[CodeCell]:
+    """Return the cells with another definition."""
+
+    def edited(cell: CodeCell) -> CodeCell:
+        lines = cell.source.splitlines(keepends=True)
+        first, last = old.first_line - 1, old.first_line - 1 + len(old.text.splitlines())
+        return replace(cell, source="".join([*lines[:first], new.text, *lines[last:]]))
+
+    return [edited(cell) if cell.name == old.cell else cell for cell in cells]

@@ -1,0 +1,128 @@
+"""Report the repairs of answers that no known misconception explains: their lines, and a misconception if one fits.
+
+Example: with `keepdim=True` in the sum of line 12, all tests pass. A student reads "One change in line 12 makes all
+tests pass: an argument that is missing"; an instructor also sees the changed line.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from msgspec.structs import replace
+
+from .. import catalogue, course
+from ..course.notebook import CodeCell
+from ..repair.definitions import Definition
+from ..report import Change, Diagnosis, ExerciseReport, FaultLocation, Repair, Report
+from ..student.sandboxed import SandboxedNotebook
+from .examiner import Examiner
+from .messages import readable
+from .repair_search import LIKELY, Repaired, find_repairs
+
+MOST_REPORTED = 3
+"""Repairs of one answer that are reported."""
+LONGEST_LINE = 200
+_RAISED = re.compile(r"\(line (\d{1,5}) of the cell")
+MOST_LINES = 3
+"""With more lines to choose from, none is reported."""
+
+
+def add_repairs(
+    report: Report,
+    unit: course.Unit,
+    cells: Sequence[CodeCell],
+    examiner: Examiner,
+    start: Callable[[course.Unit, Sequence[CodeCell]], SandboxedNotebook],
+    unexplained: Sequence[str],
+) -> Report:
+    """Return the report with the repairs of these exercises. Raises SandboxLost."""
+
+    def with_repairs(exercise: ExerciseReport) -> ExerciseReport:
+        if exercise.name not in unexplained:
+            return exercise
+        about = unit.exercise(exercise.name)
+        found = find_repairs(examiner, unit, about, cells, partial(start, unit), _suspected(exercise))
+        return with_findings(exercise, found, unit.name)
+
+    return replace(report, exercises=[with_repairs(exercise) for exercise in report.exercises])
+
+
+def _suspected(report: ExerciseReport) -> frozenset[int]:
+    """Return the lines that a trace of the answer, or an error of it, names."""
+    texts = [report.message, *(test.message for test in report.tests)]
+    raised = {int(line) for text in texts for line in _RAISED.findall(text)}
+    return frozenset(raised | set(report.whereabouts.lines if report.whereabouts else ()))
+
+
+def with_findings(report: ExerciseReport, found: Sequence[Repaired], unit: str) -> ExerciseReport:
+    """Return the report on an exercise with repairs, with the lines that they change, and with their misconception."""
+    if not found:
+        return report
+    repairs = [_repair(one) for one in found[:MOST_REPORTED]]
+    misconception = _common_misconception(found, unit)
+    return replace(
+        report,
+        repairs=repairs,
+        diagnosis=misconception,
+        behaviour=None if misconception else report.behaviour,
+        whereabouts=_location(report, found) or report.whereabouts,
+    )
+
+
+def _repair(one: Repaired) -> Repair:
+    changes = [
+        Change(step.definition.cell, line, step.edit.subject, _quoted(step.definition, line), _quoted(after, line))
+        for step in one.steps
+        for after in [step.definition.edited(step.edit)]
+        for line in step.lines
+    ]
+    return Repair(changes)
+
+
+def _quoted(definition: Definition, line: int) -> str:
+    """Return a line of code as reports may hold it."""
+    return readable(definition.line(line)[:LONGEST_LINE])
+
+
+def _common_misconception(found: Sequence[Repaired], unit: str) -> Diagnosis | None:
+    """Return the misconception whose inverse repairs the answer, if no repair of another line is as likely."""
+    likely = [one for one in found if sum(step.edit.rank for step in one.steps) <= LIKELY]
+    known = catalogue.misconceptions(unit)
+    named = [one for one in likely if len(one.steps) == 1 and one.steps[0].edit.misconceptions]
+    sentences = {known[name].sentence: name for one in named for name in sorted(one.steps[0].edit.misconceptions)}
+    if len(sentences) != 1 or len({tuple(_lines(one)) for one in likely}) != 1:
+        return None
+    ((sentence, name),) = sentences.items()
+    return Diagnosis(name, sentence)
+
+
+def _lines(one: Repaired) -> list[tuple[str, int]]:
+    return [(step.definition.cell, line) for step in one.steps for line in step.lines]
+
+
+def _location(report: ExerciseReport, found: Sequence[Repaired]) -> FaultLocation | None:
+    """Return the lines that the likeliest repairs change, in words; None if they are too many or in several cells."""
+    best = min(len(one.steps) for one in found)
+    likely = [one for one in found if len(one.steps) == best][:MOST_REPORTED]
+    places = {tuple(_lines(one)): one for one in reversed(likely)}
+    lines = sorted({line for place in places for _, line in place})
+    if len({cell for place in places for cell, _ in place}) != 1 or len(lines) > MOST_LINES:
+        return None
+    ways = [_in_words(places[place]) for place in sorted(places)]
+    amount = "One change makes" if best == 1 else "Two changes make"
+    sentence = f"{amount} all tests pass, which was tried: {', or '.join(ways)}."
+    before = report.whereabouts
+    if before is not None and set(before.lines) <= set(lines):
+        return replace(before, told=f"{before.told}\n{sentence}")
+    texts = {line: _quoted(step.definition, line) for one in likely for step in one.steps for line in step.lines}
+    quoted = [f"  line {line}: {texts[line].strip()}" for line in lines if texts[line].strip()]
+    return FaultLocation(lines, "\n".join([sentence, *quoted]))
+
+
+def _in_words(one: Repaired) -> str:
+    parts = []
+    for step in one.steps:
+        lines = step.lines
+        numbers = " and ".join(map(str, lines))
+        parts.append(f"{step.edit.subject} in line{'s' if len(lines) > 1 else ''} {numbers}")
+    return ", and ".join(parts)
