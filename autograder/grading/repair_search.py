@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import combinations, compress
 from typing import Any, TypeVar
 
 import torch
@@ -46,6 +47,7 @@ from . import scoring
 from .examiner import Examiner
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 MOST_TRIALS = 1_500
 """Edits that are tried for one exercise."""
@@ -57,6 +59,8 @@ MOST_VERIFIED = 6
 """Edits that are graded as submissions."""
 MOST_FIRST = 500
 """Edits that are tried as the first of two."""
+MOST_PAIRED = 70
+"""Edits with different results that are combined with each other."""
 MOST_PARTIAL = 5
 """Edits with which more tests pass, and to which a second edit is added."""
 LIKELY = 3
@@ -124,7 +128,7 @@ class _Attempt:
 
     def after(self, step: Step) -> "_Attempt":
         new = step.definition.edited(step.edit)
-        return _Attempt(tuple(new if part is step.definition else part for part in self.parts), (*self.steps, step))
+        return _Attempt(tuple(new if part == step.definition else part for part in self.parts), (*self.steps, step))
 
     @property
     def rank(self) -> int:
@@ -191,6 +195,8 @@ class _Search:
         self._effort = effort
         self._begun = time.monotonic(), time.thread_time()
         self._worker_seconds = 0.0
+        self._tried: list[tuple[Step, torch.Tensor]] = []
+        """The edits that were tried on the quickest failed test, with their prints."""
         self._known = known_inverses(unit.name, exercise.name)
 
     def close(self) -> None:
@@ -219,6 +225,8 @@ class _Search:
         self._quick = self._quick_tests(failed)
         unchanged = _Attempt(tuple(parts))
         found, partial = self._search([unchanged], self._quick[:1], MOST_TRIALS)
+        if not found and self._quick:
+            found = self._pairs(unchanged)
         if not found and len(failed) > 1:
             _, partial = self._search([unchanged], self._quick, MOST_FIRST)
             partial.sort(key=lambda attempt: (-len(attempt.passed), attempt.rank))
@@ -235,23 +243,65 @@ class _Search:
             before = now
         return sorted(verdicts, key=lambda verdict: seconds[verdict.grader.name])
 
-    def _filter(self, parts: Sequence[Sequence[Definition]], quick: Sequence[QuickTest]) -> list[bool]:
-        """Return for each variant whether it may pass a failed test: one run in the worker, without the tests."""
-        if not quick:
-            return [True] * len(parts)
-        variants = tuple(tuple((one.name, one.text, one.cell, one.first_line) for one in variant) for variant in parts)
-        passing = torch.zeros(len(parts), dtype=torch.bool)
-        for operations, expected in quick:
-            self._code.begin_trial()
-            try:
-                request = TryEdits(variants, operations)
-                response = self._code.exchange(Request.of(request))
-                self._worker_seconds += response.cpu_seconds
-                prints = self._code.read(request, response)
-            except (StudentFault, TimedOut, Crashed, OutOfBudget):
-                return [True] * len(parts)
-            passing |= are_close(prints, expected).all(dim=-1)
+    def _prints(self, attempts: Sequence[_Attempt], quick: QuickTest) -> torch.Tensor | None:
+        """Return the prints of all attempts' results, (attempt, operation, 3); None if the worker was lost."""
+        operations, _ = quick
+        variants = tuple(
+            tuple((one.name, one.text, one.cell, one.first_line) for one in attempt.parts) for attempt in attempts
+        )
+        self._code.begin_trial()
+        self._effort.edits += len(attempts)
+        try:
+            request = TryEdits(variants, operations)
+            response = self._code.exchange(Request.of(request))
+            self._worker_seconds += response.cpu_seconds
+            return self._code.read(request, response)
+        except (StudentFault, TimedOut, Crashed, OutOfBudget):
+            return None
+
+    def _may_pass(self, attempts: Sequence[_Attempt], quick: Sequence[QuickTest]) -> list[bool]:
+        """Return for each attempt whether it may pass a failed test: one run in the worker, without the tests."""
+        passing = torch.full((len(attempts),), not quick)
+        for test in quick:
+            prints = self._prints(attempts, test)
+            if prints is None:
+                return [True] * len(attempts)
+            passing |= are_close(prints, test[1]).all(dim=-1)
+            if test is self._quick[0]:
+                self._tried += [
+                    (one.steps[0], each) for one, each in zip(attempts, prints, strict=True) if not one.steps[1:]
+                ]
         return passing.tolist()
+
+    def _pairs(self, unchanged: _Attempt) -> list[Repaired]:
+        """Return a repair by two edits that are each needed.
+
+        Of the edits that change the results of the quickest failed test, one of each kind of results is paired.
+        """
+        own = self._prints([unchanged], self._quick[0])
+        if own is None:
+            return []
+        runs, seen, steps = _runs(own[0]), {_key(own[0])}, list[Step]()
+        for step, prints in sorted(self._tried, key=lambda one: one[0].edit.rank):
+            if _key(prints) not in seen and _runs(prints) >= runs and len(steps) < MOST_PAIRED:
+                seen.add(_key(prints))
+                steps.append(step)
+        both = [
+            unchanged.after(one).after(Step(two.definition.edited(one.edit), two.edit.after(one.edit)))
+            if one.definition is two.definition
+            else unchanged.after(one).after(two)
+            for one, two in combinations(steps, 2)
+            if one.definition is not two.definition or one.edit.is_apart_from(two.edit)
+        ]
+        for some in batched(sorted(both, key=lambda attempt: attempt.rank), BATCH):
+            if self._is_over():
+                break
+            may_pass = self._may_pass(some, self._quick[:1])
+            for attempt in compress(some, may_pass):
+                passed = self._passed_with(attempt.parts)
+                if passed is not None and len(passed) == len(self._failed):
+                    return [Repaired(attempt.steps)]
+        return []
 
     def _quick_tests(self, failed: Sequence[Verdict]) -> list[QuickTest]:
         """Return the operations of the first failed tests, and the prints of the solution's results."""
@@ -289,8 +339,7 @@ class _Search:
             if self._is_over():
                 return
             new = [attempt.after(step) for step in some]
-            self._effort.edits += len(some)
-            passes = self._filter([one.parts for one in new], quick)
+            passes = self._may_pass(new, quick)
             yield from ((step, one) for step, one, may_pass in zip(some, new, passes, strict=True) if may_pass)
 
     def _passed_with(self, parts: Sequence[Definition]) -> frozenset[str] | None:
@@ -330,7 +379,17 @@ class _Search:
         return report.status == "passed" and report.score == self._exercise.points
 
 
-def batched(steps: Sequence[Step], size: int) -> Iterator[Sequence[Step]]:
+def _runs(prints: torch.Tensor) -> int:
+    """Return the number of operations with a result."""
+    return int((prints[:, 0] != 0).sum())
+
+
+def _key(prints: torch.Tensor) -> str:
+    """Return text that is equal for equal results but for rounding."""
+    return " ".join(f"{number:.4g}" for number in prints.flatten().tolist())
+
+
+def batched(steps: Sequence[U], size: int) -> Iterator[Sequence[U]]:
     """Yield the steps in groups."""
     return (steps[begin : begin + size] for begin in range(0, len(steps), size))
 

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 
@@ -23,6 +23,18 @@ class Edit:
     """Unlikely edits have a high rank."""
     misconceptions: frozenset[str] = frozenset()
     """The names of the known misconceptions that this edit is the inverse of."""
+
+    def is_apart_from(self, other: "Edit") -> bool:
+        """Return whether two edits of one text change different places."""
+        return all(a[1] <= b[0] or b[1] <= a[0] for a in self.spans for b in other.spans)
+
+    def after(self, other: "Edit") -> "Edit":
+        """Return this edit for the text in which the other one, of a different place, is made already."""
+
+        def moved(position: int) -> int:
+            return position + sum(len(new.encode()) - (e - b) for b, e, new in other.spans if e <= position)
+
+        return replace(self, spans=tuple((moved(begin), moved(end), new) for begin, end, new in self.spans))
 
 
 @dataclass(frozen=True)
