@@ -8,7 +8,6 @@ import copy
 import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from typing import Any, Literal, TypeVar
@@ -73,7 +72,8 @@ class Redefine(Operation[None]):
 class TryEdits(Operation[torch.Tensor]):
     """Try several new definitions on the same operations; give the prints of all results.
 
-    variants: each as in `Redefine`. Result: (variant, operation, 3), see `print_of`; zeros where there is no result.
+    variants: each as in `Redefine`. Result: (variant, operation, 3), see `print_of`. The negative print of an error
+    message stands for the operation that failed, and zeros for those after it.
     """
 
     tag = "try_edits"
@@ -83,10 +83,17 @@ class TryEdits(Operation[torch.Tensor]):
     def on(self, bench: Bench) -> torch.Tensor:
         prints = torch.zeros(len(self.variants), len(self.operations), 3, dtype=torch.float64)
         for variant, rows in zip(self.variants, prints, strict=True):
-            with suppress(StudentFault, OverLimit), cpu_limit(_SECONDS_OF_VARIANT), student_code():
-                bench.ask(Redefine(variant))
-                for operation, row in zip(self.operations, rows, strict=True):
-                    row.copy_(print_of(bench.ask(operation)))
+            done = 0
+            try:
+                with cpu_limit(_SECONDS_OF_VARIANT), student_code():
+                    bench.ask(Redefine(variant))
+                    for operation in self.operations:
+                        rows[done] = print_of(bench.ask(operation))
+                        done += 1
+            except StudentFault as fault:
+                rows[done] = -print_of(str(fault))
+            except OverLimit:
+                pass
         return prints
 
     def packed(self, tensors: Tensors) -> dict[str, Any]:

@@ -49,22 +49,20 @@ from .examiner import Examiner
 T = TypeVar("T")
 U = TypeVar("U")
 
-MOST_TRIALS = 1_500
-"""Edits that are tried for one exercise."""
+MOST_LIKELY = 500
+"""Likely edits, which are tried first."""
 MAX_SECONDS = 8.0
 """CPU seconds for one exercise, of this process and the worker."""
 MAX_WALL_SECONDS = 40.0
 """They end a search in which the code waits, or on a machine that is far too busy."""
 MOST_VERIFIED = 6
 """Edits that are graded as submissions."""
-MOST_FIRST = 500
-"""Edits that are tried as the first of two."""
-MOST_PAIRED = 70
+MOST_PAIRED = 50
 """Edits with different results that are combined with each other."""
 MOST_PARTIAL = 5
 """Edits with which more tests pass, and to which a second edit is added."""
-LIKELY = 3
-"""Edits up to this rank are all tried; less likely ones only if none of them succeeds."""
+LIKELY = 2
+"""Rank of the likely edits. Less likely ones are tried after pairs of likely ones."""
 
 BATCH = 40
 """Edits that are sent to the worker at a time."""
@@ -224,13 +222,15 @@ class _Search:
         self._passed = [one.grader.name for one in verdicts if one.outcome == "passed"]
         self._quick = self._quick_tests(failed)
         unchanged = _Attempt(tuple(parts))
-        found, partial = self._search([unchanged], self._quick[:1], MOST_TRIALS)
+        steps = unchanged.edits(self._known, self._suspected)
+        likely = [step for step in steps if step.edit.rank <= LIKELY][:MOST_LIKELY]
+        found, _ = self._search(unchanged, likely, self._quick[:1])
         if not found and self._quick:
             found = self._pairs(unchanged)
+        if not found:
+            found, _ = self._search(unchanged, [step for step in steps if step not in likely], self._quick[:1])
         if not found and len(failed) > 1:
-            _, partial = self._search([unchanged], self._quick, MOST_FIRST)
-            partial.sort(key=lambda attempt: (-len(attempt.passed), attempt.rank))
-            found, _ = self._search(partial[:MOST_PARTIAL], self._quick[:1], MOST_TRIALS, first_only=True)
+            found = self._beam(unchanged, steps)
         return [one for one in found[:MOST_VERIFIED] if self._is_verified(one)]
 
     def _timed_verdicts(self) -> list[Verdict]:
@@ -312,35 +312,34 @@ class _Search:
                 quick.append((tuple(operations), torch.stack([print_of(one) for one in results])))
         return quick
 
+    def _beam(self, unchanged: _Attempt, steps: Sequence[Step]) -> list[Repaired]:
+        """Return a repair by two edits, of which the first lets more tests pass."""
+        _, partial = self._search(unchanged, steps[:MOST_LIKELY], self._quick)
+        partial.sort(key=lambda attempt: (-len(attempt.passed), attempt.rank))
+        for attempt in partial[:MOST_PARTIAL]:
+            steps = attempt.edits(self._known, self._suspected)[: 2 * MOST_LIKELY]
+            found, _ = self._search(attempt, steps, self._quick[:1])
+            if found:
+                return found[:1]
+        return []
+
     def _search(
-        self, begun: Sequence[_Attempt], quick: Sequence[QuickTest], most: int, *, first_only: bool = False
+        self, attempt: _Attempt, steps: Sequence[Step], quick: Sequence[QuickTest]
     ) -> tuple[list[Repaired], list[_Attempt]]:
-        """Return the repairs by one more edit, and the attempts with which more tests pass than without it."""
+        """Return the repairs by one of these edits, and the attempts with which more tests pass than without it."""
         found: list[Repaired] = []
         partial: list[_Attempt] = []
-        for attempt in begun:
-            for step, new in self._promising(attempt, quick, most // len(begun)):
-                if found and step.edit.rank > found[0].steps[-1].edit.rank + 1:
-                    break
+        for some in batched(steps, BATCH):
+            if self._is_over() or (found and some[0].edit.rank > found[0].steps[-1].edit.rank + 1):
+                break
+            attempts = [attempt.after(step) for step in some]
+            for new in compress(attempts, self._may_pass(attempts, quick)):
                 passed = self._passed_with(new.parts)
-                if passed is None:
-                    continue
-                if len(passed) == len(self._failed):
+                if passed is not None and len(passed) == len(self._failed):
                     found.append(Repaired(new.steps))
-                    if first_only:
-                        return found, partial
-                elif passed > attempt.passed:
+                elif passed is not None and passed > attempt.passed:
                     partial.append(replace(new, passed=passed))
         return found, partial
-
-    def _promising(self, attempt: _Attempt, quick: Sequence[QuickTest], most: int) -> Iterator[tuple[Step, _Attempt]]:
-        """Yield the edits that may make more tests pass, likeliest first."""
-        for some in batched(attempt.edits(self._known, self._suspected)[:most], BATCH):
-            if self._is_over():
-                return
-            new = [attempt.after(step) for step in some]
-            passes = self._may_pass(new, quick)
-            yield from ((step, one) for step, one, may_pass in zip(some, new, passes, strict=True) if may_pass)
 
     def _passed_with(self, parts: Sequence[Definition]) -> frozenset[str] | None:
         """Return the failed tests that pass with these definitions; None if a test fails that passed before.
@@ -381,7 +380,7 @@ class _Search:
 
 def _runs(prints: torch.Tensor) -> int:
     """Return the number of operations with a result."""
-    return int((prints[:, 0] != 0).sum())
+    return int((prints[:, 0] > 0).sum())
 
 
 def _key(prints: torch.Tensor) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .. import catalogue
-from .code_view import FIXED
+from .code_view import FIXED, CodeView
 from .definitions import Definition, Edit
 
 MOST_MATCHES = 12
@@ -38,14 +38,14 @@ def inverses(misconceptions: Iterable[catalogue.Candidate]) -> list[Inverse]:
         except (SyntaxError, ValueError):
             continue
         changes = list(_changes(wrong, right))
-        if len(changes) == 1:
+        if len(changes) == 1 and not any(map(_is_slice, changes[0])):
             found.append(Inverse(one.name, *changes[0]))
     return found
 
 
 def inverse_edits(definition: Definition, known: Iterable[Inverse]) -> list[Edit]:
     """Return the edits of a definition by these inverses; equal edits are joined."""
-    places = [node for node in ast.walk(definition.tree) if isinstance(node, ast.expr)]
+    places = [node for node in CodeView(definition).expressions if not _is_slice(node)]
     names: dict[tuple[int, int, str], set[str]] = {}
     for inverse in known:
         matches = 0
@@ -58,6 +58,11 @@ def inverse_edits(definition: Definition, known: Iterable[Inverse]) -> list[Edit
                 if new != definition.source(place):
                     names.setdefault((begin, end, _in_place(place, new, definition)), set()).add(inverse.misconception)
     return [Edit((span,), "an expression", RANK, frozenset(of)) for span, of in names.items()]
+
+
+def _is_slice(node: ast.AST) -> bool:
+    """Return whether a node is a slice or a tuple with slices, which is an expression only as an index."""
+    return isinstance(node, ast.Slice) or (isinstance(node, ast.Tuple) and any(map(_is_slice, node.elts)))
 
 
 def _in_place(place: ast.expr, new: str, definition: Definition) -> str:

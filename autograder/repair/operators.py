@@ -46,13 +46,13 @@ _OTHER_SIGNS = {
     "+": "-*", "-": "+", "*": "/+@", "/": "*", "@": "*", "//": "%/", "%": "/", "**": "*", "&": "|", "|": "&",
 }  # fmt: skip
 _STEPS = (
-    *("{}.transpose(-2, -1)", "~{}", "-{}", "{} ** 0.5", "1 / {}", "{} + 1", "{} - 1"),
+    *("{}.transpose(-2, -1)", "~{}", "-{}", "{} ** 0.5", "1 / {}", "{} + 1", "{} - 1", "{} // 2"),
     *("{}.unsqueeze(-1)", "{}.unsqueeze(0)", "{}.unsqueeze(1)", "{}.squeeze(-1)", "{}.squeeze(0)", "{}.contiguous()"),
     *("{}.clone()", "{}.detach()", "{}.float()", "{}.long()", "{}.bool()", "{}.transpose(1, 2)", "{}.flatten()"),
     *("{}.item()", "{}.sqrt()", "{}.abs()", "{}.exp()", "{}.T", "{}.sum(dim=-1, keepdim=True)", "{}[:, None]"),
     *("{}[None]", "{}[-1]", "{}.softmax(dim=-1)", "{}.tolist()", "list({})", "tuple({})", "int({})"),
 )
-_LIKELY_STEPS = 7
+_LIKELY_STEPS = 8
 _MOST_NAMES = 12
 
 Change = tuple[ast.AST, str, str, int]
@@ -266,7 +266,7 @@ def _steps(view: CodeView) -> Iterator[Change]:
                 yield node, view.wrapped(node, f"{atom} / {scale}"), "a scale that is missing", 4
             yield node, f"{atom}.to({name}.dtype)", "a dtype", 4
             yield node, f"{atom}.to({name}.device)", "a device", 4
-            for sign in ("-", "*", "/"):
+            for sign in ("+", "-", "*", "/"):
                 yield node, view.wrapped(node, f"{atom} {sign} {name}"), "an operand that is missing", 5
 
 
@@ -282,6 +282,8 @@ def _others(view: CodeView) -> Iterator[Change]:
                 sign, one, other = _SIGNS[type(operator)], view.text(left), view.text(right)
                 for another in _OTHER_SIGNS.get(sign, ""):
                     yield node, view.wrapped(node, f"{one} {another} {other}"), "an operator", 1
+                if sign == "//":
+                    yield node, view.wrapped(node, f"-(-{view.atom(left)} // {other})"), "the direction of rounding", 1
                 if sign not in "+*":
                     yield node, view.wrapped(node, f"{view.atom(right)} {sign} {view.atom(left)}"), "the order", 2
                 if sign in "*/":
@@ -295,13 +297,16 @@ def _others(view: CodeView) -> Iterator[Change]:
             case ast.BoolOp(op=joint, values=values):
                 new = (" or " if isinstance(joint, ast.And) else " and ").join(map(view.text, values))
                 yield node, view.wrapped(node, new), "a condition", 1
+            case ast.Call(func=ast.Attribute(value=value, attr="repeat"), args=[ast.expr() as times, *_]):
+                new = f"{view.text(value)}.repeat_interleave({view.text(times)}, dim=0)"
+                yield node, new, "a function", 1
+                yield from _reordered(view, node)
             case ast.Attribute(value=value, attr=name):
                 for pair in pairs:
                     if name in pair:
                         yield node, f"{view.text(value)}.{pair[1 - pair.index(name)]}", "a function", 1
-            case ast.Call(args=arguments):
-                for swapped in combinations(range(min(len(arguments), 5)), 2):
-                    yield node, view.call(node, swapped=swapped), "the order", 1
+            case ast.Call():
+                yield from _reordered(view, node)
             case ast.Tuple(elts=elements) if 1 < len(elements) <= 5:
                 for i, j in combinations(range(len(elements)), 2):
                     parts = [view.text(one) for one in elements]
@@ -310,6 +315,11 @@ def _others(view: CodeView) -> Iterator[Change]:
                     yield node, f"({new})" if view.text(node).startswith("(") else new, "the order", 2
             case ast.Constant(value=str() as letters) if "->" in letters:
                 yield from ((node, repr(new), "an equation", 1) for new in _equations(letters))
+
+
+def _reordered(view: CodeView, call: ast.Call) -> Iterator[Change]:
+    for swapped in combinations(range(min(len(call.args), 5)), 2):
+        yield call, view.call(call, swapped=swapped), "the order", 1
 
 
 def _equations(letters: str) -> Iterator[str]:
