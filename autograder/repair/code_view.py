@@ -28,6 +28,8 @@ class CodeView:
         waiting: list[ast.AST] = [self.definition.tree]
         for node in waiting:
             children = [child for child in ast.iter_child_nodes(node) if not _is_annotation(node, child)]
+            if isinstance(node, ast.ExceptHandler):
+                children = list(node.body)  # the type of an error is no value
             parents.update(dict.fromkeys(children, node))
             waiting += children
         return parents

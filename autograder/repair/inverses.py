@@ -55,9 +55,18 @@ def inverse_edits(definition: Definition, known: Iterable[Inverse]) -> list[Edit
                 matches += 1
                 new = ast.unparse(_filled(inverse.right, bound))
                 begin, end = definition.span(place)
-                if new != definition.source(place):
+                if new != definition.source(place) and _is_expression(new):
                     names.setdefault((begin, end, _in_place(place, new, definition)), set()).add(inverse.misconception)
     return [Edit((span,), "an expression", RANK, frozenset(of)) for span, of in names.items()]
+
+
+def _is_expression(text: str) -> bool:
+    """Return whether a text is an expression; a filled pattern may hold a slice where none can be."""
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        return False
+    return True
 
 
 def _is_slice(node: ast.AST) -> bool:
@@ -131,6 +140,8 @@ def _is_wildcard(node: ast.expr) -> str:
 def _matches(pattern: object, node: object, bound: dict[str, ast.expr]) -> bool:
     if isinstance(pattern, ast.expr) and isinstance(node, ast.expr) and (name := _is_wildcard(pattern)):
         known = bound.setdefault(name, node)
+        if isinstance(node, ast.Name) and node.id in FIXED:
+            return False
         return ast.dump(known) == ast.dump(node)
     if isinstance(pattern, ast.AST):
         return type(pattern) is type(node) and all(

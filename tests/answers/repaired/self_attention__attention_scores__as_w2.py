@@ -1,0 +1,3 @@
+# line: return torch.einsum("bqd,bkd->bqk", queries, keys)
+def attention_scores(queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+    return torch.einsum("bqd,bkd->bqk", queries, keys)
