@@ -114,6 +114,9 @@ class _Desks:
     def graded(self):
         return iter(self._marked)
 
+    def repaired(self, reports):
+        return iter(())
+
     def __enter__(self):
         return self
 

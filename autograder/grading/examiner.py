@@ -105,6 +105,12 @@ class Examiner:
         has_one_error = len({verdict.seen for verdict in failed}) == 1 and failed[0].raised
         return self._diagnose(unit, exercise, finding, may_be_pair=not has_one_error)
 
+    def failed_tests(self, unit: str, exercise: str, misconception: str) -> frozenset[str]:
+        """Return the hidden tests that a misconception fails."""
+        misconceptions, _ = self._known(unit, exercise)
+        behaviour = next(one.behaviour for one in misconceptions if one.entry.name == misconception)
+        return frozenset(trace.test for trace in behaviour.transcript if trace.outcome == "failed")
+
     def learn(self, unit: str) -> None:
         """Record the behaviour of a unit's misconceptions, which its first wrong answers would wait for."""
         solutions = content.solutions(unit)

@@ -42,7 +42,7 @@ def add_repairs(
             return exercise
         about = unit.exercise(exercise.name)
         found = find_repairs(examiner, unit, about, cells, partial(start, unit), _suspected(exercise))
-        return with_findings(exercise, found, unit.name)
+        return _with_findings(exercise, found, unit.name, examiner)
 
     return replace(report, exercises=[with_repairs(exercise) for exercise in report.exercises])
 
@@ -54,12 +54,14 @@ def _suspected(report: ExerciseReport) -> frozenset[int]:
     return frozenset(raised | set(report.whereabouts.lines if report.whereabouts else ()))
 
 
-def with_findings(report: ExerciseReport, found: Sequence[Repaired], unit: str) -> ExerciseReport:
+def _with_findings(report: ExerciseReport, found: Sequence[Repaired], unit: str, examiner: Examiner) -> ExerciseReport:
     """Return the report on an exercise with repairs, with the lines that they change, and with their misconception."""
     if not found:
         return report
     repairs = [_repair(one) for one in found[:MOST_REPORTED]]
     misconception = _common_misconception(found, unit)
+    if misconception and examiner.failed_tests(unit, report.name, misconception.name) != _failed(report):
+        misconception = None  # the same edit repairs another fault here
     return replace(
         report,
         repairs=repairs,
@@ -67,6 +69,10 @@ def with_findings(report: ExerciseReport, found: Sequence[Repaired], unit: str) 
         behaviour=None if misconception else report.behaviour,
         whereabouts=_location(report, found) or report.whereabouts,
     )
+
+
+def _failed(report: ExerciseReport) -> frozenset[str]:
+    return frozenset(test.name for test in report.tests if test.outcome == "failed")
 
 
 def _repair(one: Repaired) -> Repair:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .. import catalogue
-from .code_view import FIXED, CodeView
+from .code_view import FIXED, CodeView, is_size
 from .definitions import Definition, Edit
 
 MOST_MATCHES = 12
@@ -38,7 +38,7 @@ def inverses(misconceptions: Iterable[catalogue.Candidate]) -> list[Inverse]:
         except (SyntaxError, ValueError):
             continue
         changes = list(_changes(wrong, right))
-        if len(changes) == 1 and not any(map(_is_slice, changes[0])):
+        if len(changes) == 1 and not any(map(_is_slice, changes[0])) and not _is_small(changes[0][0]):
             found.append(Inverse(one.name, *changes[0]))
     return found
 
@@ -90,7 +90,7 @@ def _in_place(place: ast.expr, new: str, definition: Definition) -> str:
 def _changes(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Yield the smallest expressions that differ, each with what it should be.
 
-    A name or number is no pattern, so that the expression around it is taken. Nothing is yielded for other differences,
+    A name, number or size is no pattern, so that the expression around it is taken. Nothing is yielded for others,
     such as a statement that is missing: then two impossible expressions make the difference unusable.
     """
     if ast.dump(wrong) == ast.dump(right):
@@ -99,7 +99,7 @@ def _changes(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.expr, ast.exp
         pairs = list(_children(wrong, right))
         if pairs and None not in pairs:
             inner = [change for pair in pairs if pair for change in _changes(*pair)]
-            is_too_small = len(inner) == 1 and isinstance(inner[0][0], ast.Name | ast.Constant | ast.Attribute)
+            is_too_small = len(inner) == 1 and _is_small(inner[0][0])
             if inner and not (is_too_small and isinstance(wrong, ast.expr)):
                 yield from inner
                 return
@@ -108,6 +108,11 @@ def _changes(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.expr, ast.exp
         return
     yield ast.Constant(...), ast.Constant(...)
     yield ast.Constant(...), ast.Constant(...)
+
+
+def _is_small(node: ast.expr) -> bool:
+    """Return whether a pattern would match too much: a variable, a number, or a size of a tensor."""
+    return isinstance(node, ast.Name | ast.Constant | ast.Attribute) or is_size(node)
 
 
 def _children(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.AST, ast.AST] | None]:
