@@ -84,7 +84,7 @@ class Change(msgspec.Struct, frozen=True):
     cell: str
     line: int
     subject: str
-    """What is changed, in words: "a number", "an argument that is missing"."""
+    """The changed thing, in words: "a number", "an argument that is missing"."""
     before: str
     """The line as it is."""
     after: str

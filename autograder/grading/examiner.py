@@ -68,6 +68,7 @@ class Examiner:
         self._known = cache(self._misconceptions)
         self._verdicts: TranscriptCache[_TestRun] = TranscriptCache()
         self.hunted = cache(self._hunted)
+        self.requests = cache(self._requests)
 
     def examine(self, unit: str, exercise: str, backend: Backend, entry: catalogue.Candidate | None = None) -> Finding:
         """Return what the exercise's hidden tests find in the code behind a backend.
@@ -82,7 +83,7 @@ class Examiner:
         """Return the names of the exercise's hidden tests."""
         return [test.name for test in self._graders[unit][exercise]]
 
-    def requests(self, unit: str, exercise: str, test: str) -> tuple[list[Operation[Any]], list[Any]]:
+    def _requests(self, unit: str, exercise: str, test: str) -> tuple[list[Operation[Any]], list[Any]]:
         """Return the operations of a hidden test on the solution, and their results."""
         bench = _Remembering(candidate_bench(unit, None))
         list(

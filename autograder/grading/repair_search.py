@@ -51,6 +51,8 @@ U = TypeVar("U")
 
 MOST_LIKELY = 500
 """Likely edits, which are tried first."""
+MOST_SLOW = 150
+"""Likely edits that are tried if all failed tests are slow or depend on chance."""
 MAX_SECONDS = 8.0
 """CPU seconds for one exercise, of this process and the worker."""
 MAX_WALL_SECONDS = 40.0
@@ -208,40 +210,44 @@ class _Search:
         return self._cpu_seconds() > MAX_SECONDS or time.monotonic() - self._begun[0] > MAX_WALL_SECONDS
 
     def found(self) -> list[Repaired]:
-        others = [one.name for one in self._unit.exercises]
-        parts = definitions(self._exercise.name, self._cells, others)
+        parts = definitions(self._exercise.name, self._cells, [one.name for one in self._unit.exercises])
         if not parts:
             return []
         self._code.run_cells()
         self._code.begin_exercise(self._exercise.name)
-        verdicts = self._timed_verdicts()
+        verdicts = list(self._verdicts(self._examiner.tests(self._unit.name, self._exercise.name)))
         failed = [one for one in verdicts if one.outcome == "failed" and one.grader.points]
         if not failed or any(one.lost or one.missing for one in failed):
             return []
-        self._failed = [one.grader.name for one in failed]
         self._passed = [one.grader.name for one in verdicts if one.outcome == "passed"]
-        self._quick = self._quick_tests(failed)
+        self._order_tests([one.grader.name for one in failed])
         unchanged = _Attempt(tuple(parts))
         steps = unchanged.edits(self._known, self._suspected)
-        likely = [step for step in steps if step.edit.rank <= LIKELY][:MOST_LIKELY]
-        found, _ = self._search(unchanged, likely, self._quick[:1])
-        if not found and self._quick:
-            found = self._pairs(unchanged)
-        if not found:
-            found, _ = self._search(unchanged, [step for step in steps if step not in likely], self._quick[:1])
+        likely = [step for step in steps if step.edit.rank <= LIKELY]
+        others = [*likely[MOST_LIKELY:], *(step for step in steps if step.edit.rank > LIKELY)]
+        if not self._quick:
+            found, _ = self._search(unchanged, likely[:MOST_SLOW], ())
+            return self._verified(found)
+        found, _ = self._search(unchanged, likely[:MOST_LIKELY], self._quick[:1])
+        found = found or self._pairs(unchanged) or self._search(unchanged, others, self._quick[:1])[0]
         if not found and len(failed) > 1:
             found = self._beam(unchanged, steps)
-        return [one for one in found[:MOST_VERIFIED] if self._is_verified(one)]
+        return self._verified(found)
 
-    def _timed_verdicts(self) -> list[Verdict]:
-        """Return the verdicts on the student's own code, those of quick tests first."""
-        verdicts, seconds, before = list[Verdict](), dict[str, float](), time.monotonic()
-        names = self._examiner.tests(self._unit.name, self._exercise.name)
-        for verdict in self._examiner.verdicts(self._unit.name, self._exercise.name, self._trials, names):
-            verdicts.append(verdict)
-            seconds[verdict.grader.name] = (now := time.monotonic()) - before
-            before = now
-        return sorted(verdicts, key=lambda verdict: seconds[verdict.grader.name])
+    def _order_tests(self, failed: Sequence[str]) -> None:
+        """Put the failed tests in the order in which they are tried: those with few operations first."""
+        quick: dict[str, QuickTest] = {}
+        sizes: dict[str, int] = {}
+        for name in failed:
+            operations, results = self._examiner.requests(self._unit.name, self._exercise.name, name)
+            sizes[name] = len(operations)
+            if operations and all(type(one) in QUICK for one in operations):
+                quick[name] = tuple(operations), torch.stack([print_of(one) for one in results])
+        self._failed = sorted(failed, key=lambda name: (name not in quick, sizes[name]))
+        self._quick = [quick[name] for name in self._failed if name in quick][:MOST_QUICK]
+
+    def _verified(self, found: Sequence[Repaired]) -> list[Repaired]:
+        return [one for one in found[:MOST_VERIFIED] if self._is_verified(one)]
 
     def _prints(self, attempts: Sequence[_Attempt], quick: QuickTest) -> torch.Tensor | None:
         """Return the prints of all attempts' results, (attempt, operation, 3); None if the worker was lost."""
@@ -302,15 +308,6 @@ class _Search:
                 if passed is not None and len(passed) == len(self._failed):
                     return [Repaired(attempt.steps)]
         return []
-
-    def _quick_tests(self, failed: Sequence[Verdict]) -> list[QuickTest]:
-        """Return the operations of the first failed tests, and the prints of the solution's results."""
-        quick = []
-        for verdict in failed[:MOST_QUICK]:
-            operations, results = self._examiner.requests(self._unit.name, self._exercise.name, verdict.grader.name)
-            if all(isinstance(one, QUICK) and type(one) in QUICK for one in operations):
-                quick.append((tuple(operations), torch.stack([print_of(one) for one in results])))
-        return quick
 
     def _beam(self, unchanged: _Attempt, steps: Sequence[Step]) -> list[Repaired]:
         """Return a repair by two edits, of which the first lets more tests pass."""

@@ -18,7 +18,7 @@ class Edit:
     spans: tuple[tuple[int, int, str], ...]
     """Begin, end and new text of each changed place, in order."""
     subject: str
-    """What is changed, in words: "a number", "a name"."""
+    """The changed thing, in words: "a number", "a name"."""
     rank: int
     """Unlikely edits have a high rank."""
     misconceptions: frozenset[str] = frozenset()
@@ -86,7 +86,7 @@ class Definition:
         return sorted({self.first_line + self.encoded[:begin].count(b"\n") for begin, _, _ in edit.spans})
 
     def line(self, number: int) -> str:
-        """Return one line of the text, by its number in the cell; empty if there is none."""
+        """Return one line of the text, by its number in the cell; empty for other numbers."""
         lines = self.text.splitlines()
         return lines[number - self.first_line] if 0 <= number - self.first_line < len(lines) else ""
 

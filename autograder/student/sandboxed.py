@@ -20,7 +20,6 @@ from ..report import CellReport
 from ..sandbox.client import Response, Worker
 from ..sandbox.failures import Crashed, SandboxLost, TimedOut
 from ..sandbox.fork_server import ForkServer
-from ..sandbox.limits import Limits
 from ..sandbox.worker.request_loop import COMPILER
 from .budget import QUICK_SECONDS, Budget, OutOfBudget, Patience, ResponseBudget
 from .decoding import MAX_NAME, MAX_NAMES, Answer, decode
@@ -60,18 +59,17 @@ class SandboxedNotebook:
         call_seconds: int = 0,
         budget: Budget | None = None,
         skipped: Collection[int] = (),
-        limits: Limits | None = None,
     ) -> None:
         """exercises: those that will be tested. wrong: the functions of counterexample exercises, by name.
 
         spare_memory, call_seconds: see `backend.Separable`. budget: instead of its own. skipped: the positions of cells
-        that are not run. limits: instead of those of the fork server.
+        that are not run.
         """
         self._fork_server = fork_server
         self._cells = cells
         self._device = device
         self._wrong = wrong or {}
-        self._limits = limits or fork_server.limits
+        self._limits = fork_server.limits
         self._worker: Worker | None = None
         self._budget = budget or Budget(self._limits, exercises)
         self._responses = ResponseBudget()

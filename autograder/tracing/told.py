@@ -247,6 +247,7 @@ def _of_a_factor(made: torch.Tensor, needed: torch.Tensor) -> list[str]:
     factor = float(ratio[0])
     if (
         not torch.allclose(ratio, ratio[0].expand_as(ratio), rtol=1e-3)
+        or not torch.allclose(made[~there & made.isfinite()], torch.zeros(()).to(made), atol=1e-6)
         or abs(factor) < _SMALL
         or abs(factor - 1) < _SMALL
     ):
