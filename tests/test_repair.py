@@ -18,7 +18,8 @@ from autograder import catalogue
 from autograder.core.arguments import Arguments
 from autograder.core.bench import Bench
 from autograder.core.fingerprint import are_close, print_of
-from autograder.core.operations import Call, Redefine, TryEdits
+from autograder.core.operations import Call
+from autograder.core.trials import Redefine, TryEdits
 from autograder.course.cells import filled_in
 from autograder.pool.requests import FindRepairs, GradeNotebook
 from autograder.repair.definitions import Definition

@@ -19,16 +19,12 @@ from .arguments import MAX_TENSORS, Arguments, Held, places_of_others, tensors_i
 from .assembled import Assembled
 from .bench import PLAIN, Bench, Operation, Target
 from .countable import Countable
-from .cpu_limit import OverLimit, cpu_limit
-from .faults import CELL_PREFIX, StudentFault, Unusable, is_cell, student_code
-from .fingerprint import print_of
+from .faults import Unusable, is_cell, student_code
 from .gradients import gradients
 from .observation import Observation
 from .packing import Tensors, unpack
 
 T = TypeVar("T")
-_SECONDS_OF_VARIANT = 0.25
-"""CPU time of one variant, whose operations take milliseconds."""
 Kind = Literal["function", "class"]
 
 
@@ -47,58 +43,6 @@ class KindOf(Operation[Kind]):
         if callable(thing):
             return "function"
         raise Unusable(f"`{self.name}` is not a function or a class but {type(thing).__name__}.")
-
-
-@dataclass(frozen=True)
-class Redefine(Operation[None]):
-    """Define functions or classes of the notebook in another way, until the next `Redefine`.
-
-    definitions: for each its name, its text, its cell, and the line of the cell in which the text begins.
-    """
-
-    tag = "redefine"
-    definitions: tuple[tuple[str, str, str, int], ...]
-
-    def on(self, bench: Bench) -> None:
-        with student_code():
-            codes = {
-                name: compile("\n" * (line - 1) + text, CELL_PREFIX + cell, "exec", dont_inherit=True)
-                for name, text, cell, line in self.definitions
-            }
-            bench.redefine(codes)
-
-
-@dataclass(frozen=True)
-class TryEdits(Operation[torch.Tensor]):
-    """Try several new definitions on the same operations; give the prints of all results.
-
-    variants: each as in `Redefine`. Result: (variant, operation, 3), see `print_of`. The negative print of an error
-    message stands for the operation that failed, and zeros for those after it.
-    """
-
-    tag = "try_edits"
-    variants: tuple[tuple[tuple[str, str, str, int], ...], ...]
-    operations: tuple[Operation[Any], ...]
-
-    def on(self, bench: Bench) -> torch.Tensor:
-        prints = torch.zeros(len(self.variants), len(self.operations), 3, dtype=torch.float64)
-        for variant, rows in zip(self.variants, prints, strict=True):
-            done = 0
-            try:
-                with cpu_limit(_SECONDS_OF_VARIANT), student_code():
-                    bench.ask(Redefine(variant))
-                    for operation in self.operations:
-                        rows[done] = print_of(bench.ask(operation))
-                        done += 1
-            except StudentFault as fault:
-                rows[done] = -print_of(str(fault))
-            except OverLimit:
-                pass
-        return prints
-
-    def packed(self, tensors: Tensors) -> dict[str, Any]:
-        operations = [operation.packed(tensors) for operation in self.operations]
-        return {"operation": self.tag, "variants": self.variants, "operations": operations}
 
 
 @dataclass(frozen=True)
@@ -453,8 +397,6 @@ OPERATIONS = {kind.tag: kind for kind in _KINDS}
 def unpacked(header: Mapping[str, Any], tensors: Tensors) -> Operation[Any]:
     """The operation that `packed` made the header of."""
     kind = OPERATIONS[header["operation"]]
-    if kind is TryEdits:
-        return TryEdits(header["variants"], tuple(unpacked(one, tensors) for one in header["operations"]))
     asked = {each.name: header[each.name] for each in fields(kind)}
     given = {field: value if type(value) in PLAIN else unpack(value, tensors) for field, value in asked.items()}
     return kind(**{field: Arguments(*value) if field == "arguments" else value for field, value in given.items()})

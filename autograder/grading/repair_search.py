@@ -28,11 +28,10 @@ from ..core.operations import (
     ManualSeed,
     NamedParameters,
     Read,
-    Redefine,
     ToDtype,
     Train,
-    TryEdits,
 )
+from ..core.trials import Redefine, TryEdits
 from ..course.notebook import CodeCell
 from ..graders.collected import Verdict
 from ..repair.definitions import Definition, Edit, definitions

@@ -15,9 +15,10 @@ from ..core.cost import Cost, Most
 from ..core.device_probe import Probed
 from ..core.faults import Missing, Place, Raised, StudentFault, Unusable
 from ..core.observation import Observation
-from ..core.operations import Call, MeasureCost, NamedParameters, ProbeDevice, TryEdits, WatchRun
+from ..core.operations import Call, MeasureCost, NamedParameters, ProbeDevice, WatchRun
 from ..core.packing import Opaque, Packed, ProtocolError, Tensors, unpack
 from ..core.tracing import MAX_ALL_NUMBERS, MAX_INPUTS, MAX_MADE, MAX_NUMBERS, MAX_RESULTS, Made, Run
+from ..core.trials import TryEdits
 from ..sandbox.limits import Limits
 
 MAX_NAME, MAX_NAMES = 100, 20

@@ -12,8 +12,9 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from ..core.bench import Operation
-from ..core.operations import MeasureCost, TimedCall, TryEdits
+from ..core.operations import MeasureCost, TimedCall
 from ..core.packing import ProtocolError, Tensors
+from ..core.trials import TryEdits
 from ..core.wrong_function import PackedFunction
 from ..course.notebook import MAX_CHARACTERS, CodeCell
 from ..report import CellReport

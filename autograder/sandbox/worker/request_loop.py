@@ -15,8 +15,8 @@ from ...core import library_calls
 from ...core.bench import Bench
 from ...core.faults import Missing, Raised, StudentFault, raised
 from ...core.observation import Observation
-from ...core.operations import unpacked
 from ...core.packing import ProtocolError, Tensors, pack
+from ...core.trials import unpacked
 from ..confine import process, resources
 from ..confine.confinement import Confinement
 from . import attempts, global_state, protocol
