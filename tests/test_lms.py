@@ -16,7 +16,7 @@ from nbgrader.api import Gradebook
 
 from autograder import catalogue, course
 from autograder.cli.console import command_errors
-from autograder.cli.lms import Format, export, feedback_zip, import_
+from autograder.cli.lms import export, feedback_zip, import_
 from autograder.course.cells import filled_in
 from autograder.gradebook import marks, roster
 from autograder.gradebook.course_directory import course_directory
@@ -406,7 +406,7 @@ def test_a_line_of_moodles_without_a_possible_id_is_left_out_alone(root, tmp_pat
     found = roster.read(sheet)
     assert [one.id for one in found.students] == ["ada@example.org", "bo@b.org"]
     assert found.left_out == ("eve e@example.org",)
-    code, out, why = said(capsys, export, [UNIT], Format.MOODLE, None, None, sheet, "Email address", root)
+    code, out, why = said(capsys, export, [UNIT], "moodle", None, None, sheet, "Email address", root)
     assert (code, len(out.splitlines())) == (1, 3)
     assert "NOT TAKEN FROM THE ROSTER: eve e@example.org, which can be no new student's id" in " ".join(why.split())
     sheet.write_text("First name,Last name,Email address\nEve,E,eve e@example.org\n")
@@ -650,7 +650,7 @@ def test_the_commands_say_what_they_did(root, tmp_path, autograder, capsys):
     assert "The zip file is Canvas's.\n" in result.stdout
     assert "1 submissions are new" in result.stdout
     assert "strange.txt: its name is not as in a zip file" in result.stderr
-    code, out, _ = said(capsys, export, [UNIT], Format.CANVAS, tmp_path / "marks.csv", **here)
+    code, out, _ = said(capsys, export, [UNIT], "canvas", tmp_path / "marks.csv", **here)
     assert (code, out) == (0, "")
     assert (tmp_path / "marks.csv").read_text().startswith("Student,ID,SIS User ID,SIS Login ID,Section,Dot-Product")
     assert said(capsys, export, [UNIT], **here)[1].startswith("student_id,Student,ID,")
@@ -660,11 +660,11 @@ def test_the_commands_say_what_they_did(root, tmp_path, autograder, capsys):
     for command, arguments, reason in (
         (export, (["no_unit"],), "There is no unit"),
         (export, (["causal_attention"],), f"Run `autograder grade causal_attention --course {root}`"),
-        (export, ([UNIT], Format.CSV, tmp_path / "no" / "marks.csv"), "cannot be written"),
-        (export, ([UNIT], Format.CSV, root / "roster.csv"), "is a file that this command reads"),
-        (export, ([UNIT], Format.CSV, root / "gradebook.db"), "is a file that this command reads"),
-        (export, ([UNIT], Format.CANVAS, None, ["x=y"]), "is not UNIT=COLUMN"),
-        (export, ([UNIT], Format.CSV, None, [f"{UNIT}=y"]), "goes with `--format canvas`"),
+        (export, ([UNIT], "csv", tmp_path / "no" / "marks.csv"), "cannot be written"),
+        (export, ([UNIT], "csv", root / "roster.csv"), "is a file that this command reads"),
+        (export, ([UNIT], "csv", root / "gradebook.db"), "is a file that this command reads"),
+        (export, ([UNIT], "canvas", None, ["x=y"]), "is not UNIT=COLUMN"),
+        (export, ([UNIT], "csv", None, [f"{UNIT}=y"]), "goes with `--format canvas`"),
         (import_, (UNIT, tmp_path / "no.zip"), "cannot be read"),
         (import_, (UNIT, path, tmp_path / "no.csv"), "cannot be read"),
     ):
