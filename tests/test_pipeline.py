@@ -282,6 +282,10 @@ def test_commands_refuse_in_a_sentence_and_print_their_version(tmp_path):
     two = run(f"autograder mark a.ipynb b.ipynb --gradescope {marks}", REPOSITORY)
     assert (two.returncode, two.stdout, marks.exists()) == (2, "", False)
     assert two.stderr.startswith("--gradescope takes one notebook")
+    help_ = run("autograder mark --help > /dev/full", REPOSITORY)
+    assert (help_.returncode, help_.stderr) == (
+        2, "The text could not be written to the end: No space left on device.\n",
+    )  # fmt: skip
     assert re.fullmatch(r"autograder \d+\.\d+\.\d+\n", run("autograder --version", REPOSITORY).stdout)
 
 

@@ -96,6 +96,23 @@ def results() -> Iterator[None]:
         raise OutputLost(f"The results could not be written to the end: {error.strerror}.") from None
 
 
+_begun: list[bool] = []
+"""Not empty once a command has begun: what typer prints itself is written before."""
+
+
+@contextlib.contextmanager
+def help_errors() -> Iterator[None]:
+    """Print a message if typer's help and the like cannot be written. Surrounds typer."""
+    try:
+        yield
+    except OSError as error:
+        if _begun:  # then it is a command's, and a fault of ours
+            raise
+        _discard(sys.stdout.fileno())
+        remark(f"The text could not be written to the end: {error.strerror}.", style="red")
+        sys.exit(REFUSED)
+
+
 @contextlib.contextmanager
 def command_errors() -> Iterator[None]:
     """Print a message for a UserError and for a signal, which raises KeyboardInterrupt once. Surrounds a command."""
@@ -103,6 +120,7 @@ def command_errors() -> Iterator[None]:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
     sys.unraisablehook = _send_again
+    _begun.append(True)
     try:
         yield
     except KeyboardInterrupt:

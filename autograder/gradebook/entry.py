@@ -98,7 +98,8 @@ class Entry:
     @property
     def timestamp(self) -> datetime | None:
         """Submission time in UTC, as recorded in the gradebook."""
-        return self._submission.timestamp  # type: ignore[no-any-return]
+        time: datetime | None = self._submission.timestamp
+        return time
 
     @property
     def late(self) -> timedelta:

@@ -94,13 +94,14 @@ class _Glob:
 paths_like = _Glob.glob
 
 
-def _format_path(self: Any, nbgrader_step: str, student_id: str, assignment_id: str, escape: bool = False) -> Any:
+def _format_path(self: Any, nbgrader_step: str, student_id: str, assignment_id: str, escape: bool = False) -> str:
     """Return a path in the course, or a regular expression for such paths: the folder of the step stands for itself."""
     _literal.add(self.root)
     if nbgrader_step.startswith(os.sep):
         _literal.add(nbgrader_step)
     step = re.escape(nbgrader_step) if escape else nbgrader_step
-    return _nbgraders_format_path(self, step, student_id, assignment_id, escape)
+    path: str = _nbgraders_format_path(self, step, student_id, assignment_id, escape)
+    return path
 
 
 def _address_of_gradebook(self: Any) -> str:
@@ -117,10 +118,11 @@ def _is_ignored(filename: str, ignore_globs: Any = None) -> bool:
     return any(filename in glob.glob(os.path.join(folder, one)) for one in ignore_globs or ())  # noqa: PTH118, PTH207
 
 
-def _format(self: Any, record: logging.LogRecord) -> Any:
+def _format(self: Any, record: logging.LogRecord) -> str:
     """Return a line of nbgrader's log, without control characters in the names that students choose."""
     record.msg, record.args = "\n".join(map(printable, record.getMessage().split("\n"))), ()
-    return _tornados_format(self, record)
+    line: str = _tornados_format(self, record)
+    return line
 
 
 def _parse_utc(text: Any) -> Any:
@@ -178,11 +180,12 @@ def _init_assignment(self: Any, assignment_id: str, student_id: str) -> None:
             (destination / name).write_bytes(content)
 
 
-def _init_destination(self: Any, assignment_id: str, student_id: str) -> Any:
+def _init_destination(self: Any, assignment_id: str, student_id: str) -> bool:
     """Return whether to generate a unit: also one that is in release/ already, if the gradebook does not know it."""
     if not self.no_database and not self.force:
         self.force = not _notebook_names(self.coursedir, assignment_id)
-    return _nbgraders_init_destination(self, assignment_id, student_id)
+    is_to_do: bool = _nbgraders_init_destination(self, assignment_id, student_id)
+    return is_to_do
 
 
 def _init_notebooks(self: Any) -> None:
