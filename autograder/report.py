@@ -71,7 +71,8 @@ class FaultLocation(msgspec.Struct, frozen=True):
     """The lines where an answer goes wrong on one case that is drawn for display."""
 
     lines: list[int]
-    """Lines of the cell that defines the exercise: one, or two that do not fit each other."""
+    """Lines of the cell that defines the exercise: one, two that do not fit each other, or up to three to choose
+    from."""
     told: str
     """The steps that are right, the wrong one and its result, as lines of text."""
     step: str = ""

@@ -25,7 +25,8 @@ from ..report import NOT_WRITTEN, Diagnosis
 from ..student.backend import Backend, Recording
 from ..student.decoding import decode_parameters
 from ..student.proxy import StudentProxy
-from ..student.transcript_cache import RemoteBackend, TranscriptCache
+from ..student.sandboxed import SandboxedNotebook
+from ..student.transcript_cache import TranscriptCache
 
 T = TypeVar("T")
 
@@ -86,9 +87,7 @@ class Examiner:
     def _requests(self, unit: str, exercise: str, test: str) -> tuple[list[Operation[Any]], list[Any]]:
         """Return the operations of a hidden test on the solution, and their results."""
         bench = _Remembering(candidate_bench(unit, None))
-        list(
-            self._runs(unit, exercise, bench, None, [one for one in self._graders[unit][exercise] if one.name == test])
-        )
+        list(self.verdicts(unit, exercise, bench, [test]))
         return bench.operations, bench.results
 
     def verdicts(self, unit: str, exercise: str, backend: Backend, names: Sequence[str]) -> Iterator[Verdict]:
@@ -194,7 +193,7 @@ class Examiner:
                 yield _TestRun(verdict, Trace(test.name, verdict.outcome, ()), frozenset(), kinds)
                 continue
             run_test = partial(_run_test, test, {exercise: right}, kinds, entry)
-            if isinstance(backend, RemoteBackend):
+            if isinstance(backend, SandboxedNotebook):
                 what = unit, exercise, test.name, frozenset(kinds.items())
                 run = self._verdicts.find(what, backend, run_test, is_cacheable=_follows_from_the_answers)
             else:

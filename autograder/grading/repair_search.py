@@ -6,12 +6,12 @@ exercise is graded as if the student had submitted that: only an edit that earns
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, compress
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 
@@ -37,7 +37,6 @@ from ..graders.collected import Verdict
 from ..repair.definitions import Definition, Edit, definitions
 from ..repair.inverses import Inverse, inverse_edits, inverses
 from ..repair.operators import generic_edits
-from ..sandbox.client import Response
 from ..sandbox.failures import Crashed, TimedOut
 from ..student.budget import OutOfBudget
 from ..student.sandboxed import SandboxedNotebook
@@ -46,7 +45,6 @@ from . import scoring
 from .examiner import Examiner
 
 T = TypeVar("T")
-U = TypeVar("U")
 
 MOST_LIKELY = 500
 """Likely edits, which are tried first."""
@@ -74,8 +72,14 @@ QUICK = (KindOf, ManualSeed, Build, Call, Read, NamedParameters, LoadParameters,
 
 QuickTest = tuple[tuple[Operation[Any], ...], torch.Tensor]
 """The operations of a hidden test, and the prints of the solution's results."""
-Start = Callable[[Sequence[CodeCell]], SandboxedNotebook]
-"""Makes a backend for a notebook's cells."""
+
+
+class Start(Protocol):
+    """Makes a backend for a notebook's cells."""
+
+    def __call__(self, cells: Sequence[CodeCell], /, *, is_alone: bool = False) -> SandboxedNotebook:
+        """is_alone: see `SandboxedNotebook`."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -96,15 +100,6 @@ class Repaired:
     """Edits of the student's code with which the exercise earns all points: one, or two that are both needed."""
 
     steps: tuple[Step, ...]
-
-
-@dataclass
-class Effort:
-    """The cost of a search."""
-
-    edits: int = 0
-    trials: int = 0
-    cpu_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -134,22 +129,6 @@ class _Attempt:
         return sum(step.edit.rank for step in self.steps)
 
 
-class _Trials:
-    """The student's code without separate workers, in which an edit would not be made."""
-
-    def __init__(self, code: SandboxedNotebook) -> None:
-        self._code = code
-
-    def ask(self, operation: Operation[T]) -> T:
-        return self._code.ask(operation)
-
-    def exchange(self, request: Request) -> Response:
-        return self._code.exchange(request)
-
-    def read(self, operation: Operation[T], response: Response) -> T:
-        return self._code.read(operation, response)
-
-
 def find_repairs(
     examiner: Examiner,
     unit: course.Unit,
@@ -157,19 +136,18 @@ def find_repairs(
     cells: Sequence[CodeCell],
     start: Start,
     suspected: Set[int] = frozenset(),
-    effort: Effort | None = None,
 ) -> list[Repaired]:
     """Return the repairs of an answer, likeliest first; none if it passes or no repair is found.
 
     start: makes a backend in which the cells run. suspected: lines of the cell that are tried before others of their
     rank. Raises SandboxLost.
     """
-    with closing(_Search(examiner, unit, exercise, cells, start, suspected, effort or Effort())) as search:
+    with closing(_Search(examiner, unit, exercise, cells, start, suspected)) as search:
         return search.found()
 
 
 @cache
-def known_inverses(unit: str, exercise: str) -> list[Inverse]:
+def _known_inverses(unit: str, exercise: str) -> list[Inverse]:
     """Return the inverses of the exercise's misconceptions."""
     return inverses(one for one in catalogue.misconceptions(unit).values() if one.exercise == exercise)
 
@@ -183,30 +161,24 @@ class _Search:
         cells: Sequence[CodeCell],
         start: Start,
         suspected: Set[int],
-        effort: Effort,
     ) -> None:
         self._examiner = examiner
         self._unit, self._exercise = unit, exercise
         self._cells, self._start = cells, start
         self._suspected = suspected
-        self._code = start(cells)
-        self._trials = _Trials(self._code)
-        self._effort = effort
+        self._code = start(cells, is_alone=True)
         self._begun = time.monotonic(), time.thread_time()
         self._worker_seconds = 0.0
         self._tried: list[tuple[Step, torch.Tensor]] = []
         """The edits that were tried on the quickest failed test, with their prints."""
-        self._known = known_inverses(unit.name, exercise.name)
+        self._known = _known_inverses(unit.name, exercise.name)
 
     def close(self) -> None:
-        self._effort.cpu_seconds = self._cpu_seconds()
         self._code.close()
 
-    def _cpu_seconds(self) -> float:
-        return time.thread_time() - self._begun[1] + self._worker_seconds
-
     def _is_over(self) -> bool:
-        return self._cpu_seconds() > MAX_SECONDS or time.monotonic() - self._begun[0] > MAX_WALL_SECONDS
+        cpu_seconds = time.thread_time() - self._begun[1] + self._worker_seconds
+        return cpu_seconds > MAX_SECONDS or time.monotonic() - self._begun[0] > MAX_WALL_SECONDS
 
     def found(self) -> list[Repaired]:
         parts = definitions(self._exercise.name, self._cells, [one.name for one in self._unit.exercises])
@@ -255,7 +227,6 @@ class _Search:
             tuple((one.name, one.text, one.cell, one.first_line) for one in attempt.parts) for attempt in attempts
         )
         self._code.begin_trial()
-        self._effort.edits += len(attempts)
         try:
             request = TryEdits(variants, operations)
             response = self._code.exchange(Request.of(request))
@@ -298,7 +269,7 @@ class _Search:
             for one, two in combinations(steps, 2)
             if one.definition is not two.definition or one.edit.is_apart_from(two.edit)
         ]
-        for some in batched(sorted(both, key=lambda attempt: attempt.rank), BATCH):
+        for some in _batched(sorted(both, key=lambda attempt: attempt.rank), BATCH):
             if self._is_over():
                 break
             may_pass = self._may_pass(some, self._quick[:1])
@@ -325,7 +296,7 @@ class _Search:
         """Return the repairs by one of these edits, and the attempts with which more tests pass than without it."""
         found: list[Repaired] = []
         partial: list[_Attempt] = []
-        for some in batched(steps, BATCH):
+        for some in _batched(steps, BATCH):
             if self._is_over() or (found and some[0].edit.rank > found[0].steps[-1].edit.rank + 1):
                 break
             attempts = [attempt.after(step) for step in some]
@@ -342,7 +313,6 @@ class _Search:
 
         After two tests that fail again the rest is not tried.
         """
-        self._effort.trials += 1
         self._code.begin_trial()
         passed: set[str] = set()
         try:
@@ -359,7 +329,7 @@ class _Search:
         return frozenset(passed)
 
     def _verdicts(self, names: Sequence[str]) -> Iterator[Verdict]:
-        return self._examiner.verdicts(self._unit.name, self._exercise.name, self._trials, names)
+        return self._examiner.verdicts(self._unit.name, self._exercise.name, self._code, names)
 
     def _is_verified(self, one: Repaired) -> bool:
         """Return whether a notebook with the edits earns all points of the exercise."""
@@ -384,7 +354,7 @@ def _key(prints: torch.Tensor) -> str:
     return " ".join(f"{number:.4g}" for number in prints.flatten().tolist())
 
 
-def batched(steps: Sequence[U], size: int) -> Iterator[Sequence[U]]:
+def _batched(steps: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     """Yield the steps in groups."""
     return (steps[begin : begin + size] for begin in range(0, len(steps), size))
 

@@ -1,12 +1,11 @@
 """Report the repairs of answers that no known misconception explains: their lines, and a misconception if one fits.
 
-Example: with `keepdim=True` in the sum of line 12, all tests pass. A student reads "One change in line 12 makes all
-tests pass: an argument that is missing"; an instructor also sees the changed line.
+Example: with `keepdim=True` in the sum of line 12, all tests pass. A student reads "One change makes all tests pass,
+which was tried: an argument that is missing in line 12". The report also holds the changed line, for instructors.
 """
 
 import re
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -14,10 +13,9 @@ from .. import catalogue, course
 from ..course.notebook import CodeCell
 from ..repair.definitions import Definition
 from ..report import Change, Diagnosis, ExerciseReport, FaultLocation, Repair, Report
-from ..student.sandboxed import SandboxedNotebook
 from .examiner import Examiner
 from .messages import readable
-from .repair_search import LIKELY, Repaired, find_repairs
+from .repair_search import LIKELY, Repaired, Start, find_repairs
 
 MOST_REPORTED = 3
 """Repairs of one answer that are reported."""
@@ -32,16 +30,16 @@ def add_repairs(
     unit: course.Unit,
     cells: Sequence[CodeCell],
     examiner: Examiner,
-    start: Callable[[course.Unit, Sequence[CodeCell]], SandboxedNotebook],
+    start: Start,
     unexplained: Sequence[str],
 ) -> Report:
-    """Return the report with the repairs of these exercises. Raises SandboxLost."""
+    """Return the report with the repairs of these exercises. start: see `find_repairs`. Raises SandboxLost."""
 
     def with_repairs(exercise: ExerciseReport) -> ExerciseReport:
         if exercise.name not in unexplained:
             return exercise
         about = unit.exercise(exercise.name)
-        found = find_repairs(examiner, unit, about, cells, partial(start, unit), _suspected(exercise))
+        found = find_repairs(examiner, unit, about, cells, start, _suspected(exercise))
         return _with_findings(exercise, found, unit.name, examiner)
 
     return replace(report, exercises=[with_repairs(exercise) for exercise in report.exercises])

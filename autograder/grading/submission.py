@@ -99,9 +99,7 @@ class NotebookGrading:
         self, submission: GradeNotebook, parsed: notebook.RawNotebook, unit: course.Unit, sandbox: ForkServer
     ) -> Report:
         cells = code_cells(parsed, unit)
-        names = [exercise.name for exercise in unit.exercises]
-        hunted = self.examiner.hunted(unit.name)
-        code = SandboxedNotebook(sandbox, cells, self.conditions.device, exercises=names, wrong=hunted)
+        code = self._backend(sandbox, unit, cells)
         with contextlib.closing(code):
             outcomes = [
                 replace(outcome, message=messages.about_stubs(outcome.message, cells)) for outcome in code.run_cells()
@@ -142,14 +140,22 @@ class NotebookGrading:
         unexplained = [one.name for one in report.exercises if one.status == "failed" and one.behaviour is not None]
         if not unexplained or isinstance(parsed, notebook.UnreadableNotebook) or report.unit is None:
             return report
-        unit = course.unit(report.unit, None if submission.of_course else self.class_folder)
-        return add_repairs(report, unit, code_cells(parsed, unit), self.examiner, self._start_for_repair, unexplained)
-
-    def _start_for_repair(self, unit: course.Unit, cells: Sequence[notebook.CodeCell]) -> SandboxedNotebook:
         assert self.sandbox is not None
-        names = [exercise.name for exercise in unit.exercises]
-        hunted = self.examiner.hunted(unit.name)
-        return SandboxedNotebook(self.sandbox, cells, self.conditions.device, exercises=names, wrong=hunted)
+        unit = course.unit(report.unit, None if submission.of_course else self.class_folder)
+        start = partial(self._backend, self.sandbox, unit)
+        return add_repairs(report, unit, code_cells(parsed, unit), self.examiner, start, unexplained)
+
+    def _backend(
+        self, sandbox: ForkServer, unit: course.Unit, cells: Sequence[notebook.CodeCell], *, is_alone: bool = False
+    ) -> SandboxedNotebook:
+        return SandboxedNotebook(
+            sandbox,
+            cells,
+            self.conditions.device,
+            exercises=[exercise.name for exercise in unit.exercises],
+            wrong=self.examiner.hunted(unit.name),
+            is_alone=is_alone,
+        )
 
     def _judge(
         self, unit: course.Unit, code: SandboxedNotebook, cells: Sequence[notebook.CodeCell]

@@ -11,7 +11,8 @@ from .definitions import Definition
 _MODULES = {"torch", "nn", "F", "math", "np", "numpy", "functional", "self", "super"}
 FIXED = _MODULES | set(dir(builtins))
 """Names that never stand for a student's value."""
-_ATOMS = (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript)
+ATOMS = (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript)
+"""Expressions that never need parentheses."""
 _TIGHT = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Attribute, ast.Subscript, ast.Starred, ast.BoolOp)
 
 
@@ -93,7 +94,7 @@ class CodeView:
 
     def atom(self, node: ast.expr) -> str:
         """Return the text of an expression as an operand."""
-        return self.text(node) if isinstance(node, _ATOMS) else f"({self.text(node)})"
+        return self.text(node) if isinstance(node, ATOMS) else f"({self.text(node)})"
 
     def wrapped(self, node: ast.AST, new: str) -> str:
         """Return compound text in parentheses if the place of the node needs them."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .. import catalogue
-from .code_view import FIXED, CodeView, is_size
+from .code_view import ATOMS, FIXED, CodeView, is_size, is_variable
 from .definitions import Definition, Edit
 
 MOST_MATCHES = 12
@@ -38,14 +38,16 @@ def inverses(misconceptions: Iterable[catalogue.Candidate]) -> list[Inverse]:
         except (SyntaxError, ValueError):
             continue
         changes = list(_changes(wrong, right))
-        if len(changes) == 1 and not any(map(_is_slice, changes[0])) and not _is_small(changes[0][0]):
-            found.append(Inverse(one.name, *changes[0]))
+        change = changes[0] if len(changes) == 1 else None
+        if change and not any(map(_is_slice, change)) and not _is_small(change[0]):
+            found.append(Inverse(one.name, *change))
     return found
 
 
 def inverse_edits(definition: Definition, known: Iterable[Inverse]) -> list[Edit]:
     """Return the edits of a definition by these inverses; equal edits are joined."""
-    places = [node for node in CodeView(definition).expressions if not _is_slice(node)]
+    view = CodeView(definition)
+    places = [node for node in view.expressions if not _is_slice(node)]
     names: dict[tuple[int, int, str], set[str]] = {}
     for inverse in known:
         matches = 0
@@ -53,20 +55,20 @@ def inverse_edits(definition: Definition, known: Iterable[Inverse]) -> list[Edit
             bound: dict[str, ast.expr] = {}
             if matches < MOST_MATCHES and _matches(inverse.wrong, place, bound):
                 matches += 1
-                new = ast.unparse(_filled(inverse.right, bound))
-                begin, end = definition.span(place)
-                if new != definition.source(place) and _is_expression(new):
-                    names.setdefault((begin, end, _in_place(place, new, definition)), set()).add(inverse.misconception)
+                new = _text(_filled(inverse.right, bound), place, view)
+                if new and new != view.text(place):
+                    names.setdefault((*definition.span(place), new), set()).add(inverse.misconception)
     return [Edit((span,), "an expression", RANK, frozenset(of)) for span, of in names.items()]
 
 
-def _is_expression(text: str) -> bool:
-    """Return whether a text is an expression; a filled pattern may hold a slice where none can be."""
+def _text(new: ast.expr, place: ast.expr, view: CodeView) -> str:
+    """Return the text of an expression for a place; empty if it is none, as with a slice where none can be."""
+    text = ast.unparse(new)
     try:
-        ast.parse(text, mode="eval")
+        parsed = ast.parse(text, mode="eval").body
     except SyntaxError:
-        return False
-    return True
+        return ""
+    return text if isinstance(parsed, ATOMS) else view.wrapped(place, text)
 
 
 def _is_slice(node: ast.AST) -> bool:
@@ -74,24 +76,10 @@ def _is_slice(node: ast.AST) -> bool:
     return isinstance(node, ast.Slice) or (isinstance(node, ast.Tuple) and any(map(_is_slice, node.elts)))
 
 
-def _in_place(place: ast.expr, new: str, definition: Definition) -> str:
-    """Return the new text, in parentheses where the old text may be an operand."""
-    begin, end = definition.span(place)
-    before, after = definition.encoded[:begin].rstrip()[-1:], definition.encoded[end:].lstrip()[:1]
-    stands_alone = (before in b"=([,:" and after in b")],:") or (
-        before == b"=" and definition.encoded[end:].split(b"\n")[0].strip() == b""
-    )
-    is_compound = not isinstance(
-        ast.parse(new, mode="eval").body, ast.Name | ast.Call | ast.Constant | ast.Attribute | ast.Subscript
-    )
-    return f"({new})" if is_compound and not stands_alone else new
+def _changes(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.expr, ast.expr] | None]:
+    """Yield the smallest expressions that differ, each with what it should be; None for any other difference.
 
-
-def _changes(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield the smallest expressions that differ, each with what it should be.
-
-    A name, number or size is no pattern, so that the expression around it is taken. Nothing is yielded for others,
-    such as a statement that is missing: then two impossible expressions make the difference unusable.
+    A name, number or size is no pattern, so that the expression around it is taken.
     """
     if ast.dump(wrong) == ast.dump(right):
         return
@@ -99,15 +87,11 @@ def _changes(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.expr, ast.exp
         pairs = list(_children(wrong, right))
         if pairs and None not in pairs:
             inner = [change for pair in pairs if pair for change in _changes(*pair)]
-            is_too_small = len(inner) == 1 and _is_small(inner[0][0])
+            is_too_small = len(inner) == 1 and inner[0] is not None and _is_small(inner[0][0])
             if inner and not (is_too_small and isinstance(wrong, ast.expr)):
                 yield from inner
                 return
-    if isinstance(wrong, ast.expr) and isinstance(right, ast.expr):
-        yield wrong, right
-        return
-    yield ast.Constant(...), ast.Constant(...)
-    yield ast.Constant(...), ast.Constant(...)
+    yield (wrong, right) if isinstance(wrong, ast.expr) and isinstance(right, ast.expr) else None
 
 
 def _is_small(node: ast.expr) -> bool:
@@ -133,17 +117,13 @@ def _children(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.AST, ast.AST
             yield None
 
 
-def _is_wildcard(node: ast.expr) -> str:
+def _wildcard(node: object) -> str:
     """Return the name of a variable in a pattern, for which any expression may stand; empty for other nodes."""
-    if isinstance(node, ast.Name) and node.id not in FIXED:
-        return node.id
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
-        return f"self.{node.attr}"
-    return ""
+    return ast.unparse(node) if isinstance(node, ast.expr) and is_variable(node) else ""
 
 
 def _matches(pattern: object, node: object, bound: dict[str, ast.expr]) -> bool:
-    if isinstance(pattern, ast.expr) and isinstance(node, ast.expr) and (name := _is_wildcard(pattern)):
+    if isinstance(node, ast.expr) and (name := _wildcard(pattern)):
         known = bound.setdefault(name, node)
         if isinstance(node, ast.Name) and node.id in FIXED:
             return False
@@ -168,7 +148,7 @@ def _filled(right: ast.expr, bound: dict[str, ast.expr]) -> ast.expr:
 
     class Filling(ast.NodeTransformer):
         def generic_visit(self, node: ast.AST) -> ast.AST:
-            name = _is_wildcard(node) if isinstance(node, ast.expr) else ""
+            name = _wildcard(node)
             return copy.deepcopy(bound[name]) if name in bound else super().generic_visit(node)
 
     filled: ast.expr = Filling().visit(copy.deepcopy(right))

@@ -60,11 +60,12 @@ class SandboxedNotebook:
         call_seconds: int = 0,
         budget: Budget | None = None,
         skipped: Collection[int] = (),
+        is_alone: bool = False,
     ) -> None:
         """exercises: those that will be tested. wrong: the functions of counterexample exercises, by name.
 
         spare_memory, call_seconds: see `backend.Separable`. budget: instead of its own. skipped: the positions of cells
-        that are not run.
+        that are not run. is_alone: no call is made in a worker of its own, whose code would not have a trial's edits.
         """
         self._fork_server = fork_server
         self._cells = cells
@@ -77,6 +78,7 @@ class SandboxedNotebook:
         self._spare_memory = spare_memory
         self._call_seconds = call_seconds
         self._skipped = skipped
+        self._is_alone = is_alone
         self._is_late = False
         """True if a call with large inputs took too long, so that no other is tried."""
         self._last: tuple[Request, Response] | None = None
@@ -117,11 +119,13 @@ class SandboxedNotebook:
         """Start the next trial of an edit: what the answers to earlier ones cost does not count for it."""
         self._responses.renew()
 
-    def apart(self, spare_memory: int, cpu_seconds: int) -> "SandboxedNotebook":
+    def apart(self, spare_memory: int, cpu_seconds: int) -> "SandboxedNotebook | None":
         """Return the same code in a worker of its own: see `backend.Separable`.
 
         Cells that only show, take long or did not finish are not run there.
         """
+        if self._is_alone:
+            return None
         limits = spare_memory, cpu_seconds
         if limits not in self._apart or self._apart[limits].is_lost:
             code = self._apart[limits] = SandboxedNotebook(

@@ -7,7 +7,7 @@ most answers to an exercise are right, and many right and wrong answers are equa
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from ..core.bench import Operation
 from ..core.packing import Tensors
@@ -38,7 +38,6 @@ class Request(NamedTuple):
         return cls(header, protocol.encode_tensors(tensors))
 
 
-@runtime_checkable
 class RemoteBackend(Backend, Protocol):
     """A backend in another process."""
 

@@ -1,4 +1,4 @@
-# line: return softmax @ values / math.sqrt(d_k)
+# line: softmax = torch.softmax(attn, dim=-1) ;; return softmax @ values / math.sqrt(d_k)
 def single_query_attention(query, keys, values):
     d_k = query.shape[-1]
     attn = torch.matmul(keys, query)
