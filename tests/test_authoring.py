@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from autograder.catalogue.misconception_file import read_yaml
-from tests import REPOSITORY, forked_command
+from tests import REPOSITORY, files, forked_command
 
 UNIT = "normalisation"
 
@@ -184,9 +184,9 @@ def begun(course, autograder):
     ],
 )
 def test_no_exercise_is_begun_over_another(course, autograder, begun, arguments, sentence):
-    before = {path: path.read_bytes() for path in course.rglob("*.*") if path.is_file()}
+    before = files(course)
     assert autograder("new-exercise", *arguments, code=2) == f"{sentence}\n"
-    assert {path: path.read_bytes() for path in course.rglob("*.*") if path.is_file()} == before
+    assert files(course) ^ before == set()
 
 
 def test_what_cannot_be_written_whole_changes_nothing(course, autograder, begun):
