@@ -93,10 +93,14 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Repair(msgspec.Struct, frozen=True):
-    """Changes of the student's own code with which the exercise earns all points: the hidden tests ran with them."""
+    """Changes of the student's own code with which more hidden tests pass and none fails that passed: it was tried."""
 
     changes: list[Change]
     """All of them together are needed."""
+    still_failed: list[str] = []
+    """Hidden tests that fail with the changes too. Empty: the exercise earns all points."""
+    remaining: Mistake | None = None
+    """The known mistake that the changed code has, if tests fail with it."""
 
 
 class Behaviour(msgspec.Struct, frozen=True):

@@ -31,6 +31,7 @@ from . import REPOSITORY, forked_command
 from .sampling import thinned
 
 REPAIRED = sorted((Path(__file__).parent / "answers" / "repaired").glob("*.py"))
+HALF_REPAIRED = sorted((Path(__file__).parent / "answers" / "half_repaired").glob("*.py"))
 INPUTS = Arguments((torch.tensor([1.0, 2.0]),))
 
 
@@ -188,6 +189,38 @@ def test_the_repair_is_on_the_wrong_lines(marker, file):
     assert any(lines & wrong for lines in changed)
     assert {code.splitlines()[line - 1].strip() for line in report.whereabouts.lines} & wrong
     assert "all tests pass, which was tried" in report.whereabouts.told
+
+
+@pytest.mark.parametrize("file", thinned(HALF_REPAIRED, 2, by=lambda file: file.stem), ids=lambda file: file.stem)
+def test_of_two_mistakes_one_is_repaired_and_the_other_is_named(marker, file):
+    unit, exercise, _ = file.stem.split("__")
+    code = file.read_text()
+    line, remaining = (one.partition(": ")[2] for one in code.splitlines()[:2])
+    report = repaired(marker, unit, exercise, code)
+    failed = {test.name for test in report.tests if test.outcome == "failed"}
+    for repair in report.repairs:
+        assert {change.before.strip() for change in repair.changes} == {line}
+        assert repair.remaining.name == remaining
+        assert repair.still_failed
+        assert failed.issuperset(repair.still_failed)
+    number = [one.strip() for one in code.splitlines()].index(line) + 1
+    assert f" in line {number}. What remains" in report.whereabouts.told
+    assert report.repairs[0].remaining.sentence in report.whereabouts.told
+    assert report.diagnosis is None
+
+
+def test_an_edit_that_makes_a_mistake_of_its_own_is_no_repair(marker):
+    # `return b` would be a known mistake, and one edit away from this.
+    code = """def merge_states(a, b):
+    larger = torch.maximum(a[0], b[0])
+    down_a = torch.exp(a[0] - larger)
+    down_b = torch.exp(b[0] - larger)
+    total = a[1] * down_a + b[1] * down_b
+    output = a[2] * down_b + b[2] * down_a
+    return larger, total, output
+"""
+    report = repaired(marker, "efficient_attention", "merge_states", code)
+    assert report.repairs == []
 
 
 def test_no_repair_means_no_claim(marker):

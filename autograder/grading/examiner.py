@@ -6,14 +6,18 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, TypeVar
 
+import torch
+
 from .. import catalogue
 from ..core import library_calls
 from ..core.bench import Bench, Operation
 from ..core.faults import StudentFault
+from ..core.fingerprint import are_close, print_of
 from ..core.observation import Observation
 from ..core.observed_calls import observe_functions, observe_operators
 from ..core.operations import Kind, KindOf, NamedParameters
 from ..core.packing import as_it_arrives
+from ..core.trials import TryEdits
 from ..core.wrong_function import PackedFunction
 from ..course import content
 from ..diagnosis.behaviour import Behaviour, Misconception, Question
@@ -70,6 +74,7 @@ class Examiner:
         self._verdicts: TranscriptCache[_TestRun] = TranscriptCache()
         self.hunted = cache(self._hunted)
         self.requests = cache(self._requests)
+        self.misconception_prints = cache(self._misconception_prints)
 
     def examine(self, unit: str, exercise: str, backend: Backend, entry: catalogue.Candidate | None = None) -> Finding:
         """Return what the exercise's hidden tests find in the code behind a backend.
@@ -90,20 +95,31 @@ class Examiner:
         list(self.verdicts(unit, exercise, bench, [test]))
         return bench.operations, bench.results
 
+    def _misconception_prints(self, unit: str, exercise: str, test: str) -> dict[str, torch.Tensor]:
+        """Return the prints of the misconceptions whose results in a hidden test are wrong, (operation, 3)."""
+        operations, results = self.requests(unit, exercise, test)
+        right = torch.stack([print_of(one) for one in results])
+        prints = {
+            name: candidate_bench(unit, entry.anew()).ask(TryEdits(((),), tuple(operations)))[0]
+            for name, entry in catalogue.misconceptions(unit).items()
+            if entry.exercise == exercise
+        }
+        return {name: one for name, one in prints.items() if not are_close(one, right).all()}
+
     def verdicts(self, unit: str, exercise: str, backend: Backend, names: Sequence[str]) -> Iterator[Verdict]:
         """Yield the verdicts of these hidden tests in their order; the next test runs when the next one is taken."""
         tests = {test.name: test for test in self._graders[unit][exercise]}
         return (run.verdict for run in self._runs(unit, exercise, backend, None, [tests[name] for name in names]))
 
-    def diagnose(self, unit: str, exercise: str, finding: Finding) -> Diagnosis | None:
-        """Return the misconception that behaves exactly like this; None if none does."""
+    def diagnose(self, unit: str, exercise: str, finding: Finding, *, may_be_pair: bool = True) -> Diagnosis | None:
+        """Return the misconception, or the two together, that behave exactly like this; None if none does."""
         if all(_has_passed_or_is_missing(verdict) for verdict in finding.verdicts):
             return None  # a comparison with each misconception would take seconds
         if any(verdict.lost for verdict in finding.verdicts):
             return None  # no misconception hangs or crashes
         failed = [verdict for verdict in finding.verdicts if verdict.outcome == "failed"]
         has_one_error = len({verdict.seen for verdict in failed}) == 1 and failed[0].raised
-        return self._diagnose(unit, exercise, finding, may_be_pair=not has_one_error)
+        return self._diagnose(unit, exercise, finding, may_be_pair=may_be_pair and not has_one_error)
 
     def failed_tests(self, unit: str, exercise: str, misconception: str) -> frozenset[str]:
         """Return the hidden tests that a misconception fails."""

@@ -37,6 +37,7 @@ from ..graders.collected import Verdict
 from ..repair.definitions import Definition, Edit, definitions
 from ..repair.inverses import Inverse, inverse_edits, inverses
 from ..repair.operators import generic_edits
+from ..report import Diagnosis
 from ..sandbox.failures import Crashed, TimedOut
 from ..student.budget import OutOfBudget
 from ..student.sandboxed import SandboxedNotebook
@@ -47,7 +48,7 @@ from .examiner import Examiner
 T = TypeVar("T")
 
 MOST_LIKELY = 500
-"""Likely edits, which are tried first."""
+"""Likely edits that are tried first, or more if more have a rank below `LIKELY`."""
 MOST_SLOW = 150
 """Likely edits that are tried if all failed tests are slow or depend on chance."""
 MAX_SECONDS = 8.0
@@ -97,9 +98,18 @@ class Step:
 
 @dataclass(frozen=True)
 class Repaired:
-    """Edits of the student's code with which the exercise earns all points: one, or two that are both needed."""
+    """Edits of the student's code that were graded: one, or two that are both needed."""
 
     steps: tuple[Step, ...]
+    still_failed: tuple[str, ...] = ()
+    """Hidden tests that fail with the edits too; none if the exercise earns all points."""
+    remaining: Diagnosis | None = None
+    """The misconception that the edited code has, if hidden tests still fail."""
+
+    @property
+    def rank(self) -> int:
+        """The sum of the edits' ranks."""
+        return sum(step.edit.rank for step in self.steps)
 
 
 @dataclass(frozen=True)
@@ -139,6 +149,9 @@ def find_repairs(
 ) -> list[Repaired]:
     """Return the repairs of an answer, likeliest first; none if it passes or no repair is found.
 
+    If nothing makes all tests pass, the result is the edits that leave a known misconception, or with which at least
+    half of the failed tests pass and none fails that passed before.
+
     start: makes a backend in which the cells run. suspected: lines of the cell that are tried before others of their
     rank. Raises SandboxLost.
     """
@@ -176,9 +189,9 @@ class _Search:
     def close(self) -> None:
         self._code.close()
 
-    def _is_over(self) -> bool:
+    def _is_over(self, seconds: float = MAX_SECONDS) -> bool:
         cpu_seconds = time.thread_time() - self._begun[1] + self._worker_seconds
-        return cpu_seconds > MAX_SECONDS or time.monotonic() - self._begun[0] > MAX_WALL_SECONDS
+        return cpu_seconds > seconds or time.monotonic() - self._begun[0] > MAX_WALL_SECONDS
 
     def found(self) -> list[Repaired]:
         parts = definitions(self._exercise.name, self._cells, [one.name for one in self._unit.exercises])
@@ -192,18 +205,29 @@ class _Search:
             return []
         self._passed = [one.grader.name for one in verdicts if one.outcome == "passed"]
         self._order_tests([one.grader.name for one in failed])
+        self._begun = time.monotonic(), time.thread_time()  # a search must not depend on what was graded before
         unchanged = _Attempt(tuple(parts))
         steps = unchanged.edits(self._known, self._suspected)
-        likely = [step for step in steps if step.edit.rank <= LIKELY]
-        others = [*likely[MOST_LIKELY:], *(step for step in steps if step.edit.rank > LIKELY)]
+        first = max(MOST_LIKELY, sum(step.edit.rank < LIKELY for step in steps))
+        likely = [step for step in steps[:first] if step.edit.rank <= LIKELY]
+        others = steps[len(likely) :]
         if not self._quick:
             found, _ = self._search(unchanged, likely[:MOST_SLOW], ())
             return self._verified(found)
-        found, _ = self._search(unchanged, likely[:MOST_LIKELY], self._quick[:1])
-        found = found or self._pairs(unchanged) or self._search(unchanged, others, self._quick[:1])[0]
-        if not found and len(failed) > 1:
-            found = self._beam(unchanged, steps)
-        return self._verified(found)
+        found, _ = self._search(unchanged, likely, self._quick[:1])
+        if found:
+            return self._verified(found)
+        if pairs := self._verified(self._pairs(unchanged)):
+            return pairs
+        if incomplete := self._leaving_a_misconception(unchanged):
+            return incomplete
+        if found := self._verified(self._search(unchanged, others, self._quick[:1])[0]):
+            return found
+        if len(failed) == 1:
+            return []
+        _, partial = self._search(unchanged, likely[:MOST_LIKELY], self._quick)
+        partial.sort(key=lambda attempt: (-len(attempt.passed), attempt.rank))
+        return self._verified(self._beam(partial)) or self._verified(_best(partial, len(failed)))
 
     def _order_tests(self, failed: Sequence[str]) -> None:
         """Put the failed tests in the order in which they are tried: those with few operations first."""
@@ -218,7 +242,43 @@ class _Search:
         self._quick = [quick[name] for name in self._failed if name in quick][:MOST_QUICK]
 
     def _verified(self, found: Sequence[Repaired]) -> list[Repaired]:
-        return [one for one in found[:MOST_VERIFIED] if self._is_verified(one)]
+        """Return those with which the exercise earns more points, and no test fails that passed before."""
+        graded = [self._graded(one) for one in found[:MOST_VERIFIED]]
+        complete = [one for one in graded if not one.still_failed]
+        return complete or [one for one in graded if set(one.still_failed) < set(self._failed)]
+
+    def _leaving_a_misconception(self, unchanged: _Attempt) -> list[Repaired]:
+        """Return edits after which the code behaves like one known misconception: then two things were wrong.
+
+        Example: an answer divides by `d_k`, and runs the softmax over the queries. With `d_k ** 0.5` only the second
+        mistake is left, which the catalogue has.
+        """
+        own = self._prints([unchanged], self._quick[0])
+        begun = time.monotonic(), time.thread_time()
+        known = self._examiner.misconception_prints(self._unit.name, self._exercise.name, self._failed[0])
+        now = time.monotonic(), time.thread_time()  # and the catalogue's part is done once for a class
+        self._begun = self._begun[0] + now[0] - begun[0], self._begun[1] + now[1] - begun[1]
+        if own is None or not known:
+            return []
+        changed = [
+            (step, prints)
+            for step, prints in sorted(self._tried, key=lambda one: one[0].edit.rank)
+            if not are_close(prints, own[0]).all()
+        ]
+        steps: dict[Step, None] = {}
+        for name, target in known.items():
+            alike = [step for step, prints in changed if are_close(prints, target).all()]
+            if alike and self._examiner.failed_tests(self._unit.name, self._exercise.name, name).issubset(self._failed):
+                steps |= dict.fromkeys(alike)
+        likely = sorted(steps, key=lambda step: step.edit.rank)[:MOST_VERIFIED]
+        graded = [self._graded(Repaired((step,))) for step in likely]
+        found = [one for one in graded if one.remaining is not None and self._is_step_ahead(one)]
+        return found if len({one.remaining.sentence for one in found if one.remaining}) == 1 else []
+
+    def _is_step_ahead(self, one: Repaired) -> bool:
+        """Return whether no test fails that passed before; a less likely edit must make more tests pass."""
+        still_failed, failed = set(one.still_failed), set(self._failed)
+        return still_failed < failed or (still_failed == failed and one.rank <= 1)
 
     def _prints(self, attempts: Sequence[_Attempt], quick: QuickTest) -> torch.Tensor | None:
         """Return the prints of all attempts' results, (attempt, operation, 3); None if the worker was lost."""
@@ -270,7 +330,7 @@ class _Search:
             if one.definition is not two.definition or one.edit.is_apart_from(two.edit)
         ]
         for some in _batched(sorted(both, key=lambda attempt: attempt.rank), BATCH):
-            if self._is_over():
+            if self._is_over(MAX_SECONDS / 2):
                 break
             may_pass = self._may_pass(some, self._quick[:1])
             for attempt in compress(some, may_pass):
@@ -279,10 +339,8 @@ class _Search:
                     return [Repaired(attempt.steps)]
         return []
 
-    def _beam(self, unchanged: _Attempt, steps: Sequence[Step]) -> list[Repaired]:
+    def _beam(self, partial: Sequence[_Attempt]) -> list[Repaired]:
         """Return a repair by two edits, of which the first lets more tests pass."""
-        _, partial = self._search(unchanged, steps[:MOST_LIKELY], self._quick)
-        partial.sort(key=lambda attempt: (-len(attempt.passed), attempt.rank))
         for attempt in partial[:MOST_PARTIAL]:
             steps = attempt.edits(self._known, self._suspected)[: 2 * MOST_LIKELY]
             found, _ = self._search(attempt, steps, self._quick[:1])
@@ -291,9 +349,15 @@ class _Search:
         return []
 
     def _search(
-        self, attempt: _Attempt, steps: Sequence[Step], quick: Sequence[QuickTest]
+        self,
+        attempt: _Attempt,
+        steps: Sequence[Step],
+        quick: Sequence[QuickTest],
     ) -> tuple[list[Repaired], list[_Attempt]]:
-        """Return the repairs by one of these edits, and the attempts with which more tests pass than without it."""
+        """Return the repairs by one of these edits, and the attempts with which more tests pass than without it.
+
+        quick: an edit is tried on the hidden tests if it passes one of these. With several, all failed tests are tried.
+        """
         found: list[Repaired] = []
         partial: list[_Attempt] = []
         for some in _batched(steps, BATCH):
@@ -301,17 +365,17 @@ class _Search:
                 break
             attempts = [attempt.after(step) for step in some]
             for new in compress(attempts, self._may_pass(attempts, quick)):
-                passed = self._passed_with(new.parts)
+                passed = self._passed_with(new.parts, tries_all=len(quick) > 1)
                 if passed is not None and len(passed) == len(self._failed):
                     found.append(Repaired(new.steps))
                 elif passed is not None and passed > attempt.passed:
                     partial.append(replace(new, passed=passed))
         return found, partial
 
-    def _passed_with(self, parts: Sequence[Definition]) -> frozenset[str] | None:
+    def _passed_with(self, parts: Sequence[Definition], *, tries_all: bool = False) -> frozenset[str] | None:
         """Return the failed tests that pass with these definitions; None if a test fails that passed before.
 
-        After two tests that fail again the rest is not tried.
+        tries_all: otherwise no further test is tried after two that fail again.
         """
         self._code.begin_trial()
         passed: set[str] = set()
@@ -320,7 +384,7 @@ class _Search:
             for number, verdict in enumerate(self._verdicts(self._failed)):
                 if verdict.outcome == "passed":
                     passed.add(verdict.grader.name)
-                elif number > 0 and not passed:
+                elif number > 0 and not passed and not tries_all:
                     break
             if passed and any(verdict.outcome != "passed" for verdict in self._verdicts(self._passed)):
                 return None
@@ -331,8 +395,8 @@ class _Search:
     def _verdicts(self, names: Sequence[str]) -> Iterator[Verdict]:
         return self._examiner.verdicts(self._unit.name, self._exercise.name, self._code, names)
 
-    def _is_verified(self, one: Repaired) -> bool:
-        """Return whether a notebook with the edits earns all points of the exercise."""
+    def _graded(self, one: Repaired) -> Repaired:
+        """Return the repair with what is wrong if a notebook with its edits is graded."""
         cells = list(self._cells)
         for step in one.steps:
             cells = _with(cells, step.definition, step.definition.edited(step.edit))
@@ -341,7 +405,20 @@ class _Search:
             code.begin_exercise(self._exercise.name)
             finding = self._examiner.examine(self._unit.name, self._exercise.name, code)
         report = scoring.score(self._exercise, finding.verdicts, library_calls=finding.library_calls)
-        return report.status == "passed" and report.score == self._exercise.points
+        if report.status == "passed" and report.score == self._exercise.points:
+            return one
+        failed = tuple(test.name for test in report.tests if test.outcome != "passed") or tuple(self._failed)
+        remaining = self._examiner.diagnose(self._unit.name, self._exercise.name, finding, may_be_pair=False)
+        return replace(one, still_failed=failed, remaining=remaining)
+
+
+def _best(partial: Sequence[_Attempt], failed: int) -> list[Repaired]:
+    """Return the likeliest of the edits with which most tests pass, and at least half of those that failed."""
+    if not partial or 2 * len(partial[0].passed) < failed:
+        return []  # one test more may pass by chance
+    most = len(partial[0].passed)
+    least = partial[0].rank
+    return [Repaired(one.steps) for one in partial if len(one.passed) == most and one.rank <= least + 1]
 
 
 def _runs(prints: torch.Tensor) -> int:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from .. import catalogue, course
 from ..course.notebook import CodeCell
 from ..repair.definitions import Definition
-from ..report import Change, Diagnosis, ExerciseReport, FaultLocation, Repair, Report
+from ..report import Change, Diagnosis, ExerciseReport, FaultLocation, Mistake, Repair, Report
 from .examiner import Examiner
 from .messages import readable
 from .repair_search import LIKELY, Repaired, Start, find_repairs
@@ -57,7 +57,7 @@ def _with_findings(report: ExerciseReport, found: Sequence[Repaired], unit: str,
     if not found:
         return report
     repairs = [_repair(one) for one in found[:MOST_REPORTED]]
-    misconception = _common_misconception(found, unit)
+    misconception = None if found[0].still_failed else _common_misconception(found, unit)
     if misconception and examiner.failed_tests(unit, report.name, misconception.name) != _failed(report):
         misconception = None  # the same edit repairs another fault here
     return replace(
@@ -80,7 +80,8 @@ def _repair(one: Repaired) -> Repair:
         for after in [step.definition.edited(step.edit)]
         for line in step.lines
     ]
-    return Repair(changes)
+    remaining = Mistake(one.remaining.name, one.remaining.sentence) if one.remaining else None
+    return Repair(changes, list(one.still_failed), remaining)
 
 
 def _quoted(definition: Definition, line: int) -> str:
@@ -90,7 +91,7 @@ def _quoted(definition: Definition, line: int) -> str:
 
 def _common_misconception(found: Sequence[Repaired], unit: str) -> Diagnosis | None:
     """Return the misconception whose inverse repairs the answer, if no repair of another line is as likely."""
-    likely = [one for one in found if sum(step.edit.rank for step in one.steps) <= LIKELY]
+    likely = [one for one in found if one.rank <= LIKELY]
     known = catalogue.misconceptions(unit)
     named = [one for one in likely if len(one.steps) == 1 and one.steps[0].edit.misconceptions]
     sentences = {known[name].sentence: name for one in named for name in sorted(one.steps[0].edit.misconceptions)}
@@ -113,14 +114,26 @@ def _location(report: ExerciseReport, found: Sequence[Repaired]) -> FaultLocatio
     if len({cell for place in places for cell, _ in place}) != 1 or len(lines) > MOST_LINES:
         return None
     ways = [_in_words(places[place]) for place in sorted(places)]
-    amount = "One change makes" if best == 1 else "Two changes make"
-    sentence = f"{amount} all tests pass, which was tried: {', or '.join(ways)}."
+    sentence = _in_a_sentence(report, likely, ways)
     before = report.whereabouts
-    if before is not None and set(before.lines) <= set(lines):
+    is_other_mistake = bool(likely[0].still_failed)
+    if before is not None and (is_other_mistake or set(before.lines) <= set(lines)):
         return replace(before, told=f"{before.told}\n{sentence}")
     texts = {line: _quoted(step.definition, line) for one in likely for step in one.steps for line in step.lines}
     quoted = [f"  line {line}: {texts[line].strip()}" for line in lines if texts[line].strip()]
     return FaultLocation(lines, "\n".join([sentence, *quoted]))
+
+
+def _in_a_sentence(report: ExerciseReport, likely: Sequence[Repaired], ways: Sequence[str]) -> str:
+    """Return what was tried, what came of it, and what is still wrong."""
+    best, tried = likely[0], f"which was tried: {', or '.join(ways)}."
+    if not best.still_failed:
+        return f"{'One change makes' if len(best.steps) == 1 else 'Two changes make'} all tests pass, {tried}"
+    rest = f"What remains is a known mistake: {best.remaining.sentence}" if best.remaining else "More is wrong."
+    more = len(_failed(report)) - max(len(one.still_failed) for one in likely)
+    if not more:
+        return f"Two things are wrong. One change leaves a single one, {tried} {rest}"
+    return f"One change makes {more} more {'test' if more == 1 else 'tests'} pass, {tried} {rest}"
 
 
 def _in_words(one: Repaired) -> str:
