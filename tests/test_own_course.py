@@ -175,8 +175,13 @@ def test_students_get_the_check_under_the_course_s_own_name(built):
 def test_its_mistakes_are_caught_and_named(built, run):
     (built / "docs").mkdir()
     run("autograder", "matrix", "--write")
-    total = next(line for line in (built / "docs" / "matrix.md").read_text().splitlines() if "**all**" in line)
+    page = built / "docs" / "matrix.md"
+    written = page.read_text()
+    total = next(line for line in written.splitlines() if "**all**" in line)
     assert [word.strip() for word in total.split("|")[2:-1]] == ["4", "4", "0", "4", "0", "1", "0"]
+    page.write_text(f"{written}\n## A section of the course's own\n")
+    run("autograder", "matrix", "--write")
+    assert page.read_text() == f"{written}\n## A section of the course's own\n"
 
 
 def test_pytest_runs_its_graders_on_its_solutions(built, run):

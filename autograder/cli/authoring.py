@@ -138,10 +138,12 @@ def _write_page(outcomes: "list[Outcome]") -> None:
     from ..course.folder import folder
     from ..diagnosis.golden_record import records
     from ..diagnosis.mutation_report import check_verdicts
-    from ..diagnosis.report_page import page
+    from ..diagnosis.report_page import below_digest, page
 
     checked = list(check_verdicts())
-    texts = {PAGE: page(outcomes, checked), **records(outcomes, checked)}
+    before = folder() / PAGE
+    others = below_digest(before.read_text()) if before.exists() else ""
+    texts = {PAGE: page(outcomes, checked) + (others and f"\n{others}"), **records(outcomes, checked)}
     output_files.write({folder() / path: text.encode() for path, text in texts.items()}, makes_folder=True)
 
 

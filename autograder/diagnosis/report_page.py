@@ -80,6 +80,11 @@ def digest_in(page: str) -> str:
     return found[1] if found else ""
 
 
+def below_digest(page: str) -> str:
+    """Return the part of a page below its digest, which other commands wrote."""
+    return re.split(_LINE.format("[0-9a-f]{64}"), page)[-1].lstrip("\n") if digest_in(page) else ""
+
+
 def _digested_parts() -> Iterator[tuple[str, bytes]]:
     places = map(content.place, (content.SOLUTIONS, *content.OF_EACH_UNIT))
     files = [path for place in places for path in place.rglob("*") if path.suffix in (".py", ".yaml")]
@@ -94,8 +99,8 @@ def _digested_parts() -> Iterator[tuple[str, bytes]]:
 def _part_on_grading(outcomes: Sequence[Outcome]) -> str:
     exercises = count_by(outcomes, lambda one: f"`{one.entry.exercise}`", COLUMNS)
     return _GRADING.format(
-        exercises=_table("exercise", [*exercises, ("**all**", count(outcomes, COLUMNS))], COLUMNS),
-        kinds=_table("kind", count_by_kind(outcomes), [*COLUMNS][:OF_MISCONCEPTIONS]),
+        exercises=table("exercise", [*exercises, ("**all**", count(outcomes, COLUMNS))], COLUMNS),
+        kinds=table("kind", count_by_kind(outcomes), [*COLUMNS][:OF_MISCONCEPTIONS]),
     )
 
 
@@ -103,18 +108,19 @@ def _part_on_check(verdicts: Sequence[CheckVerdict]) -> str:
     left_out = [f"`{exercise}`: {statement}" for exercise, statement in not_tried()]
     notes = ["Not tried there, and said so:", *left_out] if left_out else ["It tries what every grader asks."]
 
-    def table(of: str, key: Callable[[CheckVerdict], str]) -> str:
-        return _table(of, count_by(verdicts, key, CHECK_COLUMNS), CHECK_COLUMNS)
+    def counted(of: str, key: Callable[[CheckVerdict], str]) -> str:
+        return table(of, count_by(verdicts, key, CHECK_COLUMNS), CHECK_COLUMNS)
 
     return _CHECK.format(
         not_tried="\n".join(notes),
-        units=table("unit", lambda one: f"`{one.unit}`"),
-        exercises=table("exercise", lambda one: f"`{one.entry.exercise}`"),
-        kinds=table("kind", lambda one: str(one.entry.kind or "none")),
+        units=counted("unit", lambda one: f"`{one.unit}`"),
+        exercises=counted("exercise", lambda one: f"`{one.entry.exercise}`"),
+        kinds=counted("kind", lambda one: str(one.entry.kind or "none")),
     )
 
 
-def _table(of: str, rows: Sequence[tuple[str, Sequence[int]]], columns: Collection[str]) -> str:
+def table(of: str, rows: Sequence[tuple[str, Sequence[int]]], columns: Collection[str]) -> str:
+    """Return a Markdown table. of: the heading of the first column, which has the rows' names."""
     lines = [f"| {of} | {' | '.join(columns)} |", f"|---|{'--:|' * len(columns)}"]
     lines += [f"| {name} | {' | '.join(map(str, numbers))} |" for name, numbers in rows]
     return "\n".join(lines)

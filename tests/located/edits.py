@@ -7,7 +7,7 @@ held out: nothing is tuned on them.
 import ast
 import copy
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -36,6 +36,10 @@ _OTHER_NAMES = {
 }  # fmt: skip
 _SHAPING = {"view", "reshape", "permute", "transpose", "swapaxes", "unflatten", "expand"}
 _LIBRARIES = {"torch", "F", "nn", "math", "np"}
+
+Make = Callable[[Any], Any]
+Operators = Callable[[ast.AST, ast.AST], Iterator[tuple[str, Make]]]
+"""Yields each way to edit a node of a tree: the name of the operator, and a function that makes the new node."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +90,10 @@ def all_edits() -> list[EditedAnswer]:
     found: dict[str, list[EditedAnswer]] = {}
     for (unit, exercise, name), source in right_sources().items():
         seen = {source}
-        for operator, line, edited in _edits(source):
-            if edited not in seen:
-                seen.add(edited)
-                made = EditedAnswer(unit, exercise, name, operator, (line,), source, edited)
+        for operator, line, text in _edits(source):
+            if text not in seen:
+                seen.add(text)
+                made = EditedAnswer(unit, exercise, name, operator, (line,), source, text)
                 found.setdefault(exercise, []).append(made)
     picked = (sorted(edits, key=lambda one: zlib.crc32(one.name.encode()))[:MOST] for edits in found.values())
     return [one for edits in picked for one in edits]
@@ -98,36 +102,48 @@ def all_edits() -> list[EditedAnswer]:
 def _edits(source: str) -> Iterator[tuple[str, int, str]]:
     """What the edit is, in which line, and the text that it makes."""
     tree = ast.parse(source)
+    for number, operator, line, make in places(tree, of_node):
+        text = edited(tree, number, make)
+        if text:
+            yield operator, line, text
+
+
+def places(tree: ast.Module, operators: Operators) -> Iterator[tuple[int, str, int, Make]]:
+    """Yield each possible edit: the number of the node, the name of the operator, the line, and the function."""
     for number, node in enumerate(ast.walk(tree)):
-        for operator, make in _of_node(node, tree):
-            changed = copy.deepcopy(tree)
-            place = next(one for index, one in enumerate(ast.walk(changed)) if index == number)
-            try:
-                _put(changed, place, make(place))
-                text = ast.unparse(ast.fix_missing_locations(changed))
-                compile(text, "<edited>", "exec")
-            except (SyntaxError, ValueError, AttributeError, TypeError):
-                continue
-            if len(text.splitlines()) == len(source.splitlines()):
-                yield operator, node.lineno, text  # type: ignore[attr-defined]
+        for operator, make in operators(node, tree):
+            yield number, operator, node.lineno, make  # type: ignore[attr-defined]
 
 
-def _of_node(node: ast.AST, tree: ast.AST) -> Iterator[tuple[str, Any]]:
+def edited(tree: ast.Module, number: int, make: Make) -> str:
+    """Return the text with a node replaced; empty if that is no code, or has another number of lines."""
+    changed = copy.deepcopy(tree)
+    place = next(one for index, one in enumerate(ast.walk(changed)) if index == number)
+    try:
+        _put(changed, place, make(place))
+        text = ast.unparse(ast.fix_missing_locations(changed))
+        compile(text, "<edited>", "exec")
+    except (SyntaxError, ValueError, AttributeError, TypeError):
+        return ""
+    return text if len(text.splitlines()) == len(ast.unparse(tree).splitlines()) else ""
+
+
+def of_node(node: ast.AST, tree: ast.AST) -> Iterator[tuple[str, Any]]:
     """Each way to edit this node: its name, and what makes the node that takes its place."""
     match node:
         case ast.BinOp(op=op):
             if type(op) in _OTHER_OPERATORS:
-                yield "swap an operator", lambda n: _with(n, op=_OTHER_OPERATORS[type(n.op)]())
+                yield "swap an operator", lambda n: replaced(n, op=_OTHER_OPERATORS[type(n.op)]())
             if isinstance(op, ast.MatMult | ast.Sub | ast.Div):
-                yield "swap the operands", lambda n: _with(n, left=n.right, right=n.left)
+                yield "swap the operands", lambda n: replaced(n, left=n.right, right=n.left)
             if isinstance(op, ast.Div | ast.Mult | ast.Pow | ast.Add | ast.Sub):
                 yield "drop an operand", lambda n: n.left
         case ast.UnaryOp(op=ast.Invert() | ast.USub() | ast.Not()):
             yield "drop a sign", lambda n: n.operand
         case ast.Compare(ops=[op]) if type(op) in _OTHER_COMPARISONS:
-            yield "off by one in a comparison", lambda n: _with(n, ops=[_OTHER_COMPARISONS[type(n.ops[0])]()])
+            yield "off by one in a comparison", lambda n: replaced(n, ops=[_OTHER_COMPARISONS[type(n.ops[0])]()])
             if type(op) in _TURNED_ROUND:
-                yield "mask turned round", lambda n: _with(n, ops=[_TURNED_ROUND[type(n.ops[0])]()])
+                yield "mask turned round", lambda n: replaced(n, ops=[_TURNED_ROUND[type(n.ops[0])]()])
         case ast.Constant(value=bool()):
             yield "constant changed", lambda n: ast.Constant(not n.value)
         case ast.Constant(value=int()):
@@ -140,12 +156,15 @@ def _of_node(node: ast.AST, tree: ast.AST) -> Iterator[tuple[str, Any]]:
         case ast.Attribute(attr="T" | "mT"):
             yield "drop a transpose", lambda n: n.value
         case ast.Attribute(value=ast.Name(id="self"), ctx=ast.Load(), attr=name) if _next(name, _fields(tree)):
-            yield "another field", lambda n: _with(n, attr=_next(n.attr, _fields(tree)))
+            yield "another field", lambda n: replaced(n, attr=_next(n.attr, _fields(tree)))
         case ast.Name(id=name, ctx=ast.Load()) if _next(name, _locals(tree, node)):
             other = _next(name, _locals(tree, node))
-            yield "another name", lambda n: _with(n, id=other)
+            yield "another name", lambda n: replaced(n, id=other)
         case ast.Return(value=ast.Tuple(elts=[_, _, *_])):
-            yield "results swapped", lambda n: _with(n, value=_with(n.value, elts=[*n.value.elts[1:], n.value.elts[0]]))
+            yield (
+                "results swapped",
+                lambda n: replaced(n, value=replaced(n.value, elts=[*n.value.elts[1:], n.value.elts[0]])),
+            )
     if isinstance(node, ast.Call):
         yield from _of_call(node)
     if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr) and _may_go(node, tree):
@@ -161,24 +180,25 @@ def _of_call(node: ast.Call) -> Iterator[tuple[str, Any]]:
             elif node.args and isinstance(node.args[0], ast.expr) and name not in ("ones", "zeros", "arange", "Linear"):
                 yield "drop a call", lambda n: n.args[0]
             if name in _OTHER_NAMES:
-                yield "another function", lambda n: _with(n, func=_with(n.func, attr=_OTHER_NAMES[n.func.attr]))
+                yield "another function", lambda n: replaced(n, func=replaced(n.func, attr=_OTHER_NAMES[n.func.attr]))
             if name in ("masked_fill", "masked_fill_"):
                 turned = ast.UnaryOp
-                yield "mask turned round", lambda n: _with(n, args=[turned(ast.Invert(), n.args[0]), *n.args[1:]])
+                yield "mask turned round", lambda n: replaced(n, args=[turned(ast.Invert(), n.args[0]), *n.args[1:]])
         case ast.Name(id=name) if name in _OTHER_NAMES:
-            yield "another function", lambda n: _with(n, func=ast.Name(_OTHER_NAMES[n.func.id], ast.Load()))
+            yield "another function", lambda n: replaced(n, func=ast.Name(_OTHER_NAMES[n.func.id], ast.Load()))
     if len(node.args) > 1:
         for at in range(len(node.args) - 1):
-            yield "arguments swapped", lambda n, at=at: _with(n, args=_swapped(n.args, at))
+            yield "arguments swapped", lambda n, at=at: replaced(n, args=_swapped(n.args, at))
     for at, keyword in enumerate(node.keywords):
         if keyword.arg == "dim":
             for dim in (0, 1, -1, -2):
                 yield "change the dimension", lambda n, at=at, dim=dim: _with_keyword(n, at, dim)
         if keyword.arg is not None:
-            yield "drop an argument", lambda n, at=at: _with(n, keywords=n.keywords[:at] + n.keywords[at + 1 :])
+            yield "drop an argument", lambda n, at=at: replaced(n, keywords=n.keywords[:at] + n.keywords[at + 1 :])
 
 
-def _with(node: Any, **changed: Any) -> Any:
+def replaced(node: Any, **changed: Any) -> Any:
+    """Return a copy of a node with other fields."""
     other = copy.copy(node)
     for field, value in changed.items():
         setattr(other, field, value)
@@ -187,8 +207,8 @@ def _with(node: Any, **changed: Any) -> Any:
 
 def _with_keyword(node: ast.Call, at: int, dim: int) -> Any:
     keywords = list(node.keywords)
-    keywords[at] = _with(keywords[at], value=ast.Constant(dim))
-    return _with(node, keywords=keywords)
+    keywords[at] = replaced(keywords[at], value=ast.Constant(dim))
+    return replaced(node, keywords=keywords)
 
 
 def _swapped(args: list[ast.expr], at: int) -> list[ast.expr]:

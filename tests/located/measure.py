@@ -18,7 +18,8 @@ from autograder.course import content
 from autograder.grading.reference_trace import reference_trace
 from autograder.grading.trace_cases import trace_cases
 from autograder.tracing.case import TellingCase
-from autograder.tracing.locating import Located, locate
+from autograder.tracing.located import Located
+from autograder.tracing.locating import locate
 from autograder.tracing.reference import Reference, same
 
 from .edits import EditedAnswer, is_held_out
