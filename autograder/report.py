@@ -87,9 +87,9 @@ class Change(msgspec.Struct, frozen=True):
     subject: str
     """The changed thing, in words: "a number", "an argument that is missing"."""
     before: str
-    """The line as it is."""
+    """The line as it is; empty if there would be a line more."""
     after: str
-    """The line as it would be."""
+    """The line as it would be; empty if there would be a line less."""
 
 
 class Repair(msgspec.Struct, frozen=True):

@@ -15,7 +15,7 @@ from ..repair.definitions import Definition
 from ..report import Change, Diagnosis, ExerciseReport, FaultLocation, Repair, Report
 from .examiner import Examiner
 from .messages import readable
-from .repair_search import LIKELY, Repaired, Start, find_repairs
+from .repair_search import LIKELY, Repaired, Start, Step, find_repairs
 
 MOST_REPORTED = 3
 """Repairs of one answer that are reported."""
@@ -74,13 +74,25 @@ def _failed(report: ExerciseReport) -> frozenset[str]:
 
 
 def _repair(one: Repaired) -> Repair:
-    changes = [
-        Change(step.definition.cell, line, step.edit.subject, _quoted(step.definition, line), _quoted(after, line))
-        for step in one.steps
-        for after in [step.definition.edited(step.edit)]
-        for line in step.lines
-    ]
-    return Repair(changes)
+    return Repair([change for step in one.steps for change in _changes(step)])
+
+
+def _changes(step: Step) -> list[Change]:
+    """Return the lines that an edit changes; it may make two lines of one, or one of two."""
+    before, after = step.definition, step.definition.edited(step.edit)
+    changes: dict[int, Change] = {}
+    added = 0
+    for begin, end, new in step.edit.spans:
+        first = before.first_line + before.encoded[:begin].count(b"\n")
+        old_breaks, new_breaks = before.encoded[begin:end].count(b"\n"), new.count("\n")
+        for number in range(max(old_breaks, new_breaks) + 1):
+            line = first + number
+            old_line = _quoted(before, line) if number <= old_breaks else ""
+            new_line = _quoted(after, line + added) if number <= new_breaks else ""
+            if old_line != new_line:
+                changes[line] = Change(before.cell, line, step.edit.subject, old_line, new_line)
+        added += new_breaks - old_breaks
+    return list(changes.values())
 
 
 def _quoted(definition: Definition, line: int) -> str:

@@ -1,0 +1,112 @@
+"""Repairs in what students and instructors read: feedback pages, result files and the class report."""
+
+import dataclasses
+import shutil
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from msgspec.structs import replace
+from nbgrader.api import Gradebook
+
+from autograder import catalogue
+from autograder.course.cells import filled_in
+from autograder.gradebook.course_directory import nbgrader_api
+from autograder.grading.repair_search import Step
+from autograder.grading.repairs import _changes
+from autograder.repair.definitions import Definition
+from autograder.repair.operators import generic_edits
+from autograder.report import Change, Repair
+from autograder.reports.exports import gradescope_results, junit_xml
+from autograder.reports.graded_notebook import read_report
+
+from . import REPOSITORY
+from .recorded_class import UNIT, RecordedClass, hand_in
+
+pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
+
+BEFORE, AFTER = "    return x.softmax(0) < 1", "    return x.softmax(-1) < 1"
+SHOWN = "instead: return x.softmax(-1) &lt; 1"
+REPAIR = Repair([Change("softmax", 2, "a number", BEFORE, AFTER)])
+
+
+def notebook(code):
+    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    return filled_in(UNIT, {**right, "softmax": code})
+
+
+class WithRepairs(RecordedClass):
+    """Adds to each report the repairs of this answer; searching them takes seconds."""
+
+    def marked(self, hand_in, submissions):
+        graded = super().marked(hand_in, submissions)
+        code = graded.content.decode()
+        exercises = [
+            replace(one, repairs=[REPAIR]) if one.name == "softmax" and "x.softmax(0)" in code else one
+            for one in graded.report.exercises
+        ]
+        return dataclasses.replace(graded, report=replace(graded.report, exercises=exercises))
+
+
+@pytest.fixture(scope="module")
+def recorded(marker):
+    return WithRepairs(marker, {}, [])
+
+
+@pytest.fixture(scope="module")
+def graded(recorded, tmp_path_factory):
+    """A course without a due date, in which one answer has a repair."""
+    root = tmp_path_factory.mktemp("repairs") / "course"
+    for folder in ("source", "release"):
+        shutil.copytree(REPOSITORY / folder / UNIT, root / folder / UNIT)
+    (root / "nbgrader_config.py").write_text((REPOSITORY / "nbgrader_config.py").read_text())
+    for student in ("ada", "bob"):
+        hand_in(root, student, notebook(f"def softmax(x, dim=-1):\n{BEFORE}\n"))
+    recorded.grade(root)
+    return root
+
+
+def due_is(root, late, extended):
+    """Set the due date to some hours ago, and give Bob an extension."""
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        due = datetime.now(UTC).replace(tzinfo=None) - timedelta(hours=late)
+        gradebook.find_assignment(UNIT).duedate = due
+        gradebook.find_submission(UNIT, "bob").extension = timedelta(hours=extended)
+        gradebook.db.commit()
+
+
+def pages(root):
+    texts = {student: (root / "feedback" / student / UNIT / f"{UNIT}.html").read_text() for student in ("ada", "bob")}
+    assert all("softmax" in text for text in texts.values())
+    return [student for student, text in texts.items() if SHOWN in text]
+
+
+@pytest.mark.parametrize(("late", "extended", "shown"), [(-1, 0, []), (1, 2, ["ada"]), (3, 2, ["ada", "bob"])])
+def test_the_edit_is_shown_after_the_due_date_and_the_extension(graded, recorded, tmp_path, late, extended, shown):
+    assert pages(graded) == []  # without a due date
+    root = tmp_path / "course"
+    shutil.copytree(graded, root)
+    due_is(root, late, extended)
+    recorded.grade(root)
+    assert recorded.asked == []
+    assert pages(root) == shown
+    shutil.rmtree(root / "feedback")
+    assert nbgrader_api(root).generate_feedback(UNIT)["success"]
+    assert pages(root) == shown
+
+
+def test_result_files_for_students_have_no_edit(graded):
+    report = read_report(graded / "autograded" / "ada" / UNIT, UNIT)
+    assert report.exercise("softmax").repairs == [REPAIR]
+    for content in (gradescope_results(report, "visible"), junit_xml([report])):
+        assert b"softmax" in content
+        assert b"x.softmax(-1)" not in content
+
+
+def test_a_repair_lists_each_line_that_it_changes():
+    text = "def f(x, m):\n    y = x\n    x = m\n    return y\n"
+    definition = Definition("f", "cell", text, 3)
+    edits = {definition.edited(edit).text: edit for edit in generic_edits(definition)}
+    swap = edits["def f(x, m):\n    x = m\n    y = x\n    return y\n"]
+    assert [(one.line, one.before, one.after) for one in _changes(Step(definition, swap))] == [
+        (4, "    y = x", "    x = m"), (5, "    x = m", "    y = x"),
+    ]  # fmt: skip
