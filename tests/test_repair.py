@@ -14,18 +14,24 @@ import pytest
 import torch
 from msgspec.structs import replace
 
-from autograder import catalogue
+from autograder import catalogue, course
 from autograder.core.arguments import Arguments
 from autograder.core.bench import Bench
 from autograder.core.fingerprint import are_close, print_of
 from autograder.core.operations import Call
 from autograder.core.trials import Redefine, TryEdits
-from autograder.course.cells import filled_in
+from autograder.course.cells import code_cells, filled_in
+from autograder.course.notebook import parse
+from autograder.graders.collected import collected
+from autograder.grading.examiner import Examiner
+from autograder.grading.repair_cache import RepairCache
+from autograder.grading.repair_search import earns_all_points
 from autograder.pool.requests import FindRepairs, GradeNotebook
 from autograder.repair.definitions import Definition
 from autograder.repair.inverses import inverse_edits, inverses
 from autograder.repair.operators import generic_edits
 from autograder.report import Behaviour
+from autograder.student.sandboxed import SandboxedNotebook
 
 from . import REPOSITORY, forked_command
 from .sampling import thinned
@@ -209,6 +215,34 @@ def test_code_that_never_ends_when_it_is_edited_costs_only_the_repair(marker):
     report = repaired(marker, "self_attention", "scaled_softmax", code)
     assert report.status == "failed"
     assert report.repairs == []
+
+
+def test_equal_code_is_searched_once_and_verified_for_each_submission(fork_server):
+    unit = course.unit("self_attention")
+    exercise, examiner, cache, searches = unit.exercise("scaled_softmax"), Examiner(collected()), RepairCache(), []
+
+    def start(cells, *, is_alone=False):
+        searches.extend([cells] * is_alone)
+        names = [one.name for one in unit.exercises]
+        wrong = examiner.hunted(unit.name)
+        return SandboxedNotebook(fork_server("A"), cells, "cpu", exercises=names, wrong=wrong, is_alone=is_alone)
+
+    def found(scale, above=""):
+        code = "def scaled_softmax(s, width):\n    return F.softmax(SCALE * s / width, dim=-1)\n"
+        code = f"{above}SCALE = {scale}\n\n{code}"
+        cells = code_cells(parse(submission(unit.name, exercise.name, code).content), unit)
+        repairs = cache.find_repairs(examiner, unit, exercise, cells, start)
+        assert all(earns_all_points(examiner, unit, exercise, cells, start, one) for one in repairs)
+        return repairs
+
+    def lines(repairs):
+        return [line for one in repairs for step in one.steps for line in step.lines]
+
+    first, again = found(1), found(1, "# Mine.\n")
+    assert len(searches) == 1
+    assert lines(again) == [line + 1 for line in lines(first)] != []
+    assert found(3) != first  # another constant, so the cached repairs do not earn the points
+    assert len(searches) == 2
 
 
 def test_a_class_gets_its_points_first_and_repairs_after(tmp_path):

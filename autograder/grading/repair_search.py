@@ -218,7 +218,8 @@ class _Search:
         self._quick = [quick[name] for name in self._failed if name in quick][:MOST_QUICK]
 
     def _verified(self, found: Sequence[Repaired]) -> list[Repaired]:
-        return [one for one in found[:MOST_VERIFIED] if self._is_verified(one)]
+        about = self._examiner, self._unit, self._exercise, self._cells, self._start
+        return [one for one in found[:MOST_VERIFIED] if earns_all_points(*about, one)]
 
     def _prints(self, attempts: Sequence[_Attempt], quick: QuickTest) -> torch.Tensor | None:
         """Return the prints of all attempts' results, (attempt, operation, 3); None if the worker was lost."""
@@ -331,17 +332,24 @@ class _Search:
     def _verdicts(self, names: Sequence[str]) -> Iterator[Verdict]:
         return self._examiner.verdicts(self._unit.name, self._exercise.name, self._code, names)
 
-    def _is_verified(self, one: Repaired) -> bool:
-        """Return whether a notebook with the edits earns all points of the exercise."""
-        cells = list(self._cells)
-        for step in one.steps:
-            cells = _with(cells, step.definition, step.definition.edited(step.edit))
-        with closing(self._start(cells)) as code:
-            code.run_cells()
-            code.begin_exercise(self._exercise.name)
-            finding = self._examiner.examine(self._unit.name, self._exercise.name, code)
-        report = scoring.score(self._exercise, finding.verdicts, library_calls=finding.library_calls)
-        return report.status == "passed" and report.score == self._exercise.points
+
+def earns_all_points(
+    examiner: Examiner,
+    unit: course.Unit,
+    exercise: course.Exercise,
+    cells: Sequence[CodeCell],
+    start: Start,
+    repaired: Repaired,
+) -> bool:
+    """Return whether a notebook with the edits earns all points of the exercise, in a worker of its own."""
+    for step in repaired.steps:
+        cells = _with(cells, step.definition, step.definition.edited(step.edit))
+    with closing(start(cells)) as code:
+        code.run_cells()
+        code.begin_exercise(exercise.name)
+        finding = examiner.examine(unit.name, exercise.name, code)
+    report = scoring.score(exercise, finding.verdicts, library_calls=finding.library_calls)
+    return report.status == "passed" and report.score == exercise.points
 
 
 def _runs(prints: torch.Tensor) -> int:

@@ -15,7 +15,8 @@ from ..repair.definitions import Definition
 from ..report import Change, Diagnosis, ExerciseReport, FaultLocation, Repair, Report
 from .examiner import Examiner
 from .messages import readable
-from .repair_search import LIKELY, Repaired, Start, Step, find_repairs
+from .repair_cache import RepairCache
+from .repair_search import LIKELY, Repaired, Start, Step
 
 MOST_REPORTED = 3
 """Repairs of one answer that are reported."""
@@ -32,6 +33,7 @@ def add_repairs(
     examiner: Examiner,
     start: Start,
     unexplained: Sequence[str],
+    cache: RepairCache,
 ) -> Report:
     """Return the report with the repairs of these exercises. start: see `find_repairs`. Raises SandboxLost."""
 
@@ -39,7 +41,7 @@ def add_repairs(
         if exercise.name not in unexplained:
             return exercise
         about = unit.exercise(exercise.name)
-        found = find_repairs(examiner, unit, about, cells, start, _suspected(exercise))
+        found = cache.find_repairs(examiner, unit, about, cells, start, _suspected(exercise))
         return _with_findings(exercise, found, unit.name, examiner)
 
     return replace(report, exercises=[with_repairs(exercise) for exercise in report.exercises])
