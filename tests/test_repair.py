@@ -8,6 +8,7 @@ import ast
 import hashlib
 import json
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ from autograder.graders.collected import collected
 from autograder.grading.examiner import Examiner
 from autograder.grading.repair_cache import RepairCache
 from autograder.grading.repair_search import earns_all_points
+from autograder.grading.repair_time import MAX_EXERCISE_SECONDS, MAX_SECONDS, RepairTime
 from autograder.pool.requests import FindRepairs, GradeNotebook
 from autograder.repair.definitions import Definition
 from autograder.repair.inverses import inverse_edits, inverses
@@ -227,11 +229,11 @@ def test_equal_code_is_searched_once_and_verified_for_each_submission(fork_serve
         wrong = examiner.hunted(unit.name)
         return SandboxedNotebook(fork_server("A"), cells, "cpu", exercises=names, wrong=wrong, is_alone=is_alone)
 
-    def found(scale, above=""):
+    def found(scale, above="", workers=lambda: 0.0):
         code = "def scaled_softmax(s, width):\n    return F.softmax(SCALE * s / width, dim=-1)\n"
         code = f"{above}SCALE = {scale}\n\n{code}"
         cells = code_cells(parse(submission(unit.name, exercise.name, code).content), unit)
-        repairs = cache.find_repairs(examiner, unit, exercise, cells, start)
+        repairs = cache.find_repairs(examiner, unit, exercise, cells, start, frozenset(), RepairTime(workers))
         assert all(earns_all_points(examiner, unit, exercise, cells, start, one) for one in repairs)
         return repairs
 
@@ -241,8 +243,23 @@ def test_equal_code_is_searched_once_and_verified_for_each_submission(fork_serve
     first, again = found(1), found(1, "# Mine.\n")
     assert len(searches) == 1
     assert lines(again) == [line + 1 for line in lines(first)] != []
-    assert found(3) != first  # another constant, so the cached repairs do not earn the points
+    # With another constant the cached repairs do not earn the points. The new search has no time.
+    assert found(3, workers=count(0, MAX_SECONDS + 1).__next__) == []
     assert len(searches) == 2
+
+
+def test_a_submission_has_15_seconds_and_an_exercise_5():
+    workers = [0.0]
+    time = RepairTime(lambda: workers[0])
+    left = []
+    for _ in range(4):
+        time.begin_exercise()
+        left.append([time.is_short, time.is_over])
+        workers[0] += MAX_EXERCISE_SECONDS - 1
+        left[-1].append(time.is_over)
+    assert left == [[False, False, False], [False, False, False], [False, False, False], [True, False, True]]
+    time.begin_exercise()
+    assert time.is_over
 
 
 def test_a_class_gets_its_points_first_and_repairs_after(tmp_path):

@@ -24,8 +24,10 @@ from .recorded_class import UNIT, RecordedClass, hand_in
 
 pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
 
-BEFORE, AFTER = "    return x.softmax(0) < 1", "    return x.softmax(-1) < 1"
-SHOWN = "instead: return x.softmax(-1) &lt; 1"
+BEFORE = "    return x.exp() / x.exp().sum(0) + 0.1 * (1 < 2)"
+"""No known mistake does this."""
+AFTER = BEFORE.replace("sum(0)", "sum(-1)")
+SHOWN = "instead: return x.exp() / x.exp().sum(-1) + 0.1 * (1 &lt; 2)"
 REPAIR = Repair([Change("softmax", 2, "a number", BEFORE, AFTER)])
 
 
@@ -35,16 +37,23 @@ def notebook(code):
 
 
 class WithRepairs(RecordedClass):
-    """Adds to each report the repairs of this answer; searching them takes seconds."""
+    """Reports the same repair of every unexplained answer; to search one takes seconds."""
 
-    def marked(self, hand_in, submissions):
-        graded = super().marked(hand_in, submissions)
-        code = graded.content.decode()
-        exercises = [
-            replace(one, repairs=[REPAIR]) if one.name == "softmax" and "x.softmax(0)" in code else one
-            for one in graded.report.exercises
-        ]
-        return dataclasses.replace(graded, report=replace(graded.report, exercises=exercises))
+    most = 2
+    """Submissions after whose search the run is interrupted."""
+
+    def _desks(self, work, hand_ins, **terms):
+        desks = super()._desks(work, hand_ins, **terms)
+        desks.repaired = lambda reports: self.repaired(desks, reports)
+        return desks
+
+    def repaired(self, desks, reports):
+        for number, graded in enumerate(desks.graded()):
+            if number == self.most:
+                raise KeyboardInterrupt
+            report = reports[graded.hand_in.student]
+            exercises = [replace(one, repairs=[REPAIR]) if one.behaviour else one for one in report.exercises]
+            yield dataclasses.replace(graded, report=replace(report, exercises=exercises, repairs_searched=True))
 
 
 @pytest.fixture(scope="module")
@@ -53,16 +62,46 @@ def recorded(marker):
 
 
 @pytest.fixture(scope="module")
-def graded(recorded, tmp_path_factory):
-    """A course without a due date, in which one answer has a repair."""
+def new(tmp_path_factory):
+    """A course without a due date, in which two students gave the same wrong answer."""
     root = tmp_path_factory.mktemp("repairs") / "course"
     for folder in ("source", "release"):
         shutil.copytree(REPOSITORY / folder / UNIT, root / folder / UNIT)
     (root / "nbgrader_config.py").write_text((REPOSITORY / "nbgrader_config.py").read_text())
     for student in ("ada", "bob"):
         hand_in(root, student, notebook(f"def softmax(x, dim=-1):\n{BEFORE}\n"))
-    recorded.grade(root)
     return root
+
+
+@pytest.fixture(scope="module")
+def graded(new, recorded, tmp_path_factory):
+    root = tmp_path_factory.mktemp("graded") / "course"
+    shutil.copytree(new, root)
+    recorded.grade(root, repair=True)
+    return root
+
+
+def repairs(root, student):
+    return read_report(root / "autograded" / student / UNIT, UNIT).exercise("softmax").repairs
+
+
+def test_an_interrupted_search_is_completed_by_the_next_run(new, recorded, tmp_path, monkeypatch):
+    root, steps = tmp_path / "course", []
+    shutil.copytree(new, root)
+    terms = {"on_start": lambda *stage: steps.append(stage), "on_step": lambda: steps.append("step")}
+    monkeypatch.setattr(recorded, "most", 1)
+    with pytest.raises(KeyboardInterrupt):
+        recorded.grade(root, repair=True, **terms)
+    assert [repairs(root, student) for student in ("ada", "bob")] == [[REPAIR], []]
+    assert steps == [(2, UNIT), "step", "step", (2, f"{UNIT}: search for repairs"), "step"]
+    recorded.grade(root)
+    assert recorded.asked == []
+    assert [row.student for row in recorded.preview(root, repair=True).rows if row.is_new] == ["bob"]
+    recorded.grade(root, repair=True)
+    assert recorded.asked == ["bob"]
+    assert repairs(root, "bob") == [REPAIR]
+    recorded.grade(root, repair=True)
+    assert recorded.asked == []
 
 
 def due_is(root, late, extended):
@@ -96,10 +135,10 @@ def test_the_edit_is_shown_after_the_due_date_and_the_extension(graded, recorded
 
 def test_result_files_for_students_have_no_edit(graded):
     report = read_report(graded / "autograded" / "ada" / UNIT, UNIT)
-    assert report.exercise("softmax").repairs == [REPAIR]
+    assert repairs(graded, "ada") == [REPAIR]
     for content in (gradescope_results(report, "visible"), junit_xml([report])):
         assert b"softmax" in content
-        assert b"x.softmax(-1)" not in content
+        assert b"sum(-1)" not in content
 
 
 def test_a_repair_lists_each_line_that_it_changes():

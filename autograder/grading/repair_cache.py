@@ -15,6 +15,7 @@ from ..course.notebook import CodeCell
 from ..repair.definitions import Definition, definitions
 from .examiner import Examiner
 from .repair_search import Repaired, Start, earns_all_points, find_repairs
+from .repair_time import RepairTime
 
 _Key = tuple[str, course.Exercise, tuple[tuple[str, str], ...]]
 
@@ -32,7 +33,8 @@ class RepairCache:
         exercise: course.Exercise,
         cells: Sequence[CodeCell],
         start: Start,
-        suspected: Set[int] = frozenset(),
+        suspected: Set[int],
+        time: RepairTime,
     ) -> list[Repaired]:
         """Return the repairs of an answer, as `repair_search.find_repairs` does. Raises SandboxLost."""
         reached = definitions(exercise.name, cells, [])
@@ -42,8 +44,9 @@ class RepairCache:
             verified = [one for one in moved if earns_all_points(examiner, unit, exercise, cells, start, one)]
             if verified or not known:
                 return verified
-        found = find_repairs(examiner, unit, exercise, cells, start, suspected)
-        self._repairs.setdefault(key, found)
+        found = find_repairs(examiner, unit, exercise, cells, start, suspected, time)
+        if found or not time.is_short:
+            self._repairs.setdefault(key, found)
         return found
 
 

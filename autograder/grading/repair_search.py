@@ -5,7 +5,6 @@ the hidden tests until one fails. With `d_k ** 0.5` all pass. The edit is then m
 exercise is graded as if the student had submitted that: only an edit that earns all points is reported.
 """
 
-import time
 from collections.abc import Iterator, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -40,9 +39,9 @@ from ..repair.operators import generic_edits
 from ..sandbox.failures import Crashed, TimedOut
 from ..student.budget import OutOfBudget
 from ..student.sandboxed import SandboxedNotebook
-from ..student.transcript_cache import Request
 from . import scoring
 from .examiner import Examiner
+from .repair_time import RepairTime
 
 T = TypeVar("T")
 
@@ -50,10 +49,6 @@ MOST_LIKELY = 500
 """Likely edits, which are tried first."""
 MOST_SLOW = 150
 """Likely edits that are tried if all failed tests are slow or depend on chance."""
-MAX_SECONDS = 8.0
-"""CPU seconds for one exercise, of this process and the worker."""
-MAX_WALL_SECONDS = 40.0
-"""They end a search in which the code waits, or on a machine that is far too busy."""
 MOST_VERIFIED = 6
 """Edits that are graded as submissions."""
 MOST_PAIRED = 50
@@ -135,14 +130,15 @@ def find_repairs(
     exercise: course.Exercise,
     cells: Sequence[CodeCell],
     start: Start,
-    suspected: Set[int] = frozenset(),
+    suspected: Set[int],
+    time: RepairTime,
 ) -> list[Repaired]:
     """Return the repairs of an answer, likeliest first; none if it passes or no repair is found.
 
     start: makes a backend in which the cells run. suspected: lines of the cell that are tried before others of their
     rank. Raises SandboxLost.
     """
-    with closing(_Search(examiner, unit, exercise, cells, start, suspected)) as search:
+    with closing(_Search(examiner, unit, exercise, cells, start, suspected, time)) as search:
         return search.found()
 
 
@@ -161,24 +157,20 @@ class _Search:
         cells: Sequence[CodeCell],
         start: Start,
         suspected: Set[int],
+        time: RepairTime,
     ) -> None:
         self._examiner = examiner
         self._unit, self._exercise = unit, exercise
         self._cells, self._start = cells, start
         self._suspected = suspected
         self._code = start(cells, is_alone=True)
-        self._begun = time.monotonic(), time.thread_time()
-        self._worker_seconds = 0.0
+        self._time = time
         self._tried: list[tuple[Step, torch.Tensor]] = []
         """The edits that were tried on the quickest failed test, with their prints."""
         self._known = _known_inverses(unit.name, exercise.name)
 
     def close(self) -> None:
         self._code.close()
-
-    def _is_over(self) -> bool:
-        cpu_seconds = time.thread_time() - self._begun[1] + self._worker_seconds
-        return cpu_seconds > MAX_SECONDS or time.monotonic() - self._begun[0] > MAX_WALL_SECONDS
 
     def found(self) -> list[Repaired]:
         parts = definitions(self._exercise.name, self._cells, [one.name for one in self._unit.exercises])
@@ -219,7 +211,12 @@ class _Search:
 
     def _verified(self, found: Sequence[Repaired]) -> list[Repaired]:
         about = self._examiner, self._unit, self._exercise, self._cells, self._start
-        return [one for one in found[:MOST_VERIFIED] if earns_all_points(*about, one)]
+        verified: list[Repaired] = []
+        for one in found[:MOST_VERIFIED]:
+            if verified and self._time.is_over:
+                break
+            verified += [one] * earns_all_points(*about, one)
+        return verified
 
     def _prints(self, attempts: Sequence[_Attempt], quick: QuickTest) -> torch.Tensor | None:
         """Return the prints of all attempts' results, (attempt, operation, 3); None if the worker was lost."""
@@ -229,10 +226,7 @@ class _Search:
         )
         self._code.begin_trial()
         try:
-            request = TryEdits(variants, operations)
-            response = self._code.exchange(Request.of(request))
-            self._worker_seconds += response.cpu_seconds
-            return self._code.read(request, response)
+            return self._code.ask(TryEdits(variants, operations))
         except (StudentFault, TimedOut, Crashed, OutOfBudget):
             return None
 
@@ -271,7 +265,7 @@ class _Search:
             if one.definition is not two.definition or one.edit.is_apart_from(two.edit)
         ]
         for some in _batched(sorted(both, key=lambda attempt: attempt.rank), BATCH):
-            if self._is_over():
+            if self._time.is_over:
                 break
             may_pass = self._may_pass(some, self._quick[:1])
             for attempt in compress(some, may_pass):
@@ -298,7 +292,7 @@ class _Search:
         found: list[Repaired] = []
         partial: list[_Attempt] = []
         for some in _batched(steps, BATCH):
-            if self._is_over() or (found and some[0].edit.rank > found[0].steps[-1].edit.rank + 1):
+            if self._time.is_over or (found and some[0].edit.rank > found[0].steps[-1].edit.rank + 1):
                 break
             attempts = [attempt.after(step) for step in some]
             for new in compress(attempts, self._may_pass(attempts, quick)):

@@ -17,6 +17,7 @@ from .examiner import Examiner
 from .messages import readable
 from .repair_cache import RepairCache
 from .repair_search import LIKELY, Repaired, Start, Step
+from .repair_time import RepairTime
 
 MOST_REPORTED = 3
 """Repairs of one answer that are reported."""
@@ -34,6 +35,7 @@ def add_repairs(
     start: Start,
     unexplained: Sequence[str],
     cache: RepairCache,
+    time: RepairTime,
 ) -> Report:
     """Return the report with the repairs of these exercises. start: see `find_repairs`. Raises SandboxLost."""
 
@@ -41,10 +43,12 @@ def add_repairs(
         if exercise.name not in unexplained:
             return exercise
         about = unit.exercise(exercise.name)
-        found = cache.find_repairs(examiner, unit, about, cells, start, _suspected(exercise))
+        time.begin_exercise()
+        found = cache.find_repairs(examiner, unit, about, cells, start, _suspected(exercise), time)
         return _with_findings(exercise, found, unit.name, examiner)
 
-    return replace(report, exercises=[with_repairs(exercise) for exercise in report.exercises])
+    exercises = [with_repairs(exercise) for exercise in report.exercises]
+    return replace(report, exercises=exercises, repairs_searched=True)
 
 
 def _suspected(report: ExerciseReport) -> frozenset[int]:

@@ -37,6 +37,7 @@ from . import messages, scoring
 from .examiner import Examiner, Finding, candidate_bench
 from .fault_line import CODE_FAILURES, add_fault_lines
 from .repair_cache import RepairCache
+from .repair_time import RepairTime
 from .repairs import add_repairs
 
 _MOST_CELLS = 5
@@ -145,7 +146,8 @@ class NotebookGrading:
         assert self.sandbox is not None
         unit = course.unit(report.unit, None if submission.of_course else self.class_folder)
         start = partial(self._backend, self.sandbox, unit)
-        return add_repairs(report, unit, code_cells(parsed, unit), self.examiner, start, unexplained, self.repairs)
+        cells, time = code_cells(parsed, unit), RepairTime(self.sandbox.cpu_seconds)
+        return add_repairs(report, unit, cells, self.examiner, start, unexplained, self.repairs, time)
 
     def _backend(
         self, sandbox: ForkServer, unit: course.Unit, cells: Sequence[notebook.CodeCell], *, is_alone: bool = False
