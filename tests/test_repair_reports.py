@@ -1,6 +1,7 @@
 """Repairs in what students and instructors read: feedback pages, result files and the class report."""
 
 import dataclasses
+import html
 import shutil
 from datetime import UTC, datetime, timedelta
 
@@ -15,9 +16,14 @@ from autograder.grading.repair_search import Step
 from autograder.grading.repairs import _changes
 from autograder.repair.definitions import Definition
 from autograder.repair.operators import generic_edits
-from autograder.report import Change, Repair
+from autograder.report import Behaviour, Change, ExerciseReport, Repair
+from autograder.reports.class_page import page
+from autograder.reports.class_report import compose
+from autograder.reports.class_report_schema import ChangedLine
+from autograder.reports.code_sample import line_sample
 from autograder.reports.exports import gradescope_results, junit_xml
 from autograder.reports.graded_notebook import read_report
+from autograder.reports.mistakes import WrongAnswer, WrongAnswers
 
 from . import REPOSITORY
 from .recorded_class import UNIT, RecordedClass, hand_in
@@ -149,3 +155,49 @@ def test_a_repair_lists_each_line_that_it_changes():
     assert [(one.line, one.before, one.after) for one in _changes(Step(definition, swap))] == [
         (4, "    y = x", "    x = m"), (5, "    x = m", "    y = x"),
     ]  # fmt: skip
+
+
+def answer(student, before, after="", kind="a number"):
+    repairs = [Repair([Change("softmax", 2, kind, before, after)])] if after else []
+    report = ExerciseReport("softmax", "failed", 0, 4, None, "", [], behaviour=Behaviour("alike", []), repairs=repairs)
+    return WrongAnswer(student, "homework.ipynb", report, f"def softmax(x):\n{before}\n")
+
+
+def test_the_class_report_groups_equal_repairs():
+    answers = [
+        answer("ada", "    return x / x.sum(0)", "    return x / x.sum(-1)"),
+        answer("bob", "        return x/x.sum( 0 )", "        return x/x.sum( -1 )"),
+        answer("cleo", "    return x / x.sum(0)", "    return x / x.sum(1)"),
+        answer("dan", "    return x / x.sum(0)", "    return x / x.sum(-1)", "an argument"),
+        answer("eve", "    for zoe in x:  # Eve", "    if x.dim() == 2: # Eve", "a statement"),
+        *(answer(student, "    return x") for student in ("fay", "gus", "hal")),
+    ]
+    clusters = WrongAnswers(answers, {"softmax": "1"}, {}, lambda answer, text: "zoe" not in text).clusters()
+    assert sorted(cluster.students for cluster in clusters) == [
+        ["ada", "bob"], ["cleo"], ["dan"], ["eve"], ["fay", "gus", "hal"],
+    ]  # fmt: skip
+    repairs = {cluster.students[0]: cluster.repair for cluster in clusters}
+    assert repairs["ada"] == [ChangedLine("a number", "return x / x.sum(0)", "return x / x.sum(-1)")]
+    assert repairs["eve"] == [ChangedLine("a statement", "", "")]
+    assert repairs["fay"] == []
+
+
+def test_the_class_report_shows_the_repair(graded):
+    text = page(compose(graded, UNIT, is_anonymous=True))
+    before, after = (html.escape(line.strip()) for line in (BEFORE, AFTER))
+    shown = f"With this change all tests pass: a number (<code>{before}</code> becomes <code>{after}</code>)."
+    assert shown in text
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("    for x in y:  # mine", "for x in y:"),
+        ("x = 'mine'", "x = '…'"),
+        ("pass", ""),
+        ("x = (1 +", ""),
+        ("else:", ""),
+    ],
+)
+def test_a_line_is_shown_without_comment_and_text(line, shown):
+    assert line_sample(line) == shown
