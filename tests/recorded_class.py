@@ -73,7 +73,7 @@ class RecordedClass:
         return replace(self.known[key], hand_in=hand_in, stamp=read.stamp)
 
     def grade(self, root: Path, *, regrade: bool = False, **more: Any) -> ClassResult:
-        """What `autograder grade` does with a course folder, by default without a search for repairs."""
+        """Grade a course folder as `autograder grade` does, by default without a search for repairs."""
         self.asked = []
         with pytest.MonkeyPatch.context() as patch:
             if self.is_warm:

@@ -168,6 +168,7 @@ class _Search:
         self._tried: list[tuple[Step, torch.Tensor]] = []
         """The edits that were tried on the quickest failed test, with their prints."""
         self._known = _known_inverses(unit.name, exercise.name)
+        time.begin_exercise()  # not earlier: the inverses are found once in each process
 
     def close(self) -> None:
         self._code.close()

@@ -43,7 +43,6 @@ def add_repairs(
         if exercise.name not in unexplained:
             return exercise
         about = unit.exercise(exercise.name)
-        time.begin_exercise()
         found = cache.find_repairs(examiner, unit, about, cells, start, _suspected(exercise), time)
         return _with_findings(exercise, found, unit.name, examiner)
 
