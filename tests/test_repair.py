@@ -248,18 +248,19 @@ def test_equal_code_is_searched_once_and_verified_for_each_submission(fork_serve
     assert len(searches) == 2
 
 
-def test_a_submission_has_15_seconds_and_an_exercise_5():
+def test_an_exercise_and_a_submission_have_limits():
     workers = [0.0]
     time = RepairTime(lambda: workers[0])
-    left = []
-    for _ in range(4):
-        time.begin_exercise()
-        left.append([time.is_short, time.is_over])
-        workers[0] += MAX_EXERCISE_SECONDS - 1
-        left[-1].append(time.is_over)
-    assert left == [[False, False, False], [False, False, False], [False, False, False], [True, False, True]]
+    seen = [(time.is_short, time.is_over)]
+    for seconds in (MAX_EXERCISE_SECONDS - 1, MAX_EXERCISE_SECONDS + 1):
+        workers[0] = seconds
+        seen.append((time.is_short, time.is_over))
     time.begin_exercise()
-    assert time.is_over
+    seen.append((time.is_short, time.is_over))
+    workers[0] = MAX_SECONDS + 1
+    time.begin_exercise()
+    seen.append((time.is_short, time.is_over))
+    assert seen == [(False, False), (False, False), (False, True), (True, False), (True, True)]
 
 
 def test_a_class_gets_its_points_first_and_repairs_after(tmp_path):
@@ -271,13 +272,14 @@ def test_a_class_gets_its_points_first_and_repairs_after(tmp_path):
         folder.mkdir(parents=True)
         (folder / f"{unit}.ipynb").write_bytes(content)
     reports = []
-    for options in (["--no-repair"], ["--regrade"]):
+    for options in (["--no-repair"], []):
         ended = forked_command.autograder("grade", unit, "--course", tmp_path, *options, cwd=REPOSITORY, timeout=300)
         assert ended.returncode == 0, ended.stderr
         report = tmp_path / "autograded" / "bob" / unit / "report.json"
         reports.append(json.loads(report.read_text()))
     before, after = reports
     assert before["score"] == after["score"]
+    assert (before["repairs_searched"], after["repairs_searched"]) == (False, True)
     assert all(exercise["repairs"] == [] for exercise in before["exercises"])
     (wrong,) = [exercise for exercise in after["exercises"] if exercise["repairs"]]
     assert wrong["name"] == "score_variance"
