@@ -180,7 +180,9 @@ def _not_submitted(work: Assignment, hand_in: HandIn, earlier: Entry | None) -> 
 def _brief(report: Report) -> Report:
     """Return the parts of a report that the table shows."""
     wrong = [
-        msgspec.structs.replace(e, tests=[], message=e.message[:_LONGEST_BEGINNING], whereabouts=None, behaviour=None)
+        msgspec.structs.replace(
+            e, tests=[], message=e.message[:_LONGEST_BEGINNING], whereabouts=None, behaviour=None, repairs=[]
+        )
         for e in report.exercises
         if e.status != "passed"
     ]
