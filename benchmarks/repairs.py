@@ -31,7 +31,7 @@ _POOL = 4
 
 
 def graded(root: Path, unit: str, markers: int, *, repair: bool) -> dict[str, Any]:
-    """Grade a class folder; return the seconds until all points are recorded, and those until the end."""
+    """Grade a class folder; return the wall and CPU seconds until all points are recorded, and until the end."""
     began, stages = time.monotonic(), list[tuple[float, float]]()
 
     def note(*stage: object) -> None:
@@ -88,6 +88,7 @@ def main() -> None:
         "CPU s without, with": [round(cpu_without, 1), round(cpu_with, 1)],
         "CPU s more for each of these": round((cpu_with - cpu_without) / max(len(wrong), 1), 2),
         "CPU ratio": round(cpu_with / cpu_without, 2),
+        "CPU ratio until all points are recorded": round(runs[1]["points"][1] / runs[0]["points"][1], 2),
         "time until all points are recorded, ratio": round(runs[1]["points"][0] / without, 2),
         "time until the end, ratio": round(runs[1]["all"][0] / without, 2),
     }
