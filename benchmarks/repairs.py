@@ -1,4 +1,4 @@
-"""What the search for repairs costs: `python -m benchmarks.repairs [--unit U] [--students 100] [--unexplained 65]`.
+"""Measure the search for repairs: `python -m benchmarks.repairs [--unit UNIT] [--students 100] [--unexplained 65]`.
 
 Grades the same class without and with the search, one after the other, each in a new folder. The unexplained answers
 make three known mistakes at once, which nothing explains; they are chosen by grading a larger class first. The others
