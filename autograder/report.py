@@ -87,9 +87,9 @@ class Change(msgspec.Struct, frozen=True):
     subject: str
     """The changed thing, in words: "a number", "an argument that is missing"."""
     before: str
-    """The line as it is."""
+    """The line as it is; empty if there would be a line more."""
     after: str
-    """The line as it would be."""
+    """The line as it would be; empty if there would be a line less."""
 
 
 class Repair(msgspec.Struct, frozen=True):
@@ -202,11 +202,18 @@ class Report(msgspec.Struct, frozen=True):
     """Source of the random numbers in the hidden tests' cases."""
     written: list[WrittenQuestion] = []
     """Questions that a person grades."""
+    repairs_searched: bool = False
+    """True if repairs were searched for the answers that no known misconception explains."""
 
     @property
     def is_result(self) -> bool:
         """False if the file could not be read or the autograder failed: the report says nothing of the submission."""
         return self.status not in ("unreadable", "grader_error")
+
+    @property
+    def has_unexplained(self) -> bool:
+        """True if an answer failed whose behaviour no known misconception explains."""
+        return any(exercise.behaviour is not None for exercise in self.exercises)
 
     def exercise(self, name: str) -> ExerciseReport:
         """Return the report on one exercise; raises KeyError."""

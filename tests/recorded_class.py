@@ -72,8 +72,8 @@ class RecordedClass:
             self.known[key] = GradedSubmission(hand_in, read.file.content, report)
         return replace(self.known[key], hand_in=hand_in, stamp=read.stamp)
 
-    def grade(self, root: Path, *, regrade: bool = False) -> ClassResult:
-        """What `autograder grade` does with a course folder."""
+    def grade(self, root: Path, *, regrade: bool = False, **more: Any) -> ClassResult:
+        """Grade a course folder as `autograder grade` does, by default without a search for repairs."""
         self.asked = []
         with pytest.MonkeyPatch.context() as patch:
             if self.is_warm:
@@ -85,9 +85,10 @@ class RecordedClass:
                 markers=1,
                 regrade=regrade,
                 marking=self._desks,
+                **{"repair": False, **more},
             )
 
-    def preview(self, root: Path, *, regrade: bool = False) -> Preview:
+    def preview(self, root: Path, *, regrade: bool = False, repair: bool = False) -> Preview:
         """Return the preview that `autograder grade --dry-run` prints for a course folder."""
         self.asked = []
         return preview(
@@ -96,6 +97,7 @@ class RecordedClass:
             settings=settings.load(),
             markers=1,
             regrade=regrade,
+            repair=repair,
             marking=self._desks,
         )
 

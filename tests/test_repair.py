@@ -8,24 +8,32 @@ import ast
 import hashlib
 import json
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 import pytest
 import torch
 from msgspec.structs import replace
 
-from autograder import catalogue
+from autograder import catalogue, course
 from autograder.core.arguments import Arguments
 from autograder.core.bench import Bench
 from autograder.core.fingerprint import are_close, print_of
 from autograder.core.operations import Call
 from autograder.core.trials import Redefine, TryEdits
-from autograder.course.cells import filled_in
+from autograder.course.cells import code_cells, filled_in
+from autograder.course.notebook import parse
+from autograder.graders.collected import collected
+from autograder.grading.examiner import Examiner
+from autograder.grading.repair_cache import RepairCache
+from autograder.grading.repair_search import earns_all_points
+from autograder.grading.repair_time import MAX_EXERCISE_SECONDS, MAX_SECONDS, RepairTime
 from autograder.pool.requests import FindRepairs, GradeNotebook
 from autograder.repair.definitions import Definition
 from autograder.repair.inverses import inverse_edits, inverses
 from autograder.repair.operators import generic_edits
 from autograder.report import Behaviour
+from autograder.student.sandboxed import SandboxedNotebook
 
 from . import REPOSITORY, forked_command
 from .sampling import thinned
@@ -244,6 +252,50 @@ def test_code_that_never_ends_when_it_is_edited_costs_only_the_repair(marker):
     assert report.repairs == []
 
 
+def test_equal_code_is_searched_once_and_verified_for_each_submission(fork_server):
+    unit = course.unit("self_attention")
+    exercise, examiner, cache, searches = unit.exercise("scaled_softmax"), Examiner(collected()), RepairCache(), []
+
+    def start(cells, *, is_alone=False):
+        searches.extend([cells] * is_alone)
+        names = [one.name for one in unit.exercises]
+        wrong = examiner.hunted(unit.name)
+        return SandboxedNotebook(fork_server("A"), cells, "cpu", exercises=names, wrong=wrong, is_alone=is_alone)
+
+    def found(scale, above="", workers=lambda: 0.0):
+        code = "def scaled_softmax(s, width):\n    return F.softmax(SCALE * s / width, dim=-1)\n"
+        code = f"{above}SCALE = {scale}\n\n{code}"
+        cells = code_cells(parse(submission(unit.name, exercise.name, code).content), unit)
+        repairs = cache.find_repairs(examiner, unit, exercise, cells, start, frozenset(), RepairTime(workers))
+        assert all(earns_all_points(examiner, unit, exercise, cells, start, one) for one in repairs)
+        return repairs
+
+    def lines(repairs):
+        return [line for one in repairs for step in one.steps for line in step.lines]
+
+    first, again = found(1), found(1, "# Mine.\n")
+    assert len(searches) == 1
+    assert lines(again) == [line + 1 for line in lines(first)] != []
+    # With another constant the cached repairs do not earn the points. The new search has no time.
+    assert found(3, workers=count(0, MAX_SECONDS + 1).__next__) == []
+    assert len(searches) == 2
+
+
+def test_an_exercise_and_a_submission_have_limits():
+    workers = [0.0]
+    time = RepairTime(lambda: workers[0])
+    seen = [(time.is_short, time.is_over)]
+    for seconds in (MAX_EXERCISE_SECONDS - 1, MAX_EXERCISE_SECONDS + 1):
+        workers[0] = seconds
+        seen.append((time.is_short, time.is_over))
+    time.begin_exercise()
+    seen.append((time.is_short, time.is_over))
+    workers[0] = MAX_SECONDS + 1
+    time.begin_exercise()
+    seen.append((time.is_short, time.is_over))
+    assert seen == [(False, False), (False, False), (False, True), (True, False), (True, True)]
+
+
 def test_a_class_gets_its_points_first_and_repairs_after(tmp_path):
     unit = "self_attention"
     file = next(one for one in REPAIRED if one.stem == "self_attention__score_variance__two")
@@ -253,13 +305,14 @@ def test_a_class_gets_its_points_first_and_repairs_after(tmp_path):
         folder.mkdir(parents=True)
         (folder / f"{unit}.ipynb").write_bytes(content)
     reports = []
-    for options in (["--no-repair"], ["--regrade"]):
+    for options in (["--no-repair"], []):
         ended = forked_command.autograder("grade", unit, "--course", tmp_path, *options, cwd=REPOSITORY, timeout=300)
         assert ended.returncode == 0, ended.stderr
         report = tmp_path / "autograded" / "bob" / unit / "report.json"
         reports.append(json.loads(report.read_text()))
     before, after = reports
     assert before["score"] == after["score"]
+    assert (before["repairs_searched"], after["repairs_searched"]) == (False, True)
     assert all(exercise["repairs"] == [] for exercise in before["exercises"])
     (wrong,) = [exercise for exercise in after["exercises"] if exercise["repairs"]]
     assert wrong["name"] == "score_variance"

@@ -97,6 +97,17 @@ def test_forked_from_a_process_with_one_thread(parent):
     assert len(tasks) == 1
 
 
+def test_the_cpu_seconds_of_a_worker_count_when_it_has_ended(parent):
+    burns = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
+    before = parent.cpu_seconds()
+    worker = parent.fork("cpu")
+    worker.request({"operation": "cell", "cell": "c", "source": burns}, cpu_seconds=10)
+    while_it_runs = parent.cpu_seconds()
+    worker.end()
+    assert while_it_runs - before >= 0.3
+    assert parent.cpu_seconds() - before >= 0.3
+
+
 def test_folders_nested_deeper_than_python_recurses_are_wiped(tmp_path):
     top = tmp_path / "scratch"
     top.mkdir()

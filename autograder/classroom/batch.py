@@ -45,8 +45,11 @@ class BatchGrading(AbstractContextManager[Any], Protocol):
         """Yield every submission once, as soon as it is graded. Raises GradingRefused and GradingStopped."""
         ...
 
-    def repaired(self, reports: Mapping[str, Report]) -> Iterator[GradedSubmission]:
-        """Yield graded submissions again whose unexplained answers have repairs. reports: by student."""
+    def repaired(self, reports: Mapping[str, Report]) -> Iterator[GradedSubmission | None]:
+        """Yield graded submissions again once their unexplained answers were searched for repairs.
+
+        reports: by student. None stands for one that could not be searched, because the file was replaced, say.
+        """
         ...
 
 
@@ -93,13 +96,15 @@ class LocalGrading(AbstractContextManager["LocalGrading"]):
                 yield future.result()
                 pending |= {self._threads.submit(self._grade, hand_in) for hand_in in islice(waiting, 1)}
 
-    def repaired(self, reports: Mapping[str, Report]) -> Iterator[GradedSubmission]:
-        """Yield graded submissions again whose unexplained answers have repairs. reports: by student."""
+    def repaired(self, reports: Mapping[str, Report]) -> Iterator[GradedSubmission | None]:
+        """Yield graded submissions again once their unexplained answers were searched for repairs.
+
+        reports: by student. None stands for one that could not be searched, because the file was replaced, say.
+        """
         hand_ins = [hand_in for hand_in in self._hand_ins if hand_in.student in reports]
         futures = [self._threads.submit(self._repair, one, reports[one.student]) for one in hand_ins]
         for future in as_completed(futures):
-            if (repaired := future.result()) is not None:
-                yield repaired
+            yield future.result()
 
     def _repair(self, hand_in: HandIn, report: Report) -> GradedSubmission | None:
         number = self._idle.get()

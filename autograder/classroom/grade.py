@@ -70,22 +70,24 @@ def grade(
     regrade: bool = False,
     repair: bool = True,
     marking: Callable[..., BatchGrading] = LocalGrading,
-    on_start: Callable[[int], None] = lambda total: None,
-    on_row: Callable[[Row], None] = lambda row: None,
+    on_start: Callable[[int, str], None] = lambda total, what: None,
+    on_step: Callable[[], None] = lambda: None,
 ) -> ClassResult:
     """Grade everyone into the gradebook; leave submissions alone that are already graded, unless `regrade`.
 
     May be interrupted at any moment and run again. repair: once all are graded, search for the changes that repair
-    unexplained answers. marking: makes the reports on the submissions to grade.
+    unexplained answers. marking: makes the reports on the submissions to grade. on_start: called with the number of
+    steps and a name when grading, and later the search for repairs, begins. on_step: called after each step.
     Raises GradingRefused and CourseProblem.
     """
     unit = work.unit.name
     with course_lock(work.root), explained_errors(work.root), ExitStack() as stack:
         gradebook = stack.enter_context(ClassGradebook(work.directory, unit))
         formatter = stack.enter_context(page_filters.formatter(settings))
-        writer = Writer(work, gradebook, FeedbackPages(work.directory, unit, formatter), device, settings)
-        on_start(len(work.hand_ins))
-        grading = Grading(work, gradebook, writer, regrade=regrade, on_row=on_row)
+        pages = FeedbackPages(work.directory, unit, formatter)
+        writer = Writer(work, gradebook, pages, device, settings, needs_repairs=repair)
+        on_start(len(work.hand_ins), unit)
+        grading = Grading(work, gradebook, writer, regrade=regrade, on_step=on_step)
         conditions = None
         if grading.to_grade:
             formatter.start()  # while the grading processes start, which takes longer
@@ -95,10 +97,14 @@ def grade(
             unexplained: dict[str, Report] = {}
             for marked in processes.graded():
                 grading.record(marked)
-                if repair and any(exercise.behaviour is not None for exercise in marked.report.exercises):
+                if repair and marked.report.has_unexplained:
                     unexplained[marked.hand_in.student] = marked.report
+            if unexplained:
+                on_start(len(unexplained), f"{unit}: search for repairs")
             for repaired in processes.repaired(unexplained) if unexplained else ():
-                grading.record_findings(repaired)
+                on_step()
+                if repaired:
+                    grading.record_findings(repaired)
         marks = gradebook.marks()
     page = page_path(work.directory, unit, "<student>")
     return ClassResult(grading.rows, conditions, page, database.of_directory(work.directory), marks, work.refused)
@@ -114,12 +120,12 @@ class Grading:
         writer: Writer,
         *,
         regrade: bool,
-        on_row: Callable[[Row], None] = lambda row: None,
+        on_step: Callable[[], None] = lambda: None,
     ) -> None:
         """Enrol the class, and make the rows of everyone who is not graded in this run."""
         self._work = work
         self._writer = writer
-        self._on_row = on_row
+        self._on_step = on_step
         self._rows: dict[str, Row] = {}
         self.to_grade: list[HandIn] = []
         """The submissions to grade in this run."""
@@ -160,7 +166,7 @@ class Grading:
 
     def _finish(self, row: Row) -> None:
         self._rows[row.student] = row
-        self._on_row(row)
+        self._on_step()
 
 
 def _not_submitted(work: Assignment, hand_in: HandIn, earlier: Entry | None) -> Report:
@@ -174,7 +180,9 @@ def _not_submitted(work: Assignment, hand_in: HandIn, earlier: Entry | None) -> 
 def _brief(report: Report) -> Report:
     """Return the parts of a report that the table shows."""
     wrong = [
-        msgspec.structs.replace(e, tests=[], message=e.message[:_LONGEST_BEGINNING], whereabouts=None, behaviour=None)
+        msgspec.structs.replace(
+            e, tests=[], message=e.message[:_LONGEST_BEGINNING], whereabouts=None, behaviour=None, repairs=[]
+        )
         for e in report.exercises
         if e.status != "passed"
     ]

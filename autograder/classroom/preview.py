@@ -58,6 +58,7 @@ def preview(
     settings: Settings,
     markers: int,
     regrade: bool = False,
+    repair: bool = True,
     marking: Callable[..., BatchGrading] = LocalGrading,
 ) -> Preview:
     """Predict the changes of a grading run and their reasons, without writing. Takes the arguments of `grade`.
@@ -73,7 +74,7 @@ def preview(
         with source.explained_errors(), ClassGradebook(work.directory, unit, copy) as gradebook:
             autograded = Autograded(work.directory, unit)
             before = gradebook.marks()
-            writer = Writer(work, gradebook, None, device, settings)
+            writer = Writer(work, gradebook, None, device, settings, needs_repairs=repair)
             grading = Grading(work, gradebook, writer, regrade=regrade)
             if grading.to_grade:
                 with marking(work, grading.to_grade, device=device, settings=settings, markers=markers) as processes:

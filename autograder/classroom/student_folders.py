@@ -25,7 +25,7 @@ from ..gradebook.clean_notebook import clean_or_stand_in, released
 from ..gradebook.entry import Shown
 from ..gradebook.time_stamp import TIMESTAMP
 from ..report import REPORT_FILE, Report
-from ..reports.graded_notebook import read_report, write_report
+from ..reports.graded_notebook import read_report, show_edits, write_report
 from ..reports.page_filters import filters
 from . import whole_files
 
@@ -115,6 +115,8 @@ class FeedbackPages:
                 about["points"] = shown.points[about["grade_id"]]
                 about["waiting"] = about["grade_id"] in shown.waiting
                 about["blank"] = about["grade_id"] in shown.blank
+        if shown.is_past_due:
+            show_edits(node)
         page = self._exporter.page(
             node,
             self._directory.format_path(self._directory.autograded_directory, student, self._unit),

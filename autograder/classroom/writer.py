@@ -47,6 +47,8 @@ class Writer:
     for_students: bool = False
     """True if students start the gradings. Then a mark stands regardless of the file's name, of the autograder's
     version and of torch's, and each grading is an attempt: no change by a student is graded without being counted."""
+    needs_repairs: bool = False
+    """True if a submission is graded again whose unexplained answers were not searched for repairs."""
 
     def __post_init__(self) -> None:
         unit = self._work.unit.name
@@ -162,6 +164,7 @@ class Writer:
             and origin.submission == report.submission == digest != ""
             and origin.kit == report.kit
             and report.status != "grader_error"
+            and (report.repairs_searched or not (self.needs_repairs and report.has_unexplained))
             and (
                 self.for_students
                 or (

@@ -76,12 +76,13 @@ def grade(
     root = class_folder(course_folder)
     settings = isolation_settings(require_isolation, trust_submissions)
     marking = marking_at(scheduler, plain_tcp=plain_tcp)
+    repair = repair and scheduler is None  # on a cluster none is searched
     hint = "" if dry_run else " What was graded so far is in the gradebook; run the same command again for the rest."
     try:
         work = assignment(unit, root, submitted, roster, id_column)
         if dry_run:
             expected = preview(
-                work, device=device, settings=settings, markers=markers, regrade=regrade, marking=marking
+                work, device=device, settings=settings, markers=markers, regrade=regrade, repair=repair, marking=marking
             )
             _print_preview(work, expected, as_json=as_json)
             return
@@ -95,8 +96,8 @@ def grade(
                 regrade=regrade,
                 repair=repair,
                 marking=marking,
-                on_start=lambda total: progress.update(task, total=total, description=unit),
-                on_row=lambda row: progress.advance(task),
+                on_start=lambda total, what: progress.update(task, total=total, completed=0, description=what),
+                on_step=lambda: progress.advance(task),
             )
     except KeyboardInterrupt:
         fail(f"Interrupted.{hint}")

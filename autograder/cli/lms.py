@@ -169,7 +169,7 @@ def feedback_zip(
         print_lines([f"{len(pages.packed)} feedback pages for {platforms}: {relative_path(output.absolute())}"])
     if pages.outdated:
         names = list_names(pages.outdated)
-        remark(f"Marked by a person since the page was written: {names}. `autograder grade {unit}` first.")
+        remark(f"Marked by a person, or due, since the page was written: {names}. `autograder grade {unit}` first.")
     if pages.without_page:
         remark(f"Without a feedback page: {list_names(pages.without_page)}. `autograder grade {unit}` writes it.")
     if pages.without_origin:

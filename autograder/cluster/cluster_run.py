@@ -145,7 +145,7 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
         assert able
         return Ready(able.device, able.isolation, able.enforced)
 
-    def repaired(self, reports: Mapping[str, Report]) -> Iterator[GradedSubmission]:
+    def repaired(self, reports: Mapping[str, Report]) -> Iterator[GradedSubmission | None]:
         """Yield nothing: on a cluster no repairs are searched."""
         return iter(())
 

@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session
 from .. import course
 from ..report import Report
 from . import records
-from .lateness import LatePenalties, lateness, record_time
+from .lateness import LatePenalties, is_past_due, lateness, record_time
 from .records import Provenance
 from .time_stamp import SubmissionTime
 
@@ -56,6 +56,8 @@ class Shown(msgspec.Struct):
     """True if there is a time stamp that does not determine the submission time."""
     blank: list[str] = []
     """The written answers that no person graded, because nothing is written in them."""
+    is_past_due: bool = False
+    """True if the due date with the student's extension has passed: the page then shows the edits of repairs."""
 
     @property
     def score(self) -> float:
@@ -164,6 +166,7 @@ class Entry:
             [name for name, grade in self._grades.items() if grade.auto_score is None and grade.manual_score is None],
             self.unresolved is not None,
             [name for name, grade in self._grades.items() if is_blank(name, grade)],
+            is_past_due(self._submission),
         )
 
 

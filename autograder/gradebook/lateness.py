@@ -1,7 +1,7 @@
 """Lateness of a submission and its penalty in points, for grading, the dry run and all pages."""
 
 import math
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from nbgrader.preprocessors import AssignLatePenalties
@@ -46,6 +46,12 @@ class LatePenalties:
 def due(submission: Any) -> datetime | None:
     """Return the due date with the submission's extension; None without a due date (nbgrader raises TypeError then)."""
     return submission.duedate if submission.assignment.duedate else None
+
+
+def is_past_due(submission: Any) -> bool:
+    """Return whether the due date with the submission's extension has passed; False without a due date."""
+    date = due(submission)
+    return date is not None and datetime.now(UTC).replace(tzinfo=None) > date
 
 
 def lateness(submission: Any) -> timedelta:

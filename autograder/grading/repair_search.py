@@ -5,7 +5,6 @@ the hidden tests until one fails. With `d_k ** 0.5` all pass. The edit is then m
 exercise is graded as if the student had submitted that: only an edit that earns all points is reported.
 """
 
-import time
 from collections.abc import Iterator, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -41,9 +40,9 @@ from ..report import Diagnosis
 from ..sandbox.failures import Crashed, TimedOut
 from ..student.budget import OutOfBudget
 from ..student.sandboxed import SandboxedNotebook
-from ..student.transcript_cache import Request
 from . import scoring
 from .examiner import Examiner
+from .repair_time import RepairTime
 
 T = TypeVar("T")
 
@@ -51,10 +50,6 @@ MOST_LIKELY = 500
 """Likely edits that are tried first, or more if more have a rank below `LIKELY`."""
 MOST_SLOW = 150
 """Likely edits that are tried if all failed tests are slow or depend on chance."""
-MAX_SECONDS = 8.0
-"""CPU seconds for one exercise, of this process and the worker."""
-MAX_WALL_SECONDS = 40.0
-"""They end a search in which the code waits, or on a machine that is far too busy."""
 MOST_VERIFIED = 6
 """Edits that are graded as submissions."""
 MOST_PAIRED = 50
@@ -145,7 +140,8 @@ def find_repairs(
     exercise: course.Exercise,
     cells: Sequence[CodeCell],
     start: Start,
-    suspected: Set[int] = frozenset(),
+    suspected: Set[int],
+    time: RepairTime,
 ) -> list[Repaired]:
     """Return the repairs of an answer, likeliest first; none if it passes or no repair is found.
 
@@ -155,7 +151,7 @@ def find_repairs(
     start: makes a backend in which the cells run. suspected: lines of the cell that are tried before others of their
     rank. Raises SandboxLost.
     """
-    with closing(_Search(examiner, unit, exercise, cells, start, suspected)) as search:
+    with closing(_Search(examiner, unit, exercise, cells, start, suspected, time)) as search:
         return search.found()
 
 
@@ -174,24 +170,20 @@ class _Search:
         cells: Sequence[CodeCell],
         start: Start,
         suspected: Set[int],
+        time: RepairTime,
     ) -> None:
         self._examiner = examiner
         self._unit, self._exercise = unit, exercise
         self._cells, self._start = cells, start
         self._suspected = suspected
         self._code = start(cells, is_alone=True)
-        self._begun = time.monotonic(), time.thread_time()
-        self._worker_seconds = 0.0
+        self._time = time
         self._tried: list[tuple[Step, torch.Tensor]] = []
         """The edits that were tried on the quickest failed test, with their prints."""
         self._known = _known_inverses(unit.name, exercise.name)
 
     def close(self) -> None:
         self._code.close()
-
-    def _is_over(self, seconds: float = MAX_SECONDS) -> bool:
-        cpu_seconds = time.thread_time() - self._begun[1] + self._worker_seconds
-        return cpu_seconds > seconds or time.monotonic() - self._begun[0] > MAX_WALL_SECONDS
 
     def found(self) -> list[Repaired]:
         parts = definitions(self._exercise.name, self._cells, [one.name for one in self._unit.exercises])
@@ -205,7 +197,7 @@ class _Search:
             return []
         self._passed = [one.grader.name for one in verdicts if one.outcome == "passed"]
         self._order_tests([one.grader.name for one in failed])
-        self._begun = time.monotonic(), time.thread_time()  # a search must not depend on what was graded before
+        self._time.begin_exercise()  # a search must not depend on what was graded before
         unchanged = _Attempt(tuple(parts))
         steps = unchanged.edits(self._known, self._suspected)
         first = max(MOST_LIKELY, sum(step.edit.rank < LIKELY for step in steps))
@@ -243,7 +235,11 @@ class _Search:
 
     def _verified(self, found: Sequence[Repaired]) -> list[Repaired]:
         """Return those with which the exercise earns more points, and no test fails that passed before."""
-        graded = [self._graded(one) for one in found[:MOST_VERIFIED]]
+        graded: list[Repaired] = []
+        for one in found[:MOST_VERIFIED]:
+            if graded and self._time.is_over:
+                break
+            graded.append(self._graded(one))
         complete = [one for one in graded if not one.still_failed]
         return complete or [one for one in graded if set(one.still_failed) < set(self._failed)]
 
@@ -254,10 +250,8 @@ class _Search:
         mistake is left, which the catalogue has.
         """
         own = self._prints([unchanged], self._quick[0])
-        begun = time.monotonic(), time.thread_time()
-        known = self._examiner.misconception_prints(self._unit.name, self._exercise.name, self._failed[0])
-        now = time.monotonic(), time.thread_time()  # and the catalogue's part is done once for a class
-        self._begun = self._begun[0] + now[0] - begun[0], self._begun[1] + now[1] - begun[1]
+        with self._time.uncounted():  # it is done once in each process
+            known = self._examiner.misconception_prints(self._unit.name, self._exercise.name, self._failed[0])
         if own is None or not known:
             return []
         changed = [
@@ -288,10 +282,7 @@ class _Search:
         )
         self._code.begin_trial()
         try:
-            request = TryEdits(variants, operations)
-            response = self._code.exchange(Request.of(request))
-            self._worker_seconds += response.cpu_seconds
-            return self._code.read(request, response)
+            return self._code.ask(TryEdits(variants, operations))
         except (StudentFault, TimedOut, Crashed, OutOfBudget):
             return None
 
@@ -330,7 +321,7 @@ class _Search:
             if one.definition is not two.definition or one.edit.is_apart_from(two.edit)
         ]
         for some in _batched(sorted(both, key=lambda attempt: attempt.rank), BATCH):
-            if self._is_over(MAX_SECONDS / 2):
+            if self._time.is_half_over:
                 break
             may_pass = self._may_pass(some, self._quick[:1])
             for attempt in compress(some, may_pass):
@@ -361,7 +352,7 @@ class _Search:
         found: list[Repaired] = []
         partial: list[_Attempt] = []
         for some in _batched(steps, BATCH):
-            if self._is_over() or (found and some[0].edit.rank > found[0].steps[-1].edit.rank + 1):
+            if self._time.is_over or (found and some[0].edit.rank > found[0].steps[-1].edit.rank + 1):
                 break
             attempts = [attempt.after(step) for step in some]
             for new in compress(attempts, self._may_pass(attempts, quick)):
@@ -396,20 +387,32 @@ class _Search:
         return self._examiner.verdicts(self._unit.name, self._exercise.name, self._code, names)
 
     def _graded(self, one: Repaired) -> Repaired:
-        """Return the repair with what is wrong if a notebook with its edits is graded."""
-        cells = list(self._cells)
-        for step in one.steps:
-            cells = _with(cells, step.definition, step.definition.edited(step.edit))
-        with closing(self._start(cells)) as code:
-            code.run_cells()
-            code.begin_exercise(self._exercise.name)
-            finding = self._examiner.examine(self._unit.name, self._exercise.name, code)
-        report = scoring.score(self._exercise, finding.verdicts, library_calls=finding.library_calls)
-        if report.status == "passed" and report.score == self._exercise.points:
-            return one
-        failed = tuple(test.name for test in report.tests if test.outcome != "passed") or tuple(self._failed)
-        remaining = self._examiner.diagnose(self._unit.name, self._exercise.name, finding, may_be_pair=False)
-        return replace(one, still_failed=failed, remaining=remaining)
+        return graded(self._examiner, self._unit, self._exercise, self._cells, self._start, one)
+
+
+def graded(
+    examiner: Examiner,
+    unit: course.Unit,
+    exercise: course.Exercise,
+    cells: Sequence[CodeCell],
+    start: Start,
+    repaired: Repaired,
+) -> Repaired:
+    """Return the repair with what is still wrong if a notebook with its edits is graded, in a worker of its own."""
+    for step in repaired.steps:
+        cells = _with(cells, step.definition, step.definition.edited(step.edit))
+    with closing(start(cells)) as code:
+        code.run_cells()
+        code.begin_exercise(exercise.name)
+        finding = examiner.examine(unit.name, exercise.name, code)
+    report = scoring.score(exercise, finding.verdicts, library_calls=finding.library_calls)
+    if report.status == "passed" and report.score == exercise.points:
+        return replace(repaired, still_failed=(), remaining=None)
+    failed = tuple(test.name for test in report.tests if test.outcome != "passed")
+    remaining = examiner.diagnose(unit.name, exercise.name, finding, may_be_pair=False)
+    return replace(
+        repaired, still_failed=failed or tuple(examiner.tests(unit.name, exercise.name)), remaining=remaining
+    )
 
 
 def _best(partial: Sequence[_Attempt], failed: int) -> list[Repaired]:

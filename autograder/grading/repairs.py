@@ -15,7 +15,9 @@ from ..repair.definitions import Definition
 from ..report import Change, Diagnosis, ExerciseReport, FaultLocation, Mistake, Repair, Report
 from .examiner import Examiner
 from .messages import readable
-from .repair_search import LIKELY, Repaired, Start, find_repairs
+from .repair_cache import RepairCache
+from .repair_search import LIKELY, Repaired, Start, Step
+from .repair_time import RepairTime
 
 MOST_REPORTED = 3
 """Repairs of one answer that are reported."""
@@ -32,6 +34,8 @@ def add_repairs(
     examiner: Examiner,
     start: Start,
     unexplained: Sequence[str],
+    cache: RepairCache,
+    time: RepairTime,
 ) -> Report:
     """Return the report with the repairs of these exercises. start: see `find_repairs`. Raises SandboxLost."""
 
@@ -39,10 +43,11 @@ def add_repairs(
         if exercise.name not in unexplained:
             return exercise
         about = unit.exercise(exercise.name)
-        found = find_repairs(examiner, unit, about, cells, start, _suspected(exercise))
+        found = cache.find_repairs(examiner, unit, about, cells, start, _suspected(exercise), time)
         return _with_findings(exercise, found, unit.name, examiner)
 
-    return replace(report, exercises=[with_repairs(exercise) for exercise in report.exercises])
+    exercises = [with_repairs(exercise) for exercise in report.exercises]
+    return replace(report, exercises=exercises, repairs_searched=True)
 
 
 def _suspected(report: ExerciseReport) -> frozenset[int]:
@@ -74,14 +79,26 @@ def _failed(report: ExerciseReport) -> frozenset[str]:
 
 
 def _repair(one: Repaired) -> Repair:
-    changes = [
-        Change(step.definition.cell, line, step.edit.subject, _quoted(step.definition, line), _quoted(after, line))
-        for step in one.steps
-        for after in [step.definition.edited(step.edit)]
-        for line in step.lines
-    ]
     remaining = Mistake(one.remaining.name, one.remaining.sentence) if one.remaining else None
-    return Repair(changes, list(one.still_failed), remaining)
+    return Repair([change for step in one.steps for change in _changes(step)], list(one.still_failed), remaining)
+
+
+def _changes(step: Step) -> list[Change]:
+    """Return the lines that an edit changes; it may make two lines of one, or one of two."""
+    before, after = step.definition, step.definition.edited(step.edit)
+    changes: dict[int, Change] = {}
+    added = 0
+    for begin, end, new in step.edit.spans:
+        first = before.first_line + before.encoded[:begin].count(b"\n")
+        old_breaks, new_breaks = before.encoded[begin:end].count(b"\n"), new.count("\n")
+        for number in range(max(old_breaks, new_breaks) + 1):
+            line = first + number
+            old_line = _quoted(before, line) if number <= old_breaks else ""
+            new_line = _quoted(after, line + added) if number <= new_breaks else ""
+            if old_line != new_line:
+                changes[line] = Change(before.cell, line, step.edit.subject, old_line, new_line)
+        added += new_breaks - old_breaks
+    return list(changes.values())
 
 
 def _quoted(definition: Definition, line: int) -> str:

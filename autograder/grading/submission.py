@@ -4,7 +4,7 @@ import contextlib
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -36,6 +36,8 @@ from ..student.sandboxed import Change, SandboxedNotebook
 from . import messages, scoring
 from .examiner import Examiner, Finding, candidate_bench
 from .fault_line import CODE_FAILURES, add_fault_lines
+from .repair_cache import RepairCache
+from .repair_time import RepairTime
 from .repairs import add_repairs
 
 _MOST_CELLS = 5
@@ -74,6 +76,7 @@ class NotebookGrading:
     conditions: Conditions
     class_folder: Path | None = None
     """The class whose units are graded."""
+    repairs: RepairCache = field(default_factory=RepairCache)
 
     def grade(self, submission: GradeNotebook) -> Report:
         """Return the report on a submission; raises UnusableUnit and NoSandbox."""
@@ -143,7 +146,8 @@ class NotebookGrading:
         assert self.sandbox is not None
         unit = course.unit(report.unit, None if submission.of_course else self.class_folder)
         start = partial(self._backend, self.sandbox, unit)
-        return add_repairs(report, unit, code_cells(parsed, unit), self.examiner, start, unexplained)
+        cells, time = code_cells(parsed, unit), RepairTime(self.sandbox.cpu_seconds)
+        return add_repairs(report, unit, cells, self.examiner, start, unexplained, self.repairs, time)
 
     def _backend(
         self, sandbox: ForkServer, unit: course.Unit, cells: Sequence[notebook.CodeCell], *, is_alone: bool = False

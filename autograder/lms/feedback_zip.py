@@ -20,7 +20,7 @@ class Packed:
     """Students with a page, but whose submission was not imported."""
     without_page: list[str] = field(default_factory=list)
     outdated: list[str] = field(default_factory=list)
-    """Students whose page was written before a person gave the last grade or comment."""
+    """Students whose page was written before a person gave the last grade or comment, or before the due date."""
 
 
 def pack(output: Path, directory: Any, marks: UnitMarks, origins: Mapping[str, Origin]) -> Packed:

@@ -15,7 +15,9 @@ from nbgrader.preprocessors import GetGrades
 from .. import output_files
 from ..gradebook import records
 from ..gradebook.entry import is_blank
+from ..gradebook.lateness import is_past_due
 from ..gradebook.spreadsheet import number, text
+from ..reports.graded_notebook import show_edits
 
 _HEADER = (
     "assignment,duedate,timestamp,student_id,last_name,first_name,email,"
@@ -24,7 +26,7 @@ _HEADER = (
 
 
 class ReadGrades(GetGrades):
-    """Adds to nbgrader's own step: blank and ungraded answers, which nbgrader gives 0, and unclear times."""
+    """Adds to nbgrader's step: blank and ungraded answers, which nbgrader gives 0, unclear times, edits of repairs."""
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         nb, resources = super().preprocess(nb, resources)
@@ -32,6 +34,8 @@ class ReadGrades(GetGrades):
         with Gradebook(about["db_url"]) as gradebook:
             entry = gradebook.find_submission_notebook(about["notebook"], about["assignment"], about["student"])
             about["is_time_unresolved"] = entry.id in records.unresolved_stamps(gradebook.db)
+            if is_past_due(entry.assignment):
+                show_edits(nb)
         return nb, resources
 
     def _get_score(self, cell: Any, resources: Any) -> None:

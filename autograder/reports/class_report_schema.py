@@ -71,8 +71,18 @@ class MistakeFigures(msgspec.Struct, frozen=True):
     specimen: CodeSample
 
 
+class ChangedLine(msgspec.Struct, frozen=True):
+    """One changed line of a repair, as code is shown: see `CodeSample`."""
+
+    kind: str
+    """The changed thing, in words: "a number", "an argument that is missing"."""
+    before: str
+    """Empty, as `after` is, if it cannot be shown, or if it differs only in what is not shown."""
+    after: str
+
+
 class Cluster(msgspec.Struct, frozen=True):
-    """Wrong answers to one exercise that behave alike and that no known mistake explains."""
+    """Wrong answers to one exercise that no known mistake explains: with the same repair, or else that behave alike."""
 
     exercise: str
     section: str
@@ -83,6 +93,8 @@ class Cluster(msgspec.Struct, frozen=True):
     seen: list[str]
     """Messages of the tests that one of the answers failed."""
     specimen: CodeSample
+    repair: list[ChangedLine] = []
+    """The change of their code, the same for all, with which all tests pass; empty if none is known."""
 
 
 class Unexplained(msgspec.Struct, frozen=True):

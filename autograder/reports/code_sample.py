@@ -1,6 +1,7 @@
 """A student's code as a class report shows it: without comments and strings, and only if it names nobody."""
 
 import ast
+import contextlib
 import keyword
 import re
 import unicodedata
@@ -54,6 +55,14 @@ def code_sample(source: str, wrong_lines: Collection[int] = ()) -> CodeSample:
         raise NotPython from None
     pairs = zip(before, after, strict=True) if len(before) == len(after) else ()
     return _truncate(code, sorted({new.lineno for old, new in pairs if old in cleaner.wrong}))
+
+
+def line_sample(line: str) -> str:
+    """Return one line of a student's code as `code_sample` shows it; empty if it cannot be read alone as Python."""
+    for rest in ("", "\n    pass"):  # the line may begin a block
+        with contextlib.suppress(NotPython):
+            return code_sample(line.strip() + rest).code.removesuffix("pass").rstrip()
+    return ""
 
 
 class _Cleaner(ast.NodeTransformer):

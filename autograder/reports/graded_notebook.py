@@ -12,7 +12,7 @@ from ..course.cells import ADDED
 from ..course.nodes import NOTE, new_cell, new_output
 from ..course.notebook import cell_name
 from ..gradebook.clean_notebook import ADDED_TO
-from ..report import REPORT_FILE, CellReport, ExerciseReport, Report
+from ..report import REPORT_FILE, CellReport, ExerciseReport, Repair, Report
 
 _OUTCOMES = {
     "passed": ("✓", "#1a7f37"),
@@ -80,7 +80,30 @@ def grade_cell_outputs(exercise: ExerciseReport) -> list[Any]:
     texts = {"text/html": feedback_html(exercise), "text/plain": feedback_text(exercise)}
     feedback = new_output("display_data", data=texts)
     feedback.metadata["says"] = summary(exercise)
+    if exercise.repairs:
+        feedback.metadata["edit"] = _edit(exercise.repairs[0])
     return [feedback, new_output("execute_result", data={"text/plain": repr(exercise.score)})]
+
+
+def show_edits(notebook: Any) -> None:
+    """Add to a graded notebook's feedback, in place, the edits with which all tests pass; pages have none without it.
+
+    Only for a student whose due date, with the extension, has passed.
+    """
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if edit := output.get("metadata", {}).get("edit"):
+                output.data["text/html"] += f'<pre style="{_BOX};white-space:pre-wrap">{escape(edit)}</pre>'
+                output.data["text/plain"] += f"\n{edit}"
+
+
+def _edit(repair: Repair) -> str:
+    """Return the changed lines before and after a repair, as lines of text."""
+    lines = [f"With {'these changes' if repair.changes[1:] else 'this change'} all tests pass:"]
+    for change in repair.changes:
+        lines.append(f"  line {change.line} now: {change.before.strip() or '(none)'}")
+        lines.append(f"  instead: {change.after.strip() or '(none)'}")
+    return "\n".join(lines)
 
 
 def summary(exercise: ExerciseReport) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ..gradebook.spreadsheet import rounded
 from ..report import NOT_WRITTEN, USES_WRONG, Behaviour, ExerciseReport
-from .class_report_schema import DIGITS, Cluster, CodeSample, MistakeFigures, Unexplained
-from .code_sample import NotPython, code_sample
+from .class_report_schema import DIGITS, ChangedLine, Cluster, CodeSample, MistakeFigures, Unexplained
+from .code_sample import NotPython, code_sample, line_sample
 
 _MOST_TRIED = 10
 """Answers tried as the code sample of a group."""
@@ -45,6 +45,12 @@ class WrongAnswer:
         """Summary of the answer's behaviour; the failed tests' names if the report has no summary."""
         return self.report.behaviour or Behaviour(f"fails {','.join(test.name for test in self.report.tests)}", [])
 
+    @property
+    def repair(self) -> tuple[tuple[str, str, str], ...]:
+        """The likeliest repair: kind, line before and line after of each change, without spaces; empty without one."""
+        changes = [change for repair in self.report.repairs[:1] for change in repair.changes]
+        return tuple((one.subject, "".join(one.before.split()), "".join(one.after.split())) for one in changes)
+
 
 @dataclass(frozen=True)
 class WrongAnswers:
@@ -72,10 +78,18 @@ class WrongAnswers:
         return sorted(mistakes, key=lambda one: (-one.count, self._position(one.exercise), one.name))
 
     def clusters(self) -> list[Cluster]:
-        """Return the answers that no known mistake explains, in groups that behave alike, largest first."""
+        """Return the answers that no known mistake explains, in groups, largest first.
+
+        A group has the same repair. Answers without a repair form groups that behave alike.
+        """
         groups: list[list[WrongAnswer]] = []
         unnamed = [answer for answer in self.answers if not answer.report.mistakes and not _reason(answer.report)]
-        for answer in sorted(unnamed, key=lambda one: one.behaviour.sums):
+        repaired: dict[object, list[WrongAnswer]] = defaultdict(list)
+        for answer in unnamed:
+            if answer.repair:
+                repaired[answer.report.name, answer.repair].append(answer)
+        others = [answer for answer in unnamed if not answer.repair]
+        for answer in sorted(others, key=lambda one: one.behaviour.sums):
             same = (group for group in groups if group[0].report.name == answer.report.name)
             alike = next((group for group in same if answer.behaviour.is_like(group[0].behaviour)), None)
             if alike is None:
@@ -83,10 +97,10 @@ class WrongAnswers:
             else:
                 alike.append(answer)
         clusters = []
-        for group in groups:
+        for group in [*repaired.values(), *groups]:
             exercise = group[0].report.name
             about = (exercise, self.headings.get(exercise, ""), len(group), _students(group), _step(group))
-            clusters.append(Cluster(*about, self._messages(group), self._sample(group)))
+            clusters.append(Cluster(*about, self._messages(group), self._sample(group), self._repair(group)))
         return sorted(clusters, key=lambda one: (-one.count, self._position(one.exercise), one.specimen.code))
 
     def unexplained(self) -> list[Unexplained]:
@@ -111,6 +125,16 @@ class WrongAnswers:
             is_shown = self.can_show(answer, test.message.removeprefix(statement))
             messages.append(test.message if is_shown else statement)
         return [message[:_LONGEST_SEEN] for message in messages if message][:_MOST_SEEN]
+
+    def _repair(self, group: Sequence[WrongAnswer]) -> list[ChangedLine]:
+        """Return the repair of the shortest answer."""
+        answer = min(group, key=_length)
+        lines = []
+        for change in (change for repair in answer.report.repairs[:1] for change in repair.changes):
+            before, after = line_sample(change.before), line_sample(change.after)
+            is_shown = before != after and self.can_show(answer, f"{before}\n{after}")
+            lines.append(ChangedLine(change.subject, *(before, after) if is_shown else ("", "")))
+        return lines
 
     def _sample(self, group: Sequence[WrongAnswer]) -> CodeSample:
         """Return the shortest code that can be shown, of the answers with the fewest mistakes."""

@@ -16,7 +16,7 @@ from .failures import Crashed, SandboxLost, TimedOut
 from .isolation import NotDenied, NotIsolated
 from .launch import Launched
 from .limits import Limits
-from .processes import children
+from .processes import children, cpu_clock, ended_seconds
 from .worker import protocol
 from .worker.protocol import End, Ending, Job
 
@@ -119,8 +119,15 @@ class ForkServer:
 
     def processes(self) -> list[int]:
         """Return the workers' ids, as this process sees them; none without /proc."""
-        below = children(self._process.pid)
-        return [pid for child in below for pid in children(child)] if self.isolation == "A" else below
+        return [pid for parent in self._parents() for pid in children(parent)]
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU seconds of all workers so far, those included that have ended; 0 without /proc."""
+        return sum(map(ended_seconds, self._parents())) + sum(map(cpu_clock, self.processes()))
+
+    def _parents(self) -> list[int]:
+        """Return the id of the process that forks the workers, as this process sees it: at level A, it is a child."""
+        return children(self._process.pid) if self.isolation == "A" else [self._process.pid]
 
     def end(self, pid: int, *, hung_up: bool) -> Ending:
         """End a worker and return what had ended it before. hung_up: the worker has closed its connection."""

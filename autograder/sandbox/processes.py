@@ -4,6 +4,7 @@ Where /proc cannot be read there are no children, threads and seconds.
 """
 
 import contextlib
+import os
 import re
 import time
 from collections.abc import Callable, Iterable
@@ -43,6 +44,12 @@ def cpu_clock(pid: int) -> float:
         return time.clock_gettime((~pid << 3) | 2)
     except OSError:
         return 0.0
+
+
+def ended_seconds(pid: int) -> float:
+    """Return the CPU time of the children of a process that have ended."""
+    fields = _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    return sum(map(int, fields[13:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def _read(file: Path) -> str:

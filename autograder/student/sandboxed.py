@@ -14,7 +14,6 @@ import msgspec
 from ..core.bench import Operation
 from ..core.operations import MeasureCost, TimedCall
 from ..core.packing import ProtocolError, Tensors
-from ..core.trials import TryEdits
 from ..core.wrong_function import PackedFunction
 from ..course.notebook import MAX_CHARACTERS, CodeCell
 from ..report import CellReport
@@ -211,7 +210,7 @@ class SandboxedNotebook:
             seconds = self._call_seconds
         else:
             seconds = self._limits.call_cpu_seconds * (_MEASURED if tag == MeasureCost.tag else 1)
-        response = self._send(sent, self._patience(seconds), is_timed=tag in (TimedCall.tag, TryEdits.tag))
+        response = self._send(sent, self._patience(seconds), is_timed=tag == TimedCall.tag)
         if self._spare_memory:
             self._last = request, response
         return response
