@@ -21,9 +21,9 @@ from autograder.core.fingerprint import are_close, print_of
 from autograder.core.operations import Call
 from autograder.core.trials import Redefine, TryEdits
 from autograder.course.cells import filled_in
+from autograder.grading.inverses import inverse_edits, inverses
 from autograder.pool.requests import FindRepairs, GradeNotebook
 from autograder.repair.definitions import Definition
-from autograder.repair.inverses import inverse_edits, inverses
 from autograder.repair.operators import generic_edits
 from autograder.report import Behaviour
 

@@ -35,7 +35,6 @@ from ..core.trials import Redefine, TryEdits
 from ..course.notebook import CodeCell
 from ..graders.collected import Verdict
 from ..repair.definitions import Definition, Edit, definitions
-from ..repair.inverses import Inverse, inverse_edits, inverses
 from ..repair.operators import generic_edits
 from ..sandbox.failures import Crashed, TimedOut
 from ..student.budget import OutOfBudget
@@ -43,6 +42,7 @@ from ..student.sandboxed import SandboxedNotebook
 from ..student.transcript_cache import Request
 from . import scoring
 from .examiner import Examiner
+from .inverses import Inverse, inverse_edits, inverses
 
 T = TypeVar("T")
 
@@ -181,7 +181,8 @@ class _Search:
         return cpu_seconds > MAX_SECONDS or time.monotonic() - self._begun[0] > MAX_WALL_SECONDS
 
     def found(self) -> list[Repaired]:
-        parts = definitions(self._exercise.name, self._cells, [one.name for one in self._unit.exercises])
+        cells = [(cell.name, cell.source) for cell in self._cells if not cell.is_ours]
+        parts = definitions(self._exercise.name, cells, [one.name for one in self._unit.exercises])
         if not parts:
             return []
         self._code.run_cells()
