@@ -33,9 +33,12 @@ MODULES = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "math": mat
 MAX_SECONDS = 5.0
 """CPU seconds of a search, which begins when torch is imported."""
 MAX_WALL_SECONDS = 15.0
-_SECONDS_OF_EXAMPLE = 0.1
-"""CPU seconds of an example. It has more if the unedited code takes long."""
+_SECONDS_OF_FIRST = 0.2
+"""CPU seconds of the example that is tried first, in which an edit that never ends is found."""
+_SECONDS_OF_EXAMPLE = 1.0
+"""CPU seconds of each other example: one that fails at once may take longer if it passes."""
 _TIMES_AS_LONG = 4
+"""An example has more seconds if the unedited code takes long."""
 _MOST_MEMORY = 1 << 30
 """Bytes of address space besides those that are in use when the search begins."""
 _SOONEST = 0.01
@@ -102,15 +105,20 @@ class _Answer:
         return min(MAX_SECONDS - cpu_seconds, MAX_WALL_SECONDS - seconds)
 
     def failed(self) -> list[bool]:
-        """Return for each example whether the unedited code fails; order the examples, failed and quick ones first."""
+        """Return for each example whether the unedited code fails. Order the examples: failed and public ones first."""
         names, failed, seconds = dict[str, Any](), list[bool](), dict[int, float]()
         self._is_done(lambda: self._define(self._own, names), MAX_SECONDS)
         for number, example in enumerate(self._of["examples"]):
             begun = time.process_time()
             failed.append(not self._is_done(lambda example=example: judged(names, example), MAX_SECONDS))
             seconds[number] = time.process_time() - begun
-        order = sorted(seconds, key=lambda number: (not failed[number], seconds[number]))
-        self._limits = {number: max(_SECONDS_OF_EXAMPLE, _TIMES_AS_LONG * seconds[number]) for number in order}
+        public = [example.get("public", True) for example in self._of["examples"]]
+        order = sorted(seconds, key=lambda number: (not failed[number], not public[number], seconds[number]))
+        least = [_SECONDS_OF_FIRST] + [_SECONDS_OF_EXAMPLE] * len(order)
+        self._limits = {
+            number: max(at_least, _TIMES_AS_LONG * seconds[number])
+            for number, at_least in zip(order, least, strict=False)
+        }
         return failed
 
     def passes_with(self, edited: Definition) -> bool:
@@ -121,7 +129,7 @@ class _Answer:
             return False
         names, examples = dict[str, Any](), self._of["examples"]
         return (
-            self._is_done(lambda: self._define(codes, names), _SECONDS_OF_EXAMPLE)
+            self._is_done(lambda: self._define(codes, names), _SECONDS_OF_FIRST)
             and all(
                 self._is_done(lambda number=number: judged(names, examples[number]), seconds)
                 for number, seconds in self._limits.items()
