@@ -16,8 +16,8 @@ import xmlschema
 
 from autograder import catalogue
 from autograder.course.cells import filled_in
-from autograder.handout.unit_data import data_file
-from tests import REPOSITORY, forked_command
+from autograder.handout.unit_data import data_file, units_in
+from tests import RELEASE, REPOSITORY, forked_command
 from tests.misbehaving.as_user import as_ordinary_user
 
 COURSE = Path(__file__).with_name("own_course")
@@ -70,7 +70,7 @@ def course(tmp_path_factory):
     shutil.copytree(COURSE, folder)
     settings = (REPOSITORY / "autograder.toml").read_text()
     theirs = settings.replace('"attention_check"', '"layers_check"').replace('["library attention"]', "[]")
-    (folder / "autograder.toml").write_text(theirs)
+    (folder / "autograder.toml").write_text(f"show_repair = true\n{theirs}")
     return folder
 
 
@@ -170,6 +170,13 @@ def test_students_get_the_check_under_the_course_s_own_name(built):
         "jupyt",
         "torch",
     ]
+
+
+def test_students_get_the_course_s_leave_to_see_the_change_that_repairs_their_code(built):
+    (unit,), _ = units_in(built / "release" / UNIT)
+    assert unit.shows_repair
+    (unit,), _ = units_in(RELEASE / "self_attention")
+    assert not unit.shows_repair
 
 
 def test_its_mistakes_are_caught_and_named(built, run):

@@ -25,12 +25,12 @@ from autograder.course.cells import code_cells, filled_in
 from autograder.course.notebook import parse
 from autograder.graders.collected import collected
 from autograder.grading.examiner import Examiner
+from autograder.grading.inverses import inverse_edits, inverses
 from autograder.grading.repair_cache import RepairCache
-from autograder.grading.repair_search import earns_all_points
+from autograder.grading.repair_search import graded
 from autograder.grading.repair_time import MAX_EXERCISE_SECONDS, MAX_SECONDS, RepairTime
 from autograder.pool.requests import FindRepairs, GradeNotebook
 from autograder.repair.definitions import Definition
-from autograder.repair.inverses import inverse_edits, inverses
 from autograder.repair.operators import generic_edits
 from autograder.report import Behaviour
 from autograder.student.sandboxed import SandboxedNotebook
@@ -267,7 +267,7 @@ def test_equal_code_is_searched_once_and_verified_for_each_submission(fork_serve
         code = f"{above}SCALE = {scale}\n\n{code}"
         cells = code_cells(parse(submission(unit.name, exercise.name, code).content), unit)
         repairs = cache.find_repairs(examiner, unit, exercise, cells, start, frozenset(), RepairTime(workers))
-        assert all(earns_all_points(examiner, unit, exercise, cells, start, one) for one in repairs)
+        assert all(graded(examiner, unit, exercise, cells, start, one) == one for one in repairs)
         return repairs
 
     def lines(repairs):

@@ -13,7 +13,17 @@ from .. import course, output_files
 from ..course import content, digests
 from ..course.folder import folder
 from ..course.settings import load
-from ..handout.unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN, data_file, packed_unit, zip_file
+from ..handout.unit_data import (
+    EXAMPLES,
+    LESSON,
+    MISTAKES,
+    SHOW_REPAIR,
+    STEPS,
+    WRITTEN,
+    data_file,
+    packed_unit,
+    zip_file,
+)
 from ..pool.process import GradingProcess
 from ..sandbox import temporary
 from . import lesson_file, single_file
@@ -119,6 +129,8 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
             handout = marker.handout(text.stem, is_new=is_new)
             examples = {**_examples(text.stem, points, handout.examples), WRITTEN: written}
             sections = {EXAMPLES: examples, MISTAKES: handout.mistakes, STEPS: handout.steps, **lessons[text.stem]}
+            if settings.show_repair:
+                sections[SHOW_REPAIR] = True
             (source / data_file(text.stem)).write_bytes(packed_unit(text.stem, sections))
             (source / f"{settings.check}.py").write_bytes(facade())
             (source / zip_file(settings.check)).write_bytes(zipped_modules())

@@ -37,7 +37,8 @@ class RepairCache:
         time: RepairTime,
     ) -> list[Repaired]:
         """Return the repairs of an answer, as `repair_search.find_repairs` does. Raises SandboxLost."""
-        reached = definitions(exercise.name, cells, [])
+        own = [(cell.name, cell.source) for cell in cells if not cell.is_ours]
+        reached = definitions(exercise.name, own, [])
         key = unit.name, exercise, tuple((one.name, one.text) for one in reached)
         if (known := self._repairs.get(key)) is not None:
             moved = [_moved(one, reached) for one in known]

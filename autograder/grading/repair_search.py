@@ -34,7 +34,6 @@ from ..core.trials import Redefine, TryEdits
 from ..course.notebook import CodeCell
 from ..graders.collected import Verdict
 from ..repair.definitions import Definition, Edit, definitions
-from ..repair.inverses import Inverse, inverse_edits, inverses
 from ..repair.operators import generic_edits
 from ..report import Diagnosis
 from ..sandbox.failures import Crashed, TimedOut
@@ -42,6 +41,7 @@ from ..student.budget import OutOfBudget
 from ..student.sandboxed import SandboxedNotebook
 from . import scoring
 from .examiner import Examiner
+from .inverses import Inverse, inverse_edits, inverses
 from .repair_time import RepairTime
 
 T = TypeVar("T")
@@ -186,7 +186,8 @@ class _Search:
         self._code.close()
 
     def found(self) -> list[Repaired]:
-        parts = definitions(self._exercise.name, self._cells, [one.name for one in self._unit.exercises])
+        cells = [(cell.name, cell.source) for cell in self._cells if not cell.is_ours]
+        parts = definitions(self._exercise.name, cells, [one.name for one in self._unit.exercises])
         if not parts:
             return []
         self._code.run_cells()

@@ -32,10 +32,11 @@ class StudentCheck:
 
     draw, show = staticmethod(draw), staticmethod(show)
 
-    def check(self, exercise: str | None = None, *, more: bool = False) -> float | None:
+    def check(self, exercise: str | None = None, *, more: bool = False, repair: bool = False) -> float | None:
         """Try one exercise on its examples, and show the verdict and the most important finding.
 
-        more: shows all examples, and what to do. Returns the exercise's points if the hidden tests went like the
+        more: shows all examples, and what to do. repair: searches the line at which one change makes all examples pass,
+        for a few seconds. Returns the exercise's points if the hidden tests went like the
         examples. Without a name: shows how far you are in the whole notebook.
         """
         names = sys._getframe(1).f_globals
@@ -44,7 +45,7 @@ class StudentCheck:
             return None
         for unit in units:
             if exercise in unit.exercises:
-                return _check_one(names, unit, str(exercise), self._facade.stem, more=more)
+                return _check_one(names, unit, str(exercise), self._facade, more=more, repair=repair)
         _print_lines(problems)
         if exercise is None:
             _check_all(names, _of_notebook(units, names))
@@ -69,7 +70,7 @@ class StudentCheck:
             its = [name for unit in _of_notebook(units, names) for name in unit.exercises]
             print(f"The name of an exercise is wanted; they are: {', '.join(its)}.")
             return None
-        examples = _examples(unit, exercise)["examples"]
+        examples = examples_of(unit, exercise)["examples"]
         steps = examples[number - 1]["steps"] if number in range(1, len(examples) + 1) else []
         calls = calls_with_results(steps)
         if call not in range(1, len(calls) + 1):
@@ -159,21 +160,27 @@ def _of_notebook(units: list[UnitData], names: Mapping[str, Any]) -> list[UnitDa
     return [unit for unit, many in zip(units, defined, strict=True) if many == max(defined)]
 
 
-def _check_one(names: dict[str, Any], unit: UnitData, exercise: str, module: str, *, more: bool) -> float:
+def _check_one(
+    names: dict[str, Any], unit: UnitData, exercise: str, facade: Path, *, more: bool, repair: bool
+) -> float:
     try:
         with as_in_a_new_notebook():
             found = _outcome(names, unit, exercise)
             if found.can_be_located:
                 aspects = [(one.aspect, one.details) for one in found.tried if one.details]
                 found.line_message = line_told(names, exercise, unit.path, aspects, is_wrong=found.goes_wrong)
+            if repair:
+                from .repair_request import repair_message  # few checks need it
+
+                found.repair_message = repair_message(names, unit, found, facade, more=more)
     except KeyboardInterrupt:
         print(_INTERRUPTED)
         return 0.0
-    return tell(found, not_what_was_run(names, exercise), module, more=more)
+    return tell(found, not_what_was_run(names, exercise), facade.stem, more=more)
 
 
 def _outcome(names: dict[str, Any], unit: UnitData, exercise: str) -> Outcome:
-    return outcome(names, exercise, _examples(unit, exercise), unit.of(MISTAKES, exercise, []))
+    return outcome(names, exercise, examples_of(unit, exercise), unit.of(MISTAKES, exercise, []))
 
 
 def _check_all(names: dict[str, Any], units: list[UnitData]) -> None:
@@ -196,12 +203,12 @@ def _hunted(units: list[UnitData]) -> dict[str, Any]:
     }
 
 
-def _examples(unit: UnitData, exercise: str) -> dict[str, Any]:
+def examples_of(unit: UnitData, exercise: str) -> dict[str, Any]:
     """Return an exercise's examples; those of a bug hunt include the examples of the student's own function."""
     of: dict[str, Any] = unit.of(EXAMPLES, exercise)
     for one in of["examples"]:
         for variant in one.keys() & {"steps", "unbiased"}:
             one[variant] = in_full(one[variant])
     for prey in hunts(of):
-        prey["examples"] = _examples(unit, prey["of"])["examples"]
+        prey["examples"] = examples_of(unit, prey["of"])["examples"]
     return of

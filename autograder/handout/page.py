@@ -48,6 +48,10 @@ def as_page(said: Any, *, more: bool) -> str:
         parts.append(f'<div class="b">{_prose(said.short_box)}</div>')
     if said.line_message:
         parts.append(f'<pre class="b">{escape(said.line_message)}</pre>')
+    if said.repair:
+        parts.append(f'<div class="b">{"".join(f"<div>{_prose(line)}</div>" for line in said.repair)}</div>')
+    if said.offer:
+        parts.append(f"<p>{_prose(said.offer)}</p>")
     if said.lines:
         fold = [f"<ul>{''.join(map(_item, said.lines))}</ul>"]
         if said.box:

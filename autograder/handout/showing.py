@@ -8,7 +8,6 @@ from typing import Any
 
 from ..compare.complaints import calls_forbidden, halves_the_points
 from ..core.lost_aspects import OF_COUNTING, OF_DEVICE, OF_DTYPE, OF_FORM, OF_GRADIENT, OF_VALUE, OF_WRITING
-from .bug_hunt import hunts
 from .calls import Beside, beside, in_words, to_play_with
 from .page import as_page, page_of_lines, page_of_summary
 from .tried import NOT_DEFINED, NOT_WRITTEN, Outcome, Tried
@@ -61,6 +60,10 @@ class Account:
     asides: list[str] = field(default_factory=list)
     more: str = ""
     """The call that shows everything."""
+    repair: list[str] = field(default_factory=list)
+    """The result of the search for a repair, in lines."""
+    offer: str = ""
+    """The call that searches the line, if nothing else explains what fails."""
 
     @property
     def short_box(self) -> str:
@@ -97,9 +100,12 @@ def account(found: Outcome, warning: str, module: str) -> Account:
     if any(line.to_play_with for line in lines):
         asides.append(f"`example` comes with `from {module} import example`.")
     asides.append(_of_hidden_tests(found))
+    repair, is_explained = found.repair_message.splitlines(), bool(found.mistakes or found.line_message)
+    call, searched = f'check("{found.exercise}", ', "repair=True" if repair else ""
     return Account(
         title, warning, lines, _most_important(found, lines), box_title, box, found.line_message, asides,
-        more=f'check("{found.exercise}", more=True)',
+        more=f"{call}{', '.join(filter(None, [searched, 'more=True']))})", repair=repair,
+        offer=f"Which line? {call}repair=True)" if found.can_be_repaired and not (repair or is_explained) else "",
     )  # fmt: skip
 
 
@@ -140,8 +146,8 @@ def _kind(one: Tried) -> str:
 
 def _of_hidden_tests(found: Outcome) -> str:
     """What the hidden tests do that this does not."""
-    if hunted := [prey["of"] for one in found.tried for prey in hunts({"examples": [one.example]})]:
-        return f"The hidden test asks the same, with the right `{hunted[0]}` in the place of yours."
+    if found.hunts:
+        return f"The hidden test asks the same, with the right `{found.hunts[0]['of']}` in the place of yours."
     return "The hidden tests ask the same with other numbers."
 
 
@@ -178,7 +184,8 @@ def _short_text(said: Account) -> str:
         text += _of_line(said.finding)
     if said.short_box:
         text.append(said.short_box)
-    last = [f"All examples, and what to do: {said.more}"] if said.lines else []
+    last = [*said.repair, f"All examples, and what to do: {said.more}"] if said.lines else []
+    last += [said.offer] * bool(said.offer)
     where = said.line_message.splitlines()
     room = _SHORT - len(text) - len(last)
     if len(where) > room:  # the code is more use than the numbers below it
@@ -197,6 +204,7 @@ def _full_text(said: Account) -> str:
         text += [said.box_title, *(f"        {sentence}" for sentence in said.box)]
     if said.line_message:
         text += [said.line_message]
+    text += said.repair
     return "\n".join([*text, *said.asides])
 
 

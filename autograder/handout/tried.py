@@ -21,7 +21,7 @@ from ..core.library_calls import library_of, note, taken
 from ..core.lost_aspects import OF_COUNTING, OF_FORM, OF_VALUE
 from ..core.operators import OperatorMode, name_of
 from ..core.points import Points, TestShare, distribute
-from .bug_hunt import COMES_FIRST
+from .bug_hunt import COMES_FIRST, hunts
 from .judgement import is_stub, judged, revealed
 from .known import mistakes_alike
 from .trial import Call, Trial
@@ -84,6 +84,8 @@ class Outcome:
     """The sentences on the common mistakes that do exactly the same."""
     line_message: str = ""
     """Where it goes wrong, in lines, if that is known."""
+    repair_message: str = ""
+    """The result of the search for a repair, or the reason why nothing was searched."""
 
     @property
     def failed(self) -> list[Tried]:
@@ -128,6 +130,16 @@ class Outcome:
     def goes_wrong(self) -> bool:
         """Return whether a result is not right, and its line can be searched."""
         return self.can_be_located and any(one.problem and not one.example.get("property") for one in self.tried)
+
+    @property
+    def hunts(self) -> list[dict[str, Any]]:
+        """The hunts of the exercise, see `bug_hunt.hunts`."""
+        return hunts({"examples": [one.example for one in self.tried]})
+
+    @property
+    def can_be_repaired(self) -> bool:
+        """Return whether a change of the code can be searched with which all examples pass."""
+        return self.can_be_located and not self.hunts
 
     @property
     def can_be_located(self) -> bool:

@@ -17,6 +17,8 @@ FORMAT = 1
 EXAMPLES, MISTAKES, STEPS = "public_examples", "known_mistakes", "right_steps"
 LESSON = "guesses_and_hints"
 """Only if a unit has guesses or hints."""
+SHOW_REPAIR = "show_repair"
+"""True if students may see the change that repairs their code."""
 WRITTEN = "written questions"
 """Among the exercises: the points of the questions that a person marks."""
 
@@ -86,6 +88,11 @@ class UnitData:
     def written(self) -> dict[str, float]:
         """The points of the questions that a person marks, by name."""
         return dict(self.content[EXAMPLES].get(WRITTEN, {}))
+
+    @property
+    def shows_repair(self) -> bool:
+        """Return whether students may see the change that repairs their code."""
+        return self.content.get(SHOW_REPAIR) is True
 
     def section(self, key: str) -> Mapping[str, Any]:
         """Return a section; empty if the unit has none. Change nothing in it."""

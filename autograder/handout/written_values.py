@@ -40,6 +40,8 @@ def identity(size: int, shape: Sequence[int]) -> torch.Tensor:
     return (distance % size == 0).double().expand(*shape)
 
 
+_decoded = cache(base64.b85decode)
+"""Decoding takes most of the time of a value that is read again."""
 _PACKED = {"float32": "f", "float64": "d"}
 
 
@@ -50,7 +52,7 @@ def packed(numbers: Sequence[float], dtype: str = "float32") -> str:
 
 def unpacked(text: str, dtype: str = "float32") -> list[float]:
     """The numbers again."""
-    held = base64.b85decode(text)
+    held = _decoded(text)
     code = _PACKED[dtype]
     return list(struct.unpack(f"<{len(held) // struct.calcsize(code)}{code}", held))
 
@@ -102,7 +104,7 @@ def as_value(plain: Any) -> Any:
     elif "identity" in plain:
         made = identity(plain["identity"], shape).to(dtype)
     elif "thousandths" in plain:
-        held = base64.b85decode(plain["thousandths"])
+        held = _decoded(plain["thousandths"])
         counts = struct.unpack(f"<{len(held) // 2}h", held)
         made = torch.tensor([count / 1000 for count in counts], dtype=dtype).reshape(shape)
     elif "packed" in plain:

@@ -1,12 +1,10 @@
 """The definitions that an answer consists of, as text, and edits of them."""
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
-
-from ..course.notebook import CodeCell
 
 Statement = ast.FunctionDef | ast.ClassDef
 
@@ -91,25 +89,23 @@ class Definition:
         return lines[number - self.first_line] if 0 <= number - self.first_line < len(lines) else ""
 
 
-def definitions(exercise: str, cells: Sequence[CodeCell], others: Iterable[str]) -> list[Definition]:
+def definitions(exercise: str, cells: Iterable[tuple[str, str]], others: Iterable[str]) -> list[Definition]:
     """Return the definition of an answer, and after it those of the functions and classes that it uses.
 
-    others: the other exercises, whose definitions are left out. The list is empty if the answer cannot be parsed, or is
-    defined in another way than by `def` or `class` at the top level of a cell.
+    cells: the name and source of each. others: the other exercises, whose definitions are left out. The list is empty
+    if the answer cannot be parsed, or is defined in another way than by `def` or `class` at the top level of a cell.
     """
     known: dict[str, Definition] = {}
-    for cell in cells:
-        if cell.is_ours:
-            continue
+    for cell, source in cells:
         try:
-            body = ast.parse(cell.source).body
+            body = ast.parse(source).body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
-        lines = cell.source.splitlines(keepends=True)
+        lines = source.splitlines(keepends=True)
         for node in body:
             if isinstance(node, Statement):
                 first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-                known[node.name] = Definition(node.name, cell.name, "".join(lines[first - 1 : node.end_lineno]), first)
+                known[node.name] = Definition(node.name, cell, "".join(lines[first - 1 : node.end_lineno]), first)
     left_out, found = set(others) - {exercise}, dict[str, Definition]()
     waiting = [exercise]
     while waiting:
