@@ -114,6 +114,10 @@ NOT_TRIED = {
     "a file": ("open('notes.txt')\n    return scores", "`scaled_softmax` uses `open`"),
     "a saved tensor": ("torch.save(scores, 'x.pt')\n    return scores", "`scaled_softmax` uses `save`"),
     "a name of its own": ("return sum(scores)", "`scaled_softmax` uses `sum`"),
+    "a function that another cell defines again": (
+        "return again(scores)\n\n\ndef again(scores):\n    return scores",
+        "`scaled_softmax` uses `again`",
+    ),
 }
 
 
@@ -123,7 +127,7 @@ def test_only_code_of_known_names_is_tried(what, tmp_path, monkeypatch):
     (tmp_path / "notes.txt").touch()
     body, reason = NOT_TRIED[what]
     names = notebook(scaled_softmax=f"def scaled_softmax(scores, d_k):\n    {body}\n")
-    exec(cell("from math import exp as power\nsum = lambda scores: scores\n", "other"), names)
+    exec(cell("from math import exp as power\nsum = again = lambda scores: scores\n", "other"), names)
     printed, _ = check(names, repair=True)
     assert f"No change was tried: {reason}" in printed
 
@@ -165,7 +169,7 @@ def test_the_notebook_stays_as_it_is():
 
 def test_changes_that_never_end_or_take_all_memory_are_only_left_out():
     loop = "    n = 0\n    while n < 3:\n        n += 1\n    room = torch.empty(n, 10**7)\n"
-    code = f"def scaled_softmax(scores, d_k):\n{loop}    return torch.softmax(scores / d_k, dim=-1)\n"
+    code = f"def scaled_softmax(scores, d_k):\n{loop}    return torch.softmax(scores / d_k ** 2, dim=-1)\n"
     assert f"One change in line 6 {FOUND}." in check(notebook(scaled_softmax=code), repair=True)[0]
 
 
