@@ -195,6 +195,12 @@ def test_what_is_not_repaired_by_one_change_gets_no_line():
     assert "No single change was found that makes all examples pass" in printed
 
 
+def test_a_change_that_calls_what_may_not_be_called_is_left_out():
+    code = "def softmax(scores, dim=-1):\n    return torch.sigmoid(scores, dim)\n"
+    printed, _ = check(notebook("dot_product_attention", softmax=code), "softmax", repair=True)
+    assert "No single change was found that makes all examples pass" in printed
+
+
 def test_in_a_hunt_no_change_is_tried():
     hunt = "hunt_merge_heads"
     printed, _ = check(

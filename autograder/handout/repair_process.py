@@ -14,6 +14,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -96,8 +97,8 @@ class _Answer:
         # Helpers first: an answer may be a subclass of one.
         answers = {name: definitions(name, [(name, source)], cells)[::-1] for name, source in cells.items()}
         self.parts = answers.pop(exercise)
-        self._others = [_compiled(part) for parts in answers.values() for part in parts]
-        self._own = {part.name: _compiled(part) for part in self.parts}
+        self._others = [compiled(part) for parts in answers.values() for part in parts]
+        self._own = {part.name: compiled(part) for part in self.parts}
 
     def seconds_left(self) -> float:
         """Return the seconds that are left for the search."""
@@ -107,31 +108,30 @@ class _Answer:
     def failed(self) -> list[bool]:
         """Return for each example whether the unedited code fails. Order the examples: failed and public ones first."""
         names, failed, seconds = dict[str, Any](), list[bool](), dict[int, float]()
-        self._is_done(lambda: self._define(self._own, names), MAX_SECONDS)
+        self._is_done(partial(self._define, self._own, names), MAX_SECONDS)
         for number, example in enumerate(self._of["examples"]):
             begun = time.process_time()
-            failed.append(not self._is_done(lambda example=example: judged(names, example), MAX_SECONDS))
+            failed.append(not self._is_done(partial(judged, names, example), MAX_SECONDS))
             seconds[number] = time.process_time() - begun
         public = [example.get("public", True) for example in self._of["examples"]]
         order = sorted(seconds, key=lambda number: (not failed[number], not public[number], seconds[number]))
-        least = [_SECONDS_OF_FIRST] + [_SECONDS_OF_EXAMPLE] * len(order)
         self._limits = {
-            number: max(at_least, _TIMES_AS_LONG * seconds[number])
-            for number, at_least in zip(order, least, strict=False)
+            number: max(_SECONDS_OF_EXAMPLE if place else _SECONDS_OF_FIRST, _TIMES_AS_LONG * seconds[number])
+            for place, number in enumerate(order)
         }
         return failed
 
     def passes_with(self, edited: Definition) -> bool:
         """Return whether all examples pass if a part is defined in another way."""
         try:
-            codes = {**self._own, edited.name: _compiled(edited)}
+            codes = {**self._own, edited.name: compiled(edited)}
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return False
         names, examples = dict[str, Any](), self._of["examples"]
         return (
-            self._is_done(lambda: self._define(codes, names), _SECONDS_OF_FIRST)
+            self._is_done(partial(self._define, codes, names), _SECONDS_OF_FIRST)
             and all(
-                self._is_done(lambda number=number: judged(names, examples[number]), seconds)
+                self._is_done(partial(judged, names, examples[number]), seconds)
                 for number, seconds in self._limits.items()
             )
             and not self._calls_forbidden(names)
@@ -141,7 +141,7 @@ class _Answer:
         """Return whether the code calls a library that the exercise forbids, in the example that is tried first."""
         libraries, first = set[str](), self._of["examples"][next(iter(self._limits))]
         with libraries_watched(libraries):
-            self._is_done(lambda: judged(names, first), MAX_SECONDS)
+            self._is_done(partial(judged, names, first), MAX_SECONDS)
         return not libraries.isdisjoint(self._of.get("forbids", ()))
 
     def _define(self, codes: Mapping[str, CodeType], names: dict[str, Any]) -> None:
@@ -159,10 +159,11 @@ class _Answer:
         return True
 
 
-def _compiled(part: Definition) -> CodeType:
+def compiled(part: Definition) -> CodeType:
     """Return the code of a definition, without its annotations, whose names may be unknown."""
     flags = __future__.annotations.compiler_flag
-    return compile(part.text, f"{CELL_PREFIX}{part.cell}", "exec", flags=flags, dont_inherit=True)
+    code: CodeType = compile(part.text, f"{CELL_PREFIX}{part.cell}", "exec", flags=flags, dont_inherit=True)
+    return code
 
 
 def _changes(part: Definition, edited: Definition) -> list[tuple[int, str, str]]:

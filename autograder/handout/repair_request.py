@@ -4,8 +4,6 @@ Another process searches for the change (`repair_process`). It gets the text of 
 names nor its memory.
 """
 
-import __future__
-
 import dis
 import json
 import linecache
@@ -123,8 +121,7 @@ def _used_answers(names: Mapping[str, Any], exercise: str, source: str, exercise
 
 def _names_in(part: Definition) -> set[str]:
     """Return the global names that a definition uses, its imports (`import numpy`), and attributes in `_OUTSIDE`."""
-    flags = __future__.annotations.compiler_flag  # the names in annotations are not needed
-    codes, found = [compile(part.text, part.cell, "exec", flags=flags, dont_inherit=True)], set[str]()
+    codes, found = [repair_process.compiled(part)], set[str]()
     for code in codes:
         codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
         operations = [(one.opname, str(one.argval)) for one in dis.get_instructions(code)]
