@@ -18,6 +18,7 @@ import torch
 from autograder import catalogue
 from autograder.build.release_files import zipped_modules
 from autograder.handout.check import StudentCheck
+from autograder.handout.repair_process import COMPLETE
 from autograder.handout.repair_request import in_words
 from autograder.handout.unit_data import SHOW_REPAIR, data_file, data_of, read_unit
 from tests import RELEASE
@@ -69,7 +70,7 @@ def test_the_line_is_a_wrong_one(name):
     before = check(names, exercise)
     printed, score = check(names, exercise, repair=True)
     wrong = code.splitlines()[0].removeprefix("# line: ").split(" ;; ")
-    (line,) = re.findall(rf"One change in line (\d+) {FOUND}\.", printed)
+    (line,) = re.findall(rf"One change in line (\d+) {FOUND}", printed)
     assert code.splitlines()[int(line) - 1].strip() in wrong
     assert score == before[1]
     assert len(printed.splitlines()) <= 15
@@ -81,8 +82,8 @@ def test_the_kind_is_said_on_request_and_the_change_only_if_the_course_shows_it(
     names, exercise, _ = answer("as_w2", folder)
     short, _ = check(names, exercise, repair=True)
     long, _ = check(names, exercise, repair=True, more=True)
-    assert f"One change in line 3 {FOUND}." in short
-    assert f"One change in line 3 (an equation) {FOUND}." in long
+    assert f"One change in line 3 {FOUND}" in short
+    assert f"One change in line 3 (an equation) {FOUND}" in long
     assert f'check("{exercise}", repair=True, more=True)' in short
     assert "->..." not in short + long  # of the right equation
     data.write_bytes(data_of({**read_unit(data), SHOW_REPAIR: True}))
@@ -105,7 +106,7 @@ def test_what_is_known_already_stays():
     code = "def scaled_softmax(scores, d_k):\n    return torch.softmax(scores / d_k, dim=-1)\n"
     printed, _ = check(notebook(scaled_softmax=code), repair=True)
     assert "A common mistake looks just like this" in printed
-    assert f"One change in line 2 {FOUND}." in printed
+    assert f"One change in line 2 {FOUND}" in printed
 
 
 NOT_TRIED = {
@@ -136,18 +137,18 @@ def test_helpers_of_the_same_cell_and_other_answers_are_tried():
     helper = "def power(d_k):\n    return d_k ** 2\n\n\ndef scaled_softmax(scores, d_k):\n"
     helper += "    return torch.softmax(scores / power(d_k), dim=-1)\n"
     printed, _ = check(notebook(scaled_softmax=helper), repair=True)
-    assert f"One change in line 2 {FOUND}." in printed
+    assert f"One change in line 2 {FOUND}" in printed
     uses = "def scaled_dot_product_attention(queries, keys, values):\n"
     uses += "    weights = scaled_softmax(attention_scores(queries, keys), queries.shape[-1])\n"
     uses += "    return values @ weights\n"
     printed, _ = check(notebook(scaled_dot_product_attention=uses), "scaled_dot_product_attention", repair=True)
-    assert f"One change in line 3 {FOUND}." in printed
+    assert f"One change in line 3 {FOUND}" in printed
 
 
 def test_what_an_answer_keeps_from_the_check_is_no_part_of_it():
     names, exercise, _ = answer("kv_class_list")
     check(names, exercise)
-    assert f"One change in lines 3, 4 and 7 {FOUND}." in check(names, exercise, repair=True)[0]
+    assert f"One change in lines 3, 4 and 7 {FOUND}" in check(names, exercise, repair=True)[0]
 
 
 def test_the_notebook_stays_as_it_is():
@@ -158,7 +159,7 @@ def test_the_notebook_stays_as_it_is():
     tried = len(names["scaled_softmax"].__defaults__[0])
     before = dict(names), dict(vars(torch)), torch.get_rng_state(), set(sys.modules)
     printed, _ = check(names, repair=True)
-    assert f"One change in line 5 {FOUND}." in printed
+    assert f"One change in line 5 {FOUND}" in printed
     assert len(names["scaled_softmax"].__defaults__[0]) == 2 * tried
     assert (names, vars(torch)) == before[:2]
     assert torch.get_rng_state().equal(before[2])
@@ -170,7 +171,7 @@ def test_the_notebook_stays_as_it_is():
 def test_changes_that_never_end_or_take_all_memory_are_only_left_out():
     loop = "    n = 0\n    while n < 3:\n        n += 1\n    room = torch.empty(n, 10**7)\n"
     code = f"def scaled_softmax(scores, d_k):\n{loop}    return torch.softmax(scores / d_k ** 2, dim=-1)\n"
-    assert f"One change in line 6 {FOUND}." in check(notebook(scaled_softmax=code), repair=True)[0]
+    assert f"One change in line 6 {FOUND}" in check(notebook(scaled_softmax=code), repair=True)[0]
 
 
 def test_an_interrupt_ends_the_search():
@@ -192,13 +193,13 @@ def test_an_interrupt_ends_the_search():
 def test_what_is_not_repaired_by_one_change_gets_no_line():
     code = "def scaled_softmax(scores, d_k):\n    return scores.new_zeros(3)\n"
     printed, _ = check(notebook(scaled_softmax=code), repair=True)
-    assert "No single change was found that makes all examples pass" in printed
+    assert "o single change was found that makes all examples pass" in printed
 
 
 def test_a_change_that_calls_what_may_not_be_called_is_left_out():
     code = "def softmax(scores, dim=-1):\n    return torch.sigmoid(scores, dim)\n"
     printed, _ = check(notebook("dot_product_attention", softmax=code), "softmax", repair=True)
-    assert "No single change was found that makes all examples pass" in printed
+    assert "o single change was found that makes all examples pass" in printed
 
 
 def test_in_a_hunt_no_change_is_tried():
@@ -229,7 +230,15 @@ def repair(*lines, subject="a number"):
     ],
 )
 def test_several_repairs_in_words(repairs, message):
-    assert in_words(repairs, more=True, shows_repair=False).startswith(message)
+    assert in_words([*repairs, COMPLETE], more=True, shows_repair=False).startswith(message)
+
+
+def test_a_search_that_ends_with_its_time_says_so():
+    words = [in_words(repairs, more=False, shows_repair=False) for repairs in ([], [repair(12)])]
+    assert words == [
+        "In the time for it, no single change was found that makes all examples pass.",
+        "One change in line 12 makes all examples pass; changes of other lines were not all tried.",
+    ]
 
 
 def test_what_is_released_holds_no_inverse_of_a_known_mistake():

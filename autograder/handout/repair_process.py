@@ -31,6 +31,7 @@ from .unit_data import UnitData, read_unit
 
 MODULES = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "math": math}
 """The modules that the code may use, by the only name that it may use for each."""
+PASSES, COMPLETE = {"passes": True}, {"complete": True}
 MAX_SECONDS = 5.0
 """CPU seconds of a search, which begins when torch is imported."""
 MAX_WALL_SECONDS = 15.0
@@ -63,11 +64,11 @@ def found_repairs(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
     The request has `data` (the unit's data file), `exercise`, `cells` (by exercise the source of its cell) and
     `suspected` (lines that are tried before others). If the unedited code fails no example in this process, the only
-    object is `{"passes": true}`.
+    object is `PASSES`. If the search ends before its time is over, the last one is `COMPLETE`.
     """
     answer, suspected = _Answer(request), frozenset(request["suspected"])
     if not any(answer.failed()):
-        yield {"passes": True}
+        yield PASSES
         return
 
     def unlikeliness(step: tuple[Definition, Edit]) -> int:
@@ -77,12 +78,15 @@ def found_repairs(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     highest = math.inf
     steps = [(part, edit) for part in answer.parts for edit in generic_edits(part)]
     for part, edit in sorted(steps, key=unlikeliness):
-        if answer.seconds_left() <= 0 or unlikeliness((part, edit)) > highest:
+        if answer.seconds_left() <= 0:
             return
+        if unlikeliness((part, edit)) > highest:
+            break
         edited = part.edited(edit)
         if answer.passes_with(edited):
             highest = min(highest, unlikeliness((part, edit)) + 1)
             yield {"lines": part.lines(edit), "subject": edit.subject, "changes": _changes(part, edited)}
+    yield COMPLETE
 
 
 class _Answer:

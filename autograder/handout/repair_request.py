@@ -41,6 +41,8 @@ _COMES_FIRST = "solve first what is said above"
 _PASSES = "in a new notebook your code passes; restart the kernel and run all cells"
 _NO_PROCESS = "this needs a second Python, which did not start or took too long"
 _NOTHING = "No single change was found that makes all examples pass: more than one thing may be wrong."
+_NOTHING_IN_TIME = "In the time for it, no single change was found that makes all examples pass."
+_NOT_ALL_TRIED = "; changes of other lines were not all tried"
 _MANY_LINES = "Changes in many lines each make all examples pass, so none of these lines is certain."
 
 
@@ -161,15 +163,20 @@ def _searched(request: str, facade: Path) -> tuple[dict[str, Any], ...]:
     repairs = tuple(json.loads(line) for line in output.splitlines(keepends=True) if line.endswith(b"\n"))
     if process.returncode and not repairs:
         raise NotTried(_NO_PROCESS)
-    if {"passes": True} in repairs:
+    if repair_process.PASSES in repairs:
         raise NotTried(_PASSES)
     return repairs
 
 
 def in_words(repairs: Sequence[Mapping[str, Any]], *, more: bool, shows_repair: bool) -> str:
-    """Return the lines that the smallest repairs change, and what else the student may read of them."""
+    """Return the lines that the smallest repairs change, and what else the student may read of them.
+
+    repairs: as in `repair_process.found_repairs`.
+    """
+    is_complete = repair_process.COMPLETE in repairs
+    repairs = [one for one in repairs if "lines" in one]
     if not repairs:
-        return _NOTHING
+        return _NOTHING if is_complete else _NOTHING_IN_TIME
     every = {frozenset(one["lines"]) for one in repairs}
     smallest = [one for one in repairs if not any(other < set(one["lines"]) for other in every)]
     places: dict[tuple[int, ...], list[Mapping[str, Any]]] = {}
@@ -179,7 +186,7 @@ def in_words(repairs: Sequence[Mapping[str, Any]], *, more: bool, shows_repair: 
         return _MANY_LINES
     ways = [_place(place) + (_kinds(places[place]) if more else "") for place in sorted(places)]
     first, *others = ways
-    sentence = f"One change in {first} makes all examples pass."
+    sentence = f"One change in {first} makes all examples pass{'' if is_complete else _NOT_ALL_TRIED}."
     if others:
         alternatives = "".join(f", or one in {way}" for way in others)
         sentence = f"A change in {first}{alternatives}, makes all examples pass; none of these lines is certain."
