@@ -51,7 +51,7 @@ def notebook(unit=UNIT, folder=None, **typed):
 
 
 def check(names, exercise=EXERCISE, **options):
-    """What the check prints, and the score."""
+    """Return the check's text and the score."""
     with redirect_stdout(io.StringIO()) as printed:
         score = eval("check(exercise, **options)", names, {"exercise": exercise, "options": options})
     return printed.getvalue(), score

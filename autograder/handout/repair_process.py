@@ -154,7 +154,7 @@ class _Answer:
             exec(code, names)
 
     def _is_done(self, do: Callable[[], Any], seconds: float) -> bool:
-        """Return whether something ends within so many CPU seconds, and in those of the search, and raises nothing."""
+        """Return whether a function ends within these CPU seconds and those of the search, and raises nothing."""
         try:
             with as_in_a_new_notebook(), limited(max(min(seconds, self.seconds_left()), _SOONEST)):
                 do()

@@ -115,8 +115,8 @@ def _used_answers(names: Mapping[str, Any], exercise: str, source: str, exercise
         here, there = names.get(name, ...), repair_process.MODULES.get(name, ...)  # functions of Python are in neither
         if here is not there or name in _OUTSIDE or name.startswith("import "):
             raise NotTried(
-                f"`{exercise}` uses `{name}`; it is tried only with local names, `torch`, `nn`, `F`, `math`, Python's "
-                "own functions and your other answers"
+                f"`{exercise}` uses `{name}`; the copy that is tried has only local names, `torch`, `nn`, `F`, `math`, "
+                "Python's own functions and your other answers"
             )
     return used & set(exercises)
 
