@@ -141,6 +141,14 @@ class ExerciseReport(msgspec.Struct, frozen=True):
         """The known misconceptions that the diagnosis names: none, one, or two at once."""
         return [mistake for mistake in (self.diagnosis, self.diagnosis and self.diagnosis.beside) if mistake]
 
+    @property
+    def mistake_messages(self) -> list[str]:
+        """The diagnosis in lines for the student: one line, or a title and a line for each of two mistakes."""
+        sentences = [mistake.sentence for mistake in self.mistakes]
+        if len(sentences) < 2:
+            return [f"Your code behaves like this mistake: {sentence}" for sentence in sentences]
+        return ["Your code behaves like two mistakes at once:", *sentences]
+
 
 class WrittenQuestion(msgspec.Struct, frozen=True):
     """A question that is answered in words and graded by a person; no score in the report includes it."""

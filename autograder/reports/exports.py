@@ -66,8 +66,8 @@ def json_schema(type_: type[msgspec.Struct]) -> bytes:
 def _exercise_text(exercise: ExerciseReport) -> str:
     """Return the messages on an exercise as a whole, as plain lines: its own, the mistakes', the fault's location."""
     location = exercise.whereabouts.told if exercise.whereabouts else ""
-    sentences = [mistake.sentence for mistake in exercise.mistakes]
-    return printable_lines("\n".join(filter(None, [exercise.message, exercise.note, *sentences, location])))
+    lines = [exercise.message, exercise.note, *exercise.mistake_messages, location]
+    return printable_lines("\n".join(filter(None, lines)))
 
 
 def _question_text(question: WrittenQuestion) -> str:

@@ -99,7 +99,8 @@ def show_edits(notebook: Any) -> None:
 
 def _edit(repair: Repair) -> str:
     """Return the changed lines before and after a repair, as lines of text."""
-    lines = [f"With {'these changes' if repair.changes[1:] else 'this change'} all tests pass:"]
+    result = "less is wrong" if repair.still_failed else "all tests pass"
+    lines = [f"With {'these changes' if repair.changes[1:] else 'this change'} {result}:"]
     for change in repair.changes:
         lines.append(f"  line {change.line} now: {change.before.strip() or '(none)'}")
         lines.append(f"  instead: {change.after.strip() or '(none)'}")
@@ -110,9 +111,8 @@ def summary(exercise: ExerciseReport) -> str:
     """Return the most important message on an exercise, for the top of the page; empty if it has full marks."""
     if exercise.score >= exercise.max_score:
         return ""
-    notes, both = _notes(exercise)
     failed = (test.message for test in exercise.tests if test.outcome == "failed")
-    message = " ".join(both) or next(reversed(notes), "") or next(failed, "")
+    message = " ".join(exercise.mistake_messages) or exercise.note or exercise.message or next(failed, "")
     if not exercise.whereabouts:
         return message
     lines = exercise.whereabouts.lines
@@ -121,7 +121,8 @@ def summary(exercise: ExerciseReport) -> str:
 
 def feedback_text(exercise: ExerciseReport) -> str:
     """Return the feedback on an exercise as plain lines."""
-    notes, both = _notes(exercise)
+    title, *both = exercise.mistake_messages or [""]
+    notes = filter(None, [exercise.message, exercise.note, title])
     listed = [f"  {number}. {sentence}" for number, sentence in enumerate(both, start=1)]
     location = [exercise.whereabouts.told] if exercise.whereabouts else []
     tests = [f"  {_OUTCOMES[test.outcome][0]} {test.message}" for test in exercise.tests]
@@ -130,8 +131,8 @@ def feedback_text(exercise: ExerciseReport) -> str:
 
 def feedback_html(exercise: ExerciseReport) -> str:
     """Return the feedback on an exercise as HTML that needs no style sheet; everything in it is escaped."""
-    notes, both = _notes(exercise)
-    boxes = [message_html(note) for note in notes]
+    title, *both = exercise.mistake_messages or [""]
+    boxes = [message_html(note) for note in (exercise.message, exercise.note, title) if note]
     if both:
         items = "".join(f"<li>{message_html(sentence)}</li>" for sentence in both)
         boxes[-1] += f'<ol style="margin:.2em 0;padding-left:1.6em">{items}</ol>'
@@ -149,14 +150,6 @@ def feedback_html(exercise: ExerciseReport) -> str:
 
 def _headline(exercise: ExerciseReport) -> str:
     return f"{exercise.name}: {exercise.score:g} of {exercise.max_score:g} points"
-
-
-def _notes(exercise: ExerciseReport) -> tuple[list[str], list[str]]:
-    """Return the messages on an exercise as a whole, and below the last one the sentences on two mistakes at once."""
-    sentences = [mistake.sentence for mistake in exercise.mistakes]
-    both = sentences if len(sentences) > 1 else []
-    diagnosis = ["Two mistakes at once:"] if both else sentences
-    return [note for note in (exercise.message, exercise.note, *diagnosis) if note], both
 
 
 def message_html(message: str) -> str:

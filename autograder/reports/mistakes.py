@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..gradebook.spreadsheet import rounded
-from ..report import NOT_WRITTEN, USES_WRONG, Behaviour, ExerciseReport
+from ..report import NOT_WRITTEN, USES_WRONG, Behaviour, Change, ExerciseReport
 from .class_report_schema import DIGITS, ChangedLine, Cluster, CodeSample, MistakeFigures, Unexplained
 from .code_sample import NotPython, code_sample, line_sample
 
@@ -46,10 +46,14 @@ class WrongAnswer:
         return self.report.behaviour or Behaviour(f"fails {','.join(test.name for test in self.report.tests)}", [])
 
     @property
+    def changes(self) -> list[Change]:
+        """The changes of the likeliest repair with which all tests pass."""
+        return [change for one in self.report.repairs[:1] if not one.still_failed for change in one.changes]
+
+    @property
     def repair(self) -> tuple[tuple[str, str, str], ...]:
         """The likeliest repair: kind, line before and line after of each change, without spaces; empty without one."""
-        changes = [change for repair in self.report.repairs[:1] for change in repair.changes]
-        return tuple((one.subject, "".join(one.before.split()), "".join(one.after.split())) for one in changes)
+        return tuple((one.subject, "".join(one.before.split()), "".join(one.after.split())) for one in self.changes)
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,7 @@ class WrongAnswers:
         """Return the repair of the shortest answer."""
         answer = min(group, key=_length)
         lines = []
-        for change in (change for repair in answer.report.repairs[:1] for change in repair.changes):
+        for change in answer.changes:
             before, after = line_sample(change.before), line_sample(change.after)
             is_shown = before != after and self.can_show(answer, f"{before}\n{after}")
             lines.append(ChangedLine(change.subject, *(before, after) if is_shown else ("", "")))

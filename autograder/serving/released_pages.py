@@ -183,7 +183,7 @@ def _by_name(exercise: ExerciseReport, report: Report) -> _Line:
         return _Line(exercise.name, "!", [_OUR_FAULT])
     if exercise.score >= exercise.max_score:
         return _Line(exercise.name, "✓", ["Right."])
-    named = [mistake.sentence for mistake in exercise.mistakes]
+    named = exercise.mistake_messages
     of_cell = _of_cell(exercise, report.cells)
     return _Line(exercise.name, "✗", named or [of_cell or _in_our_words(exercise, report.exercises)])
 
