@@ -175,12 +175,13 @@ def test_changes_that_never_end_or_take_all_memory_are_only_left_out():
 
 
 def test_an_interrupt_ends_the_search():
-    names, exercise, _ = answer("ca_w7")
+    code = "def scaled_softmax(scores, d_k):\n    return scores.new_ones(3)  # no other test searches this\n"
+    names = notebook(scaled_softmax=code)
     before = set(psutil.Process().children())
     timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
-        printed, score = check(names, exercise, repair=True)
+        printed, score = check(names, repair=True)
     finally:
         timer.cancel()
     assert (printed, score) == (

@@ -52,8 +52,8 @@ class Route:
 
 
 def by_two_markers(root: Path, recorded: RecordedClass) -> None:
-    """Two real marking processes, as `autograder grade --markers 2` has them."""
-    grade(assignment(UNIT, root, None, None), device="cpu", settings=settings.load(), markers=2)
+    """Grade with two real grading processes, as `autograder grade --markers 2 --no-repair` does."""
+    grade(assignment(UNIT, root, None, None), device="cpu", settings=settings.load(), markers=2, repair=False)
 
 
 def on_a_server(server: Server) -> str:
