@@ -14,7 +14,6 @@ import contextlib
 import hashlib
 import io
 import json
-import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -32,6 +31,7 @@ from autograder.course.cells import filled_in
 from autograder.graders.collected import collected
 from autograder.grading import scoring
 from autograder.grading.examiner import Examiner, candidate_bench
+from autograder.grading.repairs import raised_lines
 from autograder.pool.process import GradingProcess
 from autograder.pool.requests import FindRepairs, GradeNotebook
 from tests import REPOSITORY
@@ -60,7 +60,6 @@ MOST_LINES = 250
 """Mutants whose lines are counted."""
 SECONDS = 10.0
 """CPU seconds until a mutant that does not end is killed."""
-LINE_OF_ERROR = re.compile(r"\(line (\d+) of the cell")
 
 
 def answers(unit: str) -> Iterator[tuple[str, str, str]]:
@@ -121,14 +120,13 @@ def located(process: GradingProcess, mutant: EditedAnswer) -> dict[str, Any]:
     notebook = filled_in(mutant.unit, {**solutions, mutant.exercise: mutant.source})
     request = GradeNotebook("typed.ipynb", notebook, mutant.unit, hashlib.sha256(notebook).hexdigest())
     report = process.report(FindRepairs(request, process.report(request))).exercise(mutant.exercise)
-    messages = " ".join([report.message, *(test.message for test in report.tests)])
     return {
         "mutant": described(mutant),
         "exercise": mutant.exercise,
         "lines": sorted(_right_lines(mutant)),
         "diagnosis": report.diagnosis.names if report.diagnosis else "",
         "reported": report.whereabouts.lines if report.whereabouts else [],
-        "raised": sorted({int(line) for line in LINE_OF_ERROR.findall(messages)}),
+        "raised": sorted(raised_lines(report)),
     }
 
 

@@ -27,8 +27,8 @@ from autograder.graders.collected import collected
 from autograder.grading.examiner import Examiner
 from autograder.grading.inverses import inverse_edits, inverses
 from autograder.grading.repair_cache import RepairCache
-from autograder.grading.repair_search import graded
 from autograder.grading.repair_time import MAX_EXERCISE_SECONDS, MAX_SECONDS, RepairTime
+from autograder.grading.unexplained_answer import UnexplainedAnswer
 from autograder.pool.requests import FindRepairs, GradeNotebook
 from autograder.repair.definitions import Definition
 from autograder.repair.operators import generic_edits
@@ -266,8 +266,9 @@ def test_equal_code_is_searched_once_and_verified_for_each_submission(fork_serve
         code = "def scaled_softmax(s, width):\n    return F.softmax(SCALE * s / width, dim=-1)\n"
         code = f"{above}SCALE = {scale}\n\n{code}"
         cells = code_cells(parse(submission(unit.name, exercise.name, code).content), unit)
-        repairs = cache.find_repairs(examiner, unit, exercise, cells, start, frozenset(), RepairTime(workers))
-        assert all(graded(examiner, unit, exercise, cells, start, one) == one for one in repairs)
+        answer = UnexplainedAnswer(examiner, unit, exercise, cells, start)
+        repairs = cache.find_repairs(answer, frozenset(), RepairTime(workers))
+        assert all(answer.graded(one) == one for one in repairs)
         return repairs
 
     def lines(repairs):

@@ -89,18 +89,18 @@ class Examiner:
         """Return the names of the exercise's hidden tests."""
         return [test.name for test in self._graders[unit][exercise]]
 
-    def _requests(self, unit: str, exercise: str, test: str) -> tuple[list[Operation[Any]], list[Any]]:
-        """Return the operations of a hidden test on the solution, and their results."""
+    def _requests(self, unit: str, exercise: str, test: str) -> tuple[tuple[Operation[Any], ...], torch.Tensor]:
+        """Return the operations of a hidden test on the solution, and the prints of its results, (operation, 3)."""
         bench = _Remembering(candidate_bench(unit, None))
         list(self.verdicts(unit, exercise, bench, [test]))
-        return bench.operations, bench.results
+        prints = [print_of(result) for result in bench.results]
+        return tuple(bench.operations), torch.stack(prints) if prints else torch.zeros(0, 3, dtype=torch.float64)
 
     def _misconception_prints(self, unit: str, exercise: str, test: str) -> dict[str, torch.Tensor]:
         """Return the prints of the misconceptions whose results in a hidden test are wrong, (operation, 3)."""
-        operations, results = self.requests(unit, exercise, test)
-        right = torch.stack([print_of(one) for one in results])
+        operations, right = self.requests(unit, exercise, test)
         prints = {
-            name: candidate_bench(unit, entry.anew()).ask(TryEdits(((),), tuple(operations)))[0]
+            name: candidate_bench(unit, entry.anew()).ask(TryEdits(((),), operations))[0]
             for name, entry in catalogue.misconceptions(unit).items()
             if entry.exercise == exercise
         }

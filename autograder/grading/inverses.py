@@ -62,7 +62,7 @@ def inverse_edits(definition: Definition, known: Iterable[Inverse]) -> list[Edit
 
 
 def _text(new: ast.expr, place: ast.expr, view: CodeView) -> str:
-    """Return the text of an expression for a place; empty if it is none, as with a slice where none can be."""
+    """Return the text of an expression for a place; empty if it is not valid there, as a slice outside an index."""
     text = ast.unparse(new)
     try:
         parsed = ast.parse(text, mode="eval").body

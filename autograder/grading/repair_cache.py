@@ -11,11 +11,10 @@ from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from .. import course
-from ..course.notebook import CodeCell
-from ..repair.definitions import Definition, definitions
-from .examiner import Examiner
-from .repair_search import Repaired, Start, find_repairs, graded
+from ..repair.definitions import Definition
+from .repair_search import find_repairs
 from .repair_time import RepairTime
+from .unexplained_answer import Repaired, UnexplainedAnswer
 
 _Key = tuple[str, course.Exercise, tuple[tuple[str, str], ...]]
 
@@ -26,26 +25,16 @@ class RepairCache:
     def __init__(self) -> None:
         self._repairs: dict[_Key, list[Repaired]] = {}
 
-    def find_repairs(
-        self,
-        examiner: Examiner,
-        unit: course.Unit,
-        exercise: course.Exercise,
-        cells: Sequence[CodeCell],
-        start: Start,
-        suspected: Set[int],
-        time: RepairTime,
-    ) -> list[Repaired]:
+    def find_repairs(self, answer: UnexplainedAnswer, suspected: Set[int], time: RepairTime) -> list[Repaired]:
         """Return the repairs of an answer, as `repair_search.find_repairs` does. Raises SandboxLost."""
-        own = [(cell.name, cell.source) for cell in cells if not cell.is_ours]
-        reached = definitions(exercise.name, own, [])
-        key = unit.name, exercise, tuple((one.name, one.text) for one in reached)
+        reached = answer.definitions()
+        key = answer.unit.name, answer.exercise, tuple((one.name, one.text) for one in reached)
         if (known := self._repairs.get(key)) is not None:
             moved = [_moved(one, reached) for one in known]
-            verified = [one for one in moved if graded(examiner, unit, exercise, cells, start, one) == one]
+            verified = [one for one in moved if answer.graded(one) == one]
             if verified or not known:
                 return verified
-        found = find_repairs(examiner, unit, exercise, cells, start, suspected, time)
+        found = find_repairs(answer, suspected, time)
         if found or not time.is_short:
             self._repairs.setdefault(key, found)
         return found

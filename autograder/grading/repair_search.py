@@ -2,7 +2,7 @@
 
 Example: an answer divides by `d_k`, and fails. Its candidate edits are tried one after another in a worker, each with
 the hidden tests until one fails. With `d_k ** 0.5` all pass. The edit is then made in the notebook's cell, and the
-exercise is graded as if the student had submitted that: only an edit that earns all points is reported.
+exercise is graded as if the student had submitted that: only what this confirms is reported.
 """
 
 from collections.abc import Iterator, Sequence, Set
@@ -10,14 +10,14 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, compress
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
-from .. import catalogue, course
+from .. import catalogue
 from ..core.bench import Operation
 from ..core.faults import StudentFault
-from ..core.fingerprint import are_close, print_of
+from ..core.fingerprint import are_close
 from ..core.operations import (
     Assemble,
     Build,
@@ -31,18 +31,14 @@ from ..core.operations import (
     Train,
 )
 from ..core.trials import Redefine, TryEdits
-from ..course.notebook import CodeCell
 from ..graders.collected import Verdict
-from ..repair.definitions import Definition, Edit, definitions
+from ..repair.definitions import Definition
 from ..repair.operators import generic_edits
-from ..report import Diagnosis
 from ..sandbox.failures import Crashed, TimedOut
 from ..student.budget import OutOfBudget
-from ..student.sandboxed import SandboxedNotebook
-from . import scoring
-from .examiner import Examiner
 from .inverses import Inverse, inverse_edits, inverses
 from .repair_time import RepairTime
+from .unexplained_answer import Repaired, Step, UnexplainedAnswer, total_rank
 
 T = TypeVar("T")
 
@@ -70,43 +66,6 @@ QuickTest = tuple[tuple[Operation[Any], ...], torch.Tensor]
 """The operations of a hidden test, and the prints of the solution's results."""
 
 
-class Start(Protocol):
-    """Makes a backend for a notebook's cells."""
-
-    def __call__(self, cells: Sequence[CodeCell], /, *, is_alone: bool = False) -> SandboxedNotebook:
-        """is_alone: see `SandboxedNotebook`."""
-        ...
-
-
-@dataclass(frozen=True)
-class Step:
-    """One edit, and the definition that it changes."""
-
-    definition: Definition
-    edit: Edit
-
-    @property
-    def lines(self) -> list[int]:
-        """The lines of the cell that it changes."""
-        return self.definition.lines(self.edit)
-
-
-@dataclass(frozen=True)
-class Repaired:
-    """Edits of the student's code that were graded: one, or two that are both needed."""
-
-    steps: tuple[Step, ...]
-    still_failed: tuple[str, ...] = ()
-    """Hidden tests that fail with the edits too; none if the exercise earns all points."""
-    remaining: Diagnosis | None = None
-    """The misconception that the edited code has, if hidden tests still fail."""
-
-    @property
-    def rank(self) -> int:
-        """The sum of the edits' ranks."""
-        return sum(step.edit.rank for step in self.steps)
-
-
 @dataclass(frozen=True)
 class _Attempt:
     """Code with some edits, and the failed tests that it passes."""
@@ -131,27 +90,18 @@ class _Attempt:
 
     @property
     def rank(self) -> int:
-        return sum(step.edit.rank for step in self.steps)
+        return total_rank(self.steps)
 
 
-def find_repairs(
-    examiner: Examiner,
-    unit: course.Unit,
-    exercise: course.Exercise,
-    cells: Sequence[CodeCell],
-    start: Start,
-    suspected: Set[int],
-    time: RepairTime,
-) -> list[Repaired]:
+def find_repairs(answer: UnexplainedAnswer, suspected: Set[int], time: RepairTime) -> list[Repaired]:
     """Return the repairs of an answer, likeliest first; none if it passes or no repair is found.
 
     If nothing makes all tests pass, the result is the edits that leave a known misconception, or with which at least
     half of the failed tests pass and none fails that passed before.
 
-    start: makes a backend in which the cells run. suspected: lines of the cell that are tried before others of their
-    rank. Raises SandboxLost.
+    suspected: lines of the cell that are tried before others of their rank. Raises SandboxLost.
     """
-    with closing(_Search(examiner, unit, exercise, cells, start, suspected, time)) as search:
+    with closing(_Search(answer, suspected, time)) as search:
         return search.found()
 
 
@@ -162,37 +112,26 @@ def _known_inverses(unit: str, exercise: str) -> list[Inverse]:
 
 
 class _Search:
-    def __init__(
-        self,
-        examiner: Examiner,
-        unit: course.Unit,
-        exercise: course.Exercise,
-        cells: Sequence[CodeCell],
-        start: Start,
-        suspected: Set[int],
-        time: RepairTime,
-    ) -> None:
-        self._examiner = examiner
-        self._unit, self._exercise = unit, exercise
-        self._cells, self._start = cells, start
+    def __init__(self, answer: UnexplainedAnswer, suspected: Set[int], time: RepairTime) -> None:
+        self._answer, self._examiner = answer, answer.examiner
+        self._names = answer.unit.name, answer.exercise.name
         self._suspected = suspected
-        self._code = start(cells, is_alone=True)
+        self._code = answer.start(answer.cells, is_alone=True)
         self._time = time
         self._tried: list[tuple[Step, torch.Tensor]] = []
         """The edits that were tried on the quickest failed test, with their prints."""
-        self._known = _known_inverses(unit.name, exercise.name)
+        self._known = _known_inverses(*self._names)
 
     def close(self) -> None:
         self._code.close()
 
     def found(self) -> list[Repaired]:
-        cells = [(cell.name, cell.source) for cell in self._cells if not cell.is_ours]
-        parts = definitions(self._exercise.name, cells, [one.name for one in self._unit.exercises])
+        parts = self._answer.definitions(without=[one.name for one in self._answer.unit.exercises])
         if not parts:
             return []
         self._code.run_cells()
-        self._code.begin_exercise(self._exercise.name)
-        verdicts = list(self._verdicts(self._examiner.tests(self._unit.name, self._exercise.name)))
+        self._code.begin_exercise(self._answer.exercise.name)
+        verdicts = list(self._verdicts(self._examiner.tests(*self._names)))
         failed = [one for one in verdicts if one.outcome == "failed" and one.grader.points]
         if not failed or any(one.lost or one.missing for one in failed):
             return []
@@ -210,70 +149,69 @@ class _Search:
         found, _ = self._search(unchanged, likely, self._quick[:1])
         if found:
             return self._verified(found)
-        if pairs := self._verified(self._pairs(unchanged)):
-            return pairs
-        if incomplete := self._leaving_a_misconception(unchanged):
-            return incomplete
+        own = self._prints([unchanged], self._quick[0])
+        if own is not None:
+            pairs = self._verified(self._pairs(unchanged, own[0]))
+            if found := pairs or self._leaving_a_misconception(own[0]):
+                return found
         if found := self._verified(self._search(unchanged, others, self._quick[:1])[0]):
             return found
         if len(failed) == 1:
             return []
         _, partial = self._search(unchanged, likely[:MOST_LIKELY], self._quick)
         partial.sort(key=lambda attempt: (-len(attempt.passed), attempt.rank))
-        return self._verified(self._beam(partial)) or self._verified(_best(partial, len(failed)))
+        return self._verified(self._beam(partial)) or self._gaining(_best(partial, len(failed)))
 
     def _order_tests(self, failed: Sequence[str]) -> None:
         """Put the failed tests in the order in which they are tried: those with few operations first."""
         quick: dict[str, QuickTest] = {}
         sizes: dict[str, int] = {}
         for name in failed:
-            operations, results = self._examiner.requests(self._unit.name, self._exercise.name, name)
+            operations, prints = self._examiner.requests(*self._names, name)
             sizes[name] = len(operations)
             if operations and all(type(one) in QUICK for one in operations):
-                quick[name] = tuple(operations), torch.stack([print_of(one) for one in results])
+                quick[name] = operations, prints
         self._failed = sorted(failed, key=lambda name: (name not in quick, sizes[name]))
         self._quick = [quick[name] for name in self._failed if name in quick][:MOST_QUICK]
 
-    def _verified(self, found: Sequence[Repaired]) -> list[Repaired]:
-        """Return those with which the exercise earns more points, and no test fails that passed before."""
-        graded: list[Repaired] = []
-        for one in found[:MOST_VERIFIED]:
-            if graded and self._time.is_over:
-                break
-            graded.append(self._graded(one))
-        complete = [one for one in graded if not one.still_failed]
-        return complete or [one for one in graded if set(one.still_failed) < set(self._failed)]
+    def _graded(self, found: Sequence[Repaired]) -> Iterator[Repaired]:
+        """Yield the first repairs with what is still wrong after them; one at least, then until the time is over."""
+        for number, one in enumerate(found[:MOST_VERIFIED]):
+            if number and self._time.is_over:
+                return
+            yield self._answer.graded(one)
 
-    def _leaving_a_misconception(self, unchanged: _Attempt) -> list[Repaired]:
+    def _verified(self, found: Sequence[Repaired]) -> list[Repaired]:
+        """Return those with which the exercise earns all points."""
+        return [one for one in self._graded(found) if not one.still_failed]
+
+    def _gaining(self, found: Sequence[Repaired]) -> list[Repaired]:
+        """Return those with which more tests pass, and none fails that passed before."""
+        return [one for one in self._graded(found) if self._gains(one)]
+
+    def _leaving_a_misconception(self, own: torch.Tensor) -> list[Repaired]:
         """Return edits after which the code behaves like one known misconception: then two things were wrong.
 
         Example: an answer divides by `d_k`, and runs the softmax over the queries. With `d_k ** 0.5` only the second
-        mistake is left, which the catalogue has.
+        mistake is left, which the catalogue has. own: the prints of the unedited answer on the quickest failed test.
         """
-        own = self._prints([unchanged], self._quick[0])
         with self._time.uncounted():  # it is done once in each process
-            known = self._examiner.misconception_prints(self._unit.name, self._exercise.name, self._failed[0])
-        if own is None or not known:
-            return []
-        changed = [
-            (step, prints)
-            for step, prints in sorted(self._tried, key=lambda one: one[0].edit.rank)
-            if not are_close(prints, own[0]).all()
-        ]
+            known = self._examiner.misconception_prints(*self._names, self._failed[0])
+        changed = [(step, prints) for step, prints in self._tried if not are_close(prints, own).all()]
         steps: dict[Step, None] = {}
         for name, target in known.items():
             alike = [step for step, prints in changed if are_close(prints, target).all()]
-            if alike and self._examiner.failed_tests(self._unit.name, self._exercise.name, name).issubset(self._failed):
+            if alike and self._examiner.failed_tests(*self._names, name).isdisjoint(self._passed):
                 steps |= dict.fromkeys(alike)
-        likely = sorted(steps, key=lambda step: step.edit.rank)[:MOST_VERIFIED]
-        graded = [self._graded(Repaired((step,))) for step in likely]
-        found = [one for one in graded if one.remaining is not None and self._is_step_ahead(one)]
+        likely = sorted(steps, key=lambda step: step.edit.rank)[:MOST_VERIFIED]  # few, though the time may be over
+        graded = [self._answer.graded(Repaired((step,))) for step in likely]
+        found = [one for one in graded if one.remaining is not None and self._gains(one, or_is_likely=True)]
         return found if len({one.remaining.sentence for one in found if one.remaining}) == 1 else []
 
-    def _is_step_ahead(self, one: Repaired) -> bool:
-        """Return whether no test fails that passed before; a less likely edit must make more tests pass."""
-        still_failed, failed = set(one.still_failed), set(self._failed)
-        return still_failed < failed or (still_failed == failed and one.rank <= 1)
+    def _gains(self, one: Repaired, *, or_is_likely: bool = False) -> bool:
+        """Return whether no test fails that passed before, and one more passes, or the edit is likely."""
+        more = not set(self._failed).issubset(one.still_failed)
+        return set(self._passed).isdisjoint(one.still_failed) and (more or (or_is_likely and one.rank < LIKELY))
 
     def _prints(self, attempts: Sequence[_Attempt], quick: QuickTest) -> torch.Tensor | None:
         """Return the prints of all attempts' results, (attempt, operation, 3); None if the worker was lost."""
@@ -301,15 +239,13 @@ class _Search:
                 ]
         return passing.tolist()
 
-    def _pairs(self, unchanged: _Attempt) -> list[Repaired]:
+    def _pairs(self, unchanged: _Attempt, own: torch.Tensor) -> list[Repaired]:
         """Return a repair by two edits that are each needed.
 
         Of the edits that change the results of the quickest failed test, one of each kind of results is paired.
+        own: the prints of the unedited answer on that test.
         """
-        own = self._prints([unchanged], self._quick[0])
-        if own is None:
-            return []
-        runs, seen, steps = _runs(own[0]), {_key(own[0])}, list[Step]()
+        runs, seen, steps = _runs(own), {_key(own)}, list[Step]()
         for step, prints in sorted(self._tried, key=lambda one: one[0].edit.rank):
             if _key(prints) not in seen and _runs(prints) >= runs and len(steps) < MOST_PAIRED:
                 seen.add(_key(prints))
@@ -385,35 +321,7 @@ class _Search:
         return frozenset(passed)
 
     def _verdicts(self, names: Sequence[str]) -> Iterator[Verdict]:
-        return self._examiner.verdicts(self._unit.name, self._exercise.name, self._code, names)
-
-    def _graded(self, one: Repaired) -> Repaired:
-        return graded(self._examiner, self._unit, self._exercise, self._cells, self._start, one)
-
-
-def graded(
-    examiner: Examiner,
-    unit: course.Unit,
-    exercise: course.Exercise,
-    cells: Sequence[CodeCell],
-    start: Start,
-    repaired: Repaired,
-) -> Repaired:
-    """Return the repair with what is still wrong if a notebook with its edits is graded, in a worker of its own."""
-    for step in repaired.steps:
-        cells = _with(cells, step.definition, step.definition.edited(step.edit))
-    with closing(start(cells)) as code:
-        code.run_cells()
-        code.begin_exercise(exercise.name)
-        finding = examiner.examine(unit.name, exercise.name, code)
-    report = scoring.score(exercise, finding.verdicts, library_calls=finding.library_calls)
-    if report.status == "passed" and report.score == exercise.points:
-        return replace(repaired, still_failed=(), remaining=None)
-    failed = tuple(test.name for test in report.tests if test.outcome != "passed")
-    remaining = examiner.diagnose(unit.name, exercise.name, finding, may_be_pair=False)
-    return replace(
-        repaired, still_failed=failed or tuple(examiner.tests(unit.name, exercise.name)), remaining=remaining
-    )
+        return self._examiner.verdicts(*self._names, self._code, names)
 
 
 def _best(partial: Sequence[_Attempt], failed: int) -> list[Repaired]:
@@ -438,14 +346,3 @@ def _key(prints: torch.Tensor) -> str:
 def _batched(steps: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     """Yield the steps in groups."""
     return (steps[begin : begin + size] for begin in range(0, len(steps), size))
-
-
-def _with(cells: Sequence[CodeCell], old: Definition, new: Definition) -> list[CodeCell]:
-    """Return the cells with another definition."""
-
-    def edited(cell: CodeCell) -> CodeCell:
-        lines = cell.source.splitlines(keepends=True)
-        first, last = old.first_line - 1, old.first_line - 1 + len(old.text.splitlines())
-        return replace(cell, source="".join([*lines[:first], new.text, *lines[last:]]))
-
-    return [edited(cell) if cell.name == old.cell else cell for cell in cells]

@@ -16,8 +16,9 @@ from ..report import Change, Diagnosis, ExerciseReport, FaultLocation, Mistake, 
 from .examiner import Examiner
 from .messages import readable
 from .repair_cache import RepairCache
-from .repair_search import LIKELY, Repaired, Start, Step
+from .repair_search import LIKELY
 from .repair_time import RepairTime
+from .unexplained_answer import Repaired, Start, Step, UnexplainedAnswer
 
 MOST_REPORTED = 3
 """Repairs of one answer that are reported."""
@@ -37,13 +38,13 @@ def add_repairs(
     cache: RepairCache,
     time: RepairTime,
 ) -> Report:
-    """Return the report with the repairs of these exercises. start: see `find_repairs`. Raises SandboxLost."""
+    """Return the report with the repairs of these exercises. Raises SandboxLost."""
 
     def with_repairs(exercise: ExerciseReport) -> ExerciseReport:
         if exercise.name not in unexplained:
             return exercise
-        about = unit.exercise(exercise.name)
-        found = cache.find_repairs(examiner, unit, about, cells, start, _suspected(exercise), time)
+        answer = UnexplainedAnswer(examiner, unit, unit.exercise(exercise.name), cells, start)
+        found = cache.find_repairs(answer, _suspected(exercise), time)
         return _with_findings(exercise, found, unit.name, examiner)
 
     exercises = [with_repairs(exercise) for exercise in report.exercises]
@@ -52,9 +53,13 @@ def add_repairs(
 
 def _suspected(report: ExerciseReport) -> frozenset[int]:
     """Return the lines that a trace of the answer, or an error of it, names."""
+    return raised_lines(report) | set(report.whereabouts.lines if report.whereabouts else ())
+
+
+def raised_lines(report: ExerciseReport) -> frozenset[int]:
+    """Return the lines that messages of exceptions name."""
     texts = [report.message, *(test.message for test in report.tests)]
-    raised = {int(line) for text in texts for line in _RAISED.findall(text)}
-    return frozenset(raised | set(report.whereabouts.lines if report.whereabouts else ()))
+    return frozenset(int(line) for text in texts for line in _RAISED.findall(text))
 
 
 def _with_findings(report: ExerciseReport, found: Sequence[Repaired], unit: str, examiner: Examiner) -> ExerciseReport:
@@ -142,14 +147,14 @@ def _location(report: ExerciseReport, found: Sequence[Repaired]) -> FaultLocatio
 
 
 def _in_a_sentence(report: ExerciseReport, likely: Sequence[Repaired], ways: Sequence[str]) -> str:
-    """Return what was tried, what came of it, and what is still wrong."""
+    """Return a message on the tried changes, their effect, and the mistake that remains."""
     best, tried = likely[0], f"which was tried: {', or '.join(ways)}."
     if not best.still_failed:
         return f"{'One change makes' if len(best.steps) == 1 else 'Two changes make'} all tests pass, {tried}"
     rest = f"What remains is a known mistake: {best.remaining.sentence}" if best.remaining else "More is wrong."
     more = len(_failed(report)) - max(len(one.still_failed) for one in likely)
-    if not more:
-        return f"Two things are wrong. One change leaves a single one, {tried} {rest}"
+    if more < 1:
+        return f"Two things are wrong. One change mends the first, {tried} {rest}"
     return f"One change makes {more} more {'test' if more == 1 else 'tests'} pass, {tried} {rest}"
 
 

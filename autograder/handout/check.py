@@ -36,8 +36,8 @@ class StudentCheck:
         """Try one exercise on its examples, and show the verdict and the most important finding.
 
         more: shows all examples, and what to do. repair: searches the line at which one change makes all examples pass,
-        for a few seconds. Returns the exercise's points if the hidden tests went like the
-        examples. Without a name: shows how far you are in the whole notebook.
+        for a few seconds. Returns the exercise's points if the hidden tests went like the examples.
+        Without a name: shows how far you are in the whole notebook.
         """
         names = sys._getframe(1).f_globals
         units, problems = self._units(names)

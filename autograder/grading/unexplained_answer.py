@@ -1,0 +1,100 @@
+"""A submission's answer that no misconception explains, and the same answer with edits, graded as a submission."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from .. import course
+from ..course.notebook import CodeCell
+from ..repair.definitions import Definition, Edit, definitions
+from ..report import Diagnosis
+from ..student.sandboxed import SandboxedNotebook
+from . import scoring
+from .examiner import Examiner
+
+
+class Start(Protocol):
+    """Makes a backend for a notebook's cells."""
+
+    def __call__(self, cells: Sequence[CodeCell], /, *, is_alone: bool = False) -> SandboxedNotebook:
+        """is_alone: see `SandboxedNotebook`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Step:
+    """One edit, and the definition that it changes."""
+
+    definition: Definition
+    edit: Edit
+
+    @property
+    def lines(self) -> list[int]:
+        """The lines of the cell that it changes."""
+        return self.definition.lines(self.edit)
+
+
+def total_rank(steps: Sequence[Step]) -> int:
+    """Return the sum of the edits' ranks; likely edits have a low one."""
+    return sum(step.edit.rank for step in steps)
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """Edits of the student's code that were graded: one, or two that are both needed."""
+
+    steps: tuple[Step, ...]
+    still_failed: tuple[str, ...] = ()
+    """Hidden tests that fail with the edits too; none if the exercise earns all points."""
+    remaining: Diagnosis | None = None
+    """The misconception that the edited code has, if hidden tests still fail."""
+
+    @property
+    def rank(self) -> int:
+        """The sum of the edits' ranks."""
+        return total_rank(self.steps)
+
+
+@dataclass(frozen=True)
+class UnexplainedAnswer:
+    """An answer to an exercise, in the cells of a submission."""
+
+    examiner: Examiner
+    unit: course.Unit
+    exercise: course.Exercise
+    cells: Sequence[CodeCell]
+    start: Start
+
+    def definitions(self, without: Sequence[str] = ()) -> list[Definition]:
+        """Return the definitions of the answer and of all that it reaches; without these exercises' answers."""
+        own = [(cell.name, cell.source) for cell in self.cells if not cell.is_ours]
+        return definitions(self.exercise.name, own, without)
+
+    def graded(self, repaired: Repaired) -> Repaired:
+        """Return the repair with what is still wrong if a notebook with its edits is graded, in a worker of its own."""
+        unit, exercise, cells = self.unit.name, self.exercise, self.cells
+        for step in repaired.steps:
+            cells = _with(cells, step.definition, step.definition.edited(step.edit))
+        with closing(self.start(cells)) as code:
+            code.run_cells()
+            code.begin_exercise(exercise.name)
+            finding = self.examiner.examine(unit, exercise.name, code)
+        report = scoring.score(exercise, finding.verdicts, library_calls=finding.library_calls)
+        if report.status == "passed" and report.score == exercise.points:
+            return replace(repaired, still_failed=(), remaining=None)
+        failed = tuple(test.name for test in report.tests if test.outcome != "passed")
+        failed = failed or tuple(self.examiner.tests(unit, exercise.name))  # it calls what the exercise forbids
+        remaining = self.examiner.diagnose(unit, exercise.name, finding, may_be_pair=False)
+        return replace(repaired, still_failed=failed, remaining=remaining)
+
+
+def _with(cells: Sequence[CodeCell], old: Definition, new: Definition) -> list[CodeCell]:
+    """Return the cells with another definition."""
+
+    def edited(cell: CodeCell) -> CodeCell:
+        lines = cell.source.splitlines(keepends=True)
+        first, last = old.first_line - 1, old.first_line - 1 + len(old.text.splitlines())
+        return replace(cell, source="".join([*lines[:first], new.text, *lines[last:]]))
+
+    return [edited(cell) if cell.name == old.cell else cell for cell in cells]
