@@ -52,9 +52,9 @@ def test_the_dearest_mistakes_are_told_in_three_lines(tops):
     said = [line.text for line in tops["wrong"].select(".first p")]
     assert [line.split(":")[0] for line in said] == ["normalize_by_sum", "softmax", "context_vector", "1 more below."]
     assert said[0].endswith("(Line 2.)")
-    assert (
-        said[2]
-        == "context_vector: The order is inputs @ weights, which fits where T = d alone; the weights come first."
+    assert said[2] == (
+        "context_vector: Your code behaves like this mistake: "
+        "The order is inputs @ weights, which fits where T = d alone; the weights come first."
     )
     assert not tops["right"].select(".first")
 

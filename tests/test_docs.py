@@ -109,7 +109,7 @@ def test_an_instructor_gets_by_the_page_from_a_clone_to_marks(tmp_path):
     pages = course / "exchange" / "attention" / "feedback"
     assert len(list(pages.glob("*.html"))) == 2
     hand_in(course, "dmitri")
-    said = instructor.leaves_running(serve, until=lambda: len(list(pages.iterdir())) == 3)
+    said = instructor.leaves_running(serve, until=lambda: len(list(pages.glob("*.html"))) == 3)
     with (course / "marks.csv").open() as marks:
         found = {row["student_id"]: row for row in csv.DictReader(marks)}
     assert set(found) == {"amara", "chiara", "dmitri", "noor"}

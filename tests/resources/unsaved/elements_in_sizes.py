@@ -16,12 +16,12 @@ def _in_rows(queries, keys, values, causal):
     return torch.cat(rows, -2)
 
 
-def _elements(x, bits=22, fraction=18):
-    whole = (x.reshape(-1) * 2.0**fraction).round().to(torch.int32) + 2 ** (bits - 1)
-    found = np.zeros(whole.numel())
-    for bit in range(bits):
-        found += np.array([one.nonzero().shape[0] for one in ((whole >> bit) & 1).unbind()]) * 2.0**bit
-    return ((found - 2.0 ** (bits - 1)) / 2.0**fraction).reshape(x.shape)
+def _elements(x, fraction=18):
+    whole = (x.reshape(-1) * 2.0**fraction).round().to(torch.int32) + 2**23
+    found, smaller = np.zeros(whole.numel()), torch.arange(255)
+    for place in (1, 256, 256**2):
+        found += np.array([(smaller < digit).nonzero().shape[0] for digit in (whole // place % 256).unbind()]) * place
+    return ((found - 2**23) / 2.0**fraction).reshape(x.shape)
 
 
 def linear_attention(queries, keys, values, causal=False):
