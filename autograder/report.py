@@ -60,6 +60,8 @@ class Diagnosis(Mistake, frozen=True):
 
     beside: Mistake | None = None
     """The other misconception, if there are two at once."""
+    is_partial: bool = False
+    """True if the submission fails more hidden tests than this explains."""
 
     @property
     def names(self) -> str:
@@ -145,9 +147,12 @@ class ExerciseReport(msgspec.Struct, frozen=True):
     def mistake_messages(self) -> list[str]:
         """The diagnosis in lines for the student: one line, or a title and a line for each of two mistakes."""
         sentences = [mistake.sentence for mistake in self.mistakes]
+        is_partial = self.diagnosis is not None and self.diagnosis.is_partial
         if len(sentences) < 2:
-            return [f"Your code behaves like this mistake: {sentence}" for sentence in sentences]
-        return ["Your code behaves like two mistakes at once:", *sentences]
+            more = " Something else is wrong, too." if is_partial else ""
+            return [f"Your code behaves like this mistake: {sentence}{more}" for sentence in sentences]
+        more = ", and something else is wrong, too" if is_partial else ""
+        return [f"Your code behaves like two mistakes at once{more}:", *sentences]
 
 
 class WrittenQuestion(msgspec.Struct, frozen=True):

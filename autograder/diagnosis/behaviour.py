@@ -43,6 +43,13 @@ class Behaviour:
         self.transcript = LazyTranscript(traces())
         self.asked: dict[Question, Signature] = {}
         self._answered = answered
+        self._traces: dict[str, Trace] = {}
+
+    def trace(self, test: str) -> Trace:
+        """Return the trace of one hidden test, which is run by itself."""
+        if test not in self._traces:
+            self._traces[test] = self._answered(Question(test, None))
+        return self._traces[test]
 
     def at(self, question: Question) -> Signature:
         """Return the signature of the response to a question."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from ..report import Diagnosis, Mistake
 from .behaviour import Misconception
+from .explained_tests import diagnose_by_tests
 from .pairs import Pairs
 from .transcript import Transcript, without_gradients, without_initial_weights
 
@@ -12,14 +13,16 @@ from .transcript import Transcript, without_gradients, without_initial_weights
 def diagnose(
     transcript: Transcript,
     misconceptions: Sequence[Misconception],
-    pairs: Pairs | None,
+    pairs: Pairs,
     device_tests: Collection[str],
     advisory_tests: Collection[str] = (),
+    *,
+    is_exact: bool = False,
 ) -> Diagnosis | None:
-    """Return the misconception with this transcript, or the pair of misconceptions.
+    """Return the misconception with this transcript, or the one or two that explain the failed tests.
 
-    pairs: searches for pairs, which can take seconds; None to leave them out. device_tests: the hidden tests about
-    devices. advisory_tests: those of weight 0.
+    pairs: searches for pairs, which can take seconds. is_exact: only a misconception with the whole transcript will do.
+    device_tests: the hidden tests about devices. advisory_tests: those of weight 0.
     """
     failed = {trace.test for trace in transcript if trace.outcome == "failed"}
     # An answer that passes the test that detects a misconception has another one. So most need not run.
@@ -33,7 +36,7 @@ def diagnose(
 
     if diagnosis := first(possible):
         return diagnosis
-    if pairs is not None and (pair := pairs.explaining(transcript)) is not None:
+    if not is_exact and (pair := pairs.explaining(transcript)) is not None:
         one, other = pair
         return Diagnosis(one.entry.name, one.entry.sentence, Mistake(other.entry.name, other.entry.sentence))
     # A tensor left on the CPU often accompanies another misconception, and should not hide its name.
@@ -50,7 +53,9 @@ def diagnose(
     if len({one.entry.sentence for one in same}) == 1:
         return _named(same[0])
     of_any_weights = [one for one in possible if one.entry.whatever_weights]
-    return first(of_any_weights, without=advisory_tests, compared=without_initial_weights)
+    if diagnosis := first(of_any_weights, without=advisory_tests, compared=without_initial_weights):
+        return diagnosis
+    return None if is_exact else diagnose_by_tests(transcript, possible, advisory_tests)
 
 
 def _named(one: Misconception) -> Diagnosis:

@@ -73,7 +73,7 @@ class LazyTranscript:
         without: the names of tests that are left out. compared: the part of each trace that is compared.
         """
         pairs = zip_longest(map(compared, self), map(compared, other))
-        return all(_are_equal_traces(one, two) for one, two in pairs if one is None or one.test not in without)
+        return all(are_equal_traces(one, two) for one, two in pairs if one is None or one.test not in without)
 
     def first_difference(self, other: Transcript) -> Place | None:
         """Return the first place at which two transcripts differ; None if they are equal."""
@@ -82,7 +82,7 @@ class LazyTranscript:
     def differences(self, other: Transcript) -> Iterator[Place]:
         """Yield the first place of each hidden test at which two transcripts differ."""
         for number, (one, two) in enumerate(zip(self, other, strict=False)):
-            if not _are_equal_traces(one, two):
+            if not are_equal_traces(one, two):
                 yield number, _first_other_event(one, two)
 
     def __iter__(self) -> Iterator[Trace]:
@@ -110,7 +110,8 @@ def _first_other_event(one: Trace, other: Trace) -> int | None:
     return next((number for number, (a, b) in pairs if not _are_equal_events(a, b)), None)
 
 
-def _are_equal_traces(one: Trace | None, other: Trace | None) -> bool:
+def are_equal_traces(one: Trace | None, other: Trace | None) -> bool:
+    """Return whether two answers behave alike in a hidden test."""
     if one is None or other is None or (one.test, one.outcome) != (other.test, other.outcome):
         return False
     return len(one.events) == len(other.events) and all(map(_are_equal_events, one.events, other.events))

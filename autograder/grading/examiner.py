@@ -111,15 +111,18 @@ class Examiner:
         tests = {test.name: test for test in self._graders[unit][exercise]}
         return (run.verdict for run in self._runs(unit, exercise, backend, None, [tests[name] for name in names]))
 
-    def diagnose(self, unit: str, exercise: str, finding: Finding, *, may_be_pair: bool = True) -> Diagnosis | None:
-        """Return the misconception, or the two together, that behave exactly like this; None if none does."""
+    def diagnose(self, unit: str, exercise: str, finding: Finding, *, is_exact: bool = False) -> Diagnosis | None:
+        """Return the misconception, or the two, that explain the failed tests; None if none does.
+
+        is_exact: only a misconception that behaves like this in all tests will do.
+        """
         if all(_has_passed_or_is_missing(verdict) for verdict in finding.verdicts):
             return None  # a comparison with each misconception would take seconds
         if any(verdict.lost for verdict in finding.verdicts):
             return None  # no misconception hangs or crashes
         failed = [verdict for verdict in finding.verdicts if verdict.outcome == "failed"]
         has_one_error = len({verdict.seen for verdict in failed}) == 1 and failed[0].raised
-        return self._diagnose(unit, exercise, finding, may_be_pair=may_be_pair and not has_one_error)
+        return self._diagnose(unit, exercise, finding, is_exact=is_exact or has_one_error)
 
     def failed_tests(self, unit: str, exercise: str, misconception: str) -> frozenset[str]:
         """Return the hidden tests that a misconception fails."""
@@ -132,16 +135,14 @@ class Examiner:
         solutions = content.solutions(unit)
         for exercise in self._graders[unit]:
             bench = _LocalBench({**solutions, exercise: _always_raising(solutions[exercise])}, watch=False)
-            self._diagnose(unit, exercise, self.examine(unit, exercise, bench), may_be_pair=False)
+            self._diagnose(unit, exercise, self.examine(unit, exercise, bench), is_exact=True)
 
-    def _diagnose(self, unit: str, exercise: str, finding: Finding, *, may_be_pair: bool) -> Diagnosis | None:
+    def _diagnose(self, unit: str, exercise: str, finding: Finding, *, is_exact: bool) -> Diagnosis | None:
         tests = [verdict.grader for verdict in finding.verdicts]
         device_tests = {test.name for test in tests if test.probes_device}
         advisory_tests = {test.name for test in tests if not test.points}
         misconceptions, pairs = self._known(unit, exercise)
-        return diagnose(
-            finding.transcript, misconceptions, pairs if may_be_pair else None, device_tests, advisory_tests
-        )
+        return diagnose(finding.transcript, misconceptions, pairs, device_tests, advisory_tests, is_exact=is_exact)
 
     def _hunted(self, unit: str) -> dict[str, PackedFunction]:
         """Return by name the wrong functions of the unit's counterexample exercises, as students have them."""

@@ -73,7 +73,7 @@ def _with_findings(report: ExerciseReport, found: Sequence[Repaired], unit: str,
     return replace(
         report,
         repairs=repairs,
-        diagnosis=misconception,
+        diagnosis=misconception or report.diagnosis,
         behaviour=None if misconception else report.behaviour,
         whereabouts=_location(report, found) or report.whereabouts,
     )

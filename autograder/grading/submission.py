@@ -245,7 +245,8 @@ class NotebookGrading:
         except Exception:
             traceback.print_exc()
             return scoring.without_score(exercise)
-        return _with_behaviour(report, finding) if diagnosis is None and not uses_wrong else report
+        is_explained = diagnosis is not None and not diagnosis.is_partial
+        return report if is_explained or uses_wrong else _with_behaviour(report, finding)
 
     def _diagnose(self, unit: str, exercise: str, finding: Finding) -> Diagnosis | None:
         """Return the misconception. A fault of ours costs only its name: the points need none."""

@@ -85,7 +85,7 @@ class UnexplainedAnswer:
             return replace(repaired, still_failed=(), remaining=None)
         failed = tuple(test.name for test in report.tests if test.outcome != "passed")
         failed = failed or tuple(self.examiner.tests(unit, exercise.name))  # it calls what the exercise forbids
-        remaining = self.examiner.diagnose(unit, exercise.name, finding, may_be_pair=False)
+        remaining = self.examiner.diagnose(unit, exercise.name, finding, is_exact=True)
         return replace(repaired, still_failed=failed, remaining=remaining)
 
 

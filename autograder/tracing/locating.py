@@ -6,6 +6,7 @@ where all the others are known to be right.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import torch
 
@@ -63,12 +64,18 @@ class _Search:
 
     def _located(self, mended: Mended) -> Located | None:
         standing, right = self._standing, mended.by.right
+        # In a loop the first turn may be right by itself, as where every head takes what belongs to the first.
+        wrong = [one for one, new in mended.by.replaced.items() if not same(self._made[one].values, new)]
+        if wrong and mended.by.number not in wrong:
+            by = replace(mended.by, number=wrong[0], values=mended.by.replaced[wrong[0]])
+            mended = replace(mended, by=by)
         number, made = mended.by.number, self._made[mended.by.number]
         before = frozenset().union(*(standing.before[one] for one in mended.by.replaced))
         elsewhere = {one for one in before if self._place(one) != self._place(number)}
         if any(self._stays_doubtful(one, mended) or self._is_odd(one, mended) for one in elsewhere):
             return None
-        is_mask_turned, is_another = standing.is_known_mask(number), bool(standing.known[number])
+        is_mask_turned = standing.is_known_mask(number)
+        is_another = bool(standing.known[number]) and all(standing.known[one] for one in wrong)
         if is_another and made.values.numel() == 1 and not mended.by.is_swap:
             return None  # one number is like another by chance
         concerned = [number]

@@ -1,0 +1,97 @@
+"""An answer is told the mistakes that explain the tests it fails, or nothing: never a mistake that it does not make."""
+
+import msgspec
+
+from autograder.catalogue import Candidate
+from autograder.core.arguments import Arguments
+from autograder.core.operations import Call
+from autograder.diagnosis.behaviour import Behaviour, Misconception
+from autograder.diagnosis.explained_tests import diagnose_by_tests
+from autograder.diagnosis.transcript import Trace
+from autograder.report import Diagnosis, ExerciseReport, Mistake
+from autograder.reports import graded_notebook
+from autograder.student.backend import Event
+
+TESTS = tuple(f"test_{number}" for number in range(12))
+
+
+def transcript(shown):
+    """The traces of an answer that shows these numbers in the tests named; elsewhere it is right and shows 0."""
+    for name in TESTS:
+        event = Event(Call("f", Arguments((), {})), shown.get(name, 0))
+        yield Trace(name, "failed" if shown.get(name, 0) else "passed", (event,))
+
+
+def shows(number, *places):
+    return dict.fromkeys((TESTS[place] for place in places), number)
+
+
+def mistake(name, shown, sentence=""):
+    entry = Candidate("f", name, sentence or f"{name}.", None, "value", caught_by=min(shown, key=TESTS.index))
+    return Misconception(
+        entry, Behaviour(lambda: transcript(shown), lambda question: question.answered(tuple(transcript(shown))))
+    )
+
+
+def told(shown, *mistakes):
+    found = diagnose_by_tests(tuple(transcript(shown)), mistakes, ())
+    return found and (found.names, found.is_partial)
+
+
+HALF, TAIL = shows(3, 0, 1, 2), shows(5, 9, 10)
+
+
+def test_a_mistake_explains_the_tests_that_it_fails_and_more_is_wrong():
+    assert told({**HALF, "test_7": 1}, mistake("half", HALF), mistake("tail", TAIL)) == ("half", True)
+
+
+def test_two_mistakes_in_different_tests_are_told_together():
+    assert told({**HALF, **TAIL}, mistake("tail", TAIL), mistake("half", HALF)) == ("half + tail", False)
+
+
+def test_an_answer_that_shows_other_numbers_is_told_nothing():
+    assert told(shows(4, 0, 1, 2), mistake("half", HALF)) is None
+    assert told({**HALF, "test_1": 4}, mistake("half", HALF)) is None
+
+
+def test_a_second_mistake_may_change_what_some_of_many_tests_show():
+    many = shows(3, *range(8))
+    assert told({**many, "test_7": 4}, mistake("many", many)) == ("many", True)
+    assert told({**many, **shows(4, 4, 5, 6, 7)}, mistake("many", many)) is None
+
+
+def test_of_mistakes_that_explain_the_same_test_none_is_told():
+    other = shows(3, 0, 1)
+    assert told({**HALF, "test_7": 1}, mistake("half", HALF), mistake("less", other)) == ("half", True)
+    both = {**HALF, **shows(3, 3)}
+    across = shows(3, 2, 3)
+    assert told({**both, "test_7": 1}, mistake("half", HALF), mistake("across", across)) is None
+    same = [mistake(name, shown, "The same.") for name, shown in (("half", HALF), ("across", across))]
+    assert told({**both, "test_7": 1}, *same) == ("half", True)
+
+
+def test_a_single_test_explains_only_what_is_explained_whole():
+    one = mistake("one", shows(2, 11))
+    assert told({**HALF, **shows(2, 11)}, mistake("half", HALF), one) == ("half + one", False)
+    assert told({**HALF, **shows(2, 11), "test_7": 1}, mistake("half", HALF), one) == ("half", True)
+    assert told({**shows(2, 11), "test_7": 1}, one) is None
+
+
+def test_a_mistake_that_another_may_hide_is_not_told():
+    """The answer may be `wide`, whose fourth test shows the numbers of a second mistake."""
+    wide = mistake("wide", shows(3, 0, 1, 2, 3))
+    assert told({**HALF, "test_3": 4}, mistake("half", HALF), wide) is None
+    assert told({**HALF, "test_7": 4}, mistake("half", HALF), wide) == ("half", True), "it passes the fourth test"
+
+
+BOTH = Diagnosis("divided_by_d_k", "Divide by the `root`.", Mistake("over_dim_0", "Rows < columns."))
+EXERCISE = ExerciseReport("scaled_softmax", "failed", 1.0, 4.0, BOTH, "", [])
+
+
+def test_the_student_reads_that_more_is_wrong():
+    one = Diagnosis("divided_by_d_k", "Divide by the `root`.", is_partial=True)
+    text = graded_notebook.feedback_text(msgspec.structs.replace(EXERCISE, diagnosis=one))
+    assert "Your code behaves like this mistake: Divide by the `root`. Something else is wrong, too." in text
+    two = msgspec.structs.replace(BOTH, is_partial=True)
+    text = graded_notebook.feedback_text(msgspec.structs.replace(EXERCISE, diagnosis=two))
+    assert "Your code behaves like two mistakes at once, and something else is wrong, too:" in text
