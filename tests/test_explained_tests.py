@@ -1,4 +1,4 @@
-"""An answer is told the mistakes that explain the tests it fails, or nothing: never a mistake that it does not make."""
+"""A diagnosis by explained tests names the mistakes that explain the tests an answer fails, and never a wrong one."""
 
 import msgspec
 
@@ -33,55 +33,55 @@ def mistake(name, shown, sentence=""):
     )
 
 
-def told(shown, *mistakes):
-    found = diagnose_by_tests(tuple(transcript(shown)), mistakes, ())
-    return found and (found.names, found.is_partial)
+def found(shown, *mistakes):
+    diagnosis = diagnose_by_tests(tuple(transcript(shown)), mistakes, ())
+    return diagnosis and (diagnosis.names, diagnosis.is_partial)
 
 
 HALF, TAIL = shows(3, 0, 1, 2), shows(5, 9, 10)
 
 
 def test_a_mistake_explains_the_tests_that_it_fails_and_more_is_wrong():
-    assert told({**HALF, "test_7": 1}, mistake("half", HALF), mistake("tail", TAIL)) == ("half", True)
+    assert found({**HALF, "test_7": 1}, mistake("half", HALF), mistake("tail", TAIL)) == ("half", True)
 
 
-def test_two_mistakes_in_different_tests_are_told_together():
-    assert told({**HALF, **TAIL}, mistake("tail", TAIL), mistake("half", HALF)) == ("half + tail", False)
+def test_two_mistakes_in_different_tests_are_named_together():
+    assert found({**HALF, **TAIL}, mistake("tail", TAIL), mistake("half", HALF)) == ("half + tail", False)
 
 
-def test_an_answer_that_shows_other_numbers_is_told_nothing():
-    assert told(shows(4, 0, 1, 2), mistake("half", HALF)) is None
-    assert told({**HALF, "test_1": 4}, mistake("half", HALF)) is None
+def test_other_numbers_have_no_diagnosis():
+    assert found(shows(4, 0, 1, 2), mistake("half", HALF)) is None
+    assert found({**HALF, "test_1": 4}, mistake("half", HALF)) is None
 
 
 def test_a_second_mistake_may_change_what_some_of_many_tests_show():
     many = shows(3, *range(8))
-    assert told({**many, "test_7": 4}, mistake("many", many)) == ("many", True)
-    assert told({**many, **shows(4, 4, 5, 6, 7)}, mistake("many", many)) is None
+    assert found({**many, "test_7": 4}, mistake("many", many)) == ("many", True)
+    assert found({**many, **shows(4, 4, 5, 6, 7)}, mistake("many", many)) is None
 
 
-def test_of_mistakes_that_explain_the_same_test_none_is_told():
+def test_of_mistakes_that_explain_the_same_test_none_is_named():
     other = shows(3, 0, 1)
-    assert told({**HALF, "test_7": 1}, mistake("half", HALF), mistake("less", other)) == ("half", True)
+    assert found({**HALF, "test_7": 1}, mistake("half", HALF), mistake("less", other)) == ("half", True)
     both = {**HALF, **shows(3, 3)}
     across = shows(3, 2, 3)
-    assert told({**both, "test_7": 1}, mistake("half", HALF), mistake("across", across)) is None
+    assert found({**both, "test_7": 1}, mistake("half", HALF), mistake("across", across)) is None
     same = [mistake(name, shown, "The same.") for name, shown in (("half", HALF), ("across", across))]
-    assert told({**both, "test_7": 1}, *same) == ("half", True)
+    assert found({**both, "test_7": 1}, *same) == ("half", True)
 
 
 def test_a_single_test_explains_only_what_is_explained_whole():
     one = mistake("one", shows(2, 11))
-    assert told({**HALF, **shows(2, 11)}, mistake("half", HALF), one) == ("half + one", False)
-    assert told({**HALF, **shows(2, 11), "test_7": 1}, mistake("half", HALF), one) == ("half", True)
-    assert told({**shows(2, 11), "test_7": 1}, one) is None
+    assert found({**HALF, **shows(2, 11)}, mistake("half", HALF), one) == ("half + one", False)
+    assert found({**HALF, **shows(2, 11), "test_7": 1}, mistake("half", HALF), one) == ("half", True)
+    assert found({**shows(2, 11), "test_7": 1}, one) is None
 
 
-def test_a_mistake_that_another_may_hide_is_not_told():
+def test_a_mistake_is_not_named_if_the_answer_may_be_another():
     """The answer may be `wide`, whose fourth test shows the numbers of a second mistake."""
     wide = mistake("wide", shows(3, 0, 1, 2, 3))
-    assert told({**HALF, "test_3": 4}, mistake("half", HALF), wide) is None
-    assert told({**HALF, "test_7": 4}, mistake("half", HALF), wide) == ("half", True), "it passes the fourth test"
+    assert found({**HALF, "test_3": 4}, mistake("half", HALF), wide) is None
+    assert found({**HALF, "test_7": 4}, mistake("half", HALF), wide) == ("half", True), "it passes the fourth test"
 
 
 BOTH = Diagnosis("divided_by_d_k", "Divide by the `root`.", Mistake("over_dim_0", "Rows < columns."))
