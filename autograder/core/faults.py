@@ -1,11 +1,14 @@
 """Faults of a student's code, as the trusted side receives them, and the position in the code that raised one."""
 
+import opcode
 import re
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -40,13 +43,19 @@ class Raised(StudentFault):
         place: Place | None = None,
         kinds: Sequence[str] = (),
         hint: str = "",
+        *,
+        has_own_words: bool = False,
     ) -> None:
-        """kinds: the names of the exception's classes, its own and those it inherits from. hint: what to say beside."""
+        """kinds: the names of the exception's classes, its own and those it inherits from. hint: what to say beside.
+
+        has_own_words: the author of the code chose the message, and not a library.
+        """
         self.type_name = type_name[:80]
         self.kinds = tuple(kinds)
         self.message = message[: self.MAX_MESSAGE]
         self.place = place
         self.hint = hint
+        self.has_own_words = has_own_words
         super().__init__(self._sentence())
 
     def _sentence(self) -> str:
@@ -71,6 +80,9 @@ class Unusable(StudentFault):
 
 CELL_PREFIX = "cell:"
 """Opens the file name of a cell's code in the worker."""
+_RAISES = opcode.opmap["RAISE_VARARGS"]
+_TORCH = str(Path(spec.origin).parent) if (spec := find_spec("torch")) and spec.origin else "no torch"
+"""Its folder, found before any code of a student runs."""
 _IN_A_KERNEL = re.compile(r"ipykernel_|^<ipython-input")
 
 
@@ -98,7 +110,18 @@ def raised(error: BaseException) -> Raised:
     if type(error) is NotImplementedError and not message:
         message = _other_than_the_stub(error)
     kinds = [kind.__name__ for kind in type(error).__mro__][:10]
-    return Raised(type(error).__name__, message, _place_of(error), kinds)
+    return Raised(type(error).__name__, message, _place_of(error), kinds, has_own_words=has_own_words(error))
+
+
+def has_own_words(error: BaseException) -> bool:
+    """Return whether a `raise` or `assert` outside PyTorch raised an exception, so that its author chose the words."""
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    if trace is None:
+        return True
+    code = trace.tb_frame.f_code
+    return code.co_code[trace.tb_lasti] == _RAISES and not code.co_filename.startswith(_TORCH)
 
 
 def _other_than_the_stub(error: BaseException) -> str:

@@ -3,12 +3,10 @@
 import contextlib
 import copy
 import io
-import opcode
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,14 +16,11 @@ from ..compare.costs import exceeded
 from ..core.arguments import Arguments, each, walking_once, with_held
 from ..core.bench import Bench, seed_in_use
 from ..core.cost import Cost, of_call
-from ..core.faults import is_cell
+from ..core.faults import has_own_words, is_cell
 from ..core.operations import Assemble, Build, Call, MeasureCost, ProbeDevice
 from ..core.steps import operation_of
 from .bug_hunt import looked_at
 from .written_values import as_value
-
-_RAISES = opcode.opmap["RAISE_VARARGS"]
-_PYTORCH = str(Path(torch.__file__).parent)
 
 
 def mistakes_alike(
@@ -167,18 +162,7 @@ def _observed(function: Callable[..., Any], args: list[Any], named: dict[str, An
 def _raised(error: BaseException) -> list[float]:
     """Return the numbers of an exception: the words of a library count, because they contain the sizes that met."""
     kind = type(error).__name__
-    return [_checksum(kind)] if _has_own_words(error) else [_checksum(f"{kind}: {error}"), 1.0]
-
-
-def _has_own_words(error: BaseException) -> bool:
-    """Return whether a `raise` or `assert` outside PyTorch raised it, whose words its author chose."""
-    trace = error.__traceback__
-    while trace and trace.tb_next:
-        trace = trace.tb_next
-    if trace is None:
-        return True
-    code = trace.tb_frame.f_code
-    return code.co_code[trace.tb_lasti] == _RAISES and not code.co_filename.startswith(_PYTORCH)
+    return [_checksum(kind)] if has_own_words(error) else [_checksum(f"{kind}: {error}"), 1.0]
 
 
 def _cost(own: Any, ready: Callable[..., Any], once: bool, *args: Any, **named: Any) -> Cost:

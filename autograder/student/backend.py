@@ -96,12 +96,14 @@ class Recording:
         return separate(self.backend, spare_memory, cpu_seconds)
 
     def _describe(self, fault: StudentFault, operation: Operation[Any]) -> str:
-        """Return a fault without its line, but with its message, because many mistakes raise the same kind of error."""
+        """Return a fault without its line, but with a library's message: many mistakes raise the same kind of error."""
         match fault:
             case Raised(kinds=kinds) if isinstance(operation, Build) and not _REFUSALS.isdisjoint(kinds):
                 return "refused"
             case Missing(name=name):
                 return f"missing {name}"
+            case Raised(type_name=type_name, has_own_words=True):
+                return f"raised {type_name}"
             case Raised(type_name=type_name, message=message):
                 words = _SIZES.split(message.strip().partition("\n")[0])[0]
                 words = _TWO_SIZES.sub(_smaller_first, words)

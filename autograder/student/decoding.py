@@ -61,6 +61,7 @@ class Fault(msgspec.Struct):
     sentence: str = ""
     place: tuple[str, Whole] | None = None
     kinds: list[str] = []
+    has_own_words: bool = False
 
     def as_error(self, limits: Limits) -> StudentFault:
         """Return the fault as an exception."""
@@ -71,7 +72,8 @@ class Fault(msgspec.Struct):
             message = self.message[: Raised.MAX_MESSAGE]
             hint = limits.hint(kinds, self.message) or grading_hint(kinds, message) or meant(message)
             place = Place(self.place[0][:MAX_NAME], self.place[1]) if self.place else None
-            return Raised(self.type_name, self.message, place, kinds, hint)
+            own = self.has_own_words
+            return Raised(self.type_name, self.message, place, kinds, hint, has_own_words=own)
         return Unusable(self.sentence)
 
 

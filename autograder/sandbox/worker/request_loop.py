@@ -163,7 +163,8 @@ def _fault(fault: StudentFault) -> dict[str, Any]:
     match fault:
         case Missing(name=name):
             return {"kind": "missing", "name": name}
-        case Raised(type_name=type_name, message=message, place=place, kinds=kinds):
+        case Raised(type_name=type_name, message=message, place=place, kinds=kinds, has_own_words=is_own):
             line = [place.cell, place.line] if place else None
-            return {"kind": "raised", "type_name": type_name, "message": message, "place": line, "kinds": kinds}
+            said = {"message": message, "has_own_words": is_own}
+            return {"kind": "raised", "type_name": type_name, **said, "place": line, "kinds": kinds}
     return {"kind": "unusable", "sentence": str(fault)}
