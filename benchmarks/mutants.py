@@ -11,7 +11,6 @@ already are not graded again. --write: put the counts into docs/matrix.md.
 import argparse
 import ast
 import contextlib
-import hashlib
 import io
 import json
 import sys
@@ -34,6 +33,7 @@ from autograder.grading.examiner import Examiner, candidate_bench
 from autograder.grading.repairs import raised_lines
 from autograder.pool.process import GradingProcess
 from autograder.pool.requests import FindRepairs, GradeNotebook
+from autograder.report import ExerciseReport
 from tests import REPOSITORY
 from tests.located.edits import EditedAnswer, is_held_out
 from tests.located.measure import cases, defined, run_of, truth
@@ -97,8 +97,8 @@ def is_killed(examiner: Examiner, mutant: EditedAnswer) -> bool:
 
 def survivors(examiner: Examiner, unit: str) -> Survivors:
     """Grade the mutants of a unit."""
-    graded = [(mutant, is_killed(examiner, mutant)) for mutant in mutants(unit)]
-    return Survivors(unit, len(graded), [mutant for mutant, killed in graded if not killed])
+    verdicts = [(mutant, is_killed(examiner, mutant)) for mutant in mutants(unit)]
+    return Survivors(unit, len(verdicts), [mutant for mutant, killed in verdicts if not killed])
 
 
 def to_locate(examiner: Examiner) -> Iterator[EditedAnswer]:
@@ -114,12 +114,17 @@ def to_locate(examiner: Examiner) -> Iterator[EditedAnswer]:
     return (mutant for mutant in found if is_killed(examiner, mutant))
 
 
+def graded(process: GradingProcess, unit: str, exercise: str, source: str, *, repairs: bool) -> ExerciseReport:
+    """Grade an answer as a submission whose other answers are right."""
+    solutions = {name: one.source() for name, one in catalogue.solutions(unit).items()}
+    request = GradeNotebook("typed.ipynb", filled_in(unit, {**solutions, exercise: source}), unit)
+    report = process.report(request)
+    return (process.report(FindRepairs(request, report)) if repairs else report).exercise(exercise)
+
+
 def located(process: GradingProcess, mutant: EditedAnswer) -> dict[str, Any]:
     """Grade a mutant as a submission, and return a record of what is reported."""
-    solutions = {name: one.source() for name, one in catalogue.solutions(mutant.unit).items()}
-    notebook = filled_in(mutant.unit, {**solutions, mutant.exercise: mutant.source})
-    request = GradeNotebook("typed.ipynb", notebook, mutant.unit, hashlib.sha256(notebook).hexdigest())
-    report = process.report(FindRepairs(request, process.report(request))).exercise(mutant.exercise)
+    report = graded(process, mutant.unit, mutant.exercise, mutant.source, repairs=True)
     return {
         "mutant": described(mutant),
         "exercise": mutant.exercise,

@@ -120,7 +120,7 @@ def edited(tree: ast.Module, number: int, make: Make) -> str:
     changed = copy.deepcopy(tree)
     place = next(one for index, one in enumerate(ast.walk(changed)) if index == number)
     try:
-        _put(changed, place, make(place))
+        put(changed, place, make(place))
         text = ast.unparse(ast.fix_missing_locations(changed))
         compile(text, "<edited>", "exec")
     except (SyntaxError, ValueError, AttributeError, TypeError):
@@ -215,7 +215,8 @@ def _swapped(args: list[ast.expr], at: int) -> list[ast.expr]:
     return [*args[:at], args[at + 1], args[at], *args[at + 2 :]]
 
 
-def _put(tree: ast.AST, place: ast.AST, new: ast.AST) -> None:
+def put(tree: ast.AST, place: ast.AST, new: ast.AST) -> None:
+    """Put a node into the place of another one."""
     for parent in ast.walk(tree):
         for field, value in ast.iter_fields(parent):
             if value is place:
