@@ -131,7 +131,7 @@ def add_dead_code(tree: ast.Module, draw: Random) -> Iterator[ast.Module]:
         return ((block, position) for block in _blocks(tree) for position in range(len(block.statements)))
 
     for changed, block, position in _each(tree, draw, places):
-        name = (_arguments(block.function) or ["unused"])[-1]
+        name = ["__name__", *_arguments(block.function)][-1]
         block.statements[position:position] = ast.parse(draw.choice(_DEAD).format(name=name)).body
         yield changed
 

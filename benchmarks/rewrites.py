@@ -23,7 +23,6 @@ import torch
 from autograder import catalogue, course
 from autograder.catalogue.edit import strip_annotations
 from autograder.core.cpu_limit import OverLimit, cpu_limit
-from autograder.core.observation import Observation
 from autograder.diagnosis.report_page import table
 from autograder.diagnosis.transcript import LazyTranscript, Trace
 from autograder.graders.collected import collected
@@ -51,15 +50,15 @@ def examined(examiner: Examiner, unit: str, exercise: str, source: str) -> Findi
 
 
 def are_alike(one: Finding | None, other: Finding | None) -> bool:
-    """Return whether two answers have the same results and outcomes. Gradients and costs may differ."""
+    """Return whether two answers have the same results, errors and outcomes. Gradients and costs may differ."""
     if one is None or other is None or one.library_calls != other.library_calls:
         return False
     return LazyTranscript(iter(one.transcript)).equals(other.transcript, compared=_results)
 
 
 def _results(trace: Trace) -> Trace:
-    observed = [one for one in trace.events if isinstance(one.shown, Observation)]
-    return replace(trace, events=tuple(replace(one, shown=one.shown.value) for one in observed))
+    shown = [getattr(one.shown, "value", one.shown) for one in trace.events]  # of an observation the value only
+    return replace(trace, events=tuple(replace(one, shown=new) for one, new in zip(trace.events, shown, strict=True)))
 
 
 def edited_lines(wrong: catalogue.Candidate, unit: str) -> set[int]:

@@ -101,6 +101,20 @@ def test_a_harmful_rewrite_is_drawn_again(examiner):
     assert set(one["harmful"]) == {"a product written out"}
 
 
+def test_an_error_is_no_harmless_rewrite(examiner):
+    name, codes = "hunt_causal_softmax", ("return None", "raise ValueError")
+    one, other = (rewrites.examined(examiner, UNIT, name, f"def {name}():\n    {code}") for code in codes)
+    assert [verdict.outcome for verdict in one.verdicts] == [verdict.outcome for verdict in other.verdicts]
+    assert not rewrites.are_alike(one, other)
+
+
+def test_dead_code_needs_no_argument():
+    trees = [
+        tree for seed in range(9) for tree in KINDS["dead code"](ast.parse("def f():\n    return 1"), Random(seed))
+    ]
+    assert "unused = __name__" in "".join(map(ast.unparse, trees))
+
+
 def test_the_seed_decides_what_is_drawn(examiner):
     first, again, other = ([*rewrites.rewrites(examiner, seed, 2)] for seed in ("1", "1", "2"))
     assert first == again
