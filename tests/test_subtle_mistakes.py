@@ -211,6 +211,14 @@ def test_draws_that_come_back_are_seen(marker, name):
     assert "test_each_call_drops_anew" in [test.name for test in exercise.tests if test.outcome == "failed"]
 
 
+def test_a_mistake_that_draws_is_diagnosed_in_a_notebook(marker):
+    """The catalogue's answer runs in one process with the reference, which draws too."""
+    unit, mistake = "tiny_language_model", "softmax_twice"
+    code = catalogue.misconceptions(unit)[mistake].source()
+    exercise = marked(marker, unit, sample_next=IMPORTS + code).exercise("sample_next")
+    assert exercise.diagnosis.names == mistake
+
+
 def test_an_unknown_word_that_is_not_the_last_is_missed(marker):
     code = """import torch
 def encode(sentence, vocab):

@@ -39,10 +39,23 @@ class Float64Backend:
 
 
 class _ExpectedBackend(Float64Backend):
-    """Returns the results of calls as `Expected`, with the tolerance of the inputs' own dtype."""
+    """Returns the results of calls as `Expected`, with the tolerance of the inputs' own dtype.
+
+    It has random numbers of its own. A known answer runs in this process, and must draw what it would in a sandbox.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        super().__init__(backend)
+        self._random_state = torch.Generator().get_state()
 
     def ask(self, operation: Operation[T]) -> T:
-        result: Any = super().ask(operation)
+        around = torch.get_rng_state()
+        torch.set_rng_state(self._random_state)
+        try:
+            result: Any = super().ask(operation)
+        finally:
+            self._random_state = torch.get_rng_state()
+            torch.set_rng_state(around)
         if isinstance(operation, Call):
             dtypes = (arg.dtype for arg in tensors_in(operation.arguments.positional) if arg.is_floating_point())
             tolerance = TOLERANCE[next(dtypes, torch.float32)]
