@@ -1,7 +1,8 @@
 """Report the repairs of answers that no known misconception explains: their lines, and a misconception if one fits.
 
 Example: with `keepdim=True` in the sum of line 12, all tests pass. A student reads "One change makes all tests pass,
-which was tried: an argument that is missing in line 12". The report also holds the changed line, for instructors.
+which was tried. What to change: an argument that is missing in line 12". The report also holds the changed line, for
+instructors.
 """
 
 import re
@@ -148,7 +149,7 @@ def _location(report: ExerciseReport, found: Sequence[Repaired]) -> FaultLocatio
 
 def _in_a_sentence(report: ExerciseReport, likely: Sequence[Repaired], ways: Sequence[str]) -> str:
     """Return a message on the tried changes, their effect, and the mistake that remains."""
-    best, tried = likely[0], f"which was tried: {', or '.join(ways)}."
+    best, tried = likely[0], f"which was tried. What to change: {', or '.join(ways)}."
     if not best.still_failed:
         return f"{'One change makes' if len(best.steps) == 1 else 'Two changes make'} all tests pass, {tried}"
     rest = f"What remains is a known mistake: {best.remaining.sentence}" if best.remaining else "More is wrong."

@@ -181,7 +181,7 @@ def _statements(view: CodeView) -> Iterator[Change]:
                 yield test, "True", "a condition", 2
             case ast.AugAssign(target=target, op=op, value=value):
                 name, sign = view.text(target), _SIGNS[type(op)]
-                yield statement, f"{name} = {name} {sign} ({view.text(value)})", "a change in place", 1
+                yield statement, f"{name} = {name} {sign} ({view.text(value)})", "an assignment in place", 1
                 yield statement, f"{name} = {view.text(value)}", "an assignment", 3
                 for other in _OTHER_SIGNS.get(sign, ""):
                     yield statement, f"{name} {other}= {view.text(value)}", "an operator", 1
