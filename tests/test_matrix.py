@@ -165,6 +165,14 @@ def test_what_cannot_be_sent_shows_the_same_in_this_process(marker: GradingProce
     assert outcome(marker, unit, catalogue.misconceptions(unit)[name], "sandboxed").is_diagnosed
 
 
+def test_a_mistake_is_named_where_a_call_in_little_memory_fails_too(marker: GradingProcess):
+    """Without a sandbox there is no such call, so the known mistake passes that hidden test in this process."""
+    entry = catalogue.misconceptions("efficient_attention")["causal_in_every_tile"]
+    here, apart = (outcome(marker, "efficient_attention", entry, way) for way in ("in process", "sandboxed"))
+    assert failed(apart) != failed(here)
+    assert apart.is_diagnosed
+
+
 @pytest.fixture(scope="module")
 def solved(marker: GradingProcess):
     """What the graders make of a unit's solutions."""

@@ -133,3 +133,13 @@ def test_cells_that_end_python_keep_no_test_from_being_tried(marker):
     failed = {test.name: test.message for test in tests if test.outcome != "passed"}
     assert set(failed) == {"test_keeps_no_blocks", "test_one_pass"}
     assert all("its cells ended Python" in message for message in failed.values())
+
+
+@pytest.mark.parametrize("mistake", ["blocks_walked_twice", "blocks_indexed"])
+def test_what_fails_in_little_memory_too_is_diagnosed(marker, mistake):
+    """The catalogue's answer is not run in little memory, where this one gives a wrong value or raises an error."""
+    code = catalogue.misconceptions("efficient_attention")[mistake].source()
+    notebook = alone("efficient_attention", online_softmax=f"import torch\n{code}")
+    exercise = marker.grade("typed.ipynb", notebook, "efficient_attention").exercise("online_softmax")
+    assert "test_one_pass" in [test.name for test in exercise.tests if test.outcome == "failed"]
+    assert exercise.diagnosis.names == mistake

@@ -26,6 +26,7 @@ class Trace:
 
     test: str
     outcome: str
+    """Not compared: a call in little memory, which only a sandbox makes, decides on it and is no event."""
     events: tuple[Event, ...]
 
 
@@ -40,9 +41,9 @@ def whole(trace: Trace) -> Trace:
 
 
 def without_gradients(trace: Trace) -> Trace:
-    """Return the trace without calls that ask for gradients, and then without its outcome."""
-    rest = tuple(event for event in trace.events if getattr(event.operation, "cotangents", None) is None)
-    return trace if len(rest) == len(trace.events) else Trace(trace.test, "", rest)
+    """Return the trace without calls that ask for gradients."""
+    rest = (event for event in trace.events if getattr(event.operation, "cotangents", None) is None)
+    return replace(trace, events=tuple(rest))
 
 
 def without_initial_weights(trace: Trace) -> Trace:
@@ -112,7 +113,7 @@ def _first_other_event(one: Trace, other: Trace) -> int | None:
 
 def are_equal_traces(one: Trace | None, other: Trace | None) -> bool:
     """Return whether two answers behave alike in a hidden test."""
-    if one is None or other is None or (one.test, one.outcome) != (other.test, other.outcome):
+    if one is None or other is None or one.test != other.test:
         return False
     return len(one.events) == len(other.events) and all(map(_are_equal_events, one.events, other.events))
 
