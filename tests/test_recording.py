@@ -11,7 +11,7 @@ from autograder.student.backend import Recording
 
 
 def recorded(function, *args):
-    """What a transcript holds of a call that raises."""
+    """Return the entry of a call that raises in the transcript."""
     recording = Recording(Bench({"f": function}))
     with pytest.raises(StudentFault):
         recording.ask(Call("f", Arguments(args)))

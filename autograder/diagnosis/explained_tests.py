@@ -73,7 +73,7 @@ def diagnose_by_tests(
 
 def _explanations(shown: Mapping[str, Trace], misconceptions: Sequence[Misconception]) -> Iterator[_Explanation]:
     for one in misconceptions:
-        test = one.entry.caught_by
+        test = one.entry.caught_by or ""
         if test not in shown or not _shows_the_same(one, shown[test], one.behaviour.trace(test)):
             continue  # to run one test for each misconception is quick
         wrong = [trace for trace in one.behaviour.transcript if trace.outcome == "failed" and trace.test in shown]
