@@ -58,6 +58,23 @@ def test_imports_point_down(path):
         assert other == package or HEIGHT[other] < HEIGHT[package], f"{package} imports {other}"
 
 
+def layers_in_words():
+    """The table of docs/design.md: a row for each layer, with the first sentence of each package's docstring."""
+    rows = ["| layer | packages |", "|---|---|"]
+    for number, layer in zip(range(len(LAYERS), 0, -1), LAYERS, strict=True):
+        packages = []
+        for name in sorted(layer):
+            path = PACKAGE / name / "__init__.py" if (PACKAGE / name).is_dir() else PACKAGE / f"{name}.py"
+            sentence = ast.get_docstring(ast.parse(path.read_text())).partition("\n\n")[0].replace("\n", " ")
+            packages.append(f"`{name}`: {sentence.removesuffix('.')}")
+        rows.append(f"| {number} | {'<br>'.join(packages)} |")
+    return "\n".join(rows)
+
+
+def test_the_design_page_has_the_layers():
+    assert layers_in_words() in (REPOSITORY / "docs" / "design.md").read_text()
+
+
 CLIENTS = [
     "pool",
     "gradebook",

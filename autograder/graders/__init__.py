@@ -1,1 +1,1 @@
-"""Hidden graders: what they are made of, and how those of a course are collected and run."""
+"""The parts of hidden tests, such as contracts and cases, and the collection of a course's hidden tests."""

@@ -1,1 +1,4 @@
-"""What students get beside their notebooks."""
+"""The student check and the other functions that notebooks import, beside the notebooks.
+
+The modules are released in a zip, with those of `core`, `compare`, `repair` and `tracing` that they use.
+"""

@@ -1,1 +1,1 @@
-"""Candidate edits of a student's own code: a wrong answer is explained by the edit with which all its tests pass."""
+"""Candidate edits of a student's own code. The edit with which all tests pass explains a wrong answer."""

@@ -1,1 +1,1 @@
-"""Where an answer goes wrong: the step and the line, found by watching one run of it beside runs that are right."""
+"""Fault location: find the step and the line where an answer goes wrong, from one run of it beside right runs."""
