@@ -135,3 +135,17 @@ def test_the_points_that_teachers_read_are_those_of_the_units():
     assert {unit: float(points) for unit, points in rows} == {
         unit: sum(course.unit(unit).points.values()) for unit in course.unit_names()
     }
+
+
+def test_every_file_exists_that_the_design_page_sends_an_engineer_to():
+    page = (REPOSITORY / "docs" / "design.md").read_text()
+    table = page.partition("## Where to change what\n")[2].partition("\n## ")[0]
+    missing = []
+    for row in table.splitlines():
+        folder = REPOSITORY
+        for name in re.findall(r"`([\w./-]+(?:\.(?:py|yaml|toml|j2)|/))`", row):
+            found = [base / name for base in (REPOSITORY, REPOSITORY / "autograder", folder) if (base / name).exists()]
+            missing += [] if found else [name]
+            folder = found[0].parent if found else folder
+    assert table.count("`autograder/") > 30
+    assert missing == []
