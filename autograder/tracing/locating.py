@@ -65,7 +65,7 @@ class _Search:
     def _located(self, mended: Mended) -> Located | None:
         standing, right = self._standing, mended.by.right
         # In a loop the first turn may be right by itself, as where every head takes what belongs to the first.
-        wrong = [one for one, new in mended.by.replaced.items() if not same(self._made[one].values, new)]
+        wrong = [one for one, new in mended.by.replaced.items() if not self._makes(one, new)]
         if wrong and mended.by.number not in wrong:
             by = replace(mended.by, number=wrong[0], values=mended.by.replaced[wrong[0]])
             mended = replace(mended, by=by)
@@ -99,6 +99,11 @@ class _Search:
             [line for _, line in places], made.file, number, "missing" if is_missing else how, there, needed,
             step=step, is_inner=is_inner, proven=mended.proven,
         )  # fmt: skip
+
+    def _makes(self, number: int, values: torch.Tensor) -> bool:
+        """Return whether the answer itself makes these values."""
+        made = self._made[number].values
+        return made.shape == values.shape and same(made, values)
 
     def _too_early(self, number: int) -> set[int]:
         """What it was made of that is right, but used as nothing is that is right: of that a step may be missing."""

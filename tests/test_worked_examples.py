@@ -1,0 +1,18 @@
+"""Grading says of each example in docs/finding_mistakes.md what the page says."""
+
+import pytest
+
+from tests.worked_examples import examples, graded
+
+EXAMPLES = list(examples())
+
+
+def test_the_page_has_examples_of_every_way():
+    said = "".join(one[3] for one in EXAMPLES)
+    for words in ("behaves like this mistake", "two mistakes at once", "Something else", "Where it goes", "tests pass"):
+        assert words in said
+
+
+@pytest.mark.parametrize(("exercise", "unit", "code", "said"), EXAMPLES, ids=lambda one: one.split("\n")[0][:30])
+def test_grading_says_what_the_page_says(marker, exercise, unit, code, said):
+    assert graded(marker, exercise, unit, code) == said
