@@ -49,7 +49,7 @@ demo: build
 	@$(BIN)/autograder grade self_attention --course demo --trust-submissions
 
 build: .venv/ready-$(TORCH)
-	@$(BIN)/autograder build
+	@$(BIN)/autograder build --changed
 
 # Types are looked at beside the tests. That source/, release/ and demo/submitted/ are up to date is a test too.
 test: .venv/ready-test-$(TORCH)

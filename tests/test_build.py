@@ -414,3 +414,17 @@ def test_a_class_gets_the_copies_in_source_from_release(clone):
     assert files[0] == folder / "source" / unit / f"{unit}.ipynb"
     assert {path.name for path in files} == {path.name for path in course.unit_files("release", unit)}
     assert all(path.is_file() for path in files)
+
+
+def test_the_record_of_what_each_unit_was_built_from_is_up_to_date():
+    assert course_files.changed_units() == [], "run autograder build"
+
+
+def test_a_clone_gets_copies_from_release_without_building(clone):
+    unit, folder, stage = clone
+    (folder / "source" / unit / "attention_check.py").write_text("old")
+    names = {path.name for path in (stage / "source" / unit).iterdir()}
+    assert course_files.copy_released([unit]) == len(names) - 1
+    for name in names:
+        assert (folder / "source" / unit / name).read_bytes() == (stage / "source" / unit / name).read_bytes()
+    assert course_files.copy_released([unit]) == 0

@@ -262,6 +262,17 @@ def test_outside_of_any_course_each_command_says_so(run, tmp_path, command):
     assert said.startswith("There is no course here")
 
 
+def test_only_changed_units_are_built(run, built):
+    assert run("autograder", "build", "--changed").startswith("Up to date: 1 units; 0 files copied")
+    graders = next((built / "autograder" / "hidden" / UNIT).glob("test_*.py"))
+    written = graders.read_text()
+    graders.write_text(f"{written}\n# another comment\n")
+    assert f"source/ and release/ of {UNIT} are up to date" in run("autograder", "build", "--changed")
+    assert run("autograder", "build", "--changed").startswith("Up to date: 1 units")
+    graders.write_text(written)
+    assert "--changed finds the units itself" in run("autograder", "build", UNIT, "--changed", expected=2)
+
+
 def test_a_course_that_would_hide_the_engine_is_refused(run, built):
     package = built / "autograder" / "__init__.py"
     package.touch()

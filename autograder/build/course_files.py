@@ -1,6 +1,7 @@
 """Builds every unit's files in a temporary folder, then compares them with the repository's or replaces those."""
 
 import filecmp
+import json
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ from .release_files import README, REQUIREMENTS, facade, modules, readme, requir
 from .source_notebook import BuildError, points_of, source_notebook
 
 _KINDS = (course.SOURCE, course.RELEASE)
+BUILT = Path("built.json")
+"""A digest for each unit of what source/ and release/ were built from. It is committed with them."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +47,33 @@ class Difference:
 
 def differences(units: Sequence[str] = ()) -> list[Difference]:
     """Return what `build` would change in source/ and release/, for these units or for all."""
+    texts = _texts(units)
     with temporary.held("build-") as stage:
-        _build(stage, _texts(units), is_new=True)
-        return list(_compare(stage, units, needs_copies=False))
+        _build(stage, texts, is_new=True)
+        changes = list(_compare(stage, units, needs_copies=False))
+    return changes if _built() == _new_built(texts, is_all=not units) else [*changes, Difference(BUILT, "out of date")]
+
+
+def changed_units() -> list[str]:
+    """Return the units whose files differ from those that they were built from, or that were not built wholly."""
+    built = _built()
+    names = [text.stem for text in _texts(())]
+    if built.keys() - set(names):
+        return names  # a unit was removed, so that all are built
+    return [name for name in names if built.get(name) != digests.inputs_digest(name) or not _is_whole(name)]
+
+
+def copy_released(units: Sequence[str]) -> int:
+    """Write the copies of released files that source/ lacks, as in a new clone, and return how many they are."""
+    number = 0
+    for unit in units:
+        for released in sorted((folder() / course.RELEASE / unit).iterdir()):
+            copy = Path(course.SOURCE, unit, released.name)
+            target = folder() / copy
+            if _is_copy(copy) and not (target.is_file() and filecmp.cmp(target, released, shallow=False)):
+                output_files.write({target: released.read_bytes()}, makes_folder=True)
+                number += 1
+    return number
 
 
 def build(units: Sequence[str] = (), *, in_single_files: bool = False) -> list[Difference]:
@@ -76,10 +103,31 @@ def build(units: Sequence[str] = (), *, in_single_files: bool = False) -> list[D
             else:
                 target.unlink()
     _remove_folders_without_files()
+    if (new := _new_built(texts, is_all=not units)) != _built():
+        output_files.write({folder() / BUILT: f"{json.dumps(new, indent=1, sort_keys=True)}\n".encode()})
     if wanted:  # of the files that students get, whose numbers may be rounded as another processor does
         single_files = single_file.single_files(folder(), load().check)
         changes += [Difference(path, "written") for path in single_file.write(single_files)]
     return changes
+
+
+def _built() -> dict[str, str]:
+    """Return the digest of each unit when it was built; empty if that is not known."""
+    try:
+        return dict(json.loads((folder() / BUILT).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def _new_built(texts: Sequence[Path], *, is_all: bool) -> dict[str, str]:
+    """Return the digests once the units with these texts are built. is_all: forget the other units."""
+    return {**({} if is_all else _built()), **{text.stem: digests.inputs_digest(text.stem) for text in texts}}
+
+
+def _is_whole(unit: str) -> bool:
+    """Return whether both notebooks of a unit and its data file are there."""
+    released = course.released(unit)
+    return all(path.is_file() for path in (course.source(unit), released, released.with_name(data_file(unit))))
 
 
 def _reject_incomplete(unit: str) -> None:

@@ -24,13 +24,27 @@ def build(
     single_file: Annotated[
         bool, typer.Option("--single-file", help="Make single_file/ too: notebooks that need no file beside them.")
     ] = False,
+    changed: Annotated[
+        bool, typer.Option("--changed", help="Only units whose files have changed since they were built.")
+    ] = False,
 ) -> None:
     """Make source/ from exercises/ and solutions/, and release/ from source/."""
     if check and single_file:
         fail("--check changes nothing, and --single-file writes notebooks: give one of the two.")
+    if changed and (units or check or single_file):
+        fail("--changed finds the units itself and builds them: give it alone.")
+    from .. import course
     from ..build import course_files
 
     names = units or []
+    if changed:
+        names = course_files.changed_units()
+        others = [name for name in course.unit_names() if name not in names]
+        copies = course_files.copy_released(others)
+        with results():
+            console.print(f"Up to date: {len(others)} units; {copies} files copied to source/.", highlight=False)
+        if not names:
+            return
     changes = course_files.differences(names) if check else course_files.build(names, in_single_files=single_file)
     with results():
         for change in changes:

@@ -39,6 +39,14 @@ def current_unit_digest(unit: str, class_folder: Path | None = None) -> str:
     return unit_digest(unit, class_folder)
 
 
+def inputs_digest(unit: str) -> str:
+    """Return the SHA-256 of the course's files that a unit's notebooks and release are built from.
+
+    The autograder is left out: a change in it that changes what is built is found by `autograder build --check`.
+    """
+    return _digest([*_course_files(unit), *(folder() / "exercises").glob(f"{unit}.*")])
+
+
 def engine_digest() -> str:
     """Return the SHA-256 of the autograder without any course."""
     return _digest(_engine_files())
