@@ -64,9 +64,12 @@ class _Search:
 
     def _located(self, mended: Mended) -> Located | None:
         standing, right = self._standing, mended.by.right
+        first = mended.by.number
+        if standing.known[first] and self._made[first].values.numel() == 1 and not mended.by.is_swap:
+            return None  # one number is like another by chance
         # In a loop the first turn may be right by itself, as where every head takes what belongs to the first.
         wrong = [one for one, new in mended.by.replaced.items() if not self._makes(one, new)]
-        if wrong and mended.by.number not in wrong:
+        if wrong and first not in wrong:
             by = replace(mended.by, number=wrong[0], values=mended.by.replaced[wrong[0]])
             mended = replace(mended, by=by)
         number, made = mended.by.number, self._made[mended.by.number]
@@ -76,8 +79,6 @@ class _Search:
             return None
         is_mask_turned = standing.is_known_mask(number)
         is_another = bool(standing.known[number]) and all(standing.known[one] for one in wrong)
-        if is_another and made.values.numel() == 1 and not mended.by.is_swap:
-            return None  # one number is like another by chance
         concerned = [number]
         if is_mask_turned:
             # It is right for those who use it the other way round: the two do not fit, and either may be meant.
