@@ -1,6 +1,5 @@
 """The examples of docs/finding_mistakes.md. `python -m tests.worked_examples` writes what grading says of them."""
 
-import hashlib
 import re
 from collections.abc import Iterator
 
@@ -20,8 +19,7 @@ def examples() -> Iterator[tuple[str, str, str, str]]:
 
 def graded(process: GradingProcess, exercise: str, unit: str, code: str) -> str:
     """Return what grading says of an answer, repairs included."""
-    content = alone(unit, **{exercise: code})
-    request = GradeNotebook("example.ipynb", content, unit, hashlib.sha256(content).hexdigest())
+    request = GradeNotebook("example.ipynb", alone(unit, **{exercise: code}), unit)
     report = process.report(request)
     report = process.report(FindRepairs(request, report)) if report.has_unexplained else report
     found = report.exercise(exercise)

@@ -83,6 +83,8 @@ def build(units: Sequence[str] = (), *, in_single_files: bool = False) -> list[D
     in_single_files: whether single_file/ is written, too. Once it exists, each build writes it.
     Raises BuildError and NotWritable; then nothing was written, unless the disk is full.
     """
+    if {text.stem for text in _texts(())} == set(units):
+        units = ()  # so that files of removed units are deleted, and their digests
     with temporary.held("build-") as stage:
         texts = _texts(units)
         for unit in course.unit_names():
@@ -94,6 +96,7 @@ def build(units: Sequence[str] = (), *, in_single_files: bool = False) -> list[D
             for path in single_file.single_files(stage, load().check):  # raises BuildError while nothing is written
                 output_files.check(folder() / path, makes_folder=True)
         changes = list(_compare(stage, units, needs_copies=True))
+        output_files.check(folder() / BUILT)
         for change in changes:
             output_files.check(folder() / change.path, makes_folder=True)
         for change in changes:

@@ -73,7 +73,7 @@ def diagnose_by_tests(
 
 def _explanations(shown: Mapping[str, Trace], misconceptions: Sequence[Misconception]) -> Iterator[_Explanation]:
     for one in misconceptions:
-        first = next(iter(one.behaviour.transcript))  # it has run: only one that differs here can still be left out
+        first = next(iter(one.behaviour.transcript))  # it has run already, and leaves most out
         if first.outcome == "failed" and first.test in shown and not _shows_the_same(one, shown[first.test], first):
             continue
         test = one.entry.caught_by or ""
