@@ -22,9 +22,9 @@ import torch
 
 from autograder import catalogue, course
 from autograder.catalogue.edit import strip_annotations
+from autograder.catalogue.report_page import table
+from autograder.catalogue.transcript import LazyTranscript, Trace
 from autograder.core.cpu_limit import OverLimit, cpu_limit
-from autograder.diagnosis.report_page import table
-from autograder.diagnosis.transcript import LazyTranscript, Trace
 from autograder.graders.collected import collected
 from autograder.grading.examiner import Examiner, Finding, candidate_bench
 from autograder.grading.repairs import raised_lines

@@ -18,7 +18,7 @@ from functools import partial
 import torch
 
 from autograder import course
-from autograder.diagnosis.mutation_report import check_verdict, entries, released_check
+from autograder.catalogue.mutation_report import check_verdict, entries, released_check
 
 _STARTS = 5
 

@@ -17,9 +17,9 @@ import torch
 
 from autograder import catalogue
 from autograder.catalogue import Candidate, can_be_combined, combined
+from autograder.catalogue.pairs import Pairs
 from autograder.course.cells import filled_in
 from autograder.course.settings import load
-from autograder.diagnosis.pairs import Pairs
 from autograder.graders.collected import collected
 from autograder.grading.examiner import Examiner
 from autograder.grading.submission import NotebookGrading

@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from autograder.handout.unit_data import data_file, read_unit
+from autograder.student_check.unit_data import data_file, read_unit
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SOURCE = REPOSITORY / "source"

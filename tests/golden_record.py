@@ -3,8 +3,7 @@
 import re
 from functools import cache
 
-from autograder.catalogue import Candidate
-from autograder.diagnosis import golden_record
+from autograder.catalogue import Candidate, golden_record
 from tests import REPOSITORY
 
 

@@ -15,10 +15,10 @@ import torch
 from autograder import course
 from autograder.core.arguments import Arguments
 from autograder.core.bench import Operation
+from autograder.graders.backend import Recording
 from autograder.graders.collected import Grader, Graders, collected
+from autograder.graders.proxy import StudentProxy
 from autograder.grading.examiner import candidate_bench
-from autograder.student.backend import Recording
-from autograder.student.proxy import StudentProxy
 
 LIST = Path(__file__).with_name("graders.txt")
 

@@ -19,16 +19,16 @@ import torch
 from torch._subclasses import FakeTensorMode
 
 from autograder import course
+from autograder.catalogue.signature import signature
+from autograder.catalogue.transcript import LazyTranscript
 from autograder.core import packing
 from autograder.core.bench import Bench, Operation
 from autograder.core.operations import Call, NamedParameters
-from autograder.diagnosis.signature import signature
-from autograder.diagnosis.transcript import LazyTranscript
 from autograder.graders.collected import Graders, collected
+from autograder.graders.sandboxed import SandboxedNotebook
 from autograder.grading import scoring
 from autograder.grading.examiner import Examiner, Finding, candidate_bench
 from autograder.sandbox.worker import request_loop as worker
-from autograder.student.sandboxed import SandboxedNotebook
 
 from .fuzz.frames import frame
 from .fuzz.hostile import HostileParent, NoNotebook

@@ -7,11 +7,11 @@ import torch
 
 from autograder.core.arguments import Arguments
 from autograder.core.operations import Call, KindOf
+from autograder.graders import transcript_cache
+from autograder.graders.transcript_cache import TranscriptCache
 from autograder.sandbox.client import Response
 from autograder.sandbox.failures import TimedOut
 from autograder.sandbox.worker.protocol import Frame
-from autograder.student import transcript_cache
-from autograder.student.transcript_cache import TranscriptCache
 from tests.typed import solved
 
 UNIT = "dot_product_attention"

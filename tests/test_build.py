@@ -32,9 +32,9 @@ from autograder.graders.collected import collected
 from autograder.grading import public_examples, reference_trace
 from autograder.grading.reference_trace import packed_numbers
 from autograder.grading.release_misconceptions import released_misconceptions, signatures
-from autograder.handout.unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN, packed_unit
-from autograder.handout.written_values import packed, shortened
 from autograder.pool.process import GradingProcess, GradingRefused
+from autograder.student_check.unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN, packed_unit
+from autograder.student_check.written_values import packed, shortened
 from tests import RELEASE, REPOSITORY, SOURCE, released_data
 
 from .graders import listed

@@ -12,8 +12,8 @@ from jupyter_client.manager import start_new_kernel
 from autograder import catalogue, course
 from autograder.graders.collected import collected
 from autograder.grading import public_examples
-from autograder.handout.showing import Account, Line, account, as_text
-from autograder.handout.tried import Outcome, Tried, outcome
+from autograder.student_check.showing import Account, Line, account, as_text
+from autograder.student_check.tried import Outcome, Tried, outcome
 from tests import RELEASE
 
 from .test_student_check import Notebook

@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from autograder.compare import Expected, Mismatch, OddForm, assert_close, assert_equal
+from autograder.core.comparison import Expected, Mismatch, OddForm, assert_close, assert_equal
 
 SCORES = torch.tensor([[1.0, 2.0, 0.5], [0.1, 0.4, 3.0], [2.0, 2.0, 2.0]])
 WEIGHTS = SCORES.softmax(-1)

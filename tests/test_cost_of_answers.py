@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import torch
 
-from autograder.compare import Expected, Mismatch, assert_close, describe
 from autograder.core.arguments import Arguments
+from autograder.core.comparison import Expected, Mismatch, assert_close, describe
 from autograder.core.faults import Unusable
 from autograder.core.operations import Build, Call, NamedParameters
 from autograder.core.packing import Tensors, as_it_arrives
+from autograder.graders.budget import MAX_RESPONSE_BYTES, ResponseBudget
+from autograder.graders.sandboxed import SandboxedNotebook
 from autograder.sandbox.failures import Crashed, TimedOut
-from autograder.student.budget import MAX_RESPONSE_BYTES, ResponseBudget
-from autograder.student.sandboxed import SandboxedNotebook
 from tests import REPOSITORY
 
 from . import sampling

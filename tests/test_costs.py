@@ -16,18 +16,18 @@ from torch.nn import functional as F
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils.flop_counter import FlopCounterMode
 
-from autograder.compare import Expected, Mismatch, Unproven, assert_close
 from autograder.core.arguments import Arguments
 from autograder.core.bench import Bench
+from autograder.core.comparison import Expected, Mismatch, Unproven, assert_close
 from autograder.core.cost import of_call
 from autograder.core.countable import LEFT, OPERATOR, THREAD, UNSEEN, Countable
 from autograder.graders.collected import Verdict
+from autograder.graders.proxy import StudentProxy
+from autograder.graders.reference import Reference
 from autograder.graders.statements import assert_costs_no_more, assert_dtype_kept, assert_follows_device
 from autograder.grading.released_steps import as_json
 from autograder.grading.scoring import score
-from autograder.handout.judgement import judged
-from autograder.student.proxy import StudentProxy
-from autograder.student.reference import Reference
+from autograder.student_check.judgement import judged
 
 torch.set_num_threads(1)  # as in a grading process
 T, HD = 32, 2

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from autograder.compare.complaints import meant
+from autograder.core.complaints import meant
 
 X = torch.ones
 PRODUCTS = {

@@ -3,14 +3,14 @@
 import msgspec
 
 from autograder.catalogue import Candidate
+from autograder.catalogue.behaviour import Behaviour, Misconception
+from autograder.catalogue.explained_tests import diagnose_by_tests
+from autograder.catalogue.transcript import Trace
 from autograder.core.arguments import Arguments
 from autograder.core.operations import Call
-from autograder.diagnosis.behaviour import Behaviour, Misconception
-from autograder.diagnosis.explained_tests import diagnose_by_tests
-from autograder.diagnosis.transcript import Trace
+from autograder.graders.backend import Event
 from autograder.report import Diagnosis, ExerciseReport, Mistake
 from autograder.reports import graded_notebook
-from autograder.student.backend import Event
 
 TESTS = tuple(f"test_{number}" for number in range(12))
 

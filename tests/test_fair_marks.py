@@ -10,15 +10,15 @@ import torch
 
 from autograder import catalogue, course
 from autograder.catalogue.candidate import Code
-from autograder.compare import Mismatch
-from autograder.compare.complaints import RESULT_NOT_FINITE
+from autograder.core.comparison import Mismatch
+from autograder.core.complaints import RESULT_NOT_FINITE
 from autograder.core.operations import Call
 from autograder.course.cells import filled_in
 from autograder.graders.collected import collected
 from autograder.grading import scoring
 from autograder.grading.examiner import Examiner, candidate_bench
 from autograder.grading.public_examples import example
-from autograder.handout.judgement import judged
+from autograder.student_check.judgement import judged
 
 from . import sampling
 from .graders import listed

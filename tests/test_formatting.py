@@ -16,12 +16,13 @@ from nbconvert.exporters import HTMLExporter
 from autograder import catalogue, course
 from autograder.course.cells import filled_in
 from autograder.formatting import client
-from autograder.formatting.client import Formatter, PageLimits
+from autograder.formatting.client import Formatter
 from autograder.formatting.page import PageFormatter
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory, nbgrader_api, nbgrader_settings
 from autograder.reports import page_filters
 from autograder.sandbox import temporary
+from autograder.sandbox.limits import PageLimits
 from tests import REPOSITORY
 
 from .recorded_class import UNIT, RecordedClass, everything, hand_in

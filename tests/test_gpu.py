@@ -11,9 +11,9 @@ from autograder.core.faults import Raised
 from autograder.core.operations import Call
 from autograder.course.notebook import CodeCell
 from autograder.course.settings import load
+from autograder.graders.sandboxed import SandboxedNotebook
 from autograder.sandbox.fork_server import ForkServer
 from autograder.sandbox.launch import launch
-from autograder.student.sandboxed import SandboxedNotebook
 from tests import CHECK, REPOSITORY
 
 WARMS_UP = f"""

@@ -11,18 +11,24 @@ import torch
 
 from autograder import catalogue, course
 from autograder.build.source_notebook import CHECK, CHECK_OF_A_HUNT
-from autograder.compare import describe
-from autograder.compare.hunting import APART, MOST_NUMBERS, Prey, shown_by
-from autograder.core.wrong_function import packed_function, unpacked_function
+from autograder.catalogue import bug_hunts as graders_of_hunts
+from autograder.catalogue.bug_hunts import Hunt, NoHunt
+from autograder.catalogue.mutation_report import released_check
+from autograder.core.comparison import describe
+from autograder.core.counterexample import (
+    APART,
+    MOST_NUMBERS,
+    HuntTarget,
+    packed_function,
+    shown_by,
+    unpacked_function,
+)
 from autograder.course.cells import filled_in
 from autograder.course.notebook import joined
-from autograder.diagnosis.mutation_report import released_check
-from autograder.graders import hunts as graders_of_hunts
 from autograder.graders.collected import collected
-from autograder.graders.hunts import Hunt, NoHunt
 from autograder.grading import release_data
 from autograder.grading.released_steps import NotReleasable
-from autograder.handout.unit_data import EXAMPLES, zip_file
+from autograder.student_check.unit_data import EXAMPLES, zip_file
 from tests import RELEASE, released_data
 
 from .hunts import hunts
@@ -54,7 +60,7 @@ def test_every_hunt_is_one_to_the_graders_too(graders):
 # What an input is judged by
 
 
-PREY = Prey("merge", ("x: b h T hd",), hides=("T=1", "x alike turned h T"))
+PREY = HuntTarget("merge", ("x: b h T hd",), hides=("T=1", "x alike turned h T"))
 
 
 def wrong_merge(x):
@@ -65,8 +71,8 @@ def right_merge(x):
     return x.transpose(1, 2).flatten(2)
 
 
-def judged(given, prey=PREY, wrong=wrong_merge, right=right_merge):
-    return shown_by(given, prey, wrong, right, describe, "Yours")
+def judged(given, target=PREY, wrong=wrong_merge, right=right_merge):
+    return shown_by(given, target, wrong, right, describe, "Yours")
 
 
 TOLD = {
@@ -145,11 +151,11 @@ def test_infinity_and_nan_on_both_sides_are_no_difference():
 
 
 def test_several_tensors_have_their_sizes_in_common():
-    prey = Prey("scores", ("queries: Tq d", "keys: Tk d", "mask: Tq Tk bool"))
+    target = HuntTarget("scores", ("queries: Tq d", "keys: Tk d", "mask: Tq Tk bool"))
     ones, mask = torch.ones(1, 2), torch.ones(1, 1, dtype=torch.bool)
 
     def of(*given):
-        return judged(given, prey, lambda *args: None, lambda *args: args[0])
+        return judged(given, target, lambda *args: None, lambda *args: args[0])
 
     assert of(ones, ones, mask).problem == ""
     assert of(ones, ones).problem == ("The input is a tuple of 2; 3 tensors are expected: queries, keys, mask.")
@@ -168,7 +174,7 @@ def test_why_is_the_same_for_inputs_that_fail_alike():
     assert judged(one).why == judged(other).why == "alike: T=1"
     symmetric = torch.tensor([[[[1.0], [2.0]], [[2.0], [3.0]]]])
     assert judged(symmetric).why == judged(symmetric * 7).why == "alike: x alike turned h T"
-    zeros = Prey("merge", ("x: b h T hd",), hides=("x all 0", "x alike"))
+    zeros = HuntTarget("merge", ("x: b h T hd",), hides=("x all 0", "x alike"))
     assert judged(torch.zeros(1, 2, 3, 1), zeros).why == "alike: x all 0"
     assert judged(torch.ones(1, 2, 3, 1), zeros).why == "alike: x alike"
 
@@ -234,16 +240,16 @@ buggy(torch.ones(2))
 
 @pytest.mark.parametrize(("unit", "hunt"), HUNTS)
 def test_a_wrong_function_pasted_earns_what_its_mistake_earns(marker, graders, unit, hunt):
-    prey = hunted(graders, unit, hunt)
-    known = marker.grade_candidate(unit, "misconception", prey.mistake).exercise(prey.of)
-    packed = prey.packed(unit)
+    target = hunted(graders, unit, hunt)
+    known = marker.grade_candidate(unit, "misconception", target.mistake).exercise(target.of)
+    packed = target.packed(unit)
     typed = f"""import base64, zlib
 import torch
 exec(zlib.decompress(base64.b85decode({packed["code"]!r})).decode())
 """
-    report = marker.grade("typed.ipynb", alone(unit, **{prey.of: typed}), unit).exercise(prey.of)
+    report = marker.grade("typed.ipynb", alone(unit, **{target.of: typed}), unit).exercise(target.of)
     assert report.score == known.score < known.max_score
-    assert report.diagnosis.name == prey.mistake
+    assert report.diagnosis.name == target.mistake
 
 
 # In the notebook
@@ -258,14 +264,14 @@ def check_of(unit, **answers):
 
 @pytest.mark.parametrize(("unit", "hunt"), HUNTS)
 def test_the_wrong_function_can_be_called_and_not_read(graders, unit, hunt):
-    prey = hunted(graders, unit, hunt)
-    wrong = released_check(unit).buggy(prey.of)
+    target = hunted(graders, unit, hunt)
+    wrong = released_check(unit).buggy(target.of)
     with pytest.raises(OSError, match="source"):
         inspect.getsource(wrong)
     solved = catalogue.solutions(unit)[hunt].answer()
     given = solved if isinstance(solved, tuple) else (solved,)
-    right = catalogue.solutions(unit)[prey.of].answer
-    assert not torch.allclose(wrong(*given, *prey.also), right(*given, *prey.also), atol=APART)
+    right = catalogue.solutions(unit)[target.of].answer
+    assert not torch.allclose(wrong(*given, *target.also), right(*given, *target.also), atol=APART)
 
 
 @pytest.mark.parametrize(("unit", "hunt"), HUNTS)

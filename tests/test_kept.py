@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from autograder.catalogue.build_cache import FOLDER
-from autograder.handout.unit_data import MISTAKES, data_file, read_unit
+from autograder.student_check.unit_data import MISTAKES, data_file, read_unit
 from tests import REPOSITORY, forked_command
 
 UNIT = "normalisation"

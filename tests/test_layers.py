@@ -12,16 +12,11 @@ PACKAGE = REPOSITORY / "autograder"
 LAYERS = [
     {"cli"},
     {"cluster", "lms", "serving"},
-    {"classroom", "build", "nbgrader_plugin"},
-    {"reports"},
-    {"grading", "gradebook"},
-    {"diagnosis"},
-    {"graders"},
-    {"pool", "catalogue"},
-    {"student", "submitted"},
-    {"course", "handout"},
-    {"formatting", "compare", "tracing", "repair"},
-    {"sandbox", "report", "output_files"},
+    {"build", "classroom", "grading", "nbgrader_plugin"},
+    {"catalogue", "reports"},
+    {"gradebook", "graders", "pool"},
+    {"course", "formatting", "student_check"},
+    {"output_files", "report", "sandbox", "tracing"},
     {"core", "errors"},
 ]
 HEIGHT = {package: -layer for layer, packages in enumerate(LAYERS) for package in packages}

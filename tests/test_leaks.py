@@ -15,11 +15,11 @@ from autograder.build import release_files
 from autograder.core.operations import Call, LoadParameters
 from autograder.course.cells import filled_in
 from autograder.graders.collected import collected
+from autograder.graders.proxy import StudentProxy
 from autograder.grading.examiner import candidate_bench
 from autograder.grading.messages import without_folders
-from autograder.handout.unit_data import EXAMPLES, MISTAKES, STEPS, data_file
-from autograder.handout.written_values import as_value
-from autograder.student.proxy import StudentProxy
+from autograder.student_check.unit_data import EXAMPLES, MISTAKES, STEPS, data_file
+from autograder.student_check.written_values import as_value
 from tests import RELEASE, REPOSITORY, released_data
 
 UNIT = "self_attention"

@@ -22,9 +22,9 @@ from autograder.build.source_notebook import BuildError, source_notebook
 from autograder.classroom.class_folder import new_course
 from autograder.course.cells import filled_in
 from autograder.course.settings import load
-from autograder.handout import predictions
-from autograder.handout.predictions import NOT_GUESSED, said_of_guess, wanted
-from autograder.handout.unit_data import data_file, zip_file
+from autograder.student_check import predictions
+from autograder.student_check.predictions import NOT_GUESSED, said_of_guess, wanted
+from autograder.student_check.unit_data import data_file, zip_file
 from tests import CHECK, RELEASE
 
 UNIT = "dot_product_attention"

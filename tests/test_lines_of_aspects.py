@@ -7,20 +7,15 @@ import pytest
 import torch
 
 from autograder import catalogue
-from autograder.compare import Mismatch, assert_close, complaints, golden
-from autograder.compare.judgement import (
-    assert_arrived,
-    assert_devices,
-    assert_dtype,
-    assert_gradient,
-    assert_unchanged,
-)
+from autograder.core import complaints
+from autograder.core.comparison import Mismatch, assert_close, golden
 from autograder.core.device_probe import ELSEWHERE, MIXED
+from autograder.core.judgement import assert_arrived, assert_devices, assert_dtype, assert_gradient, assert_unchanged
 from autograder.core.lost_aspects import Asked, where_lost
 from autograder.grading import reference_trace
 from autograder.grading.trace_cases import trace_cases
-from autograder.handout.fault_location import line_told
-from autograder.handout.unit_data import STEPS, data_file, packed_unit
+from autograder.student_check.fault_location import line_told
+from autograder.student_check.unit_data import STEPS, data_file, packed_unit
 
 from .located.edits import right_sources
 from .located.measure import FILE, defined

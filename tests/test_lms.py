@@ -18,6 +18,7 @@ from autograder import catalogue, course
 from autograder.cli.console import command_errors
 from autograder.cli.lms import export, feedback_zip, import_
 from autograder.course.cells import filled_in
+from autograder.course.zip_file import BadZip, NotTaken, ZipFile, path_within
 from autograder.gradebook import marks, roster
 from autograder.gradebook.course_directory import course_directory
 from autograder.gradebook.roster import BadRoster, class_list
@@ -27,7 +28,6 @@ from autograder.lms.feedback_zip import pack
 from autograder.lms.file_names import layout, readings
 from autograder.lms.grade_tables import NoTable, marked_class
 from autograder.lms.import_submissions import import_zip
-from autograder.submitted.zip_file import BadZip, NotTaken, ZipFile, path_within
 
 from .recorded_class import UNIT, RecordedClass, hand_in
 

@@ -12,9 +12,9 @@ from autograder.core.faults import CELL_PREFIX
 from autograder.core.operations import WatchRun
 from autograder.core.packing import ProtocolError
 from autograder.core.tracing import MAX_MADE, Made, Run, Watch, packed, watched
+from autograder.graders.decoding import decode_trace
 from autograder.grading import reference_trace
 from autograder.grading.trace_cases import trace_cases
-from autograder.student.decoding import decode_trace
 from autograder.tracing.locating import locate
 
 from .located.edits import right_sources

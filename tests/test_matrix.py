@@ -9,11 +9,11 @@ from functools import cache
 import pytest
 
 from autograder import catalogue, course
-from autograder.diagnosis import report_page
-from autograder.diagnosis.golden_record import is_whole, name_of, outcome_line, whole
-from autograder.diagnosis.mutation_report import Outcome, check_verdict, entries, outcome
-from autograder.handout.unit_data import EXAMPLES
+from autograder.catalogue import report_page
+from autograder.catalogue.golden_record import is_whole, name_of, outcome_line, whole
+from autograder.catalogue.mutation_report import Outcome, check_verdict, entries, outcome
 from autograder.pool.process import GradingProcess
+from autograder.student_check.unit_data import EXAMPLES
 from tests import REPOSITORY, released_data
 
 from . import golden_record, sampling

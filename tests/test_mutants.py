@@ -8,7 +8,7 @@ from itertools import islice
 
 import pytest
 
-from autograder.diagnosis import report_page
+from autograder.catalogue import report_page
 from benchmarks import mutants, mutants_page
 from benchmarks.mutation_operators import drawn
 

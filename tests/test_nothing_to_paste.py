@@ -15,7 +15,7 @@ import nbformat
 import pytest
 
 from autograder import catalogue, course
-from autograder.diagnosis.mutation_report import released_check
+from autograder.catalogue.mutation_report import released_check
 from tests import RELEASE
 
 from . import sampling

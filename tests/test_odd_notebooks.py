@@ -8,8 +8,8 @@ import pytest
 from autograder import catalogue
 from autograder.course import notebook
 from autograder.course.cells import filled_in
-from autograder.submitted.notebook_file import read_at
-from autograder.submitted.without_outputs import MOST_PICTURES
+from autograder.course.notebook_file import read_at
+from autograder.course.without_outputs import MOST_PICTURES
 
 UNIT = "dot_product_attention"
 NAN, INFINITY = float("nan"), float("inf")

@@ -29,10 +29,10 @@ from autograder.core.operations import (
     WatchRun,
 )
 from autograder.core.trials import Redefine, TryEdits
+from autograder.graders.decoding import Answer, decode
 from autograder.sandbox.failures import Crashed
 from autograder.sandbox.worker import protocol
 from autograder.sandbox.worker import request_loop as worker
-from autograder.student.decoding import Answer, decode
 
 from .test_cost_of_answers import answered_with
 

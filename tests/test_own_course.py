@@ -16,7 +16,7 @@ import xmlschema
 
 from autograder import catalogue
 from autograder.course.cells import filled_in
-from autograder.handout.unit_data import data_file, units_in
+from autograder.student_check.unit_data import data_file, units_in
 from tests import RELEASE, REPOSITORY, forked_command
 from tests.misbehaving.as_user import as_ordinary_user
 

@@ -14,13 +14,14 @@ from bs4 import BeautifulSoup
 from autograder import catalogue
 from autograder.course import notebook
 from autograder.course.cells import filled_in
-from autograder.formatting.client import Formatter, PageLimits
+from autograder.formatting.client import Formatter
 from autograder.formatting.page import PageFormatter
 from autograder.formatting.pictures import embedded
 from autograder.formatting.rendering import markdown2html
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory
 from autograder.gradebook.pictures import take_out
+from autograder.sandbox.limits import PageLimits
 from tests import REPOSITORY
 
 from . import forked_command

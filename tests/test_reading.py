@@ -20,9 +20,9 @@ from autograder import catalogue, course
 from autograder.classroom.submissions import HandIn, Submissions
 from autograder.course import notebook
 from autograder.course.cells import filled_in
-from autograder.submitted.folder import OpenedFolder
-from autograder.submitted.notebook_file import read_at
-from autograder.submitted.without_outputs import TooManyParts, WithoutOutputs
+from autograder.course.notebook_file import read_at
+from autograder.course.submitted_folder import OpenedFolder
+from autograder.course.without_outputs import TooManyParts, WithoutOutputs
 from tests import RELEASE, REPOSITORY
 
 from . import forked_command, sampling, swapping

@@ -7,7 +7,7 @@ from autograder.core.arguments import Arguments
 from autograder.core.bench import Bench
 from autograder.core.faults import StudentFault
 from autograder.core.operations import Call
-from autograder.student.backend import Recording
+from autograder.graders.backend import Recording
 
 
 def recorded(function, *args):

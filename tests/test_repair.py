@@ -24,16 +24,16 @@ from autograder.core.trials import Redefine, TryEdits
 from autograder.course.cells import code_cells, filled_in
 from autograder.course.notebook import parse
 from autograder.graders.collected import collected
+from autograder.graders.sandboxed import SandboxedNotebook
 from autograder.grading.examiner import Examiner
 from autograder.grading.inverses import inverse_edits, inverses
 from autograder.grading.repair_cache import RepairCache
 from autograder.grading.repair_time import MAX_EXERCISE_SECONDS, MAX_SECONDS, RepairTime
 from autograder.grading.unexplained_answer import UnexplainedAnswer
 from autograder.pool.requests import FindRepairs, GradeNotebook
-from autograder.repair.definitions import Definition
-from autograder.repair.operators import generic_edits
 from autograder.report import Behaviour
-from autograder.student.sandboxed import SandboxedNotebook
+from autograder.tracing.definitions import Definition
+from autograder.tracing.repair_operators import generic_edits
 
 from . import REPOSITORY, forked_command
 from .sampling import thinned

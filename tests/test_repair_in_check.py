@@ -17,10 +17,10 @@ import torch
 
 from autograder import catalogue
 from autograder.build.release_files import zipped_modules
-from autograder.handout.check import StudentCheck
-from autograder.handout.repair_process import COMPLETE
-from autograder.handout.repair_request import in_words
-from autograder.handout.unit_data import SHOW_REPAIR, data_file, data_of, read_unit
+from autograder.student_check.check import StudentCheck
+from autograder.student_check.repair_process import COMPLETE
+from autograder.student_check.repair_request import in_words
+from autograder.student_check.unit_data import SHOW_REPAIR, data_file, data_of, read_unit
 from tests import RELEASE
 
 from .test_repair import REPAIRED
@@ -245,5 +245,5 @@ def test_a_search_that_ends_with_its_time_says_so():
 def test_what_is_released_holds_no_inverse_of_a_known_mistake():
     with zipfile.ZipFile(io.BytesIO(zipped_modules())) as archive:
         names = archive.namelist()
-    assert "autograder/repair/operators.py" in names
+    assert "autograder/tracing/repair_operators.py" in names
     assert [name for name in names if "inverse" in name or "catalogue" in name] == []

@@ -14,8 +14,6 @@ from autograder.course.cells import filled_in
 from autograder.gradebook.course_directory import nbgrader_api
 from autograder.grading.repair_search import Step
 from autograder.grading.repairs import _changes
-from autograder.repair.definitions import Definition
-from autograder.repair.operators import generic_edits
 from autograder.report import Behaviour, Change, ExerciseReport, Repair
 from autograder.reports.class_page import page
 from autograder.reports.class_report import compose
@@ -24,6 +22,8 @@ from autograder.reports.code_sample import line_sample
 from autograder.reports.exports import gradescope_results, junit_xml
 from autograder.reports.graded_notebook import grade_cell_outputs, read_report
 from autograder.reports.mistakes import WrongAnswer, WrongAnswers
+from autograder.tracing.definitions import Definition
+from autograder.tracing.repair_operators import generic_edits
 
 from . import REPOSITORY
 from .recorded_class import UNIT, RecordedClass, hand_in

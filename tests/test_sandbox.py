@@ -26,6 +26,8 @@ from autograder.core.operations import Call
 from autograder.core.packing import ProtocolError, Tensors, pack, unpack
 from autograder.course.cells import CodeCell, filled_in
 from autograder.course.settings import BadSettings, Isolation, Settings, load
+from autograder.graders.decoding import Value
+from autograder.graders.sandboxed import SandboxedNotebook
 from autograder.pool.process import GradingProcess, GradingRefused
 from autograder.sandbox import isolation, processes
 from autograder.sandbox.confine import scratch
@@ -33,8 +35,6 @@ from autograder.sandbox.failures import Crashed, TimedOut
 from autograder.sandbox.fork_server import ForkServer
 from autograder.sandbox.launch import launch
 from autograder.sandbox.worker import protocol
-from autograder.student.decoding import Value
-from autograder.student.sandboxed import SandboxedNotebook
 from tests import CHECK, REPOSITORY
 
 from . import sampling

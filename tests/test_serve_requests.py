@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from autograder.classroom.submissions import HandIn
+from autograder.course.notebook_file import NotebookFile
 from autograder.serving import http_server
 from autograder.serving.http_server import FOLDER, TOKEN_FILE
 from autograder.serving.work_queue import UnrecordedNotebook, WorkQueue
-from autograder.submitted.notebook_file import NotebookFile
 
 from .recorded_class import UNIT, RecordedClass, hand_in
 from .requests_served import MOST_BYTES, Requests

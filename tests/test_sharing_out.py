@@ -11,8 +11,8 @@ from autograder.cluster import cluster_run, worker
 from autograder.cluster.cluster_run import ClusterRun, WorkQueue
 from autograder.cluster.messages import Able, Done
 from autograder.course import digests, settings
+from autograder.course.notebook_file import NotebookFile
 from autograder.report import without_marks
-from autograder.submitted.notebook_file import NotebookFile
 
 from .recorded_class import UNIT
 

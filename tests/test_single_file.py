@@ -16,7 +16,7 @@ from autograder.course.cells import CARRIED
 from autograder.course.notebook import parse
 from autograder.course.settings import BadSettings, load
 from autograder.gradebook.clean_notebook import LEFT_OUT, clean
-from autograder.handout.unit_data import data_file
+from autograder.student_check.unit_data import data_file
 from tests import RELEASE, REPOSITORY
 
 from .typed import solved

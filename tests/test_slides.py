@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from autograder import course
 from autograder.cli import app
 from autograder.cli.slides import _paragraphs, compose
-from autograder.handout.unit_data import LESSON
+from autograder.student_check.unit_data import LESSON
 from tests import REPOSITORY, released_data
 
 from .browser.chromium import chromium

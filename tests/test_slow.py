@@ -2,8 +2,9 @@
 
 import pytest
 
-from autograder.formatting.client import Formatter, PageLimits
+from autograder.formatting.client import Formatter
 from autograder.formatting.page import PageFormatter
+from autograder.sandbox.limits import PageLimits
 
 from .fuzz import slow
 

@@ -19,6 +19,7 @@ from autograder import course
 from autograder.classroom.assignment import NothingToGrade, assignment
 from autograder.classroom.submissions import Submissions
 from autograder.cli.console import printable
+from autograder.course.student_id import can_be_id
 from autograder.gradebook import roster
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory, nbgrader_api
@@ -26,7 +27,6 @@ from autograder.gradebook.roster import BadRoster
 from autograder.gradebook.spreadsheet import text
 from autograder.gradebook.time_stamp import time_in
 from autograder.reports.exports import json_line
-from autograder.submitted.student_id import can_be_id
 from tests import RELEASE, REPOSITORY, SOURCE
 
 from . import forked_command

@@ -15,17 +15,17 @@ import pytest
 import torch
 
 from autograder import catalogue, course
-from autograder.compare import dropout
+from autograder.catalogue.golden_record import check_part
+from autograder.catalogue.mutation_report import check_verdict, released_check
+from autograder.core import dropout
 from autograder.core.tracing import Run
-from autograder.diagnosis.golden_record import check_part
-from autograder.diagnosis.mutation_report import check_verdict, released_check
 from autograder.graders.collected import collected
 from autograder.grading import public_examples, reference_trace
 from autograder.grading.release_misconceptions import MOST_SENTENCES
 from autograder.grading.trace_cases import trace_cases
-from autograder.handout.fault_location import known_cases, known_right, line_told
-from autograder.handout.tried import as_in_a_new_notebook, outcome
-from autograder.handout.unit_data import EXAMPLES, MISTAKES, STEPS, WRITTEN, data_file
+from autograder.student_check.fault_location import known_cases, known_right, line_told
+from autograder.student_check.tried import as_in_a_new_notebook, outcome
+from autograder.student_check.unit_data import EXAMPLES, MISTAKES, STEPS, WRITTEN, data_file
 from solutions.six_words import SIX_WORDS
 from tests import RELEASE, REPOSITORY, released_data
 

@@ -19,7 +19,7 @@ from nbgrader.utils import determine_grade
 from autograder import catalogue, course
 from autograder.build.single_file import single_file
 from autograder.course.cells import filled_in
-from autograder.handout.unit_data import LESSON
+from autograder.student_check.unit_data import LESSON
 from tests import RELEASE, released_data
 
 from . import forked_kernel

@@ -7,10 +7,10 @@ import pytest
 from autograder import catalogue, course
 from autograder.core.faults import Raised
 from autograder.course.cells import filled_in
+from autograder.course.notebook_file import read_at
+from autograder.graders.backend import Recording
+from autograder.graders.proxy import StudentProxy
 from autograder.report import NOT_WRITTEN
-from autograder.student.backend import Recording
-from autograder.student.proxy import StudentProxy
-from autograder.submitted.notebook_file import read_at
 from tests import RELEASE, SOURCE
 
 from . import sampling

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from autograder.compare import dropout
+from autograder.core import dropout
 from autograder.graders.collected import collected
 from autograder.grading import examiner, reference_trace
 from autograder.grading.examiner import Examiner, candidate_bench

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from autograder import catalogue
+from autograder.graders.decoding import grading_hint
 from autograder.report import NOT_WRITTEN
 from autograder.sandbox.worker.cell_source import unsupported_magic
-from autograder.student.decoding import grading_hint
 
 from . import typed
 

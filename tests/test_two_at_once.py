@@ -12,16 +12,16 @@ import msgspec
 import pytest
 
 from autograder.catalogue import Candidate
+from autograder.catalogue import pairs as searching
+from autograder.catalogue.behaviour import Behaviour, Misconception
+from autograder.catalogue.pairs import Pairs
+from autograder.catalogue.transcript import Trace
 from autograder.core.arguments import Arguments
 from autograder.core.cpu_limit import OverLimit, cpu_limit
 from autograder.core.operations import Call
-from autograder.diagnosis import pairs as searching
-from autograder.diagnosis.behaviour import Behaviour, Misconception
-from autograder.diagnosis.pairs import Pairs
-from autograder.diagnosis.transcript import Trace
+from autograder.graders.backend import Event
 from autograder.report import Diagnosis, ExerciseReport, Mistake
 from autograder.reports import graded_notebook
-from autograder.student.backend import Event
 from tests import REPOSITORY, sampling
 
 PAIRS = 150

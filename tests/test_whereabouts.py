@@ -12,16 +12,16 @@ from autograder.core.operations import unpacked
 from autograder.course.cells import filled_in
 from autograder.graders.cases import Cases
 from autograder.graders.collected import collected
+from autograder.graders.sandboxed import SandboxedNotebook
 from autograder.grading.examiner import Examiner
 from autograder.grading.submission import NotebookGrading
 from autograder.grading.trace_cases import trace_cases
-from autograder.handout.unit_data import STEPS
-from autograder.handout.written_values import as_value
 from autograder.pool.requests import GradeNotebook
 from autograder.report import Conditions
 from autograder.reports import graded_notebook
 from autograder.sandbox.worker import protocol
-from autograder.student.sandboxed import SandboxedNotebook
+from autograder.student_check.unit_data import STEPS
+from autograder.student_check.written_values import as_value
 from tests import REPOSITORY, released_data
 
 from .typed import alone

@@ -16,9 +16,9 @@ from autograder import catalogue, course
 from autograder.classroom.submissions import Submissions
 from autograder.course import notebook
 from autograder.course.cells import CARRIED, filled_in
+from autograder.course.notebook_file import read_at
+from autograder.course.submitted_folder import OpenedFolder
 from autograder.serving.file_changes import FileFingerprint
-from autograder.submitted.folder import OpenedFolder
-from autograder.submitted.notebook_file import read_at
 from tests import RELEASE
 
 UNIT = "dot_product_attention"

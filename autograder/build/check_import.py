@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..handout.unit_data import data_file, zip_file
+from ..student_check.unit_data import data_file, zip_file
 
 LATER = ("buggy", "draw", "example", "guess", "hint", "show")
 """Functions that older checks lack. An older file of the check may be next to a new notebook."""

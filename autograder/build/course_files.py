@@ -14,7 +14,9 @@ from .. import course, output_files
 from ..course import content, digests
 from ..course.folder import folder
 from ..course.settings import load
-from ..handout.unit_data import (
+from ..pool.process import GradingProcess
+from ..sandbox import temporary
+from ..student_check.unit_data import (
     EXAMPLES,
     LESSON,
     MISTAKES,
@@ -25,8 +27,6 @@ from ..handout.unit_data import (
     packed_unit,
     zip_file,
 )
-from ..pool.process import GradingProcess
-from ..sandbox import temporary
 from . import lesson_file, single_file
 from .new_exercise import left_to_write
 from .release_files import README, REQUIREMENTS, facade, modules, readme, requirements, zipped_modules

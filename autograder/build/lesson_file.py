@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..catalogue.misconception_file import NotYaml, read_yaml
-from ..handout.predictions import agrees, wanted
+from ..student_check.predictions import agrees, wanted
 from .check_import import called_in
 from .source_notebook import BuildError, points_of
 

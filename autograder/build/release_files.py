@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from ..course.settings import Settings
-from ..handout.unit_data import data_file, zip_file
+from ..student_check.unit_data import data_file, zip_file
 
 README, REQUIREMENTS = "README.md", "requirements.txt"
 _ENGINE = "attention-autograder"
 _ALWAYS = "jupyterlab"
 _PACKAGE = Path(__file__).parents[1]
-_FACADE = _PACKAGE / "handout" / "facade.py"
-_LOADER, _CHECK = _PACKAGE / "handout" / "loader.py", _PACKAGE / "handout" / "check.py"
+_FACADE = _PACKAGE / "student_check" / "facade.py"
+_LOADER, _CHECK = _PACKAGE / "student_check" / "loader.py", _PACKAGE / "student_check" / "check.py"
 _DATE = (1980, 1, 1, 0, 0, 0)
 """The first that a zip can hold: the bytes must depend on nothing but the modules."""
 _UNIX, _MODE = 3, 0o644 << 16

@@ -14,7 +14,7 @@ from nbformat.v4 import new_code_cell
 from .. import output_files
 from ..course.cells import CARRIED
 from ..course.folder import folder
-from ..handout.unit_data import data_file, zip_file
+from ..student_check.unit_data import data_file, zip_file
 from .solution_cell import COLUMNS
 from .source_notebook import BuildError, locked
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..handout.unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, read_unit
-from ..handout.written_values import USUAL, unpacked
+from ..student_check.unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, read_unit
+from ..student_check.written_values import USUAL, unpacked
 from ..tracing.reference import TOLERANCE
 from ..tracing.written_reference import numbers_in
 

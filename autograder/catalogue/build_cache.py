@@ -22,7 +22,7 @@ import torch
 from .. import course
 from ..course import content, digests
 from ..course.folder import FILE, folder
-from . import misconceptions, right_answers
+from .known_answers import misconceptions, right_answers
 
 T = TypeVar("T")
 FOLDER = ".cache"

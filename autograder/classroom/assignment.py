@@ -9,12 +9,12 @@ from typing import Any
 from .. import course
 from ..course import notebook
 from ..course.folder import folder
+from ..course.student_id import RULE, can_be_id
+from ..course.submitted_folder import is_one_name
 from ..errors import UserError
 from ..gradebook import database
 from ..gradebook.course_directory import course_directory
 from ..gradebook.roster import ROSTER, Enrolled, Roster, class_list
-from ..submitted.folder import is_one_name
-from ..submitted.student_id import RULE, can_be_id
 from .submissions import HandIn, Newest, Submissions
 
 _TOO_LONG = (

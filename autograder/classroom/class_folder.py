@@ -13,6 +13,7 @@ from sqlalchemy import select
 from .. import course
 from ..course import digests
 from ..course.folder import VARIABLE, folder
+from ..course.submitted_folder import new_folder
 from ..errors import UserError
 from ..gradebook import database
 from ..gradebook.class_gradebook import ClassGradebook
@@ -20,7 +21,6 @@ from ..gradebook.course_directory import SETTINGS, course_directory
 from ..gradebook.course_lock import course_lock
 from ..gradebook.database import FILE
 from ..gradebook.roster import ROSTER, TEMPLATE
-from ..submitted.folder import new_folder
 from . import whole_files
 
 _KINDS = (course.SOURCE, course.RELEASE)

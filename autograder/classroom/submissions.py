@@ -1,6 +1,6 @@
 """Submissions of a class: which of a student's files is the notebook, its content, and its time stamp.
 
-The folder of submissions is opened once, and everything in it is opened from there: see `submitted.folder`.
+The folder of submissions is opened once, and everything in it is opened from there: see `course.submitted_folder`.
 """
 
 import errno
@@ -12,10 +12,10 @@ from pathlib import Path
 from .. import course
 from ..course import notebook
 from ..course.cells import is_worked_on, unit_of
+from ..course.notebook_candidates import Allowance, contents, is_of_a_program, notebooks_at, possible, status
+from ..course.notebook_file import NotebookFile, digest_in, read_in, unreadable
+from ..course.submitted_folder import OpenedFolder
 from ..gradebook.time_stamp import TIMESTAMP, stamp_in
-from ..submitted.candidates import Allowance, contents, is_of_a_program, notebooks_at, possible, status
-from ..submitted.folder import OpenedFolder
-from ..submitted.notebook_file import NotebookFile, digest_in, read_in, unreadable
 
 _NOTHING = "Nothing was handed in."
 _SEARCHED = "Its files are being looked through."

@@ -13,7 +13,7 @@ from .console import console, fail, print_lines, printable, relative_path, resul
 from .options import Units
 
 if TYPE_CHECKING:
-    from ..diagnosis.mutation_report import Outcome, Way
+    from ..catalogue.mutation_report import Outcome, Way
 
 PAGE = "docs/matrix.md"
 
@@ -109,8 +109,8 @@ def matrix(
 
 def _outcomes(units: list[str], only: str, way: "Way") -> "list[Outcome]":
     """Grade the known answers, with a progress bar."""
+    from ..catalogue.mutation_report import entries, outcome, outcomes
     from ..course.settings import load
-    from ..diagnosis.mutation_report import entries, outcome, outcomes
     from ..pool.process import GradingProcess
 
     known = entries(tuple(dict.fromkeys(units)), only)
@@ -131,7 +131,7 @@ def _outcomes(units: list[str], only: str, way: "Way") -> "list[Outcome]":
 
 
 def _table(outcomes: "list[Outcome]", way: "Way") -> Table:
-    from ..diagnosis.mutation_report import COLUMNS, count, count_by, count_by_kind
+    from ..catalogue.mutation_report import COLUMNS, count, count_by, count_by_kind
 
     table = Table(title=f"{len(outcomes)} known answers, marked {way}", title_justify="left")
     table.add_column("", no_wrap=True)
@@ -149,10 +149,10 @@ def _table(outcomes: "list[Outcome]", way: "Way") -> Table:
 
 
 def _write_page(outcomes: "list[Outcome]") -> None:
+    from ..catalogue.golden_record import records
+    from ..catalogue.mutation_report import check_verdicts
+    from ..catalogue.report_page import below_digest, page
     from ..course.folder import folder
-    from ..diagnosis.golden_record import records
-    from ..diagnosis.mutation_report import check_verdicts
-    from ..diagnosis.report_page import below_digest, page
 
     checked = list(check_verdicts())
     before = folder() / PAGE

@@ -10,13 +10,13 @@ import typer
 from msgspec.structs import replace
 
 from .. import course
+from ..course.notebook_file import read_at
 from ..course.settings import Settings
 from ..pool.grading_pool import GradingPool
 from ..pool.process import GradingProcess
 from ..pool.requests import Device, GradeNotebook
 from ..report import Report, without_marks
 from ..reports.exports import Visibility, json_line
-from ..submitted.notebook_file import read_at
 from .console import OUR_FAULT, TOO_LOW, fail, remark, results, to_stderr
 from .options import Require, Trust, isolation_settings, named, schema_option
 from .result_files import ResultFiles

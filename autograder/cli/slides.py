@@ -25,7 +25,7 @@ from ..build.source_notebook import HOW_TO_HAND_IN, QUESTION, states_points
 from ..course.notebook import printable
 from ..errors import UserError
 from ..formatting.rendering import markdown2html
-from ..handout.unit_data import LESSON, data_file, read_unit
+from ..student_check.unit_data import LESSON, data_file, read_unit
 from . import result_files
 from .console import print_lines
 from .options import STANDARD_OUTPUT, Course, UnitName, class_folder, path_option

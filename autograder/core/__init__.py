@@ -1,4 +1,5 @@
-"""Operations, their executor and what it observes: shared by the worker, the grading process and the student check.
+"""Operations, what they observe and how it is judged: shared by the worker, the grading and the student check.
 
-Imports only torch and the standard library.
+`operations` and `bench` execute, `packing` and `observation` carry the results, `comparison` and `judgement` judge
+them, `points` turns outcomes into points. Imports only torch and the standard library.
 """

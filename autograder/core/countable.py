@@ -28,7 +28,7 @@ OPERATOR = "operator"
 LEFT = "left"
 THREAD = "thread"
 UNSEEN = "unseen"
-"""Reasons for which a call is not countable; `compare.uncounted` has a message for each."""
+"""Reasons for which a call is not countable; `core.uncounted` has a message for each."""
 
 _BITS, _BITS_FOR_AN_ELEMENT = 3200, 4
 """Limit for what leaves PyTorch, as by `.item()` or `if`: 100 float32 elements, plus 4 bits for each input element."""

@@ -66,7 +66,7 @@ class Asked(NamedTuple):
 def where_lost(aspect: str, details: Sequence[str], asked: Asked, own: Own) -> Lost | None:
     """Return the line; None if this call loses nothing, or if no line is proven.
 
-    details: those of a `compare.Mismatch`. Raises what the code raises.
+    details: those of a `core.comparison.Mismatch`. Raises what the code raises.
     """
     if aspect == OF_GRADIENT:
         return _of_gradient(details[0], asked, own)

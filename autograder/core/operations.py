@@ -1,7 +1,7 @@
 """What the graders can ask of a student's code: the one list of operations, each with how it is carried out.
 
 An operation is data: the trusted side sends it, and the worker carries it out on its bench. A new one needs no word
-anywhere else, but for the method that graders call it by (`student.proxy`).
+anywhere else, but for the method that graders call it by (`graders.proxy`).
 """
 
 import copy
@@ -173,7 +173,7 @@ class Read(Call):
 class MeasureCost(Call):
     """Calls as `Call` does, and counts what the call costs: see `cost`.
 
-    limits: what the hidden test holds the cost to, by the names in `compare.costs`.
+    limits: what the hidden test holds the cost to, by the names in `core.cost_limits`.
     once: lists and tuples are given as generators of copies.
     """
 

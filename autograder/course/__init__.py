@@ -1,7 +1,8 @@
-"""The course: its folder and settings, its units and their exercises, and notebooks read as data.
+"""The course: its folder, settings and units, and notebooks as data, also as students submit them.
 
-`units` says which exercises a unit has and what they are worth. `notebook` decodes a notebook that a student submitted
-and `cells` relates its cells to those of the unit. Nothing here executes a student's code, and nothing needs torch.
+`units` says which exercises a unit has and what they are worth. `submitted_folder`, `zip_file` and `notebook_file` read
+a submission, whatever its student does to it meanwhile; `notebook` decodes it and `cells` relates its cells to those of
+the unit. Nothing here executes a student's code, and nothing needs torch.
 """
 
 from .units import CHECK_PREFIX as CHECK_PREFIX

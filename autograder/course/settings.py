@@ -8,9 +8,8 @@ from typing import Literal, TypeVar
 import msgspec
 
 from ..errors import UserError
-from ..formatting.client import PageLimits
 from ..sandbox.launch import CHECK
-from ..sandbox.limits import Limits
+from ..sandbox.limits import Limits, PageLimits
 from .folder import FILE, folder
 
 _LEAST = {"open_files": 32, "memory_megabytes": 64}

@@ -10,12 +10,11 @@ import threading
 import time
 from dataclasses import asdict
 
-import msgspec
-
 from ..sandbox import isolation, temporary
 from ..sandbox.confine.confinement import Level, Terms
 from ..sandbox.confine.resources import WorkerLimits
 from ..sandbox.launch import ConfinedProcess, copy_packages, start
+from ..sandbox.limits import PageLimits
 from .formatter import MOST_HTML_BYTES, Answer, Broken, Kind, Request, receive, send
 
 _START_SECONDS = 60
@@ -26,19 +25,6 @@ _CHILDS_CPU_SECONDS = 60
 """After this CPU time a child is replaced, so that nothing accumulates in it that would count against a later text."""
 _MOST_CHILDS_CPU_SECONDS = 600
 _MEGABYTE = 1 << 20
-
-
-class PageLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The limits of formatting, which autograder.toml sets. Text past a limit is shown as plain text, with a reason."""
-
-    cell_cpu_seconds: int = 1
-    """For one cell; a comment counts as one."""
-    page_cpu_seconds: int = 3
-    """For all cells of a page."""
-    page_wall_seconds: int = 6
-    """For all cells of a page, waiting included."""
-    memory_megabytes: int = 512
-    """Bytes of address space beyond those that the formatter has mapped when it starts."""
 
 
 class _Lost(Exception):

@@ -15,8 +15,8 @@ import msgspec
 
 from ..course.notebook import RawCell, RawNotebook, joined
 from ..course.picture_sizes import kind_of
+from ..course.without_outputs import CUT
 from ..formatting.pictures import DOWNLOADED, LEFT_OUT, SHOWN
-from ..submitted.without_outputs import CUT
 
 PICTURES = "autograder_pictures"
 """Key in a notebook's metadata: the files' contents by name, from when it is cleaned until it is written."""

@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 
 from ..course import settings
 from ..course.notebook import printable
-from ..submitted.folder import is_one_name
-from ..submitted.student_id import RULE, can_be_id
+from ..course.student_id import RULE, can_be_id
+from ..course.submitted_folder import is_one_name
 from . import database, roster_table
 from .database import Database
 from .roster_table import BadRoster as BadRoster

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from ..compare import Mismatch, Unproven
+from ..core.comparison import Mismatch, Unproven
+from ..core.counterexample import HuntTarget
 from ..core.faults import Missing, Raised, StudentFault
 from ..core.library_calls import LIBRARIES
 from ..core.lost_aspects import OF_VALUE
@@ -23,12 +24,11 @@ from ..course import content
 from ..course.settings import load
 from ..report import TestOutcome
 from ..sandbox.failures import Crashed, TimedOut
-from ..student.budget import OutOfBudget
-from ..student.proxy import StudentProxy
-from ..student.reference import Reference
 from . import fixtures
+from .budget import OutOfBudget
 from .cases import Cases
-from .hunts import Hunt
+from .proxy import StudentProxy
+from .reference import Reference
 
 GIVEN = {"student", "reference", "rng"}
 """What a grader may ask for: see `fixtures`."""
@@ -66,7 +66,7 @@ class Grader:
     """The class that it is a method of."""
     function: Callable[..., None]
     asks_for: frozenset[str]
-    hunted: Hunt | None = None
+    hunted: HuntTarget | None = None
     """Of a hunt: what it is for."""
 
     def ask(self, student: StudentProxy, reference: Reference | None = None, rng: Cases | None = None) -> None:
@@ -92,7 +92,7 @@ class Verdict:
     raised: bool = False
     """What was called raised an exception."""
     aspect: str = OF_VALUE
-    """The wrong aspect of the answer, as in `compare.Mismatch`."""
+    """The wrong aspect of the answer, as in `core.comparison.Mismatch`."""
     details: tuple[str, ...] = ()
     unproven: bool = False
     """True if the test passed, but the call that it inspects returned a wrong value. `seen` describes the value."""

@@ -20,13 +20,14 @@ from typing import Any
 import pytest
 import torch
 
-from .. import compare
-from ..compare import Mismatch, OddForm, assert_close, complaints, identical
+from ..core import comparison as compare
+from ..core import complaints
+from ..core.comparison import Mismatch, OddForm, assert_close, identical
 from ..core.faults import Raised
-from ..student.proxy import CallableProxy, InstanceProxy, StudentProxy
-from ..student.reference import Reference
 from . import little_memory, statements
 from .cases import Cases
+from .proxy import CallableProxy, InstanceProxy, StudentProxy
+from .reference import Reference
 from .statements import assert_unchanged, in_both_modes, in_each, in_float64, transplant
 
 Method = Callable[..., None]
@@ -286,7 +287,7 @@ def costs_no_more(
     if_slow: Built = AS_EVER,
     **limits: int,
 ) -> None:
-    """What is right stays within these limits, which are counted and not timed: see `compare.costs`.
+    """What is right stays within these limits, which are counted and not timed: see `core.cost_limits`.
 
     drawn: as in `draw`. many, with_many: the sizes, of which the number of tokens is the largest, and what else is
     drawn, of a call that gives the right result in little memory too. Then only this call and the operations decide.

@@ -12,9 +12,9 @@ import torch
 
 from ..core.bench import Bench
 from ..course import content
-from ..student.proxy import StudentProxy
-from ..student.reference import Reference
 from .cases import Cases
+from .proxy import StudentProxy
+from .reference import Reference
 
 MARKERS = {
     "exercise(name, forbids)": "the exercise that a class of graders marks, and the libraries that it may not call",

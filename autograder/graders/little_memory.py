@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..compare import Mismatch
+from ..core.comparison import Mismatch
 from ..core.faults import Missing, Raised
 from ..sandbox.client import TOO_MUCH_MEMORY
 from ..sandbox.failures import Crashed, TimedOut
-from ..student.budget import OutOfBudget, OutOfRestarts
-from ..student.proxy import StudentProxy
+from .budget import OutOfBudget, OutOfRestarts
+from .proxy import StudentProxy
 
 
 class MemoryLimit(NamedTuple):

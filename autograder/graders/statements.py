@@ -6,10 +6,14 @@ from typing import Any, TypeVar
 
 import torch
 
-from ..compare import LARGE_LOGITS, Mismatch, OddForm, Unproven, assert_close, complaints, describe
-from ..compare.costs import Limits
-from ..compare.judgement import assert_arrived as assert_arrived
-from ..compare.judgement import (
+from ..core import complaints
+from ..core.arguments import each, tensors_in
+from ..core.comparison import LARGE_LOGITS, Mismatch, OddForm, Unproven, assert_close, describe
+from ..core.cost import Most
+from ..core.cost_limits import Limits
+from ..core.faults import CELL_PREFIX, Raised, StudentFault
+from ..core.judgement import assert_arrived as assert_arrived
+from ..core.judgement import (
     assert_cost,
     assert_devices,
     assert_gradients,
@@ -18,15 +22,12 @@ from ..compare.judgement import (
     is_refusal,
     not_finite,
 )
-from ..compare.judgement import assert_dtype as assert_dtype
-from ..compare.judgement import assert_gradient as assert_gradient
-from ..compare.judgement import assert_unchanged as assert_unchanged
-from ..core.arguments import each, tensors_in
-from ..core.cost import Most
-from ..core.faults import CELL_PREFIX, Raised, StudentFault
+from ..core.judgement import assert_dtype as assert_dtype
+from ..core.judgement import assert_gradient as assert_gradient
+from ..core.judgement import assert_unchanged as assert_unchanged
 from ..core.observation import Observation
 from ..core.operations import is_bias
-from ..student.proxy import CallableProxy, Cotangent, InstanceProxy, StudentProxy
+from .proxy import CallableProxy, Cotangent, InstanceProxy, StudentProxy
 
 REFUSALS = frozenset({"ValueError", "AssertionError"})
 NO_ROOM = REFUSALS | {"RuntimeError", "IndexError"}
@@ -245,7 +246,7 @@ def assert_costs_no_more(
     is_counted: bool = True,
     check: Callable[..., None] = assert_close,
 ) -> None:
-    """The call gives the right result, and costs no more than these limits, which `compare.costs` names.
+    """The call gives the right result, and costs no more than these limits, which `core.cost_limits` names.
 
     right: the result that the reference gives. once: the blocks come from a generator, one after another.
     is_counted: the count decides, so a call whose cost cannot be counted is refused; False if what it counts is

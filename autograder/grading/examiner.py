@@ -9,8 +9,14 @@ from typing import Any, TypeVar
 import torch
 
 from .. import catalogue
+from ..catalogue.behaviour import Behaviour, Misconception, Question
+from ..catalogue.bug_hunts import hunt_of
+from ..catalogue.diagnose import diagnose
+from ..catalogue.pairs import Pairs
+from ..catalogue.transcript import Trace, Transcript
 from ..core import library_calls
 from ..core.bench import Bench, Operation
+from ..core.counterexample import PackedFunction
 from ..core.faults import StudentFault
 from ..core.fingerprint import are_close, print_of
 from ..core.observation import Observation
@@ -18,19 +24,14 @@ from ..core.observed_calls import observe_functions, observe_operators
 from ..core.operations import Kind, KindOf, NamedParameters
 from ..core.packing import as_it_arrives
 from ..core.trials import TryEdits
-from ..core.wrong_function import PackedFunction
 from ..course import content
-from ..diagnosis.behaviour import Behaviour, Misconception, Question
-from ..diagnosis.diagnose import diagnose
-from ..diagnosis.pairs import Pairs
-from ..diagnosis.transcript import Trace, Transcript
+from ..graders.backend import Backend, Recording
 from ..graders.collected import Grader, Graders, Verdict, looked_at, not_run
+from ..graders.decoding import decode_parameters
+from ..graders.proxy import StudentProxy
+from ..graders.sandboxed import SandboxedNotebook
+from ..graders.transcript_cache import TranscriptCache
 from ..report import NOT_WRITTEN, Diagnosis
-from ..student.backend import Backend, Recording
-from ..student.decoding import decode_parameters
-from ..student.proxy import StudentProxy
-from ..student.sandboxed import SandboxedNotebook
-from ..student.transcript_cache import TranscriptCache
 
 T = TypeVar("T")
 
@@ -147,7 +148,7 @@ class Examiner:
     def _hunted(self, unit: str) -> dict[str, PackedFunction]:
         """Return by name the wrong functions of the unit's counterexample exercises, as students have them."""
         tests = [test for of_exercise in self._graders[unit].values() for test in of_exercise]
-        return {test.hunted.of: test.hunted.packed(unit) for test in tests if test.hunted is not None}
+        return {hunt.of: hunt.packed(unit) for test in tests if (hunt := hunt_of(test)) is not None}
 
     def _misconceptions(self, unit: str, exercise: str) -> tuple[list[Misconception], Pairs]:
         """Return the exercise's misconceptions, and the search for pairs of them."""

@@ -17,15 +17,15 @@ from ..core.lost_aspects import Lost
 from ..core.operations import LineOfAspect, WatchRun
 from ..core.tracing import Run
 from ..course.notebook import CodeCell
-from ..handout.fault_location import HOW, told_of_aspect
+from ..graders.backend import Backend
+from ..graders.budget import OutOfBudget
+from ..graders.decoding import decode_trace
+from ..graders.sandboxed import SandboxedNotebook
 from ..report import ExerciseReport, FaultLocation
 from ..sandbox.failures import Crashed, SandboxLost, TimedOut
-from ..student.backend import Backend
-from ..student.budget import OutOfBudget
-from ..student.decoding import decode_trace
-from ..student.sandboxed import SandboxedNotebook
-from ..tracing.case import TellingCase
+from ..student_check.fault_location import HOW, told_of_aspect
 from ..tracing.locating import locate
+from ..tracing.reference import TraceCase
 from ..tracing.told import Source, line_of, told
 from .examiner import Finding
 from .messages import readable
@@ -116,7 +116,7 @@ def line_of_aspect(
 ) -> FaultLocation | None:
     """Return the line at which the answer loses one of these aspects; None if it is not found.
 
-    aspects: each with its details, as in `compare.Mismatch`.
+    aspects: each with its details, as in `core.comparison.Mismatch`.
     """
     for aspect, details in aspects:
         for case in trace_cases(unit, exercise):
@@ -136,12 +136,12 @@ def _lost(sent: str) -> Lost | None:
     return Lost(file, int(line), how) if line.isdecimal() and len(line) < 6 and how in HOW else None
 
 
-def _trace(backend: Backend, case: TellingCase, replaced: Mapping[int, torch.Tensor]) -> Run:
+def _trace(backend: Backend, case: TraceCase, replaced: Mapping[int, torch.Tensor]) -> Run:
     """Run the answer on a case, with these of its tensors replaced, and read the trace."""
     call = case.exercise, Arguments(case.arguments), case.built, case.parameters, case.through
     values = tuple(tensor.float() for tensor in replaced.values())
     return decode_trace(backend.ask(WatchRun(*call, tuple(replaced), values)))
 
 
-def _trace_again(backend: Backend, case: TellingCase, first: Run, replaced: Mapping[int, torch.Tensor]) -> Run:
+def _trace_again(backend: Backend, case: TraceCase, first: Run, replaced: Mapping[int, torch.Tensor]) -> Run:
     return _trace(backend, case, replaced) if replaced else first

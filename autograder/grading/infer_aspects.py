@@ -10,16 +10,16 @@ from typing import Any, TypeVar
 
 import torch
 
-from ..compare import GOLDEN, LARGE_LOGITS, TOLERANCE, Mismatch, Unproven
 from ..core.arguments import each, tensors_in
 from ..core.bench import Operation
+from ..core.comparison import GOLDEN, LARGE_LOGITS, TOLERANCE, Mismatch, Unproven
 from ..core.cost import Cost, Most
 from ..core.countable import OPERATOR
 from ..core.device_probe import MIXED
 from ..core.faults import Raised, StudentFault
 from ..core.observation import Observation
 from ..core.operations import Call, MeasureCost, NamedParameters, ProbeDevice, is_bias
-from ..student.backend import Backend
+from ..graders.backend import Backend
 
 T = TypeVar("T")
 Change = Callable[[Operation[Any], Any], Any]

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .. import catalogue
-from ..repair.code_view import ATOMS, FIXED, CodeView, is_size, is_variable
-from ..repair.definitions import Definition, Edit
+from ..tracing.code_view import ATOMS, FIXED, CodeView, is_size, is_variable
+from ..tracing.definitions import Definition, Edit
 
 MOST_MATCHES = 12
 """Places at which one pattern is tried."""

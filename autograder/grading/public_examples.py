@@ -10,18 +10,19 @@ from typing import Any, TypeVar
 
 import torch
 
+from ..catalogue.bug_hunts import hunt_of
 from ..core.bench import Operation
 from ..core.faults import StudentFault
 from ..core.observation import Observation
 from ..core.operations import Call, KindOf, LoadParameters, ManualSeed, NamedParameters, ProbeDevice, is_bias
 from ..course import content
+from ..graders.backend import Backend
 from ..graders.collected import Grader
-from ..handout import trial
-from ..handout.known import sums
-from ..handout.tried import as_in_a_new_notebook
-from ..student.backend import Backend
-from ..student.proxy import StudentProxy
-from ..student.reference import Float64Backend
+from ..graders.proxy import StudentProxy
+from ..graders.reference import Float64Backend
+from ..student_check import trial
+from ..student_check.known import sums
+from ..student_check.tried import as_in_a_new_notebook
 from .examiner import candidate_bench
 from .infer_aspects import accepted_errors, infer_aspects
 from .released_steps import INSTEAD, Answered, SeededCases, SeededInputs, SeededReference, StepWriter, as_json, name_of
@@ -47,8 +48,8 @@ def examples_of(unit: str, tests: Sequence[Grader]) -> dict[str, Any]:
 def example(unit: str, test: Grader) -> dict[str, Any] | None:
     """Return a test's statement, weight, aspects and steps; None if it cannot be released."""
     about = _about(test)
-    if test.hunted is not None:  # there is no known result to inspect
-        step = {"operation": "call", "name": test.exercise, "hunt": test.hunted.released(unit)}
+    if (hunt := hunt_of(test)) is not None:  # there is no known result to inspect
+        step = {"operation": "call", "name": test.exercise, "hunt": hunt.released(unit)}
         return {**about, "looks_at": ["hunt"], "steps": [step]}
     steps_instead, tests_instead = _instead()
     key = test.exercise, test.name

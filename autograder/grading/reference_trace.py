@@ -20,8 +20,7 @@ import torch
 from .. import catalogue
 from ..core.arguments import tensors_in
 from ..core.tracing import Made, Run, Watch, made_ready, watched
-from ..tracing.case import TellingCase
-from ..tracing.reference import Reference, Right, all_before, comparable, distinct, is_mask, parts_of, same
+from ..tracing.reference import Reference, Right, TraceCase, all_before, comparable, distinct, is_mask, parts_of, same
 from ..tracing.written_reference import BY_HAND, LARGEST, OUT_OF_SCALE, given_in, read_tensor
 from .released_steps import as_json
 from .trace_cases import trace_cases
@@ -37,7 +36,7 @@ _HUGE = 1e6
 Written = dict[str, Any]
 
 
-def reference_trace(unit: str, case: TellingCase, *, without: str = "") -> Reference | None:
+def reference_trace(unit: str, case: TraceCase, *, without: str = "") -> Reference | None:
     """Return the tensors that are right on a case, from the solution and the alternative solutions.
 
     without: the name of an alternative solution to leave out. None for a silent case, or if the solution makes no
@@ -64,7 +63,7 @@ def reference_trace(unit: str, case: TellingCase, *, without: str = "") -> Refer
     return Reference(case, result, everything, before, _inputs(own, run.made, everything), scaled)
 
 
-def _call_in_float64(answer: Any, case: TellingCase) -> Callable[[], Any]:
+def _call_in_float64(answer: Any, case: TraceCase) -> Callable[[], Any]:
     arguments = (
         arg.double() if isinstance(arg, torch.Tensor) and arg.is_floating_point() else arg for arg in case.arguments
     )
@@ -72,14 +71,14 @@ def _call_in_float64(answer: Any, case: TellingCase) -> Callable[[], Any]:
     return made_ready(answer, case.built, parameters, tuple(arguments), case.through)
 
 
-def _tensors_of(answer: Any, case: TellingCase) -> list[Made]:
+def _tensors_of(answer: Any, case: TraceCase) -> list[Made]:
     """Return the tensors that an alternative solution makes."""
     file = inspect.getsourcefile(inspect.unwrap(answer)) or ""
     run = watched(_call_in_float64(answer, case), Watch(lambda name: name == file, {}))
     return [] if run.error is not None else run.made
 
 
-def _trace_solution(solution: Any, case: TellingCase) -> tuple[Run, dict[int, str]]:
+def _trace_solution(solution: Any, case: TraceCase) -> tuple[Run, dict[int, str]]:
     """Return the solution's trace, and the names of its variables by the number of their tensor."""
     file = inspect.getsourcefile(solution) or ""
     watch, names = Watch(lambda name: name == file, {}), dict[int, str]()
@@ -169,7 +168,7 @@ def written_traces(unit: str, exercise: str) -> Written:
     return {"operators": operators, "cases": cases}
 
 
-def _call(case: TellingCase) -> Written:
+def _call(case: TraceCase) -> Written:
     call: Written = {"args": [as_json(arg) for arg in case.arguments]}
     if case.built is not None:
         call["built"] = list(case.built)

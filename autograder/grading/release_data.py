@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from .. import catalogue
+from ..catalogue.bug_hunts import hunt_of
 from ..catalogue.build_cache import BuildCache
 from ..course import content
 from ..graders.collected import Graders
-from ..handout.written_values import shortened
 from ..pool.requests import Handout
+from ..student_check.written_values import shortened
 from .machine import parallel_map
 from .public_examples import examples_of
 from .reference_trace import written_traces
@@ -61,7 +62,7 @@ def release_data(graders: Graders, unit: str, *, is_new: bool) -> Handout:
 
 
 def _refuse_duplicate_hunts(graders: Graders, unit: str) -> None:
-    hunted = [test.hunted.of for tests in graders[unit].values() for test in tests if test.hunted is not None]
+    hunted = [hunt.of for tests in graders[unit].values() for test in tests if (hunt := hunt_of(test)) is not None]
     if twice := sorted({name for name in hunted if hunted.count(name) > 1}):
         raise NotReleasable(f"Two exercises hunt `{twice[0]}`; a notebook's `buggy` can give one wrong function of it.")
 

@@ -14,8 +14,8 @@ import torch
 
 from .. import catalogue
 from ..course import content
-from ..handout.known import alike, as_pattern, numbers, public
-from ..handout.tried import as_in_a_new_notebook, outcome
+from ..student_check.known import alike, as_pattern, numbers, public
+from ..student_check.tried import as_in_a_new_notebook, outcome
 from .machine import parallel_map
 
 MOST_SENTENCES = 4

@@ -30,8 +30,8 @@ from ..core.operations import (
 )
 from ..errors import UserError
 from ..graders.cases import Cases
-from ..handout.written_values import are_short, drawn, identity, in_thousandths, packed
-from ..student.reference import Reference
+from ..graders.reference import Reference
+from ..student_check.written_values import are_short, drawn, identity, in_thousandths, packed
 from .infer_aspects import BIASES, tolerance_of
 
 T = TypeVar("T")
@@ -126,7 +126,7 @@ class Answered:
 
 @dataclass
 class StepWriter:
-    """Write operations as steps, in the form that `handout.tried` reads."""
+    """Write operations as steps, in the form that `student_check.tried` reads."""
 
     inputs: SeededInputs
     aspects: dict[str, Any]

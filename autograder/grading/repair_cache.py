@@ -11,7 +11,7 @@ from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from .. import course
-from ..repair.definitions import Definition
+from ..tracing.definitions import Definition
 from .repair_search import find_repairs
 from .repair_time import RepairTime
 from .unexplained_answer import Repaired, UnexplainedAnswer

@@ -31,11 +31,11 @@ from ..core.operations import (
     Train,
 )
 from ..core.trials import Redefine, TryEdits
+from ..graders.budget import OutOfBudget
 from ..graders.collected import Verdict
-from ..repair.definitions import Definition
-from ..repair.operators import generic_edits
 from ..sandbox.failures import Crashed, TimedOut
-from ..student.budget import OutOfBudget
+from ..tracing.definitions import Definition
+from ..tracing.repair_operators import generic_edits
 from .inverses import Inverse, inverse_edits, inverses
 from .repair_time import RepairTime
 from .unexplained_answer import Repaired, Step, UnexplainedAnswer, total_rank

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from .. import catalogue, course
 from ..course.notebook import CodeCell
-from ..repair.definitions import Definition
 from ..report import Change, Diagnosis, ExerciseReport, FaultLocation, Mistake, Repair, Report
+from ..tracing.definitions import Definition
 from .examiner import Examiner
 from .messages import readable
 from .repair_cache import RepairCache

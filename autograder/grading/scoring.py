@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from .. import course
-from ..compare import complaints
+from ..core import complaints
 from ..core.faults import Missing
 from ..core.lost_aspects import OF_COUNTING, OF_FORM
 from ..core.points import TestShare, distribute

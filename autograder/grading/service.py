@@ -13,9 +13,9 @@ import msgspec
 import torch
 
 from .. import catalogue, course
+from ..catalogue.bug_hunts import NoHunt
 from ..errors import UserError
 from ..graders.collected import Graders, NotCollected, collected
-from ..graders.hunts import NoHunt
 from ..pool.requests import (
     LOST,
     AllGraded,

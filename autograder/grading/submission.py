@@ -12,12 +12,13 @@ import torch
 from msgspec.structs import replace
 
 from .. import catalogue, course
+from ..catalogue.signature import short_signature
 from ..course import digests, notebook
 from ..course.cells import code_cells, unit_of
 from ..course.written_answers import written_answers
-from ..diagnosis.signature import short_signature
 from ..errors import UserError
 from ..graders import cases
+from ..graders.sandboxed import Change, SandboxedNotebook
 from ..pool.requests import GradeNotebook
 from ..report import (
     CellReport,
@@ -32,7 +33,6 @@ from ..report import (
 )
 from ..sandbox.failures import SandboxLost
 from ..sandbox.fork_server import ForkServer
-from ..student.sandboxed import Change, SandboxedNotebook
 from . import messages, scoring
 from .examiner import Examiner, Finding, candidate_bench
 from .fault_line import CODE_FAILURES, add_fault_lines

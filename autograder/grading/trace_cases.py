@@ -20,8 +20,8 @@ from typing import Any
 import torch
 
 from ..course import content
-from ..handout.written_values import as_value
-from ..tracing.case import TellingCase
+from ..student_check.written_values import as_value
+from ..tracing.reference import TraceCase
 
 _DECIMALS = 3
 _TABLE = "telling_sizes"
@@ -48,7 +48,7 @@ class Below(Shape):
 
 
 @cache
-def trace_cases(unit: str, exercise: str) -> list[TellingCase]:
+def trace_cases(unit: str, exercise: str) -> list[TraceCase]:
     """Return the cases of an exercise in the order in which they are tried; empty if no trace would find a line."""
     generator = torch.Generator().manual_seed(zlib.crc32(f"to be shown: {unit} {exercise}".encode()))
     if not (content.place(content.HIDDEN) / f"{_TABLE}.py").is_file():
@@ -58,13 +58,13 @@ def trace_cases(unit: str, exercise: str) -> list[TellingCase]:
         "is_silent": exercise in sizes.SILENT,
         "untold": frozenset(sizes.UNTOLD.get(exercise, ())),
     }
-    cases = [TellingCase(exercise, _draw(args, generator), **about) for args in sizes.FUNCTIONS.get(exercise, ())]
+    cases = [TraceCase(exercise, _draw(args, generator), **about) for args in sizes.FUNCTIONS.get(exercise, ())]
     for built, args in sizes.CLASSES.get(exercise, ()):
         named = _parameters(content.solutions(unit)[exercise], built)
         rules = {name: _rule(parameter, generator) for name, parameter in named.items()}
         parameters = {name: as_value(rule) for name, rule in rules.items()}
         through = sizes.THROUGH.get(exercise, ())
-        cases.append(TellingCase(exercise, _draw(args, generator), built, parameters, rules, through, **about))
+        cases.append(TraceCase(exercise, _draw(args, generator), built, parameters, rules, through, **about))
     return cases
 
 

@@ -7,9 +7,9 @@ from typing import Protocol
 
 from .. import course
 from ..course.notebook import CodeCell
-from ..repair.definitions import Definition, Edit, definitions
+from ..graders.sandboxed import SandboxedNotebook
 from ..report import Diagnosis
-from ..student.sandboxed import SandboxedNotebook
+from ..tracing.definitions import Definition, Edit, definitions
 from . import scoring
 from .examiner import Examiner
 

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 import torch
 
-from ..compare import Expected, Mismatch
+from ..core.comparison import Expected, Mismatch
 from ..core.faults import StudentFault
 from ..core.operations import KindOf
 from ..course import content
 from ..course.folder import folder
 from ..errors import UserError
+from ..graders.backend import Recording
 from ..graders.collected import Grader, Graders, place_in_hidden
-from ..student.backend import Recording
-from ..student.proxy import StudentProxy
+from ..graders.proxy import StudentProxy
 from .examiner import candidate_bench
 
 _MOST_REPORTED = 3

@@ -5,9 +5,10 @@ from typing import Any, TypeVar
 
 import torch
 
-from autograder.compare import Mismatch, complaints, describe, dropout
+from autograder.core import complaints, dropout
+from autograder.core.comparison import Mismatch, describe
 from autograder.core.faults import Raised
-from autograder.student.proxy import InstanceProxy, StudentProxy
+from autograder.graders.proxy import InstanceProxy, StudentProxy
 
 S = TypeVar("S")
 _CALLS = 5

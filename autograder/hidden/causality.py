@@ -4,8 +4,9 @@ from typing import Any
 
 import torch
 
-from autograder.compare import Expected, Mismatch, assert_close, assert_real, complaints, describe
-from autograder.student.proxy import CallableProxy
+from autograder.core import complaints
+from autograder.core.comparison import Expected, Mismatch, assert_close, assert_real, describe
+from autograder.graders.proxy import CallableProxy
 
 
 def assert_causal_weights(actual: Any, expected: Expected, *, tolerance: float | None = None) -> None:

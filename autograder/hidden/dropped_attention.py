@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 
-from autograder.compare import Mismatch, assert_real, describe, dropout
-from autograder.compare.dropout import Dropped, Structure
+from autograder.core import dropout
+from autograder.core.comparison import Mismatch, assert_real, describe
+from autograder.core.dropout import Dropped, Structure
 from autograder.graders.cases import Cases
 
 TOKENS = 48

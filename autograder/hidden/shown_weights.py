@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
-from autograder.compare import Mismatch, describe, dropout
-from autograder.compare.dropout import Structure
+from autograder.core import dropout
+from autograder.core.comparison import Mismatch, describe
+from autograder.core.dropout import Structure
 
 _SHARPER = 30.0
 """Stretches the queries, so that the weights of a row differ."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .. import course
+from ..course.submitted_folder import OpenedFolder
 from ..errors import UserError
 from ..gradebook.course_directory import CourseProblem, course_directory
 from ..gradebook.marks import UnitMarks, of_units
 from ..gradebook.roster import Roster, class_list
 from ..gradebook.spreadsheet import number, text, value
-from ..submitted.folder import OpenedFolder
 
 NOT_SUBMITTED, NOT_GRADED, GRADED = "not_submitted", "not_graded", "graded"
 """The statuses without a report: nothing was submitted, it is not graded yet, or nbgrader's own command graded it."""

@@ -21,11 +21,11 @@ import msgspec
 
 from ..classroom import whole_files
 from ..course.notebook import printable
+from ..course.submitted_folder import new_folder
+from ..course.zip_file import BadZip, NotTaken, ZipFile, path_within
 from ..errors import UserError
 from ..gradebook.roster import Roster
 from ..gradebook.time_stamp import TIMESTAMP
-from ..submitted.folder import new_folder
-from ..submitted.zip_file import BadZip, NotTaken, ZipFile, path_within
 from .file_names import Layout, Platform, Reading, layout, readings
 from .roster_match import NotMatched, RosterMatcher
 

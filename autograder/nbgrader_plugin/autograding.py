@@ -13,6 +13,8 @@ from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Enum
 
+from ..course.notebook_file import read_in, unreadable
+from ..course.submitted_folder import OpenedFolder
 from ..gradebook import lateness, pictures, records
 from ..gradebook.clean_notebook import clean_or_stand_in, damage, without_put_back
 from ..gradebook.entry import unmarked
@@ -22,8 +24,6 @@ from ..pool.process import GradingProcess, GradingRefused
 from ..pool.requests import Device, GradeNotebook
 from ..report import REPORT_FILE, Report
 from ..reports.graded_notebook import write_report
-from ..submitted.folder import OpenedFolder
-from ..submitted.notebook_file import read_in, unreadable
 
 _SUBMISSION = "autograder_submission"
 """Key in a notebook's metadata between the exporter and the grading: SHA-256 of the file that was read."""

@@ -19,9 +19,9 @@ from typing import Any
 from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
 from nbgrader.utils import notebook_hash
 
+from ..course.submitted_folder import NotAFile, file_at, new_folder, replace_folder, restore_folder
 from ..gradebook.roster import may_be_graded
 from ..gradebook.time_stamp import StampFormat, time_near
-from ..submitted.folder import NotAFile, file_at, new_folder, replace_folder, restore_folder
 from .guards import SECRET, paths_like, read_beside
 
 TIME = r"[^+]+(?:(?<=[ \d])\+\d\d(?::?\d\d)?(?=\+|$))?"

@@ -33,11 +33,11 @@ from nbgrader.exchange.default import list as exchange_list
 from tornado.log import LogFormatter
 
 from ..course.notebook import printable
+from ..course.student_id import RULE
+from ..course.submitted_folder import NotAFile, OpenedFolder, read_up_to
 from ..gradebook.database import FILE, address_of
 from ..gradebook.roster import may_be_graded
 from ..gradebook.time_stamp import TIMESTAMP, StampFormat, stamp_at, time_in
-from ..submitted.folder import NotAFile, OpenedFolder, read_up_to
-from ..submitted.student_id import RULE
 
 SECRET = "submission_secret.txt"
 _BESIDE = {TIMESTAMP: 100, SECRET: 1000}

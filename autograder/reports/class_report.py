@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from .. import __version__, course, output_files
 from ..course.cells import code_cells
 from ..course.notebook import RawNotebook, parse
+from ..course.notebook_file import read_at
 from ..gradebook.course_directory import course_directory
 from ..gradebook.marks import Mark, NoMarks, UnitMarks, of_units
 from ..gradebook.roster import Enrolled
 from ..gradebook.spreadsheet import as_csv, rounded, text
 from ..report import Report
-from ..submitted.notebook_file import read_at
 from .class_page import page
 from .class_report_schema import (
     DIGITS,

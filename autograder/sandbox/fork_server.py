@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, cast
 
+from ..core.counterexample import PackedFunction
 from ..core.packing import ProtocolError
-from ..core.wrong_function import PackedFunction
 from . import isolation
 from .client import Worker
 from .confine.confinement import Level

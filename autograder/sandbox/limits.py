@@ -1,4 +1,4 @@
-"""Limits of one submission. autograder.toml sets the numbers."""
+"""Limits of one submission, and of the formatting of its page. autograder.toml sets the numbers."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -79,3 +79,16 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             "can't start new thread": f"A notebook may have {self.threads} threads.",
         }
         return next((hint for beginning, hint in hints.items() if message.startswith(beginning)), "")
+
+
+class PageLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The limits of formatting, which autograder.toml sets. Text past a limit is shown as plain text, with a reason."""
+
+    cell_cpu_seconds: int = 1
+    """For one cell; a comment counts as one."""
+    page_cpu_seconds: int = 3
+    """For all cells of a page."""
+    page_wall_seconds: int = 6
+    """For all cells of a page, waiting included."""
+    memory_megabytes: int = 512
+    """Bytes of address space beyond those that the formatter has mapped when it starts."""

@@ -16,9 +16,9 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
+from ..course.notebook_file import digest_in
+from ..course.submitted_folder import OpenedFolder, new_folder, replace_folder, restore_folder, sibling
 from ..gradebook.time_stamp import TIMESTAMP, stamp_at, time_in
-from ..submitted.folder import OpenedFolder, new_folder, replace_folder, restore_folder, sibling
-from ..submitted.notebook_file import digest_in
 from .file_changes import FileFingerprint
 
 _STAMP = "%Y-%m-%d %H:%M:%S.%f +0000"

@@ -12,8 +12,8 @@ from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
 from ..classroom.submissions import NotKnownYet, newest_first, newest_of_unit
+from ..course.submitted_folder import OpenedFolder
 from ..gradebook.time_stamp import TIMESTAMP
-from ..submitted.folder import OpenedFolder
 
 STILL_SECONDS = 0.25
 """Age of a notebook's last change below which somebody may still be writing it."""

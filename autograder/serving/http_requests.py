@@ -17,12 +17,12 @@ from tornado.iostream import IOStream
 from tornado.web import Application, HTTPError, RequestHandler, stream_request_body
 
 from ..course import notebook
+from ..course.notebook_file import MAX_FILE_BYTES, NotebookFile, read_at
+from ..course.student_id import RULE
 from ..gradebook.course_directory import CourseProblem
 from ..gradebook.roster import BadRoster
 from ..report import Report
 from ..reports.exports import json_line
-from ..submitted.notebook_file import MAX_FILE_BYTES, NotebookFile, read_at
-from ..submitted.student_id import RULE
 from .arrivals import Arrival, HandedIn
 from .work_queue import UnrecordedNotebook
 

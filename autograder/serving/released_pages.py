@@ -20,9 +20,9 @@ from ..classroom import whole_files
 from ..classroom.assignment import Assignment
 from ..classroom.student_folders import Autograded
 from ..gradebook.class_gradebook import Times
-from ..handout.unit_data import EXAMPLES, data_file, read_unit
 from ..report import NOT_WRITTEN, USES_WRONG, CellReport, ExerciseReport, Report
 from ..reports.graded_notebook import message_html
+from ..student_check.unit_data import EXAMPLES, data_file, read_unit
 from .exchange import EVERYONE, Exchange
 from .file_changes import FileStatus
 from .rate_limit import utc

@@ -13,11 +13,11 @@ from ..classroom.assignment import Assignment
 from ..classroom.batch import GradedSubmission, grade_submission
 from ..classroom.submissions import HandIn
 from ..course import released
+from ..course.notebook_file import NotebookFile
 from ..pool.grading_pool import GradingPool
 from ..pool.process import GradingRefused, GradingStopped, NotStarted
 from ..pool.requests import GradeNotebook, Ready
 from ..report import Report
-from ..submitted.notebook_file import NotebookFile
 
 T = TypeVar("T")
 Submission = tuple[Assignment, HandIn]

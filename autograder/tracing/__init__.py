@@ -1,1 +1,5 @@
-"""Fault location: find the step and the line where an answer goes wrong, from one run of it beside right runs."""
+"""Fault location and repair: where a wrong answer goes wrong, and the edit with which all tests pass.
+
+`locating` compares one run of the answer with right runs and names step and line. `repair_operators` lists candidate
+edits of the answer's code. Both run in the worker and in the student check.
+"""

@@ -1,14 +1,14 @@
 """What is known to be right on a telling case: tensors, and the solution's names for some of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import torch
 
 from ..core.arguments import tensors_in
 from ..core.tracing import Made, Run
-from .case import TellingCase
 
 TOLERANCE = 2e-5
 _INFINITE = 1e6
@@ -16,6 +16,26 @@ _INFINITE = 1e6
 LARGE = 1e5
 """Further out than any number that is computed: it stands for infinity."""
 _NAN = 12345678.0
+
+
+@dataclass(frozen=True)
+class TraceCase:
+    """A call of an answer that is traced."""
+
+    exercise: str
+    arguments: tuple[Any, ...]
+    built: tuple[Any, ...] | None = None
+    """What an instance is built with, where a class is asked for."""
+    parameters: Mapping[str, torch.Tensor] | None = None
+    """The numbers that it gets then."""
+    rules: Mapping[str, Mapping[str, Any]] | None = None
+    """How these are written down in short, by the rules that make them."""
+    through: tuple[str, ...] = ()
+    """Of an instance that is not called itself: what `fed` calls in its place."""
+    is_silent: bool = False
+    """Whether no line is looked for where values are wrong, but only where it loses what is asked beside them."""
+    untold: frozenset[str] = frozenset()
+    """In which ways that `Located.how` has no line is told, because too often it would be a wrong one."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +61,7 @@ class Right:
 class Reference:
     """What is known to be right of one telling case."""
 
-    case: TellingCase
+    case: TraceCase
     result: list[torch.Tensor]
     rights: list[Right]
     before: dict[int, frozenset[int]]

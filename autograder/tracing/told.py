@@ -6,9 +6,8 @@ from typing import Any
 
 import torch
 
-from .case import TellingCase
 from .located import Located
-from .reference import TOLERANCE, comparable, is_mask
+from .reference import TOLERANCE, TraceCase, comparable, is_mask
 from .used import used_from_above
 
 MAX_LINE = 100
@@ -23,7 +22,7 @@ Source = Callable[[str], Sequence[str]]
 """The lines of a file; none where they are not known."""
 
 
-def told(located: Located, case: TellingCase, source: Source) -> str:
+def told(located: Located, case: TraceCase, source: Source) -> str:
     """Lines of plain text, as wide as they must be; no number in them is of a hidden case."""
     wrong = located.lines[-1:] if located.how == "missing" else located.lines
     lines = source(located.file)
@@ -78,14 +77,14 @@ def _assigned(line: str) -> set[str]:
     return {name for left in lefts if left for name in re.findall(r"\w+", left[1])}
 
 
-def _does(located: Located, case: TellingCase, line: str) -> str:
+def _does(located: Located, case: TraceCase, line: str) -> str:
     """What the line does with what is wrong."""
     if located.how not in ("returned", "of another kind"):
         return "makes"
     return "keeps" if case.through and "return" not in line else "returns"
 
 
-def _meaning(located: Located, case: TellingCase) -> list[str]:
+def _meaning(located: Located, case: TraceCase) -> list[str]:
     """What the lines have to do with each other, and where to look, in a sentence or two."""
     first, second = located.lines[0], located.lines[-1]
     is_one = first == second
@@ -169,7 +168,7 @@ def quoted(line: str) -> str:
     return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…"
 
 
-def call_in_words(case: TellingCase) -> str:
+def call_in_words(case: TraceCase) -> str:
     """The call of a case, in words."""
     if case.through:
         method, *read = case.through

@@ -9,8 +9,7 @@ from typing import Any
 
 import torch
 
-from .case import TellingCase
-from .reference import Reference, Right, distinct, parts_of
+from .reference import Reference, Right, TraceCase, distinct, parts_of
 
 BY_HAND: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "shifted": lambda values: values - values.amax(dim=-1, keepdim=True),
@@ -23,7 +22,7 @@ OUT_OF_SCALE = {-(2**23): -torch.inf, 2**23 - 1: torch.inf, 1 - 2**23: torch.nan
 LARGEST = 2**23 - 2
 
 
-def read_reference(written: Mapping[str, Any], operators: Sequence[str], case: TellingCase) -> Reference:
+def read_reference(written: Mapping[str, Any], operators: Sequence[str], case: TraceCase) -> Reference:
     """The reference again. operators: their names, which stand in what is written as numbers."""
     given = given_in(case)
     rights: list[Right] = []
@@ -40,7 +39,7 @@ def read_reference(written: Mapping[str, Any], operators: Sequence[str], case: T
     )
 
 
-def given_in(case: TellingCase) -> list[torch.Tensor]:
+def given_in(case: TraceCase) -> list[torch.Tensor]:
     """The tensors that an answer is given: arguments and parameters."""
     found = [arg for arg in case.arguments if isinstance(arg, torch.Tensor)] + list((case.parameters or {}).values())
     return [one.double() for one in found]

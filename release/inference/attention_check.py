@@ -15,7 +15,7 @@ from typing import Any
 _HERE = Path(__file__).absolute()
 _ZIP = _HERE.with_suffix(".zip")
 _UNPACKED = (_HERE.with_name(f"{_HERE.stem}_modules"), _HERE.with_suffix(""), _HERE.parent)
-_LOADER = "autograder/handout/loader.py"
+_LOADER = "autograder/student_check/loader.py"
 
 
 def _read() -> tuple[Path, dict[str, bytes]]:

@@ -14,14 +14,14 @@ import torch
 from hypothesis import strategies as st
 
 from autograder import course
+from autograder.catalogue.signature import signature
+from autograder.catalogue.transcript import LazyTranscript, Transcript
 from autograder.core.packing import Tensors
-from autograder.diagnosis.signature import signature
-from autograder.diagnosis.transcript import LazyTranscript, Transcript
 from autograder.graders.collected import Graders, collected
+from autograder.graders.sandboxed import SandboxedNotebook
 from autograder.grading import messages, scoring
 from autograder.grading.examiner import Examiner, candidate_bench
 from autograder.sandbox.worker import request_loop as worker
-from autograder.student.sandboxed import SandboxedNotebook
 
 from .frames import FAULT, frame
 from .hostile import HostileParent, NoNotebook

@@ -10,17 +10,17 @@ import msgspec
 import torch
 from hypothesis import strategies as st
 
-from autograder import compare
+from autograder.catalogue.transcript import LazyTranscript, Trace
+from autograder.core import comparison as compare
 from autograder.core.arguments import Arguments
 from autograder.core.faults import StudentFault
 from autograder.core.operations import Build, Call, NamedParameters, ProbeDevice
 from autograder.course.notebook import CodeCell
-from autograder.diagnosis.transcript import LazyTranscript, Trace
+from autograder.graders.backend import Event, Recording
+from autograder.graders.proxy import StudentProxy
+from autograder.graders.sandboxed import OutOfBudget, SandboxedNotebook
 from autograder.grading.messages import without_folders
 from autograder.sandbox.failures import Crashed, TimedOut
-from autograder.student.backend import Event, Recording
-from autograder.student.proxy import StudentProxy
-from autograder.student.sandboxed import OutOfBudget, SandboxedNotebook
 
 from . import safetensors_bytes
 from .hostile import HostileParent

@@ -17,10 +17,9 @@ from autograder.core.tracing import Run, Watch, made_ready, watched
 from autograder.course import content
 from autograder.grading.reference_trace import reference_trace
 from autograder.grading.trace_cases import trace_cases
-from autograder.tracing.case import TellingCase
 from autograder.tracing.located import Located
 from autograder.tracing.locating import locate
-from autograder.tracing.reference import Reference, same
+from autograder.tracing.reference import Reference, TraceCase, same
 
 from .edits import EditedAnswer, is_held_out
 from .kept import kept
@@ -42,7 +41,7 @@ class Measured:
 
 
 @cache
-def cases(unit: str, exercise: str, without: str) -> list[tuple[TellingCase, Reference]]:
+def cases(unit: str, exercise: str, without: str) -> list[tuple[TraceCase, Reference]]:
     """The telling cases, with what is known to be right but for one answer."""
     cases = trace_cases(unit, exercise)
     found = [(case, reference_trace(unit, case, without=without)) for case in cases]
@@ -56,14 +55,14 @@ def defined(unit: str, exercise: str, source: str) -> Any:
     return scope[exercise]
 
 
-def run_of(answer: Any, case: TellingCase, replaced: Mapping[int, torch.Tensor]) -> Run:
+def run_of(answer: Any, case: TraceCase, replaced: Mapping[int, torch.Tensor]) -> Run:
     """One run of an answer on a case, as the worker makes it."""
     torch.default_generator.manual_seed(0)
     call = made_ready(answer, case.built, case.parameters, case.arguments, case.through)
     return watched(call, Watch(FILE.__eq__, replaced))
 
 
-def truth(edit: EditedAnswer, case: TellingCase, run: Run) -> frozenset[int]:
+def truth(edit: EditedAnswer, case: TraceCase, run: Run) -> frozenset[int]:
     """The lines that are right to name: the edited one, and the first whose tensor differs from the unedited run's."""
     unedited = run_of(defined(edit.unit, edit.exercise, edit.right), case, {})
     lines = set(edit.lines)
@@ -90,7 +89,7 @@ def measure(edit: EditedAnswer, *, with_its_own: bool = False) -> Measured:
     for case, known in cases(edit.unit, edit.exercise, "" if with_its_own else edit.of):
         began = time.process_time()
 
-        def again(replaced: Mapping[int, torch.Tensor], case: TellingCase = case) -> Run:
+        def again(replaced: Mapping[int, torch.Tensor], case: TraceCase = case) -> Run:
             count["runs"] += 1
             return run_of(answer, case, replaced)
 

@@ -19,10 +19,10 @@ import msgspec
 
 from autograder import catalogue
 from autograder.course.cells import filled_in
+from autograder.course.notebook_file import read_at
 from autograder.course.settings import Isolation, Settings, load
 from autograder.pool.process import GradingProcess
 from autograder.report import without_marks
-from autograder.submitted.notebook_file import read_at
 from tests import CHECK
 
 from .case import TARGET, UNIT, Case, cases

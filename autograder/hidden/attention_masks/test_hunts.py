@@ -1,7 +1,7 @@
 """The hidden graders of the unit's hunts."""
 
+from autograder.catalogue.bug_hunts import Hunt, hunt
 from autograder.graders import contracts
-from autograder.graders.hunts import Hunt, hunt
 
 
 @contracts.exercise("hunt_rotary_embedding", forbids=())

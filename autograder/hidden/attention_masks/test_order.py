@@ -2,8 +2,8 @@
 
 import torch
 
-from autograder.compare import assert_close, golden
-from autograder.compare.complaints import Part
+from autograder.core.comparison import assert_close, golden
+from autograder.core.complaints import Part
 from autograder.graders import contracts
 from autograder.graders.statements import assert_gives_dtype, assert_gradient, assert_unchanged, in_each, in_float64
 

@@ -2,7 +2,8 @@
 
 import torch
 
-from autograder.compare import Mismatch, any_identical, assert_close, complaints, describe, dropout, golden
+from autograder.core import complaints, dropout
+from autograder.core.comparison import Mismatch, any_identical, assert_close, describe, golden
 from autograder.graders import contracts
 from autograder.graders.statements import assert_dtype, assert_follows_device, assert_unchanged
 

@@ -2,7 +2,8 @@
 
 import torch
 
-from autograder.compare import (
+from autograder.core import dropout
+from autograder.core.comparison import (
     TOLERANCE,
     Expected,
     Mismatch,
@@ -10,7 +11,6 @@ from autograder.compare import (
     assert_close,
     assert_real,
     describe,
-    dropout,
     golden,
 )
 from autograder.graders import contracts

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.compare import LARGE_LOGITS, golden
+from autograder.core.comparison import LARGE_LOGITS, golden
 from autograder.core.library_calls import LIBRARY_ATTENTION, LIBRARY_SOFTMAX
 from autograder.graders import contracts
 from autograder.graders.cases import Cases

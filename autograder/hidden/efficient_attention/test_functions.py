@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.compare import TOLERANCE, Mismatch, assert_close, golden
+from autograder.core.comparison import TOLERANCE, Mismatch, assert_close, golden
 from autograder.graders import contracts, little_memory
 from autograder.graders.statements import (
     assert_costs_no_more,

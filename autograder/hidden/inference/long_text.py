@@ -5,11 +5,11 @@ from statistics import median
 
 import torch
 
-from autograder.compare import Mismatch, assert_close
+from autograder.core.comparison import Mismatch, assert_close
 from autograder.graders import statements
 from autograder.graders.cases import Cases
-from autograder.student.proxy import InstanceProxy, StudentProxy
-from autograder.student.reference import Reference
+from autograder.graders.proxy import InstanceProxy, StudentProxy
+from autograder.graders.reference import Reference
 from solutions import inference
 
 D_IN, D_OUT, HEADS = 8192, 32, 2

@@ -2,8 +2,8 @@
 
 import torch
 
-from autograder.compare import assert_close, golden
-from autograder.compare.complaints import INPUT
+from autograder.core.comparison import assert_close, golden
+from autograder.core.complaints import INPUT
 from autograder.graders import contracts, statements
 from autograder.graders.statements import assert_arrived, assert_gradient, assert_refuses, in_each
 from solutions.six_words import SIX_WORDS, twice

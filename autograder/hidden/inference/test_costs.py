@@ -2,7 +2,7 @@
 
 import math
 
-from autograder.compare import assert_equal
+from autograder.core.comparison import assert_equal
 from autograder.graders import contracts
 from autograder.graders.statements import in_each
 

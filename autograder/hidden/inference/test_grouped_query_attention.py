@@ -1,6 +1,6 @@
 """The hidden graders of attention whose heads share keys and values."""
 
-from autograder.compare import assert_close, golden
+from autograder.core.comparison import assert_close, golden
 from autograder.graders import contracts, statements
 from autograder.graders.statements import assert_refuses, in_each
 from solutions.six_words import SIX_WORDS, twice

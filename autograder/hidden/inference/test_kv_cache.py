@@ -2,8 +2,8 @@
 
 import torch
 
-from autograder.compare import Mismatch, assert_close, describe, golden
-from autograder.compare.complaints import Part
+from autograder.core.comparison import Mismatch, assert_close, describe, golden
+from autograder.core.complaints import Part
 from autograder.graders import contracts
 from autograder.graders.statements import NO_ROOM, assert_dtype, assert_gradient, assert_proven, in_each
 

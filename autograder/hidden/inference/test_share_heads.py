@@ -2,9 +2,9 @@
 
 import torch
 
-from autograder.compare import assert_close, golden
+from autograder.catalogue.bug_hunts import Hunt, hunt
+from autograder.core.comparison import assert_close, golden
 from autograder.graders import contracts
-from autograder.graders.hunts import Hunt, hunt
 
 
 @contracts.exercise("share_heads", forbids=())

@@ -1,6 +1,7 @@
 """The hidden graders of the unit's classes: what holds for all three, and what each gives for a worked example."""
 
-from autograder.compare import Mismatch, any_identical, assert_close, dropout, golden
+from autograder.core import dropout
+from autograder.core.comparison import Mismatch, any_identical, assert_close, golden
 from autograder.graders import contracts, statements
 from autograder.graders.statements import assert_parameter_shapes, assert_refuses, transplant
 from solutions.six_words import SIX_WORDS, twice

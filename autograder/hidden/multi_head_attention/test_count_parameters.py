@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.compare import assert_equal
+from autograder.core.comparison import assert_equal
 from autograder.graders import contracts
 
 LAYERS = ("W_query", "W_key", "W_value", "out_proj")

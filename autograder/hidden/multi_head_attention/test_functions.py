@@ -1,6 +1,6 @@
 """The hidden graders of the unit's functions."""
 
-from autograder.compare import golden
+from autograder.core.comparison import golden
 from autograder.graders import contracts
 from autograder.graders.statements import assert_refuses
 from solutions.six_words import twice

@@ -1,6 +1,6 @@
 """The hidden graders of the unit's classes."""
 
-from autograder.compare import assert_close, golden
+from autograder.core.comparison import assert_close, golden
 from autograder.graders import contracts
 from autograder.graders.statements import in_each
 from solutions.six_words import SIX_WORDS

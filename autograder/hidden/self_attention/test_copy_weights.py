@@ -6,7 +6,7 @@ Called, they give the queries, keys and values that the classes would go on with
 
 import torch
 
-from autograder.compare import assert_close
+from autograder.core.comparison import assert_close
 from autograder.graders import contracts
 from autograder.graders.statements import assert_parameter_shapes, assert_same_gradients, in_each, in_float64
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.compare import assert_close, golden, row, rows
+from autograder.core.comparison import assert_close, golden, row, rows
 from autograder.graders import contracts
 from autograder.graders.contracts import EXACT_ROOT
 from autograder.graders.statements import in_each

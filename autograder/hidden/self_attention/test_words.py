@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.compare import assert_close, assert_equal, golden
+from autograder.core.comparison import assert_close, assert_equal, golden
 from autograder.graders import contracts
 from autograder.graders.statements import assert_gives_dtype, assert_raises
 

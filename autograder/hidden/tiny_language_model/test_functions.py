@@ -2,7 +2,8 @@
 
 import torch
 
-from autograder.compare import Mismatch, assert_close, draws, golden, identical
+from autograder.core import draws
+from autograder.core.comparison import Mismatch, assert_close, golden, identical
 from autograder.graders import contracts
 from autograder.graders.statements import (
     assert_dtype,

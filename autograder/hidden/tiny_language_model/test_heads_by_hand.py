@@ -1,8 +1,9 @@
-"""The hidden graders of heads whose weights are set by hand: see `compare.one_head`."""
+"""The hidden graders of heads whose weights are set by hand: see `core.one_head`."""
 
 import torch
 
-from autograder.compare import Mismatch, one_head
+from autograder.core import one_head
+from autograder.core.comparison import Mismatch
 from autograder.graders import contracts
 from autograder.graders.statements import assert_dtype, in_each
 

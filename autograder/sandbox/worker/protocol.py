@@ -16,9 +16,9 @@ import safetensors
 import safetensors.torch
 
 from ...core.arguments import MAX_TENSORS
+from ...core.counterexample import PackedFunction
 from ...core.exact_reading import Closed, read
 from ...core.packing import MAX_DIMS, MAX_TENSOR_BYTES, ProtocolError, Tensors
-from ...core.wrong_function import PackedFunction
 from ..confine.resources import WorkerLimits
 from ..confine.scratch import Excess
 

@@ -1,6 +1,6 @@
 """Hidden graders of layer norm and of the block around it."""
 
-from autograder.compare import assert_close
+from autograder.core.comparison import assert_close
 from autograder.graders import contracts
 
 from .sizes import D

@@ -1,0 +1,91 @@
+"""A grader of a hunt: the answer returns an input on which a known mistake differs from the right answer.
+
+    @contracts.exercise("hunt_merge_heads", forbids=())
+    class TestHuntMergeHeads(contracts.Graders):
+        test_they_differ = hunt(
+            "On your input the wrong merge_heads gives something else than the right one.",
+            Hunt(of="merge_heads", mistake="merged_without_swapping", takes=("x: b h T hd",)),
+        )
+
+The wrong function is the catalogue's, which alone says what is wrong with it. Any input will do, so an answer's numbers
+tell nothing: what its fingerprint keeps is in what way it fails.
+"""
+
+import ast
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from types import ModuleType
+from typing import Any
+
+from .. import catalogue
+from ..core.comparison import Mismatch, describe
+from ..core.counterexample import HuntTarget, PackedFunction, packed_function, shown_by
+from ..course import content
+from ..graders.cases import Cases
+from ..graders.collected import Grader
+from ..graders.contracts import Graders, Method, points
+from ..graders.proxy import StudentProxy
+from ..graders.reference import Reference
+
+
+class NoHunt(ValueError):
+    """What is to be hunted is not there, or cannot be released; `str()` says what to do."""
+
+
+@dataclass(frozen=True)
+class Hunt(HuntTarget):
+    """What is hunted, and which of the catalogue's mistakes makes the wrong one of it."""
+
+    mistake: str = ""
+
+    def wrong(self, unit: str) -> catalogue.Candidate:
+        """The known mistake; raises NoHunt."""
+        found = catalogue.misconceptions(unit).get(self.mistake)
+        if found is None or found.exercise != self.of:
+            raise NoHunt(
+                f"A hunt is for the mistake `{self.mistake}` of `{self.of}`, which is not in "
+                f"autograder/misconceptions/{unit}/."
+            )
+        return found
+
+    def packed(self, unit: str) -> PackedFunction:
+        """The wrong function as it is released; raises NoHunt where it needs what students do not have."""
+        code = self.wrong(unit).source()
+        imports: dict[str, str] = {}
+        around = {**content.notebook(), **content.solutions(unit)}
+        for name in sorted({node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}):
+            known = around.get(name)
+            if isinstance(known, ModuleType):
+                imports[name] = known.__name__
+            elif known is not None and name != self.of:
+                raise NoHunt(f"A hunt is for `{self.mistake}`, which uses `{name}`: it can use nothing but modules.")
+        return packed_function(code, imports)
+
+    def released(self, unit: str) -> dict[str, Any]:
+        """All that the check needs, as JSON."""
+        about = {name: value for name, value in asdict(self).items() if name != "mistake" and value not in ((), "")}
+        return {**about, "wrong": dict(self.packed(unit))}
+
+
+def hunt_of(test: Grader) -> Hunt | None:
+    """Return what a hidden test hunts; None of a test of another kind."""
+    return test.hunted if isinstance(test.hunted, Hunt) else None
+
+
+def hunt(statement: str, hunted: Hunt, *, weight: float = 2) -> Method:
+    """Declares the grader of a hunt, with the statement that students read."""
+
+    def grader(self: Graders, student: StudentProxy, reference: Reference, rng: Cases) -> None:
+        unit = type(self).__module__.split(".")[1]
+        wrong = hunted.wrong(unit)
+        right: Callable[..., Any] = content.solutions(unit)[hunted.of]
+        with student.by_chance() as note:  # keeps what is noted, and not the numbers
+            given = self.callee(student)()
+            shown = shown_by(given, hunted, wrong.answer, right, describe, f"The right `{hunted.of}`")
+            note(shown.why)
+        if shown.problem:
+            raise Mismatch(shown.problem)
+
+    grader.__doc__ = statement
+    grader.hunted = hunted  # type: ignore[attr-defined]
+    return points(weight, public=True)(grader)

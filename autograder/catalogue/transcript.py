@@ -1,0 +1,138 @@
+"""Compare transcripts: everything that an answer showed to the hidden tests.
+
+A transcript has outputs, dtypes, gradients, changed arguments, errors, parameters and device verdicts, because 27% of
+plausible mistakes change no output value. Two answers with equal transcripts cannot be told apart.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Any
+
+import torch
+
+from ..core.observation import Observation
+from ..core.values import close
+from ..graders.backend import Event
+
+_TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
+COMPARED = ("changed", "devices", "value", "gradients", "parameter_gradients", "cost")
+"""The fields of an observation that are compared. Library calls decide on points, and not on the misconception."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The outcome of one hidden test, and the events on the way to it."""
+
+    test: str
+    outcome: str
+    """Not compared: a call in little memory, which only a sandbox makes, decides on it and is no event."""
+    events: tuple[Event, ...]
+
+
+Transcript = tuple[Trace, ...]
+Place = tuple[int, int | None]
+"""The number of a hidden test, and that of an event; None for the whole trace."""
+
+
+def whole(trace: Trace) -> Trace:
+    """Return the trace as it is."""
+    return trace
+
+
+def without_gradients(trace: Trace) -> Trace:
+    """Return the trace without calls that ask for gradients."""
+    rest = (event for event in trace.events if getattr(event.operation, "cotangents", None) is None)
+    return replace(trace, events=tuple(rest))
+
+
+def without_initial_weights(trace: Trace) -> Trace:
+    """Return the trace without the elements that instances compute with their initial weights.
+
+    These weights depend on the order in which the layers are made, and there are many orders.
+    """
+    events = (
+        replace(event, shown=_without_elements(event.shown)) if event.of_first_weights else event
+        for event in trace.events
+    )
+    return replace(trace, events=tuple(events))
+
+
+class LazyTranscript:
+    """The transcript of a known answer, made as far as it is compared: the first hidden test mostly suffices."""
+
+    def __init__(self, traces: Iterator[Trace]) -> None:
+        """traces: runs a hidden test for each trace."""
+        self._made: list[Trace] = []
+        self._rest = traces
+
+    def equals(
+        self, other: Transcript, *, without: Collection[str] = (), compared: Callable[[Trace], Trace] = whole
+    ) -> bool:
+        """Return whether two answers behave alike in all hidden tests.
+
+        without: the names of tests that are left out. compared: the part of each trace that is compared.
+        """
+        pairs = zip_longest(map(compared, self), map(compared, other))
+        return all(are_equal_traces(one, two) for one, two in pairs if one is None or one.test not in without)
+
+    def first_difference(self, other: Transcript) -> Place | None:
+        """Return the first place at which two transcripts differ; None if they are equal."""
+        return next(self.differences(other), None)
+
+    def differences(self, other: Transcript) -> Iterator[Place]:
+        """Yield the first place of each hidden test at which two transcripts differ."""
+        for number, (one, two) in enumerate(zip(self, other, strict=False)):
+            if not are_equal_traces(one, two):
+                yield number, _first_other_event(one, two)
+
+    def __iter__(self) -> Iterator[Trace]:
+        yield from self._made
+        for trace in self._rest:
+            self._made.append(trace)
+            yield trace
+
+
+def _without_elements(shown: Any) -> Any:
+    """Return a value with the dtype and shape of each tensor instead of the tensor."""
+    if isinstance(shown, torch.Tensor):
+        return str(shown.dtype), tuple(shown.shape)
+    if isinstance(shown, Observation):
+        return [_without_elements(getattr(shown, name)) for name in COMPARED]
+    if isinstance(shown, list | tuple):
+        return [_without_elements(one) for one in shown]
+    if isinstance(shown, dict):
+        return {key: _without_elements(one) for key, one in shown.items()}
+    return shown
+
+
+def _first_other_event(one: Trace, other: Trace) -> int | None:
+    pairs = enumerate(zip(one.events, other.events, strict=False))
+    return next((number for number, (a, b) in pairs if not _are_equal_events(a, b)), None)
+
+
+def are_equal_traces(one: Trace | None, other: Trace | None) -> bool:
+    """Return whether two answers behave alike in a hidden test."""
+    if one is None or other is None or one.test != other.test:
+        return False
+    return len(one.events) == len(other.events) and all(map(_are_equal_events, one.events, other.events))
+
+
+def _are_equal_events(one: Event, other: Event) -> bool:
+    return type(one.operation) is type(other.operation) and _are_equal(one.shown, other.shown)
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        if one.dtype != other.dtype or one.shape != other.shape:
+            return False
+        return bool(close(one.detach(), other.detach(), _TOLERANCE.get(one.dtype, 0.0)).all())
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):  # which of the two it is, is style
+        return len(one) == len(other) and all(map(_are_equal, one, other))
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, Observation):
+        return all(_are_equal(getattr(one, name), getattr(other, name)) for name in COMPARED)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_are_equal(one[key], other[key]) for key in one)
+    return bool(one == other)

@@ -1,0 +1,139 @@
+"""Messages about an answer that the grade and the student check share."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from .device_probe import BY_NUMBERS, DIFFERS, ELSEWHERE, MIXED
+from .library_calls import LIBRARY_ATTENTION, LIBRARY_SOFTMAX
+from .values import ORDINALS
+
+SAME_WEIGHTS = "The weights are the same under every seed: is one set inside the class?"
+RAISES_NOTHING = "It raises nothing."
+_NO_MORE_THAN_HALF = "As long as this fails, the exercise gives no more than half of its points."
+_OF_LIBRARIES = {
+    LIBRARY_SOFTMAX: "a library's softmax, or a part of one such as logsumexp",
+    LIBRARY_ATTENTION: "a library's attention",
+}
+_OF_DEVICES = {
+    MIXED: "It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere. Make it "
+    "where they are (`device=`), or bring it there (`.to`).",
+    ELSEWHERE: "The result is not on the inputs' device.",
+    DIFFERS: "On another device it gives another result than on the CPU.",
+}
+
+
+def with_article(name: str) -> str:
+    """`a list`, `an int`."""
+    return f"{'an' if name[:1].lower() in tuple('aeio') else 'a'} {name}"
+
+
+class Part(NamedTuple):
+    """A tensor of a call: an argument or a parameter."""
+
+    words: str
+    key: str = ""
+    """An argument's number or a parameter's name, by which the line is found that loses its gradient."""
+
+    def __str__(self) -> str:
+        return self.words
+
+
+def argument(number: int) -> Part:
+    """Return the argument at this position."""
+    return Part(f"the {ORDINALS[number]} argument", str(number))
+
+
+def parameter(name: str) -> Part:
+    """Return the parameter of this name."""
+    return Part(f"`{name}`", name)
+
+
+INPUT = Part("the input", "0")
+
+
+def detached(where: Part) -> str:
+    """A gradient that is None."""
+    return f"No gradient arrives at {where}: is it left unused, or the result detached from it somewhere?"
+
+
+def no_parameter(name: str) -> str:
+    """A layer that is called otherwise."""
+    return f"It has no parameter `{name}`."
+
+
+def of_another_shape(found: str, shape: Sequence[int]) -> str:
+    """A result that is no tensor of the shape that is expected. found: what it is."""
+    return f"The result is {found}; a tensor of shape {tuple(shape)} is expected."
+
+
+RESULT_NOT_FINITE = "The result has NaN or infinite values."
+
+
+def not_finite(where: Part) -> str:
+    """A gradient with NaN or infinity, of a result that has neither."""
+    return f"The gradient of {where} has NaN or infinite values; the result has none."
+
+
+def writes_into(arguments: Sequence[int]) -> str:
+    """Arguments that are not as they were, by their places."""
+    which = " and ".join(f"the {ORDINALS[number]}" for number in arguments)
+    return f"It writes into {which} argument. Operations ending in `_`, `+=`, `/=` and `x[i] = ...` work in place."
+
+
+def changed_by_the_future(token: int) -> str:
+    """A result that later tokens have a part in."""
+    return f"The result of token {token} changes when only later tokens do: something of the future gets into it."
+
+
+def calls_forbidden(libraries: Sequence[str]) -> str:
+    """Library functions that an exercise forbids."""
+    named = " and ".join(_OF_LIBRARIES.get(one, one) for one in libraries)
+    return f"It calls {named}; this exercise asks you to write that step yourself."
+
+
+def halves_the_points(complaint: str) -> str:
+    """A complaint of what makes a module another one, where the exercise would give more than half of its points."""
+    return f"{complaint}{'' if complaint.endswith(('.', '?', '!')) else '.'} {_NO_MORE_THAN_HALF}"
+
+
+def of_devices(verdict: str) -> str | None:
+    """What a probe of devices found; None where it found nothing wrong."""
+    return _OF_DEVICES.get(verdict.removesuffix(BY_NUMBERS))
+
+
+def other_parameters(found: Mapping[str, Sequence[int]]) -> str:
+    """The parameters that there are, and their shapes, where others are expected."""
+    return f"Found: {', '.join(f'{name} {tuple(shape)}' for name, shape in found.items()) or 'none'}."
+
+
+_PRODUCT = (
+    "A matrix product joins the last dimension of the left with the last but one of the right (of a vector, the only "
+    "one), which have to be equal: here {} meets {}. Is one of them to be turned, or should they change places?"
+)
+_NUMBER_BY_NUMBER = (
+    "Where tensors meet number by number, and in the leading dimensions of a product, sizes have to be equal, or 1: "
+    "here {} meets {}. Is one of them turned the wrong way, or larger than the part that is needed here?"
+)
+_DTYPES = "Tensors of two dtypes meet: is one made here that should have the dtype of the inputs?"
+_LEAF = (
+    "Of an argument make a new tensor: `x = x + ...`, not `x += ...`. A parameter can be changed where no "
+    "gradients are recorded: under `with torch.no_grad():`."
+)
+_MEANT = (
+    (r"shapes cannot be multiplied \(\d+x(\d+) and (\d+)x\d+\)", _PRODUCT),
+    (r"mat \(\d+x(\d+)\), vec \((\d+)\)", _PRODUCT),
+    (r"batch2 tensor to be: \[\d+, (\d+)\] but got: \[\d+, (\d+)\]", _PRODUCT),
+    (r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", _NUMBER_BY_NUMBER),
+    (r"to have the same dtype, but got|must have the same dtype, but got|expected scalar type", _DTYPES),
+    (r"a leaf Variable that requires grad is being used in an in-place operation", _LEAF),
+)
+
+
+def meant(message: str) -> str:
+    """Return an explanation of PyTorch's error message; empty if it is not one of the usual ones."""
+    for pattern, sentence in _MEANT:
+        found = re.search(pattern, message)
+        if found and len(set(found.groups())) == len(found.groups()):
+            return sentence.format(*found.groups())
+    return ""

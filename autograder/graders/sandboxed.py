@@ -1,0 +1,338 @@
+"""A student's notebook in the sandbox: runs its cells, passes operations on, and replaces a worker that was lost.
+
+If a cell or a call hangs or crashes, only its own result is lost. The next request forks a new worker and runs the
+notebook's cells again, without those that did not finish.
+"""
+
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from ..core.bench import Operation
+from ..core.counterexample import PackedFunction
+from ..core.operations import MeasureCost, TimedCall
+from ..core.packing import ProtocolError, Tensors
+from ..course.notebook import MAX_CHARACTERS, CodeCell
+from ..report import CellReport
+from ..sandbox.client import Response, Worker
+from ..sandbox.failures import Crashed, SandboxLost, TimedOut
+from ..sandbox.fork_server import ForkServer
+from ..sandbox.worker.request_loop import COMPILER
+from .budget import QUICK_SECONDS, Budget, OutOfBudget, Patience, ResponseBudget
+from .decoding import MAX_NAME, MAX_NAMES, Answer, decode
+from .transcript_cache import Request
+
+MAX_PRINTED = 10_100
+"""Characters of a cell's output, with the note that there was more."""
+
+_OUT_OF_TIME = "Not run: what came before it used up the time that a notebook has."
+_IN_HASTE = "It did not come back in the little time that was left: the rest of the notebook had used up the other."
+_MEASURED = 3
+"""Factor for the CPU time of a measured call. To count many small steps takes far longer than to run them."""
+
+T = TypeVar("T")
+
+
+class Change(NamedTuple):
+    """A global name whose value at the end of the notebook differs from that at a check."""
+
+    name: str
+    cell: str
+    """The last cell that changed it."""
+
+
+class SandboxedNotebook:
+    """One submission's code as a backend for `StudentProxy`. Close it when the submission is graded."""
+
+    def __init__(
+        self,
+        fork_server: ForkServer,
+        cells: Sequence[CodeCell],
+        device: str,
+        *,
+        exercises: Sequence[str],
+        wrong: Mapping[str, PackedFunction] | None = None,
+        spare_memory: int = 0,
+        call_seconds: int = 0,
+        budget: Budget | None = None,
+        skipped: Collection[int] = (),
+        is_alone: bool = False,
+    ) -> None:
+        """exercises: those that will be tested. wrong: the functions of counterexample exercises, by name.
+
+        spare_memory, call_seconds: see `backend.Separable`. budget: instead of its own. skipped: the positions of cells
+        that are not run. is_alone: no call is made in a worker of its own, whose code would not have a trial's edits.
+        """
+        self._fork_server = fork_server
+        self._cells = cells
+        self._device = device
+        self._wrong = wrong or {}
+        self._limits = fork_server.limits
+        self._worker: Worker | None = None
+        self._budget = budget or Budget(self._limits, exercises)
+        self._responses = ResponseBudget()
+        self._spare_memory = spare_memory
+        self._call_seconds = call_seconds
+        self._skipped = skipped
+        self._is_alone = is_alone
+        self._is_late = False
+        """True if a call with large inputs took too long, so that no other is tried."""
+        self._last: tuple[Request, Response] | None = None
+        """The last call with little memory and its answer, which serves all tests with that call."""
+        self._apart: dict[tuple[int, int], SandboxedNotebook] = {}
+        """The same code in other workers, by their spare memory and the CPU seconds of a call."""
+        self._reports: dict[int, CellReport] = {}
+        self._seconds: dict[int, float] = {}
+        """The time that each cell took."""
+        self._begins = True
+        """True if the next request is the first one of an exercise, or the first to a worker."""
+        self._as_checked: str | None = None
+        self._is_renewed = False
+        self._has_changes = False
+        """True if any cell changed a name that an answer above it reaches."""
+
+    def run_cells(self) -> list[CellReport]:
+        """Run the notebook from top to bottom and return a report of each cell."""
+        with suppress(OutOfBudget):
+            self._ensure_worker()
+        return [
+            self._reports.setdefault(position, CellReport(cell.name, "timeout", _OUT_OF_TIME, ""))
+            for position, cell in enumerate(self._cells)
+        ]
+
+    def begin_exercise(self, as_checked: str | None = None) -> None:
+        """Start the next exercise: later requests belong to it and have its full budget.
+
+        as_checked: the exercise whose check cell determines the state of the namespace; None for the final state.
+        """
+        self._budget.begin_exercise()
+        self._responses.renew()
+        self._begins = True
+        self._as_checked = as_checked
+        self._close_apart()
+
+    def begin_trial(self) -> None:
+        """Start the next trial of an edit: what the answers to earlier ones cost does not count for it."""
+        self._responses.renew()
+
+    def apart(self, spare_memory: int, cpu_seconds: int) -> "SandboxedNotebook | None":
+        """Return the same code in a worker of its own: see `backend.Separable`.
+
+        Cells that only show, take long or did not finish are not run there.
+        """
+        if self._is_alone:
+            return None
+        limits = spare_memory, cpu_seconds
+        if limits not in self._apart or self._apart[limits].is_lost:
+            code = self._apart[limits] = SandboxedNotebook(
+                self._fork_server,
+                self._cells,
+                "cpu",
+                exercises=(),
+                wrong=self._wrong,
+                spare_memory=spare_memory,
+                call_seconds=cpu_seconds,
+                budget=self._budget.apart(),
+                skipped={position for position, cell in enumerate(self._cells) if not self._is_quick(position, cell)},
+            )
+            code._as_checked = self._as_checked
+        return self._apart[limits]
+
+    @property
+    def is_lost(self) -> bool:
+        """Return whether a worker was lost. One that took too long does not count, because another would, too."""
+        return self._worker is None and bool(self._reports) and not self._is_late
+
+    def _is_quick(self, position: int, cell: CodeCell) -> bool:
+        """Return whether a cell finished, and either was quick or may define names that answers use."""
+        if self._reports[position].status not in ("ran", "failed"):
+            return False
+        names_answer = any(other.exercise in cell.names for other in self._cells if other.exercise)
+        return self._seconds.get(position, 0.0) < QUICK_SECONDS or bool(cell.definitions) or names_answer
+
+    def _close_apart(self) -> None:
+        for code in self._apart.values():
+            code.close()
+        self._apart.clear()
+
+    def changes_after_check(self, exercise: str) -> list[Change]:
+        """Return the names that the answer to an exercise reaches and that later cells changed.
+
+        Raises StudentFault, TimedOut, Crashed, SandboxLost or OutOfBudget.
+        """
+        if not self._has_changes:
+            return []
+        self._ensure_worker()
+        request = Request({"operation": "changes", "exercise": exercise}, b"")
+        answer, _ = self._decode(self._send(request, self._patience(self._limits.call_cpu_seconds)))
+        return [Change(name[:MAX_NAME], cell[:MAX_NAME]) for name, cell in answer.changes[:MAX_NAMES]]
+
+    @property
+    def is_in_haste(self) -> bool:
+        """Return whether the notebook's time is so nearly used up that only necessary work is done."""
+        return self._budget.in_haste
+
+    def renew(self) -> None:
+        """End the worker; the next request gets another one, which knows nothing of the requests so far.
+
+        It does not count as a restart.
+        """
+        self.close()
+        self._is_renewed = True
+
+    def close(self) -> None:
+        """End the worker, if one is running."""
+        self._close_apart()
+        if self._worker is not None:
+            self._worker.end()
+            self._worker = None
+
+    def ask(self, operation: Operation[T]) -> T:
+        """Return the operation's result. An answer that cannot be read is a crash, and ends the worker."""
+        return self.read(operation, self.exchange(Request.of(operation)))
+
+    def exchange(self, request: Request) -> Response:
+        """Send a request to the student's code and return the answer."""
+        self._responses.check()
+        if self._is_late:
+            raise TimedOut
+        if self._last and self._last[0] == request:
+            return self._last[1]
+        self._ensure_worker()
+        sent, tag = request, request.header["operation"]
+        if self._begins:
+            self._begins = False
+            sent = Request({**request.header, "begins": True, "as_checked": self._as_checked}, request.payload)
+        if self._spare_memory:
+            seconds = self._call_seconds
+        else:
+            seconds = self._limits.call_cpu_seconds * (_MEASURED if tag == MeasureCost.tag else 1)
+        response = self._send(sent, self._patience(seconds), is_timed=tag == TimedCall.tag)
+        if self._spare_memory:
+            self._last = request, response
+        return response
+
+    def read(self, operation: Operation[T], response: Response) -> T:
+        """Return the operation's result by an answer, even if its worker has ended."""
+        answer, payload = self._decode(response)
+        if answer.fault:
+            if self._spare_memory:
+                self.close()  # because its heap may take all the memory that the next call needs
+            elif answer.device_lost:
+                self.renew()  # not the fault of the next call; time limits how often
+            raise answer.fault.as_error(self._limits)
+        with self._crashed_if_unreadable():
+            return decode(operation, answer, payload, response.cpu_seconds)
+
+    def _ensure_worker(self) -> None:
+        """Fork workers and run the cells that are not known to hang or crash, until a worker gets through."""
+        while self._worker is None:
+            self._restart()
+
+    def _restart(self) -> None:
+        """Fork a worker and run the cells; leave no worker if one of them hangs or crashes."""
+        if not self._is_renewed:
+            self._budget.restart()
+        self._is_renewed = False
+        imports = [name for cell in self._cells for name in cell.imported_modules] if self._spare_memory else []
+        if any("compile" in cell.names for cell in self._cells if imports):
+            imports.append(COMPILER)
+        self._worker = self._fork_server.fork(
+            self._device, self._wrong, spare_memory=self._spare_memory, imports=imports
+        )
+        self._begins = True
+        checked: list[str] = []
+        for position, cell in enumerate(self._cells):
+            checked += cell.checked
+            patience = self._patience(self._limits.cell_cpu_seconds, with_cell=True)
+            before = self._reports.get(position)
+            if position in self._skipped or (before and before.status in ("timeout", "crashed")):
+                continue
+            if not self._budget.is_worth(cell, self._seconds.get(position)):
+                continue
+            started = time.monotonic()
+            self._reports[position] = self._run_cell(cell, checked, patience)
+            if self._worker is None:
+                return
+            if len(cell.source) <= MAX_CHARACTERS:  # else it was not sent
+                checked = []
+            self._seconds[position] = time.monotonic() - started
+
+    def _patience(self, cpu_seconds: int, *, with_cell: bool = False) -> Patience:
+        try:
+            return self._budget.patience(cpu_seconds, with_cell=with_cell)
+        except OutOfBudget:
+            self.close()
+            raise
+
+    def _run_cell(self, cell: CodeCell, checked: Sequence[str], patience: Patience) -> CellReport:
+        """checked: the exercises whose check cells come after the last cell that ran."""
+        if len(cell.source) > MAX_CHARACTERS:
+            message = f"The cell has {len(cell.source)} characters, more than {MAX_CHARACTERS}; it was not run."
+            return CellReport(cell.name, "failed", message, "")
+        header = {
+            "operation": "cell",
+            "cell": cell.name,
+            "source": cell.source,
+            "only_shows": cell.only_shows,
+            "checked": checked,
+        }
+        try:
+            answer, _ = self._decode(self._send(Request(header, b""), patience))
+            if answer.fault and answer.device_lost:
+                self.close()
+                raise Crashed(f"{answer.fault.as_error(self._limits)} After that the GPU computed nothing more.")
+        except TimedOut as failure:
+            seconds = self._limits.cell_cpu_seconds
+            message = str(failure) or (
+                f"It did not finish in {seconds} seconds of computing, or {seconds * self._limits.wall_factor} of "
+                "waiting. Does a loop in it never end?"
+            )
+            return CellReport(cell.name, "timeout", message, "")
+        except Crashed as failure:
+            message = (
+                f"{failure} It was ended there, so neither it nor anything after it in that run could be used."
+                if str(failure)
+                else "This cell ended Python itself, so it and nothing after it in that run could be used."
+            )
+            return CellReport(cell.name, "crashed", message, "")
+        self._has_changes |= answer.has_changes
+        if answer.fault:
+            message = str(answer.fault.as_error(self._limits))
+            return CellReport(cell.name, "failed", message, answer.printed[:MAX_PRINTED])
+        return CellReport(cell.name, "set_aside" if cell.only_shows else "ran", "", answer.printed[:MAX_PRINTED])
+
+    def _send(self, request: Request, patience: Patience, *, is_timed: bool = False) -> Response:
+        worker = self._worker
+        assert worker is not None
+        started = time.monotonic()
+        try:
+            response = worker.exchange(request.header, request.payload, is_timed=is_timed, **patience)
+        except (TimedOut, Crashed, SandboxLost) as failure:
+            self._worker = None
+            if not isinstance(failure, TimedOut):
+                raise
+            self._is_late = bool(self._spare_memory) and request.header["operation"] != "cell"
+            raise (TimedOut(_IN_HASTE) if self._budget.in_haste and not str(failure) else failure) from None
+        finally:
+            # A call with large inputs may be slow and right, and so must not take the time of the tests after it.
+            is_large = self._spare_memory and request.header["operation"] != "cell"
+            seconds = min(time.monotonic() - started, self._call_seconds) if is_large else 0.0
+            self._budget.forgive(max(worker.queued, seconds))
+        self._responses.take(len(response.frame.payload))
+        return response
+
+    def _decode(self, response: Response) -> tuple[Answer, Tensors]:
+        with self._crashed_if_unreadable():
+            return response.read(Answer)
+
+    @contextmanager
+    def _crashed_if_unreadable(self) -> Iterator[None]:
+        try:
+            yield
+        except (ProtocolError, msgspec.ValidationError, TypeError, ValueError):
+            self.close()
+            raise Crashed("What came back from it could not be read.") from None

@@ -1,4 +1,0 @@
-"""The student check and the other functions that notebooks import, beside the notebooks.
-
-The modules are released in a zip, with those of `core`, `compare`, `repair` and `tracing` that they use.
-"""

@@ -1,0 +1,214 @@
+"""The student check: the functions that notebooks import, for the units whose data files are in one folder.
+
+`loader` imports this module from the zip, and `facade` gives a notebook the methods of a `StudentCheck`.
+Needs only torch and the standard library.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..core.counterexample import unpacked_function
+from .bug_hunt import hunts
+from .calls import calls_with_results
+from .fault_location import line_told
+from .freshness import not_what_was_run
+from .notebook_display import draw, show
+from .predictions import next_hint, said_of_guess, said_of_hints
+from .showing import say, summed, tell
+from .tried import Outcome, as_in_a_new_notebook, outcome
+from .unit_data import EXAMPLES, LESSON, MISTAKES, UnitData, units_in
+from .written_values import as_value, in_full
+
+
+class StudentCheck:
+    """The functions that notebooks import."""
+
+    def __init__(self, facade: Path, is_current: Callable[[], bool]) -> None:
+        """facade: the module's file, in the folder with the data. is_current: false if its code has been replaced."""
+        self._facade = facade
+        self._is_current = is_current
+
+    draw, show = staticmethod(draw), staticmethod(show)
+
+    def check(self, exercise: str | None = None, *, more: bool = False, repair: bool = False) -> float | None:
+        """Try one exercise on its examples, and show the verdict and the most important finding.
+
+        more: shows all examples, and what to do. repair: searches the line at which one change makes all examples pass,
+        for a few seconds. Returns the exercise's points if the hidden tests went like the examples.
+        Without a name: shows how far you are in the whole notebook.
+        """
+        names = sys._getframe(1).f_globals
+        units, problems = self._units(names)
+        if not units:
+            return None
+        for unit in units:
+            if exercise in unit.exercises:
+                return _check_one(names, unit, str(exercise), self._facade, more=more, repair=repair)
+        _print_lines(problems)
+        if exercise is None:
+            _check_all(names, _of_notebook(units, names))
+            return None
+        its = [name for unit in _of_notebook(units, names) for name in unit.exercises]
+        print(f"The name of an exercise is wanted, as in check({its[0]!r}). They are:")
+        print(", ".join(its))
+        return None
+
+    def example(self, exercise: str, number: int = 1, call: int = 1) -> Any:
+        """Return the arguments of an example's call and the right result: `args, right = example("scaled_softmax", 2)`.
+
+        Examples count from 1, as the check shows them, and so do the calls of one that makes several.
+        """
+        names = sys._getframe(1).f_globals
+        units, problems = self._units(names)
+        if not units:
+            return None
+        unit = next((unit for unit in units if exercise in unit.exercises), None)
+        if unit is None:
+            _print_lines(problems)
+            its = [name for unit in _of_notebook(units, names) for name in unit.exercises]
+            print(f"The name of an exercise is wanted; they are: {', '.join(its)}.")
+            return None
+        examples = examples_of(unit, exercise)["examples"]
+        steps = examples[number - 1]["steps"] if number in range(1, len(examples) + 1) else []
+        calls = calls_with_results(steps)
+        if call not in range(1, len(calls) + 1):
+            with_result = [str(at) for at, one in enumerate(examples, start=1) if calls_with_results(one["steps"])]
+            print(
+                f"There is no such call with a result. The examples of {exercise} with one: {', '.join(with_result)}."
+            )
+            return None
+        step = calls[call - 1]
+        return tuple(as_value(arg) for arg in step.get("args", ())), as_value(step["result"])
+
+    def guess(self, name: str = "", value: Any = ..., *more: Any) -> None:
+        """Answers your guess with a sentence: `guess("most_alike", 4)`. It is not marked."""
+        guesses = self._lessons(sys._getframe(1).f_globals, "guesses", name)
+        if guesses is not None:
+            first, why = said_of_guess(guesses, name, (value, *more) if more else value)
+            say(first, [why])
+
+    def hint(self, exercise: str | None = None) -> None:
+        """Shows a hint to an exercise, and each time one more: `hint("scaled_softmax")`.
+
+        Without a name: for which exercises there are hints, and how many of them you have seen.
+        """
+        hints = self._lessons(sys._getframe(1).f_globals, "hints", exercise)
+        if hints is not None:
+            say(*(said_of_hints(hints) if exercise is None else next_hint(hints, exercise)))
+
+    def buggy(self, name: str) -> Callable[..., Any] | None:
+        """The wrong function of this name that an exercise hunts: `wrong = buggy("merge_heads")`, to be called."""
+        names = sys._getframe(1).f_globals
+        units, problems = self._units(names)
+        if not units:
+            return None
+        hunted = _hunted(units)
+        if not isinstance(name, str) or name not in hunted:
+            _print_lines(problems)
+            its = _hunted(_of_notebook(units, names))
+            known = f"this notebook has a wrong {', '.join(its)}" if its else "this notebook has none"
+            print(f"The name of a function whose mistake is hunted is wanted: {known}.")
+            return None
+        return unpacked_function(name, hunted[name]["wrong"])
+
+    def _units(self, names: Mapping[str, Any]) -> tuple[list[UnitData], list[str]]:
+        """Return the units in the folder, those of the notebook first, and a sentence for each file not read.
+
+        Prints the reason if there is no unit. names: the notebook's.
+        """
+        if not self._is_current():
+            print(f"The files of {self._facade.name} have changed since this notebook imported it: restart the kernel.")
+            return [], []
+        units, problems = units_in(self._facade.parent)
+        if not units:
+            missing = (
+                f"No data file of a unit (a name that ends in .json.gz) is in {self._facade.parent}, the folder of "
+                f"{self._facade.name}: fetch the assignment's files again."
+            )
+            _print_lines(problems or [missing])
+        first = _of_notebook(units, names)
+        return first + [unit for unit in units if unit not in first], problems
+
+    def _lessons(self, names: Mapping[str, Any], kind: str, name: Any) -> dict[str, Any] | None:
+        """Return the guesses or hints of the unit that has one of this name, else of the notebook's units."""
+        units, problems = self._units(names)
+        if not units:
+            return None
+        for unit in units:
+            its: dict[str, Any] = unit.section(LESSON).get(kind, {})
+            if isinstance(name, str) and name in its:
+                return its
+        _print_lines(problems)
+        return {
+            key: one for unit in _of_notebook(units, names) for key, one in unit.section(LESSON).get(kind, {}).items()
+        }
+
+
+def _print_lines(lines: list[str]) -> None:
+    for line in lines:
+        print(line)
+
+
+def _of_notebook(units: list[UnitData], names: Mapping[str, Any]) -> list[UnitData]:
+    """Return the units most of whose exercises the notebook defines; all units if it defines none.
+
+    A notebook may define a few functions of an earlier unit besides its own.
+    """
+    defined = [sum(callable(names.get(exercise)) for exercise in unit.exercises) for unit in units]
+    return [unit for unit, many in zip(units, defined, strict=True) if many == max(defined)]
+
+
+def _check_one(
+    names: dict[str, Any], unit: UnitData, exercise: str, facade: Path, *, more: bool, repair: bool
+) -> float:
+    try:
+        with as_in_a_new_notebook():
+            found = _outcome(names, unit, exercise)
+            if found.can_be_located:
+                aspects = [(one.aspect, one.details) for one in found.tried if one.details]
+                found.line_message = line_told(names, exercise, unit.path, aspects, is_wrong=found.goes_wrong)
+            if repair:
+                from .repair_request import repair_message  # few checks need it
+
+                found.repair_message = repair_message(names, unit, found, facade, more=more)
+    except KeyboardInterrupt:
+        print(_INTERRUPTED)
+        return 0.0
+    return tell(found, not_what_was_run(names, exercise), facade.stem, more=more)
+
+
+def _outcome(names: dict[str, Any], unit: UnitData, exercise: str) -> Outcome:
+    return outcome(names, exercise, examples_of(unit, exercise), unit.of(MISTAKES, exercise, []))
+
+
+def _check_all(names: dict[str, Any], units: list[UnitData]) -> None:
+    try:
+        with as_in_a_new_notebook():
+            outcomes = [_outcome(names, unit, exercise) for unit in units for exercise in unit.exercises]
+    except KeyboardInterrupt:
+        print(_INTERRUPTED)
+        return
+    summed(outcomes, {name: points for unit in units for name, points in unit.written.items()})
+
+
+_INTERRUPTED = "The check was interrupted, so it says nothing. Run its cell again when you like."
+
+
+def _hunted(units: list[UnitData]) -> dict[str, Any]:
+    """Return what the units' exercises hunt, by the name of the function."""
+    return {
+        prey["of"]: prey for unit in units for name in unit.exercises for prey in hunts(unit.section(EXAMPLES)[name])
+    }
+
+
+def examples_of(unit: UnitData, exercise: str) -> dict[str, Any]:
+    """Return an exercise's examples; those of a bug hunt include the examples of the student's own function."""
+    of: dict[str, Any] = unit.of(EXAMPLES, exercise)
+    for one in of["examples"]:
+        for variant in one.keys() & {"steps", "unbiased"}:
+            one[variant] = in_full(one[variant])
+    for prey in hunts(of):
+        prey["examples"] = examples_of(unit, prey["of"])["examples"]
+    return of

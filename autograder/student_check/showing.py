@@ -1,0 +1,284 @@
+"""What the check says, in lines: as text, and for `page` as HTML."""
+
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..core.complaints import calls_forbidden, halves_the_points
+from ..core.lost_aspects import OF_COUNTING, OF_DEVICE, OF_DTYPE, OF_FORM, OF_GRADIENT, OF_VALUE, OF_WRITING
+from .calls import Beside, beside, in_words, to_play_with
+from .page import as_page, page_of_lines, page_of_summary
+from .tried import NOT_DEFINED, NOT_WRITTEN, Outcome, Tried
+
+_WHAT_TO_DO = {
+    NOT_DEFINED: "run its cell first",
+    NOT_WRITTEN: "its stub still raises NotImplementedError",
+}
+_BY_A_PERSON = "not marked yet: a person reads it"
+_MOST_PRINTED, _MOST_LINES = 600, 10
+"""Characters and lines that are shown of what an answer printed in an example."""
+_SHORT = 15
+"""Lines of the short account."""
+_AS_ABOVE = "As above."
+MOST_SHOWN = 3
+"""Failed examples of which more is said than what is wrong."""
+
+
+@dataclass
+class Line:
+    """One example, in words."""
+
+    mark: str
+    """`passed`, `FAILED` or `not tried`."""
+    statement: str
+    problem: str = ""
+    call: str = ""
+    to_play_with: str = ""
+    """What gives the call's arguments and the right result."""
+    printed: str = ""
+    frames: list[str] = field(default_factory=list)
+    beside: Beside | None = None
+
+
+@dataclass
+class Account:
+    """The verdict on one exercise, the most important finding, and the details for those who ask for more."""
+
+    title: str
+    warning: str
+    lines: list[Line] = field(default_factory=list)
+    """All examples."""
+    finding: Line | None = None
+    """The most important of those that fail."""
+    box_title: str = ""
+    box: list[str] = field(default_factory=list)
+    """The common mistakes that do exactly the same, each with what to do instead."""
+    line_message: str = ""
+    """The faulty line, if it is known."""
+    asides: list[str] = field(default_factory=list)
+    more: str = ""
+    """The call that shows everything."""
+    repair: list[str] = field(default_factory=list)
+    """The result of the search for a repair, in lines."""
+    offer: str = ""
+    """The call that searches the line, if nothing else explains what fails."""
+
+    @property
+    def short_box(self) -> str:
+        """The title and the mistakes without what to do instead, which the student may find first."""
+        return f"{self.box_title} {' Or: '.join(map(_without_fix, self.box))}" if self.box else ""
+
+
+def account(found: Outcome, warning: str, module: str) -> Account:
+    """Return the account of an outcome. warning: its first line. module: the name that notebooks import."""
+    if found.missing:
+        title = f"{found.exercise} is {found.missing}: {_WHAT_TO_DO[found.missing]}."
+        return Account(title, warning)
+    title = f"{found.exercise} {'passes on the public examples' if found.whole else 'is not right yet'}"
+    title += f": {points_in_words(found)}."
+    first = {_kind(one): number for number, one in reversed(list(enumerate(found.tried))) if one.problem}
+    more = sorted(first.values())[:MOST_SHOWN]
+    lines = [_line(found.exercise, number, one, with_more=number in more) for number, one in enumerate(found.tried)]
+    for number, (line, one) in enumerate(zip(lines, found.tried, strict=True)):
+        if line.problem and first[_kind(one)] != number:
+            line.problem = _AS_ABOVE
+        if line.problem and found.halved and one.example.get("essential"):
+            line.problem = halves_the_points(line.problem)
+    box_title, box = "", list(found.mistakes)
+    if box:
+        if found.whole:
+            box_title = f"But so does {'a common mistake' if len(box) == 1 else 'each of these common mistakes'}:"
+        elif len(box) == 1:
+            box_title = "A common mistake looks just like this:"
+        else:
+            box_title = "Several common mistakes look like this; yours may be one of them:"
+    asides = [f"Not tried here: {test['statement']}" for test in found.not_tried]
+    if found.calls:
+        asides.insert(0, calls_forbidden(found.calls))
+    if any(line.to_play_with for line in lines):
+        asides.append(f"`example` comes with `from {module} import example`.")
+    asides.append(_of_hidden_tests(found))
+    repair, is_explained = found.repair_message.splitlines(), bool(found.mistakes or found.line_message)
+    call, searched = f'check("{found.exercise}", ', "repair=True" if repair else ""
+    return Account(
+        title, warning, lines, _most_important(found, lines), box_title, box, found.line_message, asides,
+        more=f"{call}{', '.join(filter(None, [searched, 'more=True']))})", repair=repair,
+        offer=f"Which line? {call}repair=True)" if found.can_be_repaired and not (repair or is_explained) else "",
+    )  # fmt: skip
+
+
+def points_in_words(found: Outcome) -> str:
+    """Return the points of the examples, and how many of the exercise's points have an example."""
+    if found.tried_points == found.points or found.missing:
+        return f"{found.earned:g} of {found.points:g} points"
+    return f"{found.earned:g} of the {found.tried_points:g} points that are tried here, of {found.points:g}"
+
+
+_ORDER = (OF_VALUE, OF_FORM, OF_COUNTING, OF_DTYPE, OF_WRITING, OF_GRADIENT, OF_DEVICE)
+"""Aspects by importance: a wrong value explains more than a wrong dtype or device."""
+
+
+def _most_important(found: Outcome, lines: list[Line]) -> Line | None:
+    """Return the finding to read first: an error, then a wrong value, then other aspects."""
+    failed = [number for number, one in enumerate(found.tried) if one.problem]
+    if not failed:
+        return None
+
+    def importance(number: int) -> tuple[bool, bool, int]:
+        one = found.tried[number]
+        return not one.frames, bool(one.example.get("property")), _ORDER.index(one.aspect)
+
+    return lines[min(failed, key=importance)]
+
+
+def _without_fix(sentence: str) -> str:
+    """Return what a mistake's sentence says of the code, without what it says to do instead."""
+    said = sentence.partition("; ")[0]
+    return said if said.endswith((".", "?", "!")) else f"{said}."
+
+
+def _kind(one: Tried) -> str:
+    """What is wrong; of an error without its numbers, because in each example other sizes meet."""
+    return re.sub(r"\d+", "", one.problem) if one.frames else one.problem
+
+
+def _of_hidden_tests(found: Outcome) -> str:
+    """What the hidden tests do that this does not."""
+    if found.hunts:
+        return f"The hidden test asks the same, with the right `{found.hunts[0]['of']}` in the place of yours."
+    return "The hidden tests ask the same with other numbers."
+
+
+def _line(exercise: str, number: int, one: Tried, *, with_more: bool) -> Line:
+    mark = "not tried" if one.skipped else "FAILED" if one.problem else "passed"
+    line = Line(mark, one.example["statement"], one.problem)
+    if not with_more:
+        return line
+    if one.call is not None:
+        line.call = in_words(one.call, one.example)
+        line.to_play_with = to_play_with(one.call, exercise, number + 1, one.example)
+        line.beside = beside(one.call) if "value" in one.example.get("looks_at", ["value"]) and not one.frames else None
+    line.frames = [f"line {at} of the cell, in {name}: {text}" for name, at, text in one.frames]
+    line.printed = _shortened(one.printed.strip())
+    return line
+
+
+def _shortened(printed: str) -> str:
+    """Return the first lines that an answer printed."""
+    lines = printed.splitlines()
+    text = "\n".join(lines[:_MOST_LINES])[:_MOST_PRINTED]
+    return text if text == printed else f"{text}…"
+
+
+def as_text(said: Account, *, more: bool) -> str:
+    """Return the account in plain text: the verdict and one finding, or everything."""
+    return _full_text(said) if more else _short_text(said)
+
+
+def _short_text(said: Account) -> str:
+    text = [said.warning] if said.warning else []
+    text.append(said.title)
+    if said.finding:
+        text += _of_line(said.finding)
+    if said.short_box:
+        text.append(said.short_box)
+    last = [*said.repair, f"All examples, and what to do: {said.more}"] if said.lines else []
+    last += [said.offer] * bool(said.offer)
+    where = said.line_message.splitlines()
+    room = _SHORT - len(text) - len(last)
+    if len(where) > room:  # the code is more use than the numbers below it
+        where = [*where[: max(room - 1, 0)], "…"]
+    return "\n".join([*text, *where, *last])
+
+
+def _full_text(said: Account) -> str:
+    text = [said.warning] if said.warning else []
+    if not said.lines:
+        return "\n".join([*text, said.title])
+    for line in said.lines:
+        text += _of_line(line)
+    text.append(said.title)
+    if said.box:
+        text += [said.box_title, *(f"        {sentence}" for sentence in said.box)]
+    if said.line_message:
+        text += [said.line_message]
+    text += said.repair
+    return "\n".join([*text, *said.asides])
+
+
+def _of_line(line: Line) -> list[str]:
+    below = [line.problem] if line.problem else []
+    below += [f"In the call {line.call}"] if line.call else []
+    below += [f"To play with it: {line.to_play_with}"] if line.to_play_with else []
+    below += line.frames
+    below += ["Your code printed:", *line.printed.splitlines()] if line.printed else []
+    return [f"{line.mark}  {line.statement}", *(f"        {one}" for one in below)]
+
+
+class Score(float):
+    """A score that nbgrader's Validate reads as the result of a cell, and that a notebook shows as nothing."""
+
+    def _repr_html_(self) -> str:
+        return ""
+
+
+def tell(found: Outcome, warning: str, module: str, *, more: bool) -> float:
+    """Show the account of an outcome; return the score that nbgrader reads."""
+    said = account(found, warning, module)
+    text = as_text(said, more=more)
+    _show(text, lambda: as_page(said, more=more))
+    return Score(found.score) if _shell() else found.score
+
+
+def _shell() -> Any:
+    """Return IPython's shell: in notebooks of every kind, in Colab's subclass and in a terminal; None without it."""
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython else None
+
+
+def _show(text: str, page: Callable[[], str]) -> None:
+    """Show a text: where IPython runs as HTML and as text, of which the front end takes one; elsewhere print it."""
+    if _shell() is None:
+        print(text)
+        return
+    from IPython.display import display
+
+    display({"text/html": page(), "text/plain": text}, raw=True)
+
+
+def say(title: str, lines: list[str]) -> None:
+    """Show a few sentences below a title."""
+    text = (" " if title.endswith(".") else "\n").join(filter(None, [title, *lines]))
+    _show(text, lambda: page_of_lines(title, lines))
+
+
+def summed(outcomes: list[Outcome], written: dict[str, float]) -> None:
+    """Show the points of a whole notebook. written: the points of the questions that a person marks."""
+    rows = [_row(found) for found in outcomes]
+    rows += [(question, _BY_A_PERSON, f"– of {points:g}") for question, points in written.items()]
+    earned, tried, by_hand = (
+        sum(found.earned for found in outcomes), sum(found.tried_points for found in outcomes), sum(written.values())
+    )  # fmt: skip
+    points = sum(found.points for found in outcomes)
+    whole = sum(found.whole for found in outcomes)
+    below = [f"{whole} of {len(outcomes)} exercises pass: {earned:g} of the {tried:g} points that are tried here."]
+    if not_tried := round(points - tried, 2):
+        below.append(f"The hidden tests give {not_tried:g} more for what cannot be tried here.")
+    if written:
+        below.append(f"{by_hand:g} more are not given here: a person reads what you write in words.")
+    below.append("The hidden tests ask the same with other numbers.")
+    text = [f"{name:<32}{said:<44}{score:>10}" for name, said, score in rows]
+    _show("\n".join([*text, *below]), lambda: page_of_summary(rows, below))
+
+
+def _row(found: Outcome) -> tuple[str, str, str]:
+    right = len(found.tried) - len(found.failed)
+    said = found.missing or ("passes" if found.whole else f"{right} of {len(found.tried)} examples pass")
+    if found.calls:
+        said = f"calls {' and '.join(found.calls)}"
+    elif found.mistakes:
+        said += ", but so does a mistake" if found.whole else ", a common mistake"
+    score = f"{found.earned:g} of {found.tried_points:g}"
+    return found.exercise, said, score if found.tried_points == found.points else f"{score} tried ({found.points:g})"
