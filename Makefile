@@ -47,6 +47,10 @@ QUICK := solutions test_catalogue.py test_compare.py test_device_probe.py test_g
 demo: build
 	@$(BIN)/python demo/sample_class.py
 	@$(BIN)/autograder grade self_attention --course demo --trust-submissions
+	@echo "Next:"
+	@echo "  demo/feedback/chiara/self_attention/self_attention.html   the page of a student with a mistake"
+	@echo "  make lab COURSE=demo                                      the class in JupyterLab, with formgrader"
+	@echo "  release/dot_product_attention/                            the first unit, as students get it"
 
 build: .venv/ready-$(TORCH)
 	@$(BIN)/autograder build --changed
@@ -82,15 +86,20 @@ lint: .venv/ready-test-$(TORCH)
 .venv/ready-$(TORCH): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Python 3.11 or newer is needed: make PYTHON=python3.12"; exit 1; }
+	@command -v bwrap >/dev/null \
+		|| echo "bubblewrap is missing, so isolation will be weaker: apt install bubblewrap libseccomp2"
 	@echo "Setting up .venv/ with the $(TORCH) build of torch: a minute or two, about 1.4 GB."
 	@$(PYTHON) -m venv .venv \
 		|| { echo "This Python cannot make a virtual environment: on Debian, apt install python3-venv."; exit 1; }
+	@echo "Installing torch."
 	@$(INSTALL_TORCH)
+	@echo "Installing pytest, nbgrader and JupyterLab."
 	@$(BIN)/pip install -qq -e .
 	@rm -f .venv/ready-*
 	@touch $@
 
 .venv/ready-test-$(TORCH): .venv/ready-$(TORCH)
+	@echo "Installing what only the tests need."
 	@$(BIN)/pip install -qq -e '.[test]'
 	@touch $@
 

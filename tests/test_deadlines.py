@@ -339,7 +339,7 @@ def test_what_a_run_changed_and_would_change_is_said(root, recorded):
     extend(root, "late", hours=1)
     roster_is(root, early="Eve", late="late", unknown="unknown")
     assert [str(line) for line in changes_in_lines(UNIT, recorded.preview(root).changes)] == [
-        f"{UNIT}: the marks of 1 students would change",
+        f"{UNIT}: the grades of 1 student would change",
         "early  first_name  early -> Eve  changed on the roster",
         f"late  late penalty  {FULL} -> 0  not late",
     ]

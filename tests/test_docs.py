@@ -137,6 +137,31 @@ def test_the_points_that_teachers_read_are_those_of_the_units():
     }
 
 
+README = (REPOSITORY / "README.md").read_text()
+
+
+def test_the_readme_lists_the_units_with_their_minutes_and_points():
+    rows = re.findall(r"^\| \d\. \[(\w+)\]\((\S+)\) \|.*\| (\d+) \| (\d+) \|$", README, re.M)
+    teaching = (REPOSITORY / "docs" / "teaching.md").read_text()
+    for_teachers = re.findall(r"^\| `(\w+)` \| (\d+)[^|]*\| (\d+) \|$", teaching, re.M)
+    assert [(unit, minutes, points) for unit, _, minutes, points in rows] == for_teachers
+    assert all((REPOSITORY / notebook).is_file() for _, notebook, _, _ in rows)
+
+
+def test_the_readme_has_the_figures_of_the_reports():
+    report = (REPOSITORY / "docs" / "matrix.md").read_text()
+    known, detected, advisory, diagnosed, wrong, right, refused = map(
+        int, re.search(r"^\| \*\*all\*\* \|(.*)\|$", report, re.M)[1].split("|")
+    )
+    times_less = re.search(
+        r"one worker \|.*\| ([\d.]+) times", (REPOSITORY / "docs/figures/class_of_100.md").read_text()
+    )
+    assert (detected + advisory, diagnosed, wrong, refused) == (known, known, 0, 0)
+    assert f"all {known:,} known mistakes" in " ".join(README.split())
+    assert f"none of {right} alternative solutions" in README
+    assert f"takes {float(times_less[1]):.0f} times less CPU time" in README
+
+
 def test_every_file_exists_that_the_design_page_sends_an_engineer_to():
     page = (REPOSITORY / "docs" / "design.md").read_text()
     table = page.partition("## Where to change what\n")[2].partition("\n## ")[0]

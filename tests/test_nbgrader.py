@@ -226,14 +226,14 @@ def test_manual_scores_survive_a_regrade_and_a_preview_tells_what_would_change(g
     preview = grade(root, "--dry-run", submitted=two)
     assert preview.returncode == 0, preview.stderr
     told = " ".join(preview.stdout.split())
-    assert "the marks of 1 students would change" in told
+    assert "the grades of 1 student would change" in told
     assert "chiara scaled_softmax 4 -> 1.09" in told
     assert scores(root) == before
     again = grade(root, submitted=two)
     assert again.returncode == 0
     assert "left alone: 1." in again.stdout
     assert scores(root)["chiara"]["test_scaled_softmax"] == (1.09, 4.0)
-    assert "no mark would change" in grade(root, "--dry-run", submitted=two).stdout
+    assert "no grade would change" in grade(root, "--dry-run", submitted=two).stdout
     with Gradebook(url, "attention") as gradebook:
         written = gradebook.find_grade("why_scale", UNIT, UNIT, "amara")
         assert written.manual_score == 2.5

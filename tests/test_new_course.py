@@ -156,7 +156,7 @@ def test_a_course_folder_is_marked_by_what_it_was_given(folders, command):
     said = command("grade", UNIT, "--course", autumn, "--markers", "1")
     assert f"{UNIT}: 1 students, 23 points, 3 by hand" in said
     assert "ada graded 20 / 20" in said
-    assert "this version of the kit has another: marked are the exercises that the folder has, at its points." in said
+    assert "this version of the kit has another. The folder's exercises are graded, at the folder's points." in said
     assert is_of(autumn, "older")
     assert held(autumn)[1] == [20.0]
     report = json.loads((autumn / "autograded" / "ada" / UNIT / "report.json").read_text())

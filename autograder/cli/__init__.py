@@ -39,14 +39,14 @@ def about(
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and end.")
     ] = False,
 ) -> None:
-    """Marks exercises: students' code in one process, hidden graders in another."""
+    """Grade exercises on attention: students' code runs in one process, the hidden tests in another."""
 
 
 def app(commands: Iterable[str] = tuple(_MODULES)) -> typer.Typer:
     """Return the command line with these commands."""
     application = typer.Typer(
-        epilog="docs/instructor.md leads through a class, docs/automation.md through a pipeline, CONTRIBUTING.md "
-        "through a change of the course; docs/troubleshooting.md says what a message means.",
+        epilog="To learn: open a notebook in release/ (docs/student.md). To teach: `autograder new-course DIR`, then "
+        "docs/instructor.md. To change the course: CONTRIBUTING.md. docs/troubleshooting.md explains each message.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,

@@ -63,7 +63,7 @@ def new_exercise(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What students are to write: the function or class.")],
     of_a_class: Annotated[bool, typer.Option("--class", help="A class is to be written, and not a function.")] = False,
 ) -> None:
-    """Begin an exercise: its text, solution, graders, mistakes and right answers, with what to write marked."""
+    """Begin an exercise: files for its text, solution, hidden tests, known mistakes and alternative solutions."""
     from ..build.new_exercise import MARK
     from ..build.new_exercise import new_exercise as begin
 
@@ -84,7 +84,7 @@ def matrix(
         bool, typer.Option("--write", help=f"Write the figures to {PAGE}, and the golden record.")
     ] = False,
 ) -> None:
-    """Mark every answer that the kit knows: which mistakes are caught and named, which right answers are refused."""
+    """Grade all known answers: count the mistakes that are detected and diagnosed, and the right answers refused."""
     if write and (units or only):
         fail(f"{PAGE} has the figures of all known answers: give --write without a unit and without -k.")
     for unit in units or ():
@@ -104,7 +104,7 @@ def matrix(
         if write:
             console.print(f"{PAGE} written.")
     if not all(one.is_as_expected for one in outcomes):
-        fail("The graders do not do what they should: see the lines above.")
+        fail("The hidden tests do not judge these answers as they should: see the lines above.")
 
 
 def _outcomes(units: list[str], only: str, way: "Way") -> "list[Outcome]":
@@ -133,7 +133,7 @@ def _outcomes(units: list[str], only: str, way: "Way") -> "list[Outcome]":
 def _table(outcomes: "list[Outcome]", way: "Way") -> Table:
     from ..catalogue.mutation_report import COLUMNS, count, count_by, count_by_kind
 
-    table = Table(title=f"{len(outcomes)} known answers, marked {way}", title_justify="left")
+    table = Table(title=f"{len(outcomes)} known answers, graded {way}", title_justify="left")
     table.add_column("", no_wrap=True)
     for column in COLUMNS:
         table.add_column(column, justify="right")

@@ -80,9 +80,11 @@ def changes_in_lines(unit: str, changes: Sequence[Change]) -> Iterator[Text]:
 
 
 def _changes_title(unit: str, changes: Sequence[Change]) -> str:
-    """Return the number of students whose marks would change."""
+    """Return the number of students whose grades would change."""
     students = len({change.student for change in changes if not isinstance(change.after, str)})
-    return f"{unit}: the marks of {students} students would change" if students else f"{unit}: no mark would change."
+    if not students:
+        return f"{unit}: no grade would change."
+    return f"{unit}: the grades of {students} {'student' if students == 1 else 'students'} would change"
 
 
 def describe_run(preview: Preview) -> str:

@@ -48,7 +48,7 @@ def grade(
         int, typer.Option("--markers", "--workers", min=1, help="Marking processes side by side.")
     ] = processors.count(),
     device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say whose marks would change.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say whose grades would change.")] = False,
     regrade: Annotated[
         bool, typer.Option("--regrade", help="Mark everyone again, even what is already graded.")
     ] = False,
@@ -127,7 +127,7 @@ def _summary(result: "ClassResult", class_report: str) -> Iterator[str]:
     if result.conditions:
         yield f"Isolation {result.conditions.isolation}: {', '.join(result.conditions.enforced)}."
     if unchanged := sum(not row.is_new and not row.updates for row in result.rows):
-        yield f"Unchanged since they were graded, and left alone: {unchanged}. `--regrade` marks them again."
+        yield f"Unchanged since they were graded, and left alone: {unchanged}. `--regrade` grades them again."
     if updated := sum(bool(row.updates) for row in result.rows):
         yield f"Late penalty or roster entry changed, without grading again: {updated}."
     if waiting := result.marks.waiting:
@@ -175,7 +175,7 @@ def _remarks(work: "Assignment", *, graded: str = "graded") -> Iterator[str]:
     if not digests.is_current(work.unit.name, work.root):
         yield (
             f"{relative_path(work.root / 'source')} keeps {work.unit.name} as it was given out, and this version of "
-            f"the kit has another: marked are the exercises that the folder has, at its points. `{upgrade}` brings the "
+            f"the kit has another. The folder's exercises are graded, at the folder's points. `{upgrade}` brings the "
             "new one, as long as nothing of it is graded."
         )
     if not (work.root / "nbgrader_config.py").is_file():

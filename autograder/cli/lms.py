@@ -96,7 +96,7 @@ def export(
     id_column: IdColumn = None,
     course_folder: Course = None,
 ) -> None:
-    """Write the marks in the gradebook as a table: of each exercise and written question, or for Canvas or Moodle."""
+    """Write the gradebook's grades as a table: one column an exercise and written question, or for Canvas or Moodle."""
     from ..gradebook.database import FILE
     from ..gradebook.roster import ROSTER
     from ..gradebook.spreadsheet import as_csv

@@ -52,7 +52,7 @@ def mark(
     trust_submissions: Trust = False,
     schema: Annotated[bool, schema_option("report", "Report", "a line")] = False,
 ) -> None:
-    """Mark notebook files, without a gradebook: one JSON object a line on stdout.
+    """Grade notebook files without a gradebook: one JSON object a line on stdout.
 
     Exit code 1: a file could not be read, or a grader of ours failed. 2: nothing could be done, or the run ended early.
     3: see --fail-under.

@@ -35,7 +35,7 @@ def serve(
     course_folder: Course = None,
     attempts: Annotated[
         int | None,
-        typer.Option(min=1, help="How many files of a student's in a unit are marked in any hour; later ones wait."),
+        typer.Option(min=1, help="Files of one student and unit that are graded within an hour. Later ones wait."),
     ] = None,
     show: Annotated[
         Literal["check", "names", "all"],
@@ -62,10 +62,10 @@ def serve(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a submission.")] = False,
     schema: Annotated[bool, schema_option("serving.served_unit", "Served", "a line of JSON")] = False,
 ) -> None:
-    """Mark each submission as soon as it is handed in, until Ctrl-C: into the gradebook, and back to the student.
+    """Grade each submission when it arrives, until Ctrl-C: into the gradebook, and back to the student.
 
-    Takes what arrives in the exchange and in COURSE/submitted. Stop it at any moment: what is not marked yet is marked
-    when it is started again. `grade` and formgrader can be used beside it.
+    Submissions arrive in the exchange and in COURSE/submitted. Stop the command at any time: the next start grades what
+    is left. `grade` and formgrader can be used at the same time.
     """
     from ..classroom.assignment import NothingToGrade, assignment
     from ..gradebook.roster import Strangers
@@ -97,7 +97,7 @@ def serve(
         remark("The course, its settings or the kit have changed: starting anew.")
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
     except KeyboardInterrupt:
-        remark("Stopped. What was marked is in the gradebook; what was not is marked when this is started again.")
+        remark("Stopped. The gradebook has what was graded. The rest is graded when `serve` is started again.")
 
 
 def _begin(units: list[str], root: Path, ready: Ready, port: int | None) -> None:

@@ -67,7 +67,7 @@ def slides(
     ] = None,
     course_folder: Course = None,
 ) -> None:
-    """Write slides for teaching a unit: its text, its guesses, and what its cells draw with the answers in."""
+    """Write slides for teaching a unit: its text, its predictions, and the output of its cells with the answers."""
     root = class_folder(course_folder).resolve()
     file = output or root / _FOLDER / f"{unit}.html"
     result_files.check(file, makes_folder=True)
