@@ -126,22 +126,22 @@ class CheckVerdict:
 Columns = Mapping[str, Callable[[T], bool]]
 """The columns of a table, each with a predicate that counts answers."""
 COLUMNS: Columns[Outcome] = {
-    "mistakes": lambda one: one.is_misconception,
-    "caught": lambda one: one.is_detected,
-    "told": lambda one: one.is_advised,
-    "named": lambda one: one.is_misconception and one.is_diagnosed,
-    "wrong name": lambda one: one.is_misdiagnosed,
-    "right": lambda one: not one.is_misconception,
-    "refused": lambda one: one.is_false_positive,
+    "misconceptions": lambda one: one.is_misconception,
+    "detected": lambda one: one.is_detected,
+    "advisory": lambda one: one.is_advised,
+    "diagnosed": lambda one: one.is_misconception and one.is_diagnosed,
+    "misdiagnosed": lambda one: one.is_misdiagnosed,
+    "alternatives": lambda one: not one.is_misconception,
+    "false positives": lambda one: one.is_false_positive,
 }
 OF_MISCONCEPTIONS = 5
 """The first columns, which count misconceptions."""
 CHECK_COLUMNS: Columns[CheckVerdict] = {
-    "mistakes": lambda one: one.is_misconception,
-    "named": lambda one: one.is_misconception and one.is_diagnosed,
-    "silent": lambda one: one.is_unreported,
-    "right": lambda one: not one.is_misconception,
-    "refused": lambda one: not one.is_misconception and not one.has_all_points,
+    "misconceptions": lambda one: one.is_misconception,
+    "diagnosed": lambda one: one.is_misconception and one.is_diagnosed,
+    "unreported": lambda one: one.is_unreported,
+    "alternatives": lambda one: not one.is_misconception,
+    "false positives": lambda one: not one.is_misconception and not one.has_all_points,
 }
 
 

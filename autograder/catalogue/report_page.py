@@ -24,28 +24,31 @@ from .mutation_report import (
     not_tried,
 )
 
-_GRADING = """# The proof, in figures
+_GRADING = """# Mutation report
 
-Written by `autograder matrix --write`; the digest at the end tells whether it is about what is there now. The hidden
-graders mark every misconception and every right answer that the kit knows. *Caught*: the mistake fails the grader that
-it must fail, and loses points. *Told*: it fails that grader, which weighs nothing. *Named*: the student reads the
-mistake's own sentence (or which library must not be called). *Wrong name*: the student reads another mistake's
-sentence. *Refused*: a right answer that loses points.
+Every known misconception is a mutant of a solution. `autograder matrix --write` grades all of them, and all alternative
+solutions, with the hidden tests, and writes this page. A test compares the digest at its end with the present files.
+
+- *Detected*: the misconception fails the hidden test that it must fail, and loses points.
+- *Advisory*: it fails that test, which has no weight.
+- *Diagnosed*: the student reads the misconception's own message, or which library must not be called.
+- *Misdiagnosed*: the student reads the message of another misconception.
+- *Alternatives*: alternative solutions. *False positives*: those that lose points.
 
 ## By exercise
 
 {exercises}
 
-## By kind of mistake
+## By kind of misconception
 
 {kinds}
 """
 
 _CHECK = """
-## The check that students get
+## In the student check
 
-The same answers, tried by the released check. *Named*: the student reads the mistake's own sentence there too.
-*Silent*: all points, and not a word of what is wrong. *Refused*: a right answer that is told to lose points.
+The released check tries the same answers. *Unreported*: the check shows all points and reports no fault. *False
+positives*: alternative solutions for which the check shows fewer points.
 {not_tried}
 
 {units}
@@ -106,7 +109,7 @@ def _part_on_grading(outcomes: Sequence[Outcome]) -> str:
 
 def _part_on_check(verdicts: Sequence[CheckVerdict]) -> str:
     left_out = [f"`{exercise}`: {statement}" for exercise, statement in not_tried()]
-    notes = ["Not tried there, and said so:", *left_out] if left_out else ["It tries what every grader asks."]
+    notes = ["The check does not try these, and says so:", *left_out] if left_out else ["It tries what every hidden test requires."]
 
     def counted(of: str, key: Callable[[CheckVerdict], str]) -> str:
         return table(of, count_by(verdicts, key, CHECK_COLUMNS), CHECK_COLUMNS)
