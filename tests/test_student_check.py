@@ -188,7 +188,7 @@ def test_dropout_the_check_says_what_is_so(kind):
 
 def test_on_the_page_nearly_every_mistake_meets_a_word_and_no_right_answer_is_refused():
     """The page is about what is there now: `test_matrix` sees to that."""
-    of_the_check = PAGE.read_text().partition("## The check that students get")[2].partition("\n## ")[0]
+    of_the_check = PAGE.read_text().partition("## In the student check")[2].partition("\n## ")[0]
     rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in of_the_check.splitlines() if row[-1:] == "|"]
     by_name = {name: list(map(int, numbers)) for name, *numbers in rows if numbers[0].isdigit()}
     exercises = {f"`{exercise}`" for _, exercise in EXERCISES}

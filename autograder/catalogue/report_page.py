@@ -109,7 +109,11 @@ def _part_on_grading(outcomes: Sequence[Outcome]) -> str:
 
 def _part_on_check(verdicts: Sequence[CheckVerdict]) -> str:
     left_out = [f"`{exercise}`: {statement}" for exercise, statement in not_tried()]
-    notes = ["The check does not try these, and says so:", *left_out] if left_out else ["It tries what every hidden test requires."]
+    notes = (
+        ["The check does not try these, and says so:", *left_out]
+        if left_out
+        else ["It tries what every hidden test requires."]
+    )
 
     def counted(of: str, key: Callable[[CheckVerdict], str]) -> str:
         return table(of, count_by(verdicts, key, CHECK_COLUMNS), CHECK_COLUMNS)
