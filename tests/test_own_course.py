@@ -69,7 +69,11 @@ def course(tmp_path_factory):
     folder = tmp_path_factory.mktemp("own") / "course"
     shutil.copytree(COURSE, folder)
     settings = (REPOSITORY / "autograder.toml").read_text()
-    theirs = settings.replace('"attention_check"', '"layers_check"').replace('["library attention"]', "[]")
+    theirs = (
+        settings.replace("assistants = true", "assistants = false")
+        .replace('"attention_check"', '"layers_check"')
+        .replace('["library attention"]', "[]")
+    )
     (folder / "autograder.toml").write_text(f"show_repair = true\n{theirs}")
     return folder
 

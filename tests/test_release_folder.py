@@ -65,6 +65,7 @@ def test_a_folder_holds_few_files_and_every_unit_has_the_same_check():
             data_file(unit),
             "README.md",
             "requirements.txt",
+            "AGENTS.md",
         }
         assert (RELEASE / unit / f"{CHECK}.py").read_bytes() == release_files.facade()
         assert (RELEASE / unit / ZIP).read_bytes() == release_files.zipped_modules(), "run `autograder build`"

@@ -29,7 +29,17 @@ from ..student_check.unit_data import (
 )
 from . import lesson_file, single_file
 from .new_exercise import left_to_write
-from .release_files import README, REQUIREMENTS, facade, modules, readme, requirements, zipped_modules
+from .release_files import (
+    ASSISTANTS,
+    README,
+    REQUIREMENTS,
+    facade,
+    for_assistants,
+    modules,
+    readme,
+    requirements,
+    zipped_modules,
+)
 from .source_notebook import BuildError, points_of, source_notebook
 
 _KINDS = (course.SOURCE, course.RELEASE)
@@ -169,6 +179,9 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
         lessons[text.stem] = {} if lesson is None else {LESSON: lesson}
         nbformat.write(notebook, source / f"{text.stem}.ipynb")
         (source / README).write_text(readme(text.stem, notebook, settings, with_lesson=lesson is not None))
+        if settings.assistants:
+            instructions = for_assistants(text.stem, settings, with_lesson=lesson is not None)
+            (source / ASSISTANTS).write_text(instructions)
         (source / REQUIREMENTS).write_text(requirements(notebook, code))
     with GradingProcess("cpu", settings, own_code_alone=True) as marker:
         from ..gradebook.course_directory import nbgrader_api  # takes seconds, in which the marker starts

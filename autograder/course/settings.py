@@ -70,6 +70,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The libraries that answers may not call in exercises without a list of their own."""
     show_repair: bool = False
     """True if the student check may show the change with which all examples pass, not only its line."""
+    assistants: bool = True
+    """True if each released folder has an AGENTS.md, which asks AI assistants to tutor and not to write answers."""
     files_at: str = ""
     """Address that a notebook in a single file fetches its files from, followed by the unit's and the file's name."""
 
