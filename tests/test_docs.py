@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder import course
+from autograder import __version__, course
 from autograder.cli import app
 from autograder.report import ExerciseStatus, SubmissionStatus
 from tests import REPOSITORY
@@ -160,6 +160,10 @@ def test_the_readme_has_the_figures_of_the_reports():
     assert f"all {known:,} known mistakes" in " ".join(README.split())
     assert f"none of {right} alternative solutions" in README
     assert f"takes {float(times_less[1]):.0f} times less CPU time" in README
+
+
+def test_the_citation_names_this_version():
+    assert f"\nversion: {__version__}\n" in (REPOSITORY / "CITATION.cff").read_text()
 
 
 def test_every_file_exists_that_the_design_page_sends_an_engineer_to():
