@@ -28,8 +28,9 @@ operator: another name, number, sign or function; a statement, argument, call or
 {of_solution} for each solution and {of_alternative} for each alternative solution. *Killed*: the mutant loses points
 in the hidden tests. *Equivalent*: it gets all points and is right; `benchmarks/mutants.yaml` has the reasons.
 
-The 100% of the catalogue above says nothing of mistakes that it lacks. [Repair](design.md#repair) has the rates for
-wrong answers of people who knew neither the tests nor the catalogue.
+The 100% of the catalogue above says nothing of mistakes that it lacks.
+[Testing](design/testing.md#held-out-answers) has the rates for wrong answers of people who knew neither the tests nor
+the catalogue.
 
 {table}
 """

@@ -1,4 +1,4 @@
-"""Packages import only from lower layers. See docs/design.md."""
+"""Packages import only from lower layers. See docs/design/architecture.md."""
 
 import ast
 
@@ -54,7 +54,7 @@ def test_imports_point_down(path):
 
 
 def layers_in_words():
-    """The table of docs/design.md: a row for each layer, with the first sentence of each package's docstring."""
+    """Return the table of the architecture page: a row for each layer, with each package's first sentence."""
     rows = ["| layer | packages |", "|---|---|"]
     for number, layer in zip(range(len(LAYERS), 0, -1), LAYERS, strict=True):
         packages = []
@@ -66,8 +66,8 @@ def layers_in_words():
     return "\n".join(rows)
 
 
-def test_the_design_page_has_the_layers():
-    assert layers_in_words() in (REPOSITORY / "docs" / "design.md").read_text()
+def test_the_architecture_page_has_the_layers():
+    assert layers_in_words() in (REPOSITORY / "docs" / "design" / "architecture.md").read_text()
 
 
 CLIENTS = [
