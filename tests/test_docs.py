@@ -120,10 +120,28 @@ def test_an_instructor_gets_by_the_page_from_a_clone_to_marks(tmp_path):
     assert lines == [["dmitri", "graded"]]
 
 
+PAGES = [*(REPOSITORY / "docs").rglob("*.md"), REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md"]
+
+
+def anchors(page):
+    """The anchors of a page's headings, as GitHub names them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.M)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_each_link_leads_to_a_file_and_a_heading(page):
+    lost = []
+    for path, anchor in re.findall(r"\]\((?!\w+:)([^)#\s]*)#?([^)\s]*)\)", page.read_text()):
+        file = page.parent / path if path else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            lost.append((path, anchor))
+    assert lost == []
+
+
 def test_every_command_that_the_pages_name_is_one():
-    pages = [*(REPOSITORY / "docs").glob("*.md"), REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md"]
     named = {
-        found for page in pages for found in re.findall(r"(?:    |`|/)autograder ([a-z][a-z-]+)", page.read_text())
+        found for page in PAGES for found in re.findall(r"(?:    |`|/)autograder ([a-z][a-z-]+)", page.read_text())
     }
     known = {command.name or command.callback.__wrapped__.__name__ for command in app().registered_commands}
     assert "slides" in named
