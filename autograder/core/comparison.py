@@ -1,7 +1,7 @@
 """Compares a student's value with the expected one, and says in words how they differ.
 
 The words name shapes, places and sizes of differences, never a reference value of a hidden input.
-Tolerances: `docs/design.md`, section "Tolerances".
+Tolerances: `docs/design/hidden_tests.md`, section "Tolerances".
 """
 
 from collections.abc import Sequence
