@@ -199,6 +199,21 @@ def test_the_repair_is_on_the_wrong_lines(marker, file):
     assert "all tests pass, which was tried" in report.whereabouts.told
 
 
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("self_attention__scaled_dot_product_attention__sd_w3", "by its square root twice"),
+        ("causal_attention__CausalAttention__ca_w3", "make nn.Dropout in __init__"),
+        ("inference__KVCache__kv_swapped_first", ""),  # no two mistakes: keys and values are swapped once
+    ],
+)
+def test_a_diagnosis_advises_nothing_that_the_code_does(marker, name, says):
+    unit, exercise, _ = name.split("__")
+    (file,) = (one for one in REPAIRED if one.stem == name)
+    diagnosis = marker.report(submission(unit, exercise, file.read_text())).exercise(exercise).diagnosis
+    assert says in diagnosis.sentence if says else diagnosis is None
+
+
 @pytest.mark.parametrize("file", thinned(HALF_REPAIRED, 2, by=lambda file: file.stem), ids=lambda file: file.stem)
 def test_of_two_mistakes_one_is_repaired_and_the_other_is_named(marker, file):
     unit, exercise, _ = file.stem.split("__")
