@@ -78,6 +78,22 @@ def share_heads(x, num_heads):
     out = torch.zeros(x.shape[0], num_heads, *x.shape[2:], dtype=x.dtype)  # here
     return out + x[:, of]
 """, "makes a tensor that stays on the CPU"),
+    "kept": ("causal_attention", "CausalAttention", """\
+class CausalAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.mask = torch.ones(context_length, context_length).triu(diagonal=1).bool()  # here
+
+    def forward(self, x):
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        scores = queries @ keys.transpose(1, 2) / keys.shape[-1] ** 0.5
+        scores = scores.masked_fill(self.mask[: x.shape[1], : x.shape[1]], -torch.inf)
+        return self.dropout(torch.softmax(scores, dim=-1)) @ values
+""", "A tensor that the module keeps moves with it as a buffer"),
 }  # fmt: skip
 ASPECTS = {
     "writes": ("writes", ("0",)),
@@ -86,6 +102,7 @@ ASPECTS = {
     "no_grad": ("gradient", ("1",)),
     "numbers": ("gradient", ("0",)),
     "device": ("device", (MIXED,)),
+    "kept": ("device", (MIXED,)),
 }
 """The mismatches that the hidden tests of these answers raise."""
 

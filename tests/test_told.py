@@ -1,5 +1,7 @@
 """What students read of their wrong answers: nothing in it is false of the answer, and every name in it is theirs."""
 
+import re
+
 import pytest
 import torch
 
@@ -43,13 +45,12 @@ def scaled_dot_product_attention(q, k, v):
     dots = q @ k.transpose(-2, -1)
     shares = torch.softmax(dots / k.shape[-1], dim=-1)
     return shares @ v
-""", ["what line 2 makes: as it should be", "what line 3 makes: not as it should be",
-      "too even"], ["scores", "weights"]),
+""", ["Line 3 makes `shares` wrong.\n  line 3: shares", "too even"], ["scores", "weights", "As it should be"]),
     "a name for something else": ("multi_head_attention", "multi_head_scores", """\
 def multi_head_scores(queries, keys):
     return torch.einsum("bhqd,bhkd->bhqk", queries, queries)
-""", ["what line 2 makes: not as it should be", "are two names mixed up?",
-      "On the way to its result, the line makes:"], ["keys: not"]),
+""", ["What line 2 makes is wrong.", "are two names mixed up?",
+      "On the way to its result, the line makes:"], ["`keys`"]),
     "a mask and its use": (*edited("masked_fill(self", "masked_fill(~self"), ["do not fit together",
       "takes it the other way round: what should be hidden is kept", "It is the other way round: 0 where"], []),
     "a step left out": (*edited(MASKING, "pass"), ["a step there is wrong, or missing"], ["pass"]),
@@ -59,7 +60,8 @@ def multi_head_scores(queries, keys):
 def scaled_dot_product_attention(queries, keys, values):
     scores = queries @ keys.transpose(-2, -1)
     return torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
-""", ["what line 3 returns: not as it should be", "is a last step left out, or is another name meant?"], []),
+""", ["What line 3 returns is wrong.", "is a last step left out, or is another name meant?",
+      "As it should be: `scores` (line 2)."], []),
     "a mask that is not turned": ("attention_masks", "CrossAttention", """\
 class CrossAttention(nn.Module):
     def __init__(self, d_query, d_context, d_out, num_heads):
@@ -100,7 +102,7 @@ def softmax(scores, dim=0):
     high = scores.amax(dim=dim, keepdim=True)
     powers = (scores - high).exp()
     return powers / powers.sum(dim=dim, keepdim=True)
-""", ["not as it should be"], ["shifted", "exponentials", "sums"]),
+""", ["Line 2 makes `high` wrong."], ["shifted", "exponentials", "sums"]),
     "a sum along another dimension": ("causal_attention", "causal_softmax", """\
 def causal_softmax(scores, d_k):
     visible = torch.ones_like(scores).tril().bool()
@@ -118,13 +120,14 @@ def alibi_bias(num_heads, num_tokens):
                 bias[head, q, k] = slope * (k - q)
     slope = 0
     return bias
-""", ["what line 8 makes: not as it should be", "If line 8 is right as it stands, look at what it uses: "
-      "head (line 3), q (line 5), k (line 6), slope (line 4)."], ["count", "bias (", "num_heads"]),
+""", ["What line 8 makes is wrong.", "If line 8 is right as it stands, look at what it uses: "
+      "head (line 3), q (line 5), k (line 6), slope (line 4)."], [
+          "count", "bias (", "num_heads", "go into this line are right"]),
     "ones that a line cuts": ("causal_attention", "CausalAttention", CAUSAL.replace(
         "scores = scores.masked_fill(self.mask[:num_tokens, :num_tokens], float('-inf'))",
         "seen = torch.ones(num_tokens, num_tokens).tril(diagonal=1)\n"
         "        scores = scores.masked_fill(seen == 0, float('-inf'))",
-    ), ["not as it should be", "made:   shape (5, 5), from [0, 1] on 1, 0, 0, 0, …",
+    ), ["Line 23 makes `seen` wrong.", "made:   shape (5, 5), from [0, 1] on 1, 0, 0, 0, …",
         "needed: shape (5, 5), from [0, 1] on 0, 0, 0, 0, …"], []),
     "a layer made elsewhere": ("tiny_language_model", "TransformerBlock", """class TransformerBlock(nn.Module):
     def __init__(self, d, num_heads, context_length):
@@ -143,7 +146,7 @@ def alibi_bias(num_heads, num_tokens):
         widened = self.linear1(self.norm2(x))
         active = self.gelu(widened)
         return x + self.linear2(active)
-""", ["what line 16 makes: not as it should be",
+""", ["Line 16 makes `active` wrong.",
       "If line 16 is right as it stands, look at what it uses: self.gelu (line 7)."], ["widened ("]),
     "a name that is used again": ("tiny_language_model", "TransformerBlock", """class TransformerBlock(nn.Module):
     def __init__(self, d, num_heads, context_length):
@@ -159,7 +162,8 @@ def alibi_bias(num_heads, num_tokens):
         found = F.scaled_dot_product_attention(*heads, is_causal=True).transpose(1, 2).flatten(2)
         x = x + self.out_proj(found)
         return x + self.linear2(F.gelu(self.linear1(self.norm2(x))))
-""", ["If line 13 is right as it stands, look at what it uses: x (line 9), self.out_proj (line 6), "], []),
+""", ["If line 13 is right as it stands, look at what it uses: x (line 9), self.out_proj (line 6), "],
+      ["As it should be"]),
     "what a method keeps": ("inference", "KVCache", """class KVCache:
     def __init__(self):
         self.keys = self.values = None
@@ -170,7 +174,7 @@ def alibi_bias(num_heads, num_tokens):
         else:
             self.keys = torch.cat([self.keys, keys], dim=-2)
             self.values = torch.cat([self.values, values], dim=-2)
-""", ["what line 7 keeps: not as it should be", "append(a tensor of shape (2, 6), a tensor of shape (2, 5)) and ",
+""", ["What line 7 keeps is wrong.", "append(a tensor of shape (2, 6), a tensor of shape (2, 5)) and ",
       "is something lost that was there"], ["return"]),
     "a line of a method": ("inference", "KVCache", """class KVCache:
     def __init__(self):
@@ -181,7 +185,37 @@ def alibi_bias(num_heads, num_tokens):
             keys = torch.cat([self.keys, keys], dim=-2)
             values = torch.cat([self.values[..., 1:, :], values], dim=-2)
         self.keys, self.values = keys, values
-""", ["what line 8 makes: not as it should be"], ["return"]),
+""", ["What line 8 makes is wrong."], ["return"]),
+    "another name for the same": ("causal_attention", "causal_head", """\
+def causal_head(queries, keys, values):
+    scores = queries @ keys.transpose(-2, -1)
+    values = keys
+    mask = torch.ones_like(scores).triu(diagonal=1).bool()
+    weights = torch.softmax(scores.masked_fill(mask, float("-inf")) / keys.shape[-1] ** 0.5, dim=-1)
+    return weights @ values
+""", ["What line 6 makes is wrong.", "Line 3 makes `values` another name for `keys`.",
+      "As it should be: `scores` (line 2), `weights` (line 5)."], []),
+    "a tensor that is not filled": ("dot_product_attention", "pairwise_scores", """\
+def pairwise_scores(inputs):
+    scores = torch.empty(6, 6)
+    for i, one in enumerate(inputs):
+        for j, other in enumerate(inputs):
+            scores[i, j] = torch.dot(one, other)
+    return scores
+""", ["What line 5 makes is wrong.", "look at what it uses: scores (line 2)"], ["go into this line are right"]),
+    "a divisor of ones": ("causal_attention", "renormalized_causal_weights", """\
+def renormalized_causal_weights(weights):
+    total = weights.sum(dim=-1, keepdim=True)
+    kept = torch.tril(weights)
+    return kept / total
+""", ["What line 4 returns is wrong.", "As it should be: `kept` (line 3)."], ["goes into it is right", "`total`"]),
+    "a small difference": (*SDPA, """\
+def scaled_dot_product_attention(queries, keys, values):
+    scores = queries @ keys.transpose(-2, -1)
+    scores = scores * torch.linspace(1, 1.00012, 7)
+    weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
+    return weights @ values
+""", ["Line 3 makes `scores` wrong."], []),
     "roots of negative numbers": ("self_attention", "scaled_softmax", """\
 def scaled_softmax(scores, d_k):
     return torch.softmax(scores * scores**-0.5, dim=-1)
@@ -193,8 +227,11 @@ def scaled_softmax(scores, d_k):
 def test_what_is_told_of_a_line_is_true_of_it(kind):
     unit, exercise, source, words, no_words = ANSWERS[kind]
     found = said(unit, exercise, source)
-    assert found.startswith(f"Where it goes wrong, tried on {exercise}{' after ' if exercise == 'KVCache' else '('}")
-    assert "`" not in found
+    assert found.splitlines()[-1].startswith(f"Tried on {exercise}{' after ' if exercise == 'KVCache' else '('}")
+    # An excerpt begins where the printed numbers differ.
+    excerpts = [re.findall(rf"{of}: +(shape .*?(?:on|with) |the number )(.*?)(?:,|$)", found, re.M)
+                for of in ("made", "needed")]  # fmt: skip
+    assert not excerpts[0] or excerpts[0] != excerpts[1], found
     for one in words:
         assert one in found, found
     for one in no_words:

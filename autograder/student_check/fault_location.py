@@ -160,8 +160,8 @@ HOW = {*_ENDS, BY_CAST, OF_NOTHING}
 
 def told_of_aspect(aspect: str, details: Sequence[str], lost: Lost, case: TraceCase, line: str) -> str:
     """Lines of plain text. line: the text of the line."""
-    said = [f"Where it goes wrong, tried on {call_in_words(case)}", f"line {lost.line}: {_does(aspect, details)}"]
-    return "\n".join([*said, f"  line {lost.line}: {quoted(line)}", _meaning(aspect, details, lost.how)])
+    said = [f"Line {lost.line} {_does(aspect, details)}.", f"  line {lost.line}: {quoted(line)}"]
+    return "\n".join([*said, _meaning(aspect, details, lost.how, line), f"Tried on {call_in_words(case)}"])
 
 
 def _does(aspect: str, details: Sequence[str]) -> str:
@@ -174,7 +174,7 @@ def _does(aspect: str, details: Sequence[str]) -> str:
     return "makes a tensor that stays on the CPU when the inputs are elsewhere"
 
 
-def _meaning(aspect: str, details: Sequence[str], how: str) -> str:
+def _meaning(aspect: str, details: Sequence[str], how: str, line: str) -> str:
     if aspect == OF_WRITING:
         return "Whoever calls it has that tensor too. Make a new one of it, or write into a copy (`.clone()`)."
     if aspect == OF_GRADIENT:
@@ -182,6 +182,8 @@ def _meaning(aspect: str, details: Sequence[str], how: str) -> str:
     if aspect == OF_DTYPE:
         return _of_dtype(details[0], details[1], how)
     assert aspect == OF_DEVICE
+    if how == OF_NOTHING and line.lstrip().startswith("self."):
+        return "A tensor that the module keeps moves with it as a buffer: `self.register_buffer`."
     if how == OF_NOTHING:
         return "What is made of nothing is on the CPU, unless `device=` says where: that of the inputs is wanted."
     return "What follows should be where the inputs are."

@@ -31,8 +31,6 @@ class Located:
     places; `another`: right, but in the wrong place; `unused`: made and not used; `returned`: not the result;
     `of another kind`: not as many tensors as are asked for; `first of two`: a later line is wrong too; `one line`: all
     that goes in is right."""
-    sound: frozenset[int]
-    """The lines of which nothing that they make is wrong."""
     watched: frozenset[int]
     """The lines that make tensors."""
     is_inner: bool = False
@@ -61,28 +59,20 @@ class Telling:
         expected: torch.Tensor | None = None,
         *,
         step: str = "",
-        proven: frozenset[int] = frozenset(),
         **more: Any,
     ) -> Located:
         """These lines. until: the steps that were made before this tensor are told with them."""
         own = [number for number, one in enumerate(self._made) if one.file == file]
-        doubtful = {self._made[one].line for one in own if one not in proven and self._speaks_against(one)}
         watched = frozenset(self._made[one].line for one in own)
         places = tuple(dict.fromkeys(lines))
         right_so_far = self._steps(until, file)
-        return Located(file, places, made, step, expected, right_so_far, how, watched - doubtful, watched, **more)
+        return Located(file, places, made, step, expected, right_so_far, how, watched, **more)
 
     def is_inner(self, number: int, same_line: Sequence[int]) -> bool:
         """Whether the line goes on to make something else of it, be it the same numbers in another shape."""
         standing, shape = self._standing, self._standing.made[number].values.shape
         later = [one for one in same_line if number in standing.before[one]]
         return any(not standing.is_shaping(one) or standing.made[one].values.shape != shape for one in later)
-
-    def _speaks_against(self, number: int) -> bool:
-        """Whether it is not known for right, be it a mask."""
-        standing = self._standing
-        is_unknown_mask = standing.mask[number] and not standing.known[number] and number not in standing.comes_right
-        return standing.may_be_wrong(number) or is_unknown_mask
 
     def _steps(self, until: int, file: str) -> dict[str, int]:
         steps: dict[str, int] = {}

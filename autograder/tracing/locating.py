@@ -98,7 +98,7 @@ class _Search:
         there, needed, step, is_inner = self._in_the_end(number, mended)
         return self._telling.located(
             [line for _, line in places], made.file, number, "missing" if is_missing else how, there, needed,
-            step=step, is_inner=is_inner, proven=mended.proven,
+            step=step, is_inner=is_inner,
         )  # fmt: skip
 
     def _makes(self, number: int, values: torch.Tensor) -> bool:

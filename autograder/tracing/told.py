@@ -1,4 +1,4 @@
-"""What a student reads of where an answer goes wrong: the steps as far as they are right, the line, what it made."""
+"""Message on a wrong line: the line, the made and the needed numbers, and the steps that are right."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -13,9 +13,12 @@ from .used import used_from_above
 MAX_LINE = 100
 """Characters of a line that is quoted."""
 _SHOWN = 4
+_DIGITS, _MORE_DIGITS = 4, 7
+_MOST_COMPARED = 1_000
 _SMALL = 1e-3
 _AT_FAULT = ("mended", "missing", "first of two", "one line")
 """How it was found, where one line is to be mended, or what it uses beside tensors."""
+_ALIAS = re.compile(r"\s*([^\W\d]\w*) *= *((?!None\b|True\b|False\b)[^\W\d][\w.]*)\s*(?:#.*)?")
 _ASSIGNED = re.compile(r"([\w.,\s*]+?)(?::[^=]*)?\s*(?:[-+*/@]|\*\*)?=(?!=)")
 
 Source = Callable[[str], Sequence[str]]
@@ -23,31 +26,38 @@ Source = Callable[[str], Sequence[str]]
 
 
 def told(located: Located, case: TraceCase, source: Source) -> str:
-    """Lines of plain text, as wide as they must be; no number in them is of a hidden case."""
+    """Lines of plain text: the wrong line, what it made and what is needed, what was right, and what was tried.
+
+    The text has no number of a hidden case.
+    """
     wrong = located.lines[-1:] if located.how == "missing" else located.lines
     lines = source(located.file)
 
     def text(line: int) -> str:
         return line_of(lines, line)
 
-    rows = _right_before(located, text)
+    names = _assigned(text(wrong[0]))
+    is_whole = located.expected is not None and not located.is_inner
     if len(wrong) > 1:
-        rows.append((_lines(wrong), "they do not fit together"))
-    elif located.step in _assigned(text(wrong[0])):
-        rows.append((located.step, f"not as it should be  ({_lines(wrong)})"))
+        said = [f"{_lines(wrong).capitalize()} do not fit together."]
+    elif located.step in names or (is_whole and len(names) == 1):
+        said = [f"Line {wrong[0]} makes `{located.step if located.step in names else names.pop()}` wrong."]
     else:
-        rows.append((f"what {_lines(wrong)} {_does(located, case, text(wrong[0]))}", "not as it should be"))
-    width = max(len(name) for name, _ in rows) + 1
-    said = [f"{name + ':':{width}} {how}" for name, how in rows]
+        said = [f"What line {wrong[0]} {_does(located, case, text(wrong[0]))} is wrong."]
     said += [f"  line {line}: {shown}" for line in located.lines if (shown := quoted(text(line)))]
-    said += _meaning(located, case)
+    said += [f"  {one}" for one in (*_beside(located), *_seen(located))]
     others = [line for step, line in located.right_so_far.items() if step not in _assigned(text(line))]
     others = [] if located.how == "one line" else others
-    if located.how in _AT_FAULT and (used := used_from_above(lines, wrong[-1], located.watched, others)):
+    used = used_from_above(lines, wrong[-1], located.watched, others) if located.how in _AT_FAULT else ""
+    if not (used and located.how == "one line"):  # a number that goes in may be wrong
+        said += _meaning(located, case)
+    if used:
         said.append(f"If {_lines(wrong)} is right as it stands, look at what it uses: {used}.")
-    said += _beside(located)
-    said += [f"  {one}" for one in _seen(located)]
-    return "\n".join([f"Where it goes wrong, tried on {call_in_words(case)}", *said])
+    if located.how == "another" and (alias := _alias_in(lines, wrong[-1])):
+        said.append(alias)
+    if right := _right_before(located, text):
+        said.append(f"As it should be: {', '.join(right)}.")
+    return "\n".join([*said, f"Tried on {call_in_words(case)}"])
 
 
 def line_of(lines: Sequence[str], number: int) -> str:
@@ -55,20 +65,29 @@ def line_of(lines: Sequence[str], number: int) -> str:
     return lines[number - 1] if 0 < number <= len(lines) else ""
 
 
-def _right_before(located: Located, text: Callable[[int], str]) -> list[tuple[str, str]]:
-    """What was right by then: a step by its name where the line gives something that name, else the whole line."""
-    found = list[tuple[str, str]]()
-    whole = set[int]()
-    for step, line in located.right_so_far.items():
-        if line in located.lines:
-            continue
-        if step in _assigned(text(line)):
-            if step != located.step:
-                found.append((step, f"as it should be      (line {line})"))
-        elif line in located.sound - whole:
-            found.append((f"what line {line} makes", "as it should be"))
-            whole.add(line)
-    return found
+def _right_before(located: Located, text: Callable[[int], str]) -> list[str]:
+    """Return the solution's steps that were right by then, if their lines give them the solution's name.
+
+    The last step that a line makes must have its name, too: otherwise the line goes on with the others.
+    """
+    last = {line: step for step, line in located.right_so_far.items()}
+    return [
+        f"`{step}` (line {line})"
+        for step, line in located.right_so_far.items()
+        if line not in located.lines and step != located.step and {step, last[line]} <= _assigned(text(line))
+    ]
+
+
+def _alias_in(lines: Sequence[str], line: int) -> str:
+    """Return a message if a line uses a name that a line above it made another name for the same."""
+    names = re.findall(r"\w+", line_of(lines, line))
+    for number in range(line - 1, 0, -1):
+        above = line_of(lines, number)
+        if above.lstrip().startswith("def "):
+            return ""
+        if (alias := _ALIAS.fullmatch(above[:MAX_LINE])) and alias[1] in names:
+            return f"Line {number} makes `{alias[1]}` another name for `{alias[2]}`."
+    return ""
 
 
 def _assigned(line: str) -> set[str]:
@@ -111,14 +130,11 @@ def _meaning(located: Located, case: TraceCase) -> list[str]:
         case "another":
             return ["What is there is right in itself, but it is the wrong one for this place: are two names mixed up?"]
         case "returned" if case.through:
-            return [
-                "What goes into it is right, but it is not all that is asked for: is something lost that was there, or "
-                "is another name meant?"
-            ]
+            return ["It is not all that is required: is something lost that was there, or is another name meant?"]
         case "returned":
             return [
-                "What goes into it is right, but it is not the result that is asked for: does it return too early, is "
-                "a last step left out, or is another name meant?"
+                "It is not the required result: does it return too early, is a last step left out, or is another "
+                "name meant?"
             ]
         case "of another kind":
             asked = _tensors(located.wanted)
@@ -187,22 +203,22 @@ def _argument(arg: Any) -> str:
 
 
 def _beside(located: Located) -> list[str]:
-    """What was made above what is needed; a few of the numbers, from where they begin to differ."""
-    made, needed, start = located.made, located.expected, 0
+    """Return lines with a few of the made and of the needed numbers, from where the printed digits differ."""
+    made, needed, start, digits = located.made, located.expected, 0, _DIGITS
     above = ["On the way to its result, the line makes:"] if located.is_inner and made is not None else []
     if made is not None and needed is not None and made.shape == needed.shape and made.numel():
-        apart = (comparable(made) - comparable(needed)).abs().flatten() > TOLERANCE * (
-            1 + comparable(needed).abs().flatten()
-        )
-        start = int(apart.long().argmax())
-    rows = above if made is None else [*above, f"  made:   {_tensor(made, start)}"]
-    return rows if needed is None else [*rows, f"  needed: {_tensor(needed, start)}"]
+        one, other = comparable(made).flatten(), comparable(needed).flatten()
+        apart = ((one - other).abs() > TOLERANCE * (1 + other.abs())).nonzero().flatten().tolist()[:_MOST_COMPARED]
+        seen = [n for n in apart if f"{float(one[n]):.{digits}g}" != f"{float(other[n]):.{digits}g}"]
+        start, digits = (seen or apart or [0])[0], digits if seen else _MORE_DIGITS
+    rows = above if made is None else [*above, f"made:   {_tensor(made, start, digits)}"]
+    return rows if needed is None else [*rows, f"needed: {_tensor(needed, start, digits)}"]
 
 
-def _tensor(values: torch.Tensor, start: int) -> str:
+def _tensor(values: torch.Tensor, start: int, digits: int) -> str:
     if values.dim() == 0:
-        return f"the number {float(values):.4g}"
-    numbers = ", ".join(f"{number:.4g}" for number in (values + 0.0).flatten()[start : start + _SHOWN].tolist())
+        return f"the number {float(values):.{digits}g}"
+    numbers = ", ".join(f"{number:.{digits}g}" for number in (values + 0.0).flatten()[start : start + _SHOWN].tolist())
     more = ", …" if values.numel() > start + _SHOWN else ""
     place = (torch.arange(values.numel()).view(values.shape) == start).nonzero()[0].tolist() if start else []
     where = f"from {place} on" if start else "beginning with"
