@@ -203,6 +203,7 @@ def test_the_repair_is_on_the_wrong_lines(marker, file):
     ("name", "says"),
     [
         ("self_attention__scaled_dot_product_attention__sd_w3", "by its square root twice"),
+        ("self_attention__single_query_attention__sq_w6", "or the context vectors"),
         ("causal_attention__CausalAttention__ca_w3", "make nn.Dropout in __init__"),
         ("inference__KVCache__kv_swapped_first", ""),  # no two mistakes: keys and values are swapped once
     ],
