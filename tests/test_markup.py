@@ -30,6 +30,7 @@ ELEMENT = f'<div class="{CLASSES}" id="test_encode" style="position:fixed" oncli
 PROSE = {
     *("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "em", "strong", "i", "del", "code", "pre", "blockquote"),
     *("ul", "ol", "li", "dl", "dt", "dd", "table", "thead", "tbody", "tr", "th", "td", "div", "span"),
+    *("details", "summary"),
 }
 # Classes are pygments' own, of two or three characters, and the box around code.
 CLASS = re.compile(r"highlight|[a-z][a-z0-9]{0,2}")
@@ -145,6 +146,14 @@ def test_a_formula_looks_as_ever():
     assert 'mathcolor="red"' in mathml("\\color{red}x", "inline")
     assert '<mspace width="1em" />' in mathml("a\\quad b", "inline")
     assert 'columnalign="right"' in mathml("\\begin{array}{rl}a&b\\end{array}", "block")
+
+
+def test_a_folded_box_stays_and_other_html_is_text():
+    page = markdown2html("<details><summary>What is tested</summary>\n\n- one\n\n</details>\n")
+    box = BeautifulSoup(page, "html.parser").details
+    assert (box.summary.text, box.li.text) == ("What is tested", "one")
+    for written in ("<details open>", "<details><summary><b>x</b></summary>", '<summary onclick="x">'):
+        assert not BeautifulSoup(markdown2html(f"{written}\n\ntext\n"), "html.parser").find_all(["details", "summary"])
 
 
 def test_a_link_shows_where_it_leads():

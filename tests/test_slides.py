@@ -99,6 +99,7 @@ def test_what_only_says_what_to_write_is_left_out():
     assert slides_of(("markdown", "Write it."), exercise) == []
     assert slides_of(("markdown", "Write it."), exercise, shows) == [[]]
     assert slides_of(("markdown", "Write it."), exercise, ("markdown", "This is it:"), shows) == [["This is it:"]]
+    assert slides_of(exercise, ("markdown", "<details><summary>What is tested</summary>\n\nAll.\n\n</details>")) == []
     assert slides_of(("markdown", "Divide.\n\n$$a$$"), exercise) == [["Divide.", "$$a$$"]]
     assert slides_of(("markdown", "The data:"), ("code", "x = 1"), ("markdown", "Now."), shows) == [["Now."]]
 

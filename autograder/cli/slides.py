@@ -198,11 +198,12 @@ def _calls(cell: NotebookNode) -> list[LessonCall]:
 
 
 def _is_left_out(cell: NotebookNode) -> bool:
-    """Return whether a cell is a check, a guess, a hint, a written question or its answer, or about submitting."""
+    """Return whether a cell is a check, a guess, a hint, a written question, its answer, or on tests or submitting."""
     return (
         bool(cell.metadata.get("nbgrader", {}).get("grade"))
         or cell.id == HOW_TO_HAND_IN
         or cell.id.startswith(QUESTION)
+        or cell.source.startswith("<details>")  # what is tested
         or cell.source.strip() == _CALLS_CHECK
         or any(call.function in ("guess", "hint") for call in _calls(cell))
     )

@@ -22,8 +22,9 @@ from .plain_text import LONGEST_CELL, as_it_is, is_short
 
 _PROSE = {
     *("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "em", "strong", "i", "del", "code", "pre", "blockquote"),
-    *("ul", "ol", "li", "dl", "dt", "dd", "table", "thead", "tbody", "tr", "th", "td"),
+    *("ul", "ol", "li", "dl", "dt", "dd", "table", "thead", "tbody", "tr", "th", "td", "details", "summary"),
 }
+_FOLDED_BOX = re.compile(r"<details><summary>[\w ]+</summary>|</details>")
 _prose_cleaner = nh3.Cleaner(tags=_PROSE, attributes={"ol": {"start"}}, url_schemes=set())
 _code_cleaner = nh3.Cleaner(
     tags={"div", "pre", "code", "span"},
@@ -52,6 +53,8 @@ def highlight_code(source: str) -> str:
 class _TextOnly(IPythonRenderer):
     """Render markdown without HTML, scripts, links, and pictures other than the notebook's files; formulas as MathML.
 
+    The tags of a folded box are the only HTML that stays.
+
     Formulas, pictures and highlighted code come from the autograder. They have classes and attributes that a
     student's text may not have. So an unguessable placeholder replaces them until the text around them is cleaned.
     """
@@ -71,6 +74,9 @@ class _TextOnly(IPythonRenderer):
 
     def text(self, text: str) -> str:
         return escape(unescape(text), quote=False)
+
+    def block_html(self, html: str) -> str:
+        return html if _FOLDED_BOX.fullmatch(html.strip()) else str(super().block_html(html))
 
     def block_code(self, code: str, info: str | None = None) -> str:
         if not is_short(code):
