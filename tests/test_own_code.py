@@ -20,17 +20,22 @@ def test_several_results_stand_below_each_other_and_show_their_numbers_alone(cap
     ]  # fmt: skip
 
 
+def test_a_label_stands_above_its_result(capsys):
+    show({"yours": lambda: 3, "theirs": unwritten}, lambda: 4)
+    assert capsys.readouterr().out.splitlines() == ["yours:", "3", "theirs:", "not written yet", "4"]
+
+
 @pytest.fixture
 def drawn(monkeypatch):
     """The numbers in a picture of a matrix, each with its colour."""
     mpl.use("agg")
     from matplotlib import pyplot
 
-    def drawn(matrix):
+    def drawn(*matrices):
         monkeypatch.setattr(pyplot, "show", lambda: None)
-        draw({"it": lambda: torch.tensor(matrix)}, [f"word {row}" for row in range(len(matrix))])
-        (axes,) = pyplot.gcf().axes
-        texts = [(text.get_text(), text.get_color()) for text in axes.texts]
+        makers = {f"number {number}": lambda one=one: torch.tensor(one) for number, one in enumerate(matrices)}
+        draw(makers, [f"word {row}" for row in range(len(matrices[0]))])
+        texts = [(text.get_text(), text.get_color()) for axes in pyplot.gcf().axes for text in axes.texts]
         pyplot.close()
         return texts
 
@@ -41,9 +46,15 @@ def test_numbers_in_a_picture_have_as_many_digits_each(drawn):
     texts = drawn([[0.2006, 1.0], [2.3e-8, 0.0]])
     assert texts == [("0.20", "black"), ("1.00", "white"), ("0.00", "black"), ("0", "black")]
     assert [text for text, _ in drawn([[True, False], [False, True]])] == ["1", "0", "0", "1"]
-    assert [text for text, _ in drawn([[0.5, float("-inf")], [2000.25, -3.0]])] == ["0.5", "-inf", "2000", "-3"]
+    assert drawn([[0.5, float("-inf")], [2000.25, -3.0]]) == [
+        ("0.5", "black"), ("-inf", "black"), ("2000", "white"), ("-3", "black"),
+    ]  # fmt: skip
 
 
-def test_what_is_dark_has_white_numbers_also_where_others_are_negative(drawn):
-    assert [colour for _, colour in drawn([[-1.0, 0.0], [0.3, 1.0]])] == ["black", "black", "black", "white"]
-    assert [colour for _, colour in drawn([[-2.0, -1.0], [-0.5, -0.25]])] == ["black", "black", "white", "white"]
+def test_what_is_far_from_zero_is_dark_and_has_white_numbers(drawn):
+    assert [colour for _, colour in drawn([[-1.0, 0.0], [0.3, 1.0]])] == ["white", "black", "black", "white"]
+    assert [colour for _, colour in drawn([[-2.0, -1.0], [-0.5, -0.25]])] == ["white", "black", "black", "black"]
+
+
+def test_pictures_beside_each_other_have_one_scale(drawn):
+    assert [colour for _, colour in drawn([[1.0]], [[2.0]])] == ["black", "white"]
