@@ -30,14 +30,15 @@ class TestCrossAttention(contracts.Graders):
 
     @contracts.points(2, public=True)
     def test_seed_123(self, student):
-        """Built under seed 123 with two heads, it gives the six words the vectors of the worked example."""
+        """Built under seed 123 with two heads, the module gives the worked example's vectors for the six words."""
         student.manual_seed(123)
         attention = student.CrossAttention(3, 2, 4, 2)
         assert_close(attention(twice(SIX_WORDS), twice(OTHER_WORDS)), golden([SEED_123] * 2))
 
     @contracts.points(3)
     def test_context_vectors(self, student, reference, rng):
-        """With given weights, each token asks its own sentence's context, head by head, however long either is."""
+        """With given weights, each token attends to its own sentence's context, head by head, for any lengths of the
+        two."""
         sizes = [(2, 4, 6, 5, 7, 6, 2), (3, 5, 2, 4, 3, 15, 3), (1, 1, 4, 3, 6, 6, 1), (4, 4, 4, 4, 4, 16, 4)]
         cases = [(self.draw(rng, *one[:5], scale=2.0), one[3:]) for one in [*sizes, (2, 3, 1, 3, 5, 6, 3)]]
 
@@ -50,7 +51,7 @@ class TestCrossAttention(contracts.Graders):
 
     @contracts.points(3, essential=True)
     def test_context_mask(self, student, reference, rng):
-        """What the mask hides of a sentence's context, none of that sentence's tokens takes anything from."""
+        """No token takes anything from the hidden positions of its sentence's context."""
         drawn = [self.draw(rng, 2, hidden=[0, 4], scale=2.0), self.draw(rng, 4, 6, 4, hidden=[3, 0, 1, 2], scale=2.0)]
         scattered = (*self.draw(rng, 3, 3, 3, scale=2.0), torch.eye(3) > 0)
         own, right = self.pair(student, reference)
@@ -59,7 +60,8 @@ class TestCrossAttention(contracts.Graders):
 
     @contracts.points(1)
     def test_each_call_on_its_own(self, student, reference, rng):
-        """Each call is apart from the one before: with a mask, without one, of other lengths, in either mode."""
+        """No call depends on an earlier one: with a mask, without one, with other lengths, in training or
+        evaluation."""
         attention, right = self.pair(student, reference)
         for training, b, tokens, hidden in [(True, 2, 4, [1, 3]), (True, 2, 4, None), (False, 3, 5, None),
                                             (False, 3, 5, [0, 2, 5]), (False, 2, 1, None)]:  # fmt: skip
@@ -68,18 +70,18 @@ class TestCrossAttention(contracts.Graders):
 
     @contracts.points(1)
     def test_no_context(self, student, reference, rng):
-        """Where all of a sentence's context is hidden its tokens get out_proj of zeros, and gradients are numbers."""
+        """If a sentence's whole context is hidden, its tokens get out_proj of zeros, and no gradient is NaN."""
         own, right = self.pair(student, reference)
         args = self.draw(rng, 3, hidden=[6, 0, 2])
         assert_same_gradients(own, right, *args, cotangent=rng.randn(3, 4, 15))
 
     test_nothing_is_added = contracts.nothing_added(
-        "Where the result is as wide as x, x is not added to it.", d_query=15, built={"d_query": 15}
+        "x is not added to the result, even if both have the same width.", d_query=15, built={"d_query": 15}
     )
 
     @contracts.points(1)
     def test_large_scores(self, student, reference, rng):
-        """However large the scores are, there is no NaN, and no weight on what is hidden."""
+        """Large scores give no NaN, and hidden keys get no weight."""
         own, right = self.callee(student), self.callee(reference)
         parameters = right.named_parameters()
         right.load_parameters({**parameters, "W_query.weight": parameters["W_query.weight"] * 2_000_000})
@@ -88,7 +90,7 @@ class TestCrossAttention(contracts.Graders):
 
     @contracts.points(0.5)
     def test_scores_of_zero(self, student, reference, rng):
-        """A token of zeros scores zero with every key, and takes alike from all that it sees."""
+        """A token of zeros has score 0 with every key, so all keys that it sees get equal weight."""
         x, context, mask = self.draw(rng, hidden=[3, 1])
         x[:, 1], context[:, 0] = 0.0, 0.0
         self.assert_agree(student, reference, x, context, mask)
@@ -97,19 +99,19 @@ class TestCrossAttention(contracts.Graders):
         "Gradients flow back to x, to the context and to every layer.", weight=2, hidden=[2, 0], scale=2.0
     )
     test_float64_stays_exact = contracts.float64(
-        "After `.to(torch.float64)` the result is as exact as float64 is.",
+        "After `.to(torch.float64)` the result has float64 precision.",
         hidden=[2, 0],
         built={"d_out": 48},  # heads of width 16, whose root is exact
     )
 
     @contracts.points(1, property=True)
     def test_refuses_what_cannot_be_split(self, student):
-        """Where d_out is not divisible by num_heads it raises ValueError or AssertionError when it is built."""
+        """If d_out is not divisible by num_heads, building the module raises ValueError or AssertionError."""
         for d_out, h in [(6, 4), (9, 2), (2, 4)]:
             assert_refuses(student, self.callee, student, 5, 7, d_out, h)
 
     test_parameters = contracts.parameters(
-        "Its parameters are those of its layers: W_query, W_key and W_value without a bias, out_proj with one.",
+        "The parameters are those of the layers: W_query, W_key and W_value without a bias, out_proj with one.",
         {"W_query.weight": (15, 5), "W_key.weight": (15, 7), "W_value.weight": (15, 7),
          "out_proj.weight": (15, 15), "out_proj.bias": (15,)},
         weight=1,
@@ -117,14 +119,15 @@ class TestCrossAttention(contracts.Graders):
 
     @contracts.points(0.5, property=True)
     def test_inputs_are_unchanged(self, student, rng):
-        """x, the context and the mask are left as they were, also where all of a sentence's context is hidden."""
+        """x, the context and the mask are not modified, even if a sentence's whole context is hidden."""
         for _ in in_both_modes(own := self.callee(student)):
             for hidden in ([2, 0], [6, 0], [6, 6], None):
                 assert_unchanged(own.observe(*self.draw(rng, hidden=hidden)).changed)
 
     @contracts.points(0.5, property=True, device=True)
     def test_follows_device(self, student, reference, rng):
-        """Once it is moved to another device it works there, with a mask, also of all the context, and without one."""
+        """Moved to another device, the module works there: without a mask, with one, and with one that hides a whole
+        context."""
         own, right = self.callee(student), self.callee(reference)
         for hidden in ([2, 0], [6, 0], None):
             statements.assert_follows_device(own, *self.draw(rng, hidden=hidden), reference=right)

@@ -45,26 +45,28 @@ class TestPermutedOutputs(contracts.Graders):
 
     @contracts.points(3, public=True)
     def test_a_mask_knows_places(self, student, reference, rng):
-        """Each output stands at its token: the same as ever without a mask, something else with a causal one."""
+        """Each output is at its token's position. Shuffling changes no output without a mask, but does with a causal
+        mask."""
         drawn = [(computes, torch.tensor([2, 0, 3, 1, 4])) for computes in (MIXES, CAUSAL)]
         in_each(drawn, lambda one: self.agrees(student, reference, rng, one[0], order=one[1]))
 
     @contracts.points(1, public=True)
     def test_plain_orders(self, student, reference, rng):
-        """A turn, a swap, the reverse and the same order are orders like any other, and so is that of one token."""
+        """permuted_outputs works for a rotated, swapped, reversed or unchanged order, and for a single token."""
         turned, swapped = torch.arange(6).roll(2), torch.tensor([0, 3, 2, 1])
         for order in (turned, swapped, torch.arange(5).flip(0), torch.arange(4), torch.tensor([0])):
             self.agrees(student, reference, rng, CAUSAL, (2, len(order)), order)
 
     @contracts.points(4)
     def test_any_order(self, student, reference, rng):
-        """So it is for any order of any number of tokens and sentences."""
+        """permuted_outputs works for any order, and any number of tokens and sentences."""
         for sizes in [(3, 6), (2, 7), (8, 8), (1, 9)]:
             self.agrees(student, reference, rng, CAUSAL, sizes)
 
     @contracts.points(0.5)
     def test_called_once(self, student, reference, rng):
-        """attention is called once, with all sentences: here it adds to what it gives how often it was called."""
+        """attention is called exactly once, with all sentences; in this test its result depends on the number of
+        calls."""
         own, right = self.attentions(student, reference, rng, COUNTS, buffers={"calls": (1,)})
         x, order = rng.randn(2, 5, 3), self.order(rng, 5)
         assert_close(student.permuted_outputs(own, x, order), reference.permuted_outputs(right, x, order))
@@ -82,14 +84,14 @@ class TestPermutedOutputs(contracts.Graders):
 
     @contracts.points(1)
     def test_float64_stays_exact(self, student, reference, rng):
-        """Outputs in float64 are as exact as float64 is."""
+        """For float64 inputs the outputs have float64 precision."""
         own, right = self.attentions(student, reference, rng, CAUSAL)
         x, order = rng.of(torch.float64).randn(2, 7, 3), self.order(rng, 7)
         assert_close(student.permuted_outputs(in_float64(own), x, order), reference.permuted_outputs(right, x, order))
 
     @contracts.points(0.5, property=True)
     def test_inputs_are_unchanged(self, student, reference, rng):
-        """The sequence and the order are left as they were."""
+        """The sequence and the order are not modified."""
         own, _ = self.attentions(student, reference, rng, CAUSAL)
         assert_unchanged(student.permuted_outputs.observe(own, rng.randn(2, 7, 3), self.order(rng, 7)).changed)
 
@@ -97,7 +99,7 @@ class TestPermutedOutputs(contracts.Graders):
 @contracts.exercise("alibi_bias")
 class TestAlibiBias(contracts.Graders):
     test_two_heads = contracts.gives(
-        "For two heads and three tokens it is what the formula gives by hand.",
+        "For two heads and three tokens, the bias is what the formula gives by hand.",
         (2, 3),
         golden(
             [
@@ -115,18 +117,18 @@ class TestAlibiBias(contracts.Graders):
 
     @contracts.points(4)
     def test_other_sizes(self, student, reference, rng):
-        """Each head has its slope, and each place its distance, for any numbers of heads and tokens."""
+        """Each head has its own slope and each pair of positions its distance, for any number of heads and tokens."""
         drawn = [(4, whole(rng, 5, 7)), (16, whole(rng, 3, 6)), (8, whole(rng, 9, 12)), (2, whole(rng, 20, 30))]
         in_each(drawn, lambda sizes: self.assert_agree(student, reference, *sizes))
 
     @contracts.points(1)
     def test_one_head_or_one_token(self, student, reference, rng):
-        """One head has the slope 1/256; one token has a bias of 0 in each head."""
+        """A single head has the slope 1/256; a single token has a bias of 0 in each head."""
         in_each([(1, whole(rng, 3, 6)), (4, 1), (1, 1)], lambda sizes: self.assert_agree(student, reference, *sizes))
 
     @contracts.points(1, property=True)
     def test_float32(self, student, reference):
-        """The bias is a float32 tensor, as scores are."""
+        """The bias is a float32 tensor."""
         assert_gives_dtype(student.alibi_bias, reference.alibi_bias, torch.float32, 2, 4)
 
 
@@ -138,37 +140,37 @@ class TestRotaryEmbedding(contracts.Graders):
         return rng.randn(*leading, num_tokens, head_dim, scale=scale), drawn, *base
 
     test_worked_example = contracts.gives(
-        "At position 1 the vector [1, 0, 1, 0] becomes [.5403, .8415, .9999, .0100]; at position 0 nothing turns.",
+        "At position 1 the vector [1, 0, 1, 0] becomes [.5403, .8415, .9999, .0100]; position 0 rotates nothing.",
         (torch.tensor([[1.0, 0.0, 1.0, 0.0], [1.0, 0.0, 1.0, 0.0]]), torch.tensor([1, 0])),
         golden([[0.5403, 0.8415, 0.99995, 0.0100], [1.0, 0.0, 1.0, 0.0]]),
     )
     test_any_width = contracts.agree_in_turn(
-        "Each pair of neighbours turns by its own angle, for any even width and any leading dimensions.",
+        "Each pair of neighbours is rotated by its own angle, for any even width and any leading dimensions.",
         [((2,), 5, 6), ((), 4, 4), ((2, 3), 3, 10), ((4,), 4, 2), ((1, 2), 1, 8)],
         weight=4,
     )
     test_any_positions = contracts.agree(
-        "The positions that are given count, in whatever order they come and wherever they begin, as with a cache.",
+        "The angles follow the given positions, which may be in any order and begin anywhere, as with a cache.",
         [((2,), 3, 6, [7, 8, 9]), ((), 4, 4, [5, 0, 2, 2]), ((2, 2), 1, 6, [11]), ((3,), 3, 8, [0, 40, 3])],
     )
 
     @contracts.points(1)
     def test_another_base(self, student, reference, rng):
-        """With another base the angles are others."""
+        """Another base gives other angles."""
         drawn = [self.draw(rng, base=(base,)) for base in (100.0, 3.0, 500000.0)]
         in_each(drawn, lambda args: self.assert_agree(student, reference, *args))
 
     test_gradients = contracts.gradients("Gradients flow back to x.")
     test_float64_stays_exact = contracts.float64(
-        "Angles for float64 numbers are as exact as float64 is.", of=((2,), 3, 6, [3, 17, 8])
+        "For float64 inputs the angles have float64 precision.", of=((2,), 3, 6, [3, 17, 8])
     )
 
     @contracts.points(1)
     def test_far_positions(self, student, reference, rng):
-        """Far along in a text it holds too: float64 numbers at position 4000 are as exact as at the first."""
+        """For float64 inputs the result at position 4000 is as exact as at position 0."""
         args = self.draw(rng.of(torch.float64), (2,), 3, 6, [4000, 1023, 2500])
         self.assert_agree(student, reference, *args, tolerance=1e-6)
 
-    test_inputs_are_unchanged = contracts.unchanged("x and the positions are left as they were.")
-    test_follows_device = contracts.device("The result, and the angles on the way to it, are made on the device of x.")
+    test_inputs_are_unchanged = contracts.unchanged("x and the positions are not modified.")
+    test_follows_device = contracts.device("The result and the angles are computed on the device of x.")
     test_dtype_is_kept = contracts.dtype("The result has the dtype of x.")

@@ -41,7 +41,7 @@ class TestOnlineSoftmax(contracts.Graders):
         assert_close(found, (golden(3.0), golden(1.5032)))
 
     test_equal_blocks = contracts.agree(
-        "It gives the maximum of all scores, and the sum of exp(score - maximum) over all of them.",
+        "The result is the maximum of all scores, and the sum of exp(score - maximum) over all of them.",
         [(4, 3), (1, 5), (5, 1), (1, 1), (2, 7)],
         weight=2,
     )
@@ -63,7 +63,7 @@ class TestOnlineSoftmax(contracts.Graders):
 
     @contracts.points(2)
     def test_hidden_blocks(self, student, reference, rng):
-        """A block of -inf alone changes nothing, wherever it comes; -inf within a block adds 0."""
+        """A block with only -inf changes nothing, wherever it comes; a single -inf in a block adds 0."""
         hidden = torch.full((3,), NOTHING)
         one, other = rng.randn(3), rng.randn(2).index_fill(0, torch.tensor([1]), NOTHING)
         low = [hidden, one - 9.0, other - 9.0]
@@ -72,27 +72,27 @@ class TestOnlineSoftmax(contracts.Graders):
 
     @contracts.points(1, public=True)
     def test_all_hidden(self, student):
-        """Where all scores are -inf, the maximum is -inf and the sum 0."""
+        """If all scores are -inf, the maximum is -inf and the sum 0."""
         for blocks in (torch.full((2, 3), NOTHING), torch.full((1, 1), NOTHING)):
             assert_close(student.online_softmax(blocks), (golden(NOTHING), golden(0.0)))
 
     @contracts.points(1, essential=True)
     def test_large_scores(self, student, reference, rng):
-        """Scores in the thousands, and far below zero, overflow nothing."""
+        """Scores in the thousands, positive or negative, cause no overflow."""
         for shift in (5e3, -5e3, 0.0):
             blocks = rng.randn(4, 3, scale=2e3) + shift
             self.assert_right(student.online_softmax(blocks), reference.online_softmax(blocks), tolerance=1e-3)
 
     @contracts.points(1)
     def test_blocks_from_a_generator(self, student, reference, rng):
-        """The blocks may come from a generator, through which one can go once."""
+        """The blocks may come from a generator, over which code can loop only once."""
         for lengths in ((3, 5, 2), (4,), (1, 2)):
             blocks = [rng.randn(length, scale=2.0) for length in lengths]
             self.assert_right(student.online_softmax.once(blocks), reference.online_softmax(blocks))
 
     @contracts.points(1, essential=True)
     def test_keeps_no_blocks(self, student, reference, rng):
-        """Blocks that come one after another are not kept."""
+        """Blocks are not stored: each can be freed when the next one comes."""
         blocks = list(rng.randn(32, 64, scale=2.0))
         right = reference.online_softmax(blocks)
         assert_costs_no_more(student.online_softmax, {"alive": 700}, right, blocks, once=True, is_counted=False)
@@ -124,34 +124,35 @@ class TestOnlineSoftmax(contracts.Graders):
 
     @contracts.points(1)
     def test_gradients(self, student, reference, rng):
-        """Gradients flow back to the scores: those of maximum + log(sum), which is the same for any maximum."""
+        """Gradients flow back to the scores; the test uses maximum + log(sum), which does not depend on the maximum
+        taken."""
         self.assert_gradients(student, reference, *self.draw(rng, 3, 4))
 
     @contracts.points(1)
     def test_gradients_where_hidden(self, student, reference, rng):
-        """Where a block is -inf alone its gradients are 0, and no gradient is NaN."""
+        """The gradients of a block with only -inf are 0, and no gradient is NaN."""
         for hidden in ((0,), (1, (2, 0))):
             self.assert_gradients(student, reference, *self.draw(rng, 3, 4, hidden=hidden))
 
     @contracts.points(1)
     def test_one_pass(self, student, reference, rng):
-        """It looks at one block at a time: no tensor on the way holds as many numbers as two."""
+        """Blocks are processed one at a time: no intermediate tensor has as many elements as two blocks."""
         (blocks,) = self.draw(rng, 4, 6)
         right = reference.online_softmax(blocks)
         # What was kept may be put before the next block; two blocks may not be put together.
         assert_costs_no_more(student.online_softmax, {"largest": 11}, right, blocks)
         self.assert_fits(student, reference)
 
-    test_float64_stays_exact = contracts.float64("The result for float64 scores is as exact as float64 is.")
+    test_float64_stays_exact = contracts.float64("For float64 scores the result has float64 precision.")
     test_inputs_are_unchanged = contracts.unchanged(
-        "The blocks are left as they were, also where scores are hidden.",
+        "The blocks are not modified, even if scores are -inf.",
         each=({}, {"hidden": (0, (1, 2))}, ALL_HIDDEN),
     )
     test_follows_device = contracts.device(
-        "Maximum and sum are on the scores' device, also where all are hidden.", each=({}, ALL_HIDDEN)
+        "Maximum and sum are on the scores' device, even if all scores are -inf.", each=({}, ALL_HIDDEN)
     )
     test_dtype_is_kept = contracts.dtype(
-        "Maximum and sum have the dtype of the scores, also where all are hidden.", each=({}, ALL_HIDDEN)
+        "Maximum and sum have the dtype of the scores, even if all scores are -inf.", each=({}, ALL_HIDDEN)
     )
 
 
@@ -178,7 +179,7 @@ class TestMergeStates(contracts.Graders):
         assert_close(student.merge_states(a, b), (golden([[3.0]]), golden([[2.1353]]), golden([[1.2707, 0.5413]])))
 
     test_other_states = contracts.agree(
-        "Totals and outputs are brought to the larger maximum and added, for each query by itself.",
+        "Totals and outputs are rescaled to the larger maximum and added, separately for each query.",
         [(4, 3), (1, 5), (5, 1), (3, 3)],
         weight=3,
         essential=True,
@@ -188,20 +189,20 @@ class TestMergeStates(contracts.Graders):
     )
 
     test_hidden_on_one_side = contracts.agree(
-        "A query that saw nothing on one side keeps what it has of the other.",
+        "If a query saw no key in one state, its merged state is the other one.",
         [(4, 3), (2, 4, 3)],
         hidden=((0, 2), (3,)),
     )
 
     @contracts.points(2)
     def test_hidden_on_both_sides(self, student, reference, rng):
-        """A query that saw nothing on either side has the state (-inf, 0, 0), without NaN."""
+        """If a query saw no key in either state, its merged state is (-inf, 0, 0), without NaN."""
         for hidden in (((0, 2), (0,)), ((1, 3), (1, 3)), (range(4), range(4))):
             self.assert_agree(student, reference, *self.draw(rng, 4, 3, hidden=hidden))
 
     @contracts.points(1)
     def test_equal_maxima(self, student, reference, rng):
-        """Where both maxima are the same number, both states count, and each of them once."""
+        """If both maxima are equal, both states count, and each of them once."""
         for tied in ([0, 2], [0, 1, 2, 3]):
             (m, total, output), (other, *rest) = self.draw(rng, 4, 3)
             other[tied] = m[tied]
@@ -210,7 +211,7 @@ class TestMergeStates(contracts.Graders):
 
     @contracts.points(1, essential=True)
     def test_far_apart(self, student, reference, rng):
-        """Maxima in the thousands, and far apart, overflow nothing."""
+        """Maxima in the thousands, and far apart, cause no overflow."""
         (m, total, output), b = self.draw(rng, 4, 3)
         for shift in (4e3, -4e3):
             self.assert_agree(student, reference, (m + shift, total, output), b, tolerance=1e-3)
@@ -226,30 +227,31 @@ class TestMergeStates(contracts.Graders):
 
     @contracts.points(1)
     def test_gradients(self, student, reference, rng):
-        """Gradients flow back to the two states: those of output / total, which is the same for any maximum."""
+        """Gradients flow back to the two states; the test uses output / total, which does not depend on the maximum
+        taken."""
         self.assert_gradients(student, reference, rng, *self.draw(rng, 4, 3))
 
     @contracts.points(1)
     def test_gradients_where_nothing_is_seen(self, student, reference, rng):
-        """A query that saw nothing on one side or on both has gradients of 0 there, and no gradient is NaN."""
+        """If a query saw no key in a state, its gradients for that state are 0, and no gradient is NaN."""
         self.assert_gradients(student, reference, rng, *self.draw(rng, 4, 3, hidden=((0, 2), (0, 3))))
 
     @contracts.points(1)
     def test_float64_stays_exact(self, student, reference, rng):
-        """States in float64 stay as exact as float64 is."""
+        """States in float64 keep float64 precision."""
         a, b = self.draw(rng.of(torch.float64), 4, 3)
         self.assert_agree(student, reference, a, b)
 
     test_inputs_are_unchanged = contracts.unchanged(
-        "The six tensors of the two states are left as they were, also where nothing is seen.",
+        "The six tensors of the two states are not modified, even if a query saw no key.",
         each=({}, {"hidden": ((0,), (1, 2))}, {"hidden": ((0, 3), (0, 1))}, {"hidden": (range(4), range(4))}),
     )
     test_follows_device = contracts.device(
-        "The merged state is on the device of the states, also where nothing is seen.",
+        "The merged state is on the device of the states, even if a query saw no key.",
         each=({}, {"hidden": ((1, 3), (1, 2))}),
     )
     test_dtype_is_kept = contracts.dtype(
-        "The merged state has the dtype of the states, also where nothing is seen.",
+        "The merged state has the dtype of the states, even if a query saw no key.",
         each=({}, {"hidden": (range(4), range(4))}),
     )
 
@@ -270,13 +272,13 @@ class TestTiledAttention(contracts.Graders):
         "Four tokens in blocks of two give the usual attention.", [(4, 5)], weight=1, public=True
     )
     test_any_number_of_tokens = contracts.agree(
-        "The last block may be shorter than the others, and a block longer than the text.",
+        "The last block may be shorter than the others, and the block size may be larger than T.",
         [(7, 5), (5, 5), (2, 5), (1, 5), (11, 5)],
         block_size=3,
         weight=3,
     )
     test_any_leading_dimensions = contracts.agree(
-        "Sequences and heads are worked on side by side.",
+        "Each sequence and each head is computed on its own.",
         [(2, 5, 6), (2, 3, 5, 2), (3, 1, 4, 15)],
         weight=1,
         public=True,
@@ -291,7 +293,7 @@ class TestTiledAttention(contracts.Graders):
 
     @contracts.points(1)
     def test_any_block_size(self, student, reference, rng):
-        """Blocks of one token do as well, and so does one block that holds all."""
+        """The block size may be 1, or so large that one block holds all tokens."""
         for block_size in (1, 6, 50):
             self.assert_agree(student, reference, *self.draw(rng, 6, 5, block_size=block_size))
             self.assert_agree(student, reference, *self.draw(rng, 6, 5, block_size=block_size, causal=True))
@@ -302,7 +304,7 @@ class TestTiledAttention(contracts.Graders):
 
     @contracts.points(2)
     def test_maximum_in_a_later_block(self, student, reference, rng):
-        """Where later blocks have larger scores, and where they have smaller ones, the result is the same sum."""
+        """The result is right whether the largest scores are in the first blocks or in later ones."""
         for turned in (False, True):
             queries, keys, values, _ = self.draw(rng, 8, 5)
             keys = keys.abs() * torch.arange(1.0, 9.0).unsqueeze(-1)
@@ -319,15 +321,15 @@ class TestTiledAttention(contracts.Graders):
 
     test_gradients = contracts.gradients("Gradients flow back to queries, keys and values.")
     test_gradients_where_causal = contracts.gradients(
-        "They do so where the future is hidden.", of=(5, 6), causal=True, weight=0.5
+        "With causal=True, too, gradients flow back to queries, keys and values.", of=(5, 6), causal=True, weight=0.5
     )
     test_float64_stays_exact = contracts.float64(
-        "The result for float64 inputs is as exact as float64 is, causal or not.", of=(5, 64), each=BOTH
+        "For float64 inputs the result has float64 precision, causal or not.", of=(5, 64), each=BOTH
     )
 
     test_no_matrix_of_scores = contracts.costs_no_more(
-        "No tensor on the way has more elements than T times the block size or the width, and all tensors that are "
-        "held at one moment have fewer elements than a matrix of scores.",
+        "No intermediate tensor has more elements than T times the block size or the width, and all tensors held at "
+        "one moment have together fewer elements than a T x T matrix.",
         of=(70, 3),
         drawn={"block_size": 8},
         weight=4,
@@ -339,7 +341,7 @@ class TestTiledAttention(contracts.Graders):
         essential=True,
     )
     test_nor_for_several_heads = contracts.costs_no_more(
-        "The same holds for several sequences and heads.",
+        "For several sequences and heads, too, no T x T matrices of scores are held.",
         of=(2, 2, 64, 3),
         drawn={"block_size": 8},
         weight=1,
@@ -351,17 +353,17 @@ class TestTiledAttention(contracts.Graders):
     )
     # Right answers take 535,000 to 740,000 operations; with one hidden tile for each block of queries it is 927,000.
     test_hidden_blocks_are_skipped = contracts.costs_no_more(
-        "With causal=True no block that is hidden whole is computed, which saves up to half of the operations, and no "
-        "mask of all tokens is made.",
+        "With causal=True tiles that are hidden completely are not computed, which saves up to half of the "
+        "operations, and no T x T mask is made.",
         of=(72, 48),
         drawn={"block_size": 24, "causal": True},
         weight=2,
         largest=72 * 48,
         operations=830_000,
     )
-    test_inputs_are_unchanged = contracts.unchanged("Queries, keys and values are left as they were.", each=BOTH)
+    test_inputs_are_unchanged = contracts.unchanged("Queries, keys and values are not modified.", each=BOTH)
     test_follows_device = contracts.device(
-        "The result, and all on the way to it, are made on the inputs' device, causal or not.", each=BOTH
+        "The result and all intermediate tensors are on the inputs' device, causal or not.", each=BOTH
     )
     test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs, causal or not.", each=BOTH)
 
@@ -398,18 +400,18 @@ class TestLinearAttention(contracts.Graders):
         assert_close(student.linear_attention(queries, keys, values), golden([[7.0], [7.0]]))
 
     test_other_shapes = contracts.agree(
-        "The weights are f(q) f(k), divided by their sum over the keys, for any shapes.",
+        "The weights are the dot products of f(q) and f(k), divided by their sum over the keys, for any shapes.",
         [(6, 3, 4), (1, 3, 2), (5, 1, 3), (4, 4, 4), (9, 5, 1)],
         weight=3,
     )
     test_any_leading_dimensions = contracts.agree(
-        "Sequences and heads are worked on side by side.",
+        "Each sequence and each head is computed on its own.",
         [(2, 5, 3, 4), (2, 3, 4, 2, 5), (3, 1, 4, 3, 3)],
         weight=1,
         public=True,
     )
     test_causal = contracts.agree(
-        "With causal=True each token sums up to itself, and sees nothing of the future.",
+        "With causal=True a token's sums include the keys up to itself, and no later ones.",
         [(6, 3, 4), (1, 2, 3), (2, 5, 3, 4), (2, 2, 4, 3, 3)],
         causal=True,
         weight=3,
@@ -418,7 +420,7 @@ class TestLinearAttention(contracts.Graders):
 
     @contracts.points(1)
     def test_negative_numbers(self, student, reference, rng):
-        """Below zero f is small and positive, and a row of weights still sums to 1."""
+        """Below zero, f is small and positive, and a row of weights sums to 1 there, too."""
         queries, keys, values = self.draw(rng, 5, 3, 4)
         for causal in (False, True):
             self.assert_agree(student, reference, queries - 2.0, keys + 40.0, values, causal)
@@ -426,7 +428,7 @@ class TestLinearAttention(contracts.Graders):
 
     @contracts.points(1, property=True)
     def test_vanishing_features(self, student, rng):
-        """The result and its gradients are finite even if f is 0 in float32, as for numbers below -17.3."""
+        """The result and its gradients are finite even if f is 0 in float32, as it is below -17.3."""
         queries, keys, values = self.draw(rng, 5, 3, 4)
         low_queries, low_keys = -queries.abs() - 20.0, -keys.abs() - 20.0
         pairs = [(low_queries, low_keys), (low_queries, keys), (queries, low_keys)]
@@ -437,12 +439,12 @@ class TestLinearAttention(contracts.Graders):
 
     test_gradients = contracts.gradients("Gradients flow back to queries, keys and values.")
     test_gradients_where_causal = contracts.gradients(
-        "They do so where the future is hidden.", of=(5, 3, 4), causal=True, weight=0.5
+        "With causal=True, too, gradients flow back to queries, keys and values.", of=(5, 3, 4), causal=True, weight=0.5
     )
 
     @contracts.points(0.5)
     def test_large_numbers(self, student, reference, rng):
-        """Numbers in the hundreds give no NaN, in the result or in the gradients."""
+        """Inputs in the hundreds give no NaN, in the result or in the gradients."""
         for causal in (False, True):
             queries, keys, values = self.draw(rng, 5, 3, 4, scale=300.0)
             args = queries.abs(), keys.abs(), values, causal
@@ -465,7 +467,7 @@ class TestLinearAttention(contracts.Graders):
         essential=True,
     )
     test_no_matrix_where_causal = contracts.costs_no_more(
-        "The causal form makes none either: it carries a state from token to token.",
+        "The causal form makes no T x T tensor, either: it carries a state from token to token.",
         of=(512, 3, 5),
         drawn={"causal": True},
         weight=2,
@@ -478,14 +480,14 @@ class TestLinearAttention(contracts.Graders):
     # Right answers take 44,000 to 255,000 operations, in blocks of 128 tokens, the most that fit above, 1,400,000;
     # where each token meets all before it again, it is 2,200,000 and more.
     test_each_token_adds_once = contracts.costs_no_more(
-        "In the causal form each token adds to the state once: operations grow with T, and not with T * T.",
+        "In the causal form each token is added to the state once: operations grow with T, not with T * T.",
         of=(512, 3, 5),
         drawn={"causal": True},
         weight=1,
         operations=1_700_000,
     )
-    test_inputs_are_unchanged = contracts.unchanged("Queries, keys and values are left as they were.", each=BOTH)
+    test_inputs_are_unchanged = contracts.unchanged("Queries, keys and values are not modified.", each=BOTH)
     test_follows_device = contracts.device(
-        "The result, and the state on the way to it, are made on the inputs' device, causal or not.", each=BOTH
+        "The result and the state are on the inputs' device, causal or not.", each=BOTH
     )
     test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs, causal or not.", each=BOTH)

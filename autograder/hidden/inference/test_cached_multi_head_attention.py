@@ -30,14 +30,14 @@ class TestCachedMultiHeadAttention(contracts.Graders):
 
     @contracts.points(2, public=True)
     def test_seed_123(self, student):
-        """Built under seed 123 with two heads, it gives the six words the vectors of the worked example."""
+        """Built under seed 123 with two heads, the module gives the worked example's vectors for the six words."""
         student.manual_seed(123)
         attention = student.CachedMultiHeadAttention(3, 4, 2)
         assert_close(attention(twice(SIX_WORDS)), golden([CACHED_SEED_123] * 2))
 
     @contracts.points(2, public=True)
     def test_word_by_word(self, student):
-        """With a cache, the six words that come one by one get the same vectors."""
+        """Given one by one with a cache, the six words get the worked example's vectors."""
         student.manual_seed(123)
         attention = student.CachedMultiHeadAttention(3, 4, 2)
         cache = student.plain("KVCache")
@@ -46,7 +46,7 @@ class TestCachedMultiHeadAttention(contracts.Graders):
 
     @contracts.points(3)
     def test_context_vectors(self, student, reference, rng):
-        """Without a cache it is causal attention, head by head."""
+        """Without a cache, the module computes causal attention, head by head."""
         sizes = [(2, 6, 5, 6, 2), (3, 5, 7, 15, 3), (1, 7, 6, 5, 1), (2, 5, 5, 30, 6)]
         cases = [(self.draw(rng, *one[:3], scale=2.0), one[2:]) for one in sizes]
 
@@ -58,8 +58,8 @@ class TestCachedMultiHeadAttention(contracts.Graders):
 
     @contracts.points(5, essential=True)
     def test_any_cut(self, student, reference, rng):
-        """However a text is cut into steps, its tokens get what they get in one pass: one by one, several at once, or
-        a long question first."""
+        """However a text is cut into steps, the result is that of one pass: token by token, several at once, or a long
+        question first."""
         pair = self.pair(student, reference)
         (x,) = self.draw(rng, tokens=7, scale=2.0)
 
@@ -72,7 +72,8 @@ class TestCachedMultiHeadAttention(contracts.Graders):
 
     @contracts.points(2)
     def test_two_texts(self, student, reference, rng):
-        """Each cache is a text of its own: steps of two texts may alternate, and a call without a cache is apart."""
+        """Each cache belongs to one text: steps of two texts may alternate, and a call without a cache changes
+        neither."""
         pair = self.pair(student, reference)
         texts = [self.draw(rng, b, 5)[0] for b in (2, 2, 3)]
         caches = [[face.plain("KVCache") for face in (student, reference)] for _ in texts]
@@ -83,7 +84,7 @@ class TestCachedMultiHeadAttention(contracts.Graders):
 
     @contracts.points(1)
     def test_long_texts(self, student, reference, rng):
-        """A text may have thousands of tokens, which are many at once, or few."""
+        """A text may have thousands of tokens, many or few at a time."""
         pair = self.pair(student, reference, d_in=3, d_out=3, num_heads=1)
         (x,) = self.draw(rng, b=1, tokens=2101, d_in=3)
         caches = [face.plain("KVCache") for face in (student, reference)]
@@ -96,7 +97,7 @@ class TestCachedMultiHeadAttention(contracts.Graders):
 
     @contracts.points(1)
     def test_in_evaluation(self, student, reference, rng):
-        """After eval() it goes on in the same way."""
+        """After eval() the module continues from a cache in the same way."""
         own, right = self.pair(student, reference)
         caches = [face.plain("KVCache") for face in (student, reference)]
         (x,) = self.draw(rng, scale=2.0)
@@ -105,7 +106,7 @@ class TestCachedMultiHeadAttention(contracts.Graders):
 
     @contracts.points(4, essential=True)
     def test_projects_new_tokens_only(self, student, reference, rng):
-        """A step projects its own tokens and no others: those before it are in the cache."""
+        """A step projects only its own tokens; keys and values of earlier tokens come from the cache."""
         own, right = self.pair(student, reference)
         caches = [face.plain("KVCache") for face in (student, reference)]
         (x,) = self.draw(rng, tokens=21)
@@ -123,19 +124,19 @@ class TestCachedMultiHeadAttention(contracts.Graders):
         _LONG[0].assert_steps_are_cheap(apart)
 
     test_nothing_is_added = contracts.nothing_added(
-        "Where the result is as wide as the input, the input is not added to it.", d_in=15, built={"d_in": 15}
+        "The input is not added to the result, even if both have the same width.", d_in=15, built={"d_in": 15}
     )
 
     @contracts.points(0.5)
     def test_scores_of_zero(self, student, reference, rng):
-        """A token of zeros scores zero with every key, and takes alike from all that it sees."""
+        """A token of zeros has score 0 with every key, so all keys that it sees get equal weight."""
         (x,) = self.draw(rng, scale=2.0)
         x[:, 3] = 0.0
         self.assert_agree(student, reference, x)
 
     @contracts.points(1)
     def test_large_scores(self, student, reference, rng):
-        """However large the scores are, there is no NaN, and no weight on later tokens."""
+        """Large scores give no NaN, and later tokens get no weight."""
         own, right = self.callee(student), self.callee(reference)
         parameters = right.named_parameters()
         right.load_parameters({**parameters, "W_query.weight": parameters["W_query.weight"] * 2_000_000})
@@ -148,7 +149,7 @@ class TestCachedMultiHeadAttention(contracts.Graders):
 
     @contracts.points(1)
     def test_gradients_with_a_cache(self, student, reference, rng):
-        """They do so where keys and values go through a cache on the way."""
+        """With a cache, too, gradients flow back to the input and to every layer."""
         (x,) = self.draw(rng, scale=2.0)
         cotangent = rng.randn(*x.shape[:2], 15)
         seen, right = (
@@ -159,7 +160,7 @@ class TestCachedMultiHeadAttention(contracts.Graders):
 
     @contracts.points(1, property=True)
     def test_gradients_of_what_is_cached(self, student, rng):
-        """They do so from what the cache keeps: by it a step reaches the tokens before it."""
+        """Gradients flow back from the cached keys and values to the tokens of all steps."""
         own = self.callee(student)
         (x,) = self.draw(rng)
         for part in ("keys", "values"):  # not the step's result: a cache may write in place into what that needs
@@ -170,7 +171,7 @@ class TestCachedMultiHeadAttention(contracts.Graders):
 
     @contracts.points(1)
     def test_gradients_of_a_later_step(self, student, reference, rng):
-        """They do so from a later step's result, to its own tokens and to those of the steps before it."""
+        """Gradients flow back from a later step's result to its own tokens and to those of earlier steps."""
         # A cache that writes into free room may overwrite what the step before it needs for gradients. The second
         # step is longer than the first, so that the cache has no free room for it.
         (x,) = self.draw(rng, tokens=7, scale=2.0)
@@ -186,24 +187,26 @@ class TestCachedMultiHeadAttention(contracts.Graders):
         assert_gradient(seen.gradients[0], right.gradients[0], INPUT)
 
     test_float64_stays_exact = contracts.float64(
-        "After `.to(torch.float64)` the result is as exact as float64 is.",
+        "After `.to(torch.float64)` the result has float64 precision.",
         built={"d_out": 48},  # heads of width 16, whose root is exact
     )
 
     @contracts.points(1, property=True)
     def test_refuses_what_cannot_be_split(self, student):
-        """Where d_out is not divisible by num_heads it raises ValueError or AssertionError when it is built."""
+        """If d_out is not divisible by num_heads, building the module raises ValueError or AssertionError."""
         for d_out, h in [(6, 4), (9, 2), (2, 4)]:
             assert_refuses(student, self.callee, student, 7, d_out, h)
 
     test_parameters = contracts.parameters(
-        "Its parameters are those of its layers: W_query, W_key and W_value without a bias, out_proj with one.",
+        "The parameters are those of the layers: W_query, W_key and W_value without a bias, out_proj with one.",
         {"W_query.weight": (15, 7), "W_key.weight": (15, 7), "W_value.weight": (15, 7),
          "out_proj.weight": (15, 15), "out_proj.bias": (15,)},
         weight=1,
     )  # fmt: skip
 
-    test_inputs_are_unchanged = contracts.unchanged("The input is left as it was.", weight=0.5)
-    test_follows_device = contracts.device("It works on another device once it is moved there, and so does its mask.")
+    test_inputs_are_unchanged = contracts.unchanged("The input is not modified.", weight=0.5)
+    test_follows_device = contracts.device(
+        "Moved to another device, the module works there, and its mask is there too."
+    )
     test_dtype_is_kept = contracts.dtype("The result has the dtype of the input.")
     test_seeds_matter = contracts.seeds("Two instances built under different seeds have different weights.")

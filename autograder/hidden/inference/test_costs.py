@@ -51,24 +51,25 @@ class TestAttentionFlops(contracts.Graders):
 
     @contracts.points(1, public=True)
     def test_gpt_2_small(self, student):
-        """1024 tokens take 8,053,063,680 in a layer of GPT-2 small, which has width 768 and 12 heads."""
+        """1024 tokens take 8,053,063,680 operations in the attention of one layer of GPT-2 small (width 768, 12
+        heads)."""
         assert_equal(student.attention_flops(1, 1024, 768, 12), 8_053_063_680)
 
     @contracts.points(4)
     def test_any_sizes(self, student, reference, rng):
-        """Any number of tokens, any width and any number of heads."""
+        """The count is right for any number of tokens, any width and any number of heads."""
         cases = [self.draw(rng) for _ in range(4)]
         in_each(cases, lambda args: assert_equal(student.attention_flops(*args), reference.attention_flops(*args)))
 
     @contracts.points(2, essential=True)
     def test_several_sequences(self, student, reference, rng):
-        """b sequences take b times as many: no token meets one of another sequence."""
+        """b sequences take b times as many operations as one: no token attends to another sequence."""
         cases = [self.draw(rng, b) for b in (2, 7)]
         in_each(cases, lambda args: assert_equal(student.attention_flops(*args), reference.attention_flops(*args)))
 
     @contracts.points(1)
     def test_large_counts(self, student, reference, rng):
-        """However large a count is, it is right to the last digit."""
+        """Large counts are right to the last digit."""
         s, h, odd = sizes(rng, 3)
         cases = [(3, 501 + 2 * s, (101 + 2 * odd) * h, h), (s, 601 + 2 * odd, (301 + 2 * h) * 3, 3)]
         cases.append((3, 2_000_001 + 2 * s, (2_001 + 2 * odd) * 11, 11))  # beyond what a float of 64 bits counts
@@ -76,7 +77,7 @@ class TestAttentionFlops(contracts.Graders):
 
     @contracts.points(1)
     def test_one_head_or_one_token(self, student, reference, rng):
-        """One head will do, and so will one token."""
+        """The count is right for a single head and for a single token."""
         _, T, d, h = self.draw(rng)
         cases = [(1, T, d, 1), (1, 1, d, h), (3, 1, d, 1), (1, T, d, d)]
         in_each(cases, lambda args: assert_equal(student.attention_flops(*args), reference.attention_flops(*args)))
@@ -91,24 +92,24 @@ class TestKvCacheBytes(contracts.Graders):
 
     @contracts.points(1, public=True)
     def test_llama_3_8b(self, student):
-        """In Llama-3-8B, which keeps 8 heads a layer, they take 512 MiB."""
+        """4096 tokens in Llama-3-8B, which keeps keys and values of 8 heads in each layer, take 512 MiB in fp16."""
         assert_equal(student.kv_cache_bytes(32, 8, 128, 4096, 2), 536_870_912)
 
     @contracts.points(4)
     def test_any_sizes(self, student, reference, rng):
-        """Any number of layers, heads and tokens, and any width."""
+        """The bytes are right for any number of layers, heads and tokens, and any width."""
         cases = [(*sizes(rng, 4), 2) for _ in range(4)]
         in_each(cases, lambda args: assert_equal(student.kv_cache_bytes(*args), reference.kv_cache_bytes(*args)))
 
     @contracts.points(2, essential=True)
     def test_other_types(self, student, reference, rng):
-        """A number may take 1 byte, 4 or 8."""
+        """An element may take 1, 4 or 8 bytes."""
         cases = [(*sizes(rng, 4), size) for size in (1, 4, 8)]
         in_each(cases, lambda args: assert_equal(student.kv_cache_bytes(*args), reference.kv_cache_bytes(*args)))
 
     @contracts.points(1)
     def test_large_models(self, student, reference, rng):
-        """However many bytes there are, each is counted."""
+        """Large results are right to the last byte."""
         layers, heads, width, tokens = sizes(rng, 4)
         drawn = (21 + 2 * layers, 11 + 2 * heads, 101 + 2 * width, 1601 + 2 * tokens)
         cases = [(*drawn, size) for size in (2, 4)] + losing_a_byte(rng, 8)
@@ -116,7 +117,7 @@ class TestKvCacheBytes(contracts.Graders):
 
     @contracts.points(1)
     def test_nothing_cached(self, student, reference, rng):
-        """One token is kept too; where there is none there is nothing to keep."""
+        """The bytes are right for a single token; no tokens take 0 bytes."""
         layers, heads, width, _ = sizes(rng, 4)
         cases = [(layers, heads, width, 1, 2), (1, 1, width, 1, 1), (layers, heads, width, 0, 2)]
         in_each(cases, lambda args: assert_equal(student.kv_cache_bytes(*args), reference.kv_cache_bytes(*args)))

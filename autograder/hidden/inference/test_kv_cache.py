@@ -43,7 +43,8 @@ class TestKVCache(contracts.Graders):
 
     @contracts.points(2, public=True)
     def test_two_steps(self, student):
-        """Two tokens, then one: keys [1, 2], [3, 4] and [5, 6] are three rows, and so are their values."""
+        """After a step of two tokens and a step of one, the keys [1, 2], [3, 4] and [5, 6] are three rows, and so are
+        the values."""
         first = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
         then = torch.tensor([[5.0, 6.0]])
         cache = filled(student, [(first, 10 * first), (then, 10 * then)])
@@ -53,13 +54,13 @@ class TestKVCache(contracts.Graders):
 
     @contracts.points(3, essential=True)
     def test_any_lengths(self, student, reference, rng):
-        """Any number of tokens may come at a time, in any number of steps."""
+        """A step may append any number of tokens, and there may be any number of steps."""
         cases = [self.draw(rng, lengths) for lengths in ((3, 1, 2), (1, 1, 1, 1, 1), (7,), (1, 5), (4, 2, 1), (1,))]
         in_each(cases, lambda chunks: self.assert_holds(student, reference, chunks))
 
     @contracts.points(2, public=True)
     def test_any_leading_dimensions(self, student, reference, rng):
-        """Tokens are the last dimension but one, however many dimensions come before."""
+        """Tokens are appended along dimension -2, however many dimensions come before it."""
         cases = [self.draw(rng, before=before) for before in ((), (2,), (2, 5), (1, 1), (2, 1, 3))]
         in_each(cases, lambda chunks: self.assert_holds(student, reference, chunks))
 
@@ -71,7 +72,7 @@ class TestKVCache(contracts.Graders):
 
     @contracts.points(1)
     def test_each_step_shows(self, student, reference, rng):
-        """After each step the cache holds all that came so far."""
+        """After each step the cache holds all tokens so far."""
         chunks = self.draw(rng, (2, 1, 1, 3))
         own, right = student.plain("KVCache"), reference.plain("KVCache")
         for keys, values in chunks:
@@ -82,7 +83,7 @@ class TestKVCache(contracts.Graders):
 
     @contracts.points(1)
     def test_two_caches(self, student, reference, rng):
-        """Two caches know nothing of each other, also where steps alternate."""
+        """Two caches are independent, even if their steps alternate."""
         chunks = [self.draw(rng, lengths, before=(b, 5)) for lengths, b in (((2, 1), 2), ((1, 3), 3))]
         own, right = ([face.plain("KVCache") for _ in chunks] for face in (student, reference))
         for step in range(2):
@@ -95,7 +96,7 @@ class TestKVCache(contracts.Graders):
 
     @contracts.points(1)
     def test_long_texts(self, student, reference, rng):
-        """A text may have thousands of tokens, and all of them are kept."""
+        """A text may have thousands of tokens; the cache keeps all of them."""
         chunks = self.draw(rng, (500, 1, 4600), before=(), hd=2)
         right = filled(reference, chunks)
         with student.refusing(NO_ROOM):
@@ -110,7 +111,7 @@ class TestKVCache(contracts.Graders):
 
     @contracts.points(1)
     def test_many_steps(self, student, reference, rng):
-        """There may be more than a thousand steps, as where a long answer comes token by token."""
+        """There may be more than a thousand steps, as when a long answer is written token by token."""
         x = rng.randn(1201, 5)
         own, right = (
             face.assemble({}, computes=ONE_BY_ONE, others=("cache",))(x, face.plain("KVCache"))
@@ -120,7 +121,7 @@ class TestKVCache(contracts.Graders):
 
     @contracts.points(1)
     def test_gradients(self, student, reference, rng):
-        """Gradients flow back through the cache to all that was appended."""
+        """Gradients flow back through the cache to all appended keys and values."""
         x, cotangent = rng.randn(2, 3, 5, 12), rng.randn(2, 3, 5, 12)
         seen, right = (
             face.assemble({}, computes=TWO_STEPS, others=("cache",)).observe(
@@ -151,7 +152,7 @@ class TestKVCache(contracts.Graders):
 
     @contracts.points(0.5, property=True)
     def test_inputs_are_unchanged(self, student, rng):
-        """What is appended is left as it was."""
+        """The appended keys and values are not modified."""
         cache = student.plain("KVCache")
         for keys, values in self.draw(rng):
             if changed := cache.method("append").observe(keys, values).changed:

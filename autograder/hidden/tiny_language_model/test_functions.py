@@ -22,32 +22,33 @@ from .drawing import whole
 @contracts.exercise("sinusoidal_positions", forbids=())
 class TestSinusoidalPositions(contracts.Graders):
     test_three_positions = contracts.gives(
-        "For three positions and d = 4 it gives what the formula gives by hand.",
+        "For three positions and d = 4 the result is what the formula gives by hand.",
         (3, 4),
         golden([[0, 1, 0, 1], [0.8415, 0.5403, 0.0100, 0.99995], [0.9093, -0.4161, 0.0200, 0.9998]]),
     )
 
     @contracts.points(1, public=True)
     def test_six_columns(self, student):
-        """For d = 6 the exponents are 0, 1/3 and 2/3; each angle has a sine, and a cosine beside it."""
+        """For d = 6 the exponents are 0, 1/3 and 2/3; each angle has a sine and, in the next column, a cosine."""
         right = [[0, 1, 0, 1, 0, 1], [0.8415, 0.5403, 0.0464, 0.9989, 0.0022, 1.0]]
         assert_close(student.sinusoidal_positions(2, 6), golden(right))
 
     @contracts.points(4)
     def test_other_sizes(self, student, reference, rng):
-        """It has shape (T, d) for any number of positions and any even d, and each pair of columns its own angle."""
+        """The result has shape (T, d) for any number of positions and any even d; each pair of columns has its own
+        angle."""
         drawn = [(whole(rng, 8, 12), 6), (whole(rng, 5, 7), 10), (whole(rng, 25, 40), 2), (14, 14), (6, 30)]
         in_each(drawn, lambda sizes: self.assert_agree(student, reference, *sizes))
 
     @contracts.points(1)
     def test_one_position(self, student, reference, rng):
-        """A single position is 0, whatever d is."""
+        """A single row is that of position 0, 0 1 0 1 and so on, for any d."""
         drawn = [2 * whole(rng, 5, 9), 2]
         in_each(drawn, lambda d: self.assert_agree(student, reference, 1, d))
 
     @contracts.points(1, property=True)
     def test_float32(self, student, reference):
-        """The result is a float32 tensor, as embeddings are."""
+        """The result is a float32 tensor."""
         assert_gives_dtype(student.sinusoidal_positions, reference.sinusoidal_positions, torch.float32, 5, 6)
 
 
@@ -58,33 +59,33 @@ class TestNextTokenLoss(contracts.Graders):
 
     @contracts.points(2, public=True)
     def test_three_tokens(self, student):
-        """Where the two right tokens have the probabilities 0.5 and 0.8, the loss is 0.4581."""
+        """If the two right tokens have the probabilities 0.5 and 0.8, the loss is 0.4581."""
         probabilities = torch.tensor([[[0.5, 0.2, 0.3], [0.1, 0.8, 0.1], [0.6, 0.1, 0.3]]])
         assert_close(student.next_token_loss(probabilities.log(), torch.tensor([[2, 0, 1]])), golden(0.4581))
 
     test_several_sentences = contracts.agree(
-        "It is the mean over all places of all sentences but the last places, which predict nothing.",
+        "The loss is the mean over all positions except the last one of each sentence, which predicts nothing.",
         [(2, 3, 5), (3, 2, 5)],
         public=True,
     )
     test_any_sizes = contracts.agree(
-        "So it is for any number of sentences, tokens and words.",
+        "The loss is right for any number of sentences, tokens and words.",
         [(3, 5, 6), (2, 2, 15), (1, 7, 2), (5, 5, 5), (6, 3, 5), (1, 2, 6)],
         weight=4,
     )
 
     @contracts.points(2)
     def test_large_logits(self, student, reference, rng):
-        """Logits in the thousands, and far below zero, give a finite loss."""
+        """Logits in the thousands, positive or negative, give a finite loss."""
         logits, tokens = self.draw(rng, scale=1e3)
         for shift in (-5e3, 0.0, 5e3):
             self.assert_agree(student, reference, logits + shift, tokens, tolerance=1e-3)
 
     test_gradients = contracts.gradients(
-        "Gradients flow back to the logits, and at the last place they are 0.", of=(2, 4, 6)
+        "Gradients flow back to the logits, and at the last position of each sentence they are 0.", of=(2, 4, 6)
     )
-    test_float64_stays_exact = contracts.float64("The loss of float64 logits is as exact as float64 is.")
-    test_inputs_are_unchanged = contracts.unchanged("Logits and tokens are left as they were.")
+    test_float64_stays_exact = contracts.float64("For float64 logits the loss has float64 precision.")
+    test_inputs_are_unchanged = contracts.unchanged("Logits and tokens are not modified.")
     test_follows_device = contracts.device("The loss is on the logits' device.")
     test_dtype_is_kept = contracts.dtype("The loss has the dtype of the logits.")
 
@@ -136,17 +137,17 @@ class TestSampleNext(contracts.Graders):
 
     @contracts.points(2, public=True)
     def test_one_word_to_choose_from(self, student, reference, rng):
-        """With top_k = 1 each row gives the word with its largest logit, whatever the temperature is."""
+        """With top_k = 1, each row gives the token with its largest logit, for any temperature."""
         self.sure(student, reference, [self.draw(rng, b, 6, t) for b, t in [(3, 1.0), (40, 5.0), (1, 0.5)]])
 
     @contracts.points(2, public=True)
     def test_temperature_zero(self, student, reference, rng):
-        """So it is with temperature 0, whatever top_k is."""
+        """With temperature 0, each row gives the token with its largest logit, for any top_k."""
         self.sure(student, reference, [self.draw(rng, 4, 7, 0.0, k) for k in (1, 3, 7)])
 
     @contracts.points(2, essential=True)
     def test_sure_words(self, student, reference, rng):
-        """A word whose logit is far above the others is drawn, in each row its own, whatever top_k is."""
+        """A token whose logit is far above all others in its row is always drawn, for any top_k."""
         cases = []
         for b, words, top_k in [(6, 5, 3), (5, 7, 7), (1, 15, 4), (7, 7, 2)]:
             logits = rng.randn(b, words)
@@ -157,7 +158,7 @@ class TestSampleNext(contracts.Graders):
 
     @contracts.points(1)
     def test_larger_top_k(self, student, reference, rng):
-        """top_k may be larger than the vocabulary: then all words take part."""
+        """top_k may be larger than the vocabulary: then any token can be drawn."""
         logits = rng.randn(9, 6)
         logits[torch.arange(9), drawing.tokens(rng, 9, words=6)] += SURE
         few, many = logits[:4], logits  # fewer rows than words, and more
@@ -165,7 +166,7 @@ class TestSampleNext(contracts.Graders):
 
     @contracts.points(1, public=True)  # other numbers would not be as close as these
     def test_small_temperature(self, student, reference, rng):
-        """The smaller the temperature, the surer the largest logit, and none overflows on the way."""
+        """The smaller the temperature, the more often the largest logit is drawn; nothing overflows."""
         logits = torch.stack([shuffled(rng, 1.0 + 0.02 * torch.arange(6.0)) for _ in range(5)])
         self.sure(student, reference, [(logits, 0.001, 3), (logits, 0.001, 6), (1e3 * logits, 1.0, 4)])
 
@@ -183,28 +184,28 @@ class TestSampleNext(contracts.Graders):
 
     @contracts.points(3)
     def test_top_k_words(self, student, rng):
-        """Only the top_k words with the largest logits are drawn, and each of them is."""
+        """Only the top_k tokens with the largest logits are drawn, and each of them is drawn sometimes."""
         for temperature, top_k in [(1.0, 3), (2.0, 2), (1.5, 5)]:
             logits = shuffled(rng, draws.LEVELS)
             self.assert_drawn(student, draws.assert_support, draws.law, logits, temperature, top_k)
 
     @contracts.points(1)
     def test_tied_logits(self, student, rng):
-        """If logits tie at the k-th place, k words or all that tie take part, and no word with a smaller logit."""
+        """If logits tie at the k-th place, k tokens or all that tie can be drawn, but no token with a smaller logit."""
         for levels, top_k in TIES:
             logits = shuffled(rng, torch.tensor(levels))
             self.assert_drawn(student, draws.assert_ties, draws.fault_where_tied, logits, 1.0, top_k, draws.FEW_DRAWS)
 
     @contracts.points(4, essential=True)
     def test_shares(self, student, rng):
-        """Each is drawn as often as softmax(logits / temperature) says, over these words alone."""
+        """Each of the top_k tokens is drawn as often as softmax(logits / temperature) over these tokens says."""
         for temperature, top_k in [(1.0, 6), (0.5, 4), (2.0, 3)]:
             logits = shuffled(rng, draws.LEVELS)
             self.assert_drawn(student, draws.assert_shares, draws.law, logits, temperature, top_k)
 
     @contracts.points(1, property=True, essential=True)
     def test_drawn_anew(self, student, rng):
-        """Each call draws anew, for many rows as for a single one."""
+        """Each call draws again, for many rows as for a single one."""
         for logits, temperature in [(rng.randn(200, 6), 1.0), (rng.randn(1, 60), 4.0)]:
             with student.by_chance() as note:
                 # So often that one draw for all rows, which may come again by chance, is not taken for a seed.
@@ -217,7 +218,7 @@ class TestSampleNext(contracts.Graders):
 
     @contracts.points(1, property=True)
     def test_logits_are_unchanged(self, student, rng):
-        """The logits are left as they were."""
+        """The logits are not modified."""
         drawn = self.draw(rng)
         with student.by_chance() as note:
             changed = student.sample_next.observe(*drawn).changed
@@ -227,13 +228,13 @@ class TestSampleNext(contracts.Graders):
 
     @contracts.points(0.5, property=True, device=True)
     def test_follows_device(self, student, reference, rng):
-        """The words are drawn on the logits' device."""
+        """The drawn tokens are on the logits' device."""
         with student.by_chance():
             assert_follows_device(student.sample_next, *self.draw_sure(rng), reference=reference.sample_next)
 
     @contracts.points(0.5, property=True)
     def test_int64(self, student, reference, rng):
-        """The words are int64, as an embedding wants them."""
+        """The drawn tokens are int64."""
         assert_gives_dtype(student.sample_next, reference.sample_next, torch.int64, *self.draw_sure(rng))
 
 
@@ -267,22 +268,22 @@ class TestGenerate(contracts.Graders):
 
     @contracts.points(2, public=True)
     def test_within_the_context(self, student, reference, rng):
-        """The prompt comes back with n tokens after it, each with the largest logit at the last place."""
+        """The result is the prompt and n tokens after it, each with the largest logit at the last position."""
         self.agrees(student, reference, rng, [(1, 3, 4, 10), (2, 4, 3, 10)])
 
     @contracts.points(3, essential=True)
     def test_longer_than_the_context(self, student, reference, rng):
-        """Where there are more tokens than context_length, the model reads the last ones; none of them are lost."""
+        """If there are more than context_length tokens, the model reads only the last ones; the result has all."""
         self.agrees(student, reference, rng, [(2, 4, 5, 6), (3, 9, 4, 5), (1, 3, 6, 3), (2, 6, 5, 1)])
 
     @contracts.points(2)
     def test_any_sizes(self, student, reference, rng):
-        """So it is for any number of sentences, each of which goes on in its own way."""
+        """There may be any number of prompts, and each is continued in its own way."""
         self.agrees(student, reference, rng, [(5, 2, 5, 12), (1, 1, 6, 9), (3, 5, 1, 15), (7, 7, 7, 14)])
 
     @contracts.points(1, public=True, property=True)
     def test_nothing_to_append(self, student, reference, rng):
-        """With n = 0 the prompt comes back as it is."""
+        """With n = 0 the result is the prompt."""
         self.agrees(student, reference, rng, [(2, 3, 0, 5), (1, 6, 0, 4)])
 
     @contracts.points(1, property=True)
@@ -295,7 +296,7 @@ class TestGenerate(contracts.Graders):
 
     @contracts.points(1, property=True)
     def test_prompt_is_unchanged(self, student, reference, rng):
-        """The prompt is left as it was."""
+        """The prompt is not modified."""
         own, _ = self.models(student, reference, rng)
         for n, context_length in [(3, 10), (3, 2)]:
             prompt = drawing.tokens(rng, 2, 4, words=7)
@@ -303,7 +304,7 @@ class TestGenerate(contracts.Graders):
 
     @contracts.points(0.5, property=True)
     def test_mode_is_unchanged(self, student, reference, rng):
-        """The model is left in the mode that it was in, training or evaluation."""
+        """The model stays in its mode, training or evaluation."""
         own, _ = self.models(student, reference, rng)
         for mode in (True, False):
             student.generate(own.train(mode), drawing.tokens(rng, 2, 3, words=7), 2, 4)

@@ -59,13 +59,13 @@ class TestHeadsByHand(contracts.Graders):
 
     @contracts.points(2)
     def test_values(self, student):
-        """What a token gets is the mixture of the words that it attends to, as one-hot vectors."""
+        """A token's result is the weighted sum of the one-hot vectors of the words that it attends to."""
         for head in HEADS:
             one_head.assert_mixes(self.attended(student, head, SENTENCES[0]))
 
     @contracts.points(1)
     def test_other_sizes(self, student):
-        """So it is for other numbers of words and of places."""
+        """The heads are right for other numbers of words and positions."""
         for num_words, num_places in [(2, 30), (11, 5), (1, 1)]:
             sentence = [place * 7 % num_words for place in range(num_places)]
             for head in ("previous", "same word"):
@@ -73,7 +73,7 @@ class TestHeadsByHand(contracts.Graders):
 
     @contracts.points(0.5, property=True, public=True)
     def test_float32(self, student):
-        """The three matrices are float32, as parameters are."""
+        """The three matrices are float32 tensors."""
         for head in HEADS:
             with student.by_chance() as note:
                 found = student.heads_by_hand(head, 3, 5)

@@ -41,7 +41,7 @@ class TestTransformerBlock(contracts.Graders):
 
     @contracts.points(2, public=True)
     def test_seed_123(self, student):
-        """Built under seed 123 with two heads, it makes of the six words the rows of the worked example."""
+        """Built under seed 123 with two heads, the block gives the worked example's rows for the six words."""
         student.manual_seed(123)
         block = student.TransformerBlock(6, 2, 6)
         x = torch.cat([SIX_WORDS, SIX_WORDS], dim=-1)
@@ -49,7 +49,8 @@ class TestTransformerBlock(contracts.Graders):
 
     @contracts.points(5)
     def test_given_weights(self, student, reference, rng):
-        """With given weights, it is x, plus what causal heads find in norm1(x), plus what two layers make of norm2."""
+        """With given weights, the result is y + linear2(GELU(linear1(norm2(y)))), where y is x +
+        attention(norm1(x))."""
         sizes = [(2, 4, 15, 3), (3, 5, 6, 2), (1, 1, 6, 3), (2, 6, 10, 1), (5, 5, 10, 5), (1, 40, 6, 2)]
         cases = [(self.draw(rng, *one[:3], scale=2.0), one[2:]) for one in sizes]
 
@@ -61,33 +62,34 @@ class TestTransformerBlock(contracts.Graders):
 
     @contracts.points(1, essential=True)
     def test_shorter_sequences(self, student, reference, rng):
-        """A sequence may be shorter than context_length; training and evaluation are alike, and nothing is kept."""
+        """A sequence may be shorter than context_length; training and evaluation give the same, whatever the calls
+        before."""
         own, right = self.pair(student, reference, context_length=9)
         for training, b, T in [(True, 2, 5), (True, 2, 5), (True, 3, 1), (False, 1, 8), (False, 2, 5)]:
             (x,) = self.draw(rng, b, T, scale=2.0)
             assert_close(own.train(training)(x), right(x))
 
     test_long_sequences = contracts.long_sequences(
-        "context_length may be a thousand and more.",
+        "context_length may be more than a thousand.",
         of=(1, 1100, 6),
         built={"context_length": 1100, "d": 6, "num_heads": 2},
     )
 
     @contracts.points(2, property=True)
     def test_blind_to_the_future(self, student, rng):
-        """What comes after a token changes nothing of its result."""
+        """Later tokens do not change a token's result."""
         assert_blind_to_the_future(self.callee(student), *self.draw(rng, 2, 6, scale=2.0), width=10)
 
     @contracts.points(1)
     def test_small_and_large_numbers(self, student, reference, rng):
-        """The norms make numbers alike: x may be tiny, or large, and is added as it is."""
+        """x may be tiny or large: the norms bring it to one scale, and x itself is added as it is."""
         own, right = self.pair(student, reference)
         (x,) = self.draw(rng)
         in_each([x / 100, 50 * x, x + 30.0], lambda one: assert_close(own(one), right(one), tolerance=1e-4))
 
     @contracts.points(1)
     def test_large_scores(self, student, reference, rng):
-        """However large the scores are, there is no NaN, and no weight on later tokens."""
+        """Large scores give no NaN, and later tokens get no weight."""
         own, right = self.callee(student), self.callee(reference)
         parameters = right.named_parameters()
         right.load_parameters({**parameters, "W_query.weight": parameters["W_query.weight"] * 2_000_000})
@@ -98,26 +100,26 @@ class TestTransformerBlock(contracts.Graders):
         "Gradients flow back to x and to every layer.", weight=2, scale=2.0
     )
     test_float64_stays_exact = contracts.float64(
-        "After `.to(torch.float64)` the result is as exact as float64 is.",
+        "After `.to(torch.float64)` the result has float64 precision.",
         of=(2, 5, 16),
         built={"d": 16, "num_heads": 1},  # a head of width 16, whose root is exact
     )
 
     @contracts.points(1, property=True)
     def test_refuses_what_cannot_be_split(self, student):
-        """Where d is not divisible by num_heads it raises ValueError or AssertionError when it is built."""
+        """If d is not divisible by num_heads, building the block raises ValueError or AssertionError."""
         for d, h in [(6, 4), (9, 2), (2, 4)]:
             assert_refuses(student, self.callee, student, d, h)
 
     test_parameters = contracts.parameters(
-        "Its parameters are those of its layers, which have the names, shapes and biases given in the exercise.",
+        "The parameters are those of the layers, which have the names, shapes and biases given in the exercise.",
         {f"{norm}.{one}": (10,) for norm in ("norm1", "norm2") for one in ("weight", "bias")}
         | {f"{layer}.weight": (10, 10) for layer in LINEAR}
         | {f"{layer}.bias": (10,) for layer in LINEAR}
         | {"linear1.weight": (40, 10), "linear1.bias": (40,), "linear2.weight": (10, 40), "linear2.bias": (10,)},
         weight=1,
     )
-    test_inputs_are_unchanged = contracts.unchanged("x is left as it was.")
-    test_follows_device = contracts.device("It works on another device once it is moved there: its mask moves with it.")
+    test_inputs_are_unchanged = contracts.unchanged("x is not modified.")
+    test_follows_device = contracts.device("Moved to another device, the block works there, and its mask is there too.")
     test_dtype_is_kept = contracts.dtype("The result has the dtype of x.")
     test_seeds_matter = contracts.seeds("Two instances built under different seeds have different weights.")
