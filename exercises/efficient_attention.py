@@ -1,35 +1,39 @@
 # %% [markdown]
 # # The same attention in less memory
 #
-# Attention over $T$ tokens has $T^2$ scores for each head. For 32,000 tokens and 32 heads these are 33 billion numbers:
-# 66 GB in half precision, in each layer. And yet models read such texts. They never write all scores down. In this
-# notebook you do the same:
+# Attention over $T$ tokens has $T^2$ scores for each head. The idea of this unit: a query does not need all its scores
+# at the same time. It can read the keys block by block and keep three things: the largest score so far, a sum, and a
+# weighted sum of values. In this notebook you write
 #
 # 1. **softmax in one pass**, over scores that come block by block;
 # 2. **states** that stand for the attention to some of the keys, and can be merged;
-# 3. **tiled attention**: exactly the usual result, and never a matrix of all scores. This is what FlashAttention does;
-# 4. **linear attention**, which is another attention: it needs neither the scores nor the time that they take.
+# 3. **tiled attention**: exactly the usual result, and never a matrix of all scores. FlashAttention works like this;
+# 4. **linear attention**, which is another attention: it needs no scores at all.
 #
 # Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
 # made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
 # from the first minute on. Where you are stuck, `hint("online_softmax")` gives you a question; call it again for more.
+# A leading `...` in a shape stands for any number of dimensions.
+
+# %% [markdown]
+# <details><summary>What is tested in every exercise</summary>
 #
-# What holds for every exercise here: the output has its inputs' dtype and device (`float32` and `float64` are tried,
-# half precision is not), and inputs are left unchanged. A leading `...` in a shape stands for any number of dimensions.
-# None may call the library's attention or its softmax (`logsumexp` is a part of one).
+# - The output has its inputs' dtype and device (`float32` and `float64` are tested, half precision is not). Inputs are
+#   not modified.
+# - `tiled_attention` may not call the library's attention (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`).
+#   The other functions may call anything.
+# - Gradients flow back to every tensor that a function takes, and where nothing is seen they are 0. Do not modify in
+#   place any tensor that autograd needs: write `state = ...`, not `state[...] = ...`. You may detach a maximum that you
+#   compute yourself (it cancels in $o / \ell$), but not the maxima that are passed to `merge_states`. `torch.where` can
+#   hide a NaN in the result, but its gradient is still NaN: avoid producing it in the first place.
+# - Some points are for what your code costs. The check counts the elements of the largest tensor, the elements of all
+#   tensors that are held at one moment, and the operations, so the result is the same on every machine. It does so
+#   under `torch.no_grad()`, because autograd would keep every tile for the backward pass.
+# - Grading also calls your code with large inputs ($T = 7680$, or 33 million scores in blocks) and little memory to
+#   spare (24 MB at first, 48 MB at most), and compares the result.
+# - Stay within PyTorch: operations in NumPy or in another thread cannot be counted, and earn no points.
 #
-# Gradients must flow back through every function here that takes tensors. What autograd needs for that is not to be
-# written into in place: make a new state in each step, `state = ...`, and do not write into the old one,
-# `state[...] = ...`. A maximum that you take may be detached, as it drops out of $o / \ell$; those of the states that
-# `merge_states` is given may not. Where nothing is seen gradients are 0. A NaN or an infinity that is replaced
-# afterwards, as by `torch.where`, is gone from the result and not from the gradients: keep it from coming up.
-#
-# **Some points are for what your code costs.** The elements of the largest tensor, those of all tensors held at one
-# moment, and the operations are counted, so the result is the same on every machine. Costs are measured without
-# gradients, because autograd would keep every tile for the backward pass. Real kernels compute the tiles again in the
-# backward pass. Grading also calls your code with large inputs ($T = 7680$, or 33 million scores in blocks) and
-# 48 MB of memory to spare, and compares the result. Stay within PyTorch: what is computed elsewhere, as by NumPy or in
-# another thread, cannot be counted and earns no points for operations.
+# </details>
 
 # %% locked="setup"
 import math
@@ -44,19 +48,29 @@ from torch import nn
 from attention_check import buggy, check, draw, example, guess, hint, show
 
 # %% [markdown]
+# How large are the scores? A text of 32,000 tokens, 32 heads of width 128, half precision:
+
+# %%
+elements = {"queries, keys, values": 3 * 32 * 32_000 * 128, "scores": 32 * 32_000**2}
+for name, number in elements.items():
+    print(f"{name} of one layer: {2 * number / 1e9:.1f} GB")
+
+# %% [markdown]
+# And yet models read such texts. They never write all scores down.
+#
 # **Tools of this unit**
 #
 # | tool | what it does | example |
 # |---|---|---|
-# | `x.amax(dim=-1, keepdim=True)` | the largest number of each row | `(b, T, B)` to `(b, T, 1)` |
-# | `torch.maximum(a, b)` | the larger one in each place | shapes must fit |
-# | `x.masked_fill(x == -torch.inf, 0.0)` | other numbers where a condition holds | |
+# | `x.amax(dim=-1, keepdim=True)` | the largest element of each row | `(b, T, B)` to `(b, T, 1)` |
+# | `torch.maximum(a, b)` | the larger element at each position | shapes must broadcast |
+# | `x.masked_fill(x == -torch.inf, 0.0)` | another value where a condition holds | |
 # | `range(0, T, B)` | where blocks of `B` begin | 0, 4, 8 for $T = 10$, $B = 4$ |
 # | `x[..., 8:12, :]` | rows 8 to 11, or as many as there are | 2 rows if $T = 10$ |
 # | `torch.cat(blocks, dim=-2)` | blocks of rows below each other | |
 # | `F.elu(x) + 1` | $x + 1$ above zero, $e^x$ below | the same shape |
 #
-# The six words again, each an embedding with three numbers:
+# The six words again, each an embedding with three elements:
 
 # %% locked="six_words"
 words = ["Your", "journey", "starts", "with", "one", "step"]
@@ -74,25 +88,25 @@ X = torch.tensor(
 # %% [markdown]
 # ## 1. Softmax in one pass
 #
-# A softmax that is safe for large scores takes the largest score $m$ off first, and divides by the sum $\ell$:
+# A softmax that is safe for large scores subtracts the largest score $m$ first, and divides by the sum $\ell$:
 #
 # $$\operatorname{softmax}(s)_j = \frac{e^{s_j - m}}{\ell}, \qquad m = \max_j s_j, \quad \ell = \sum_j e^{s_j - m}$$
 #
-# This needs all scores twice: once for $m$ and once for $\ell$. But both can be found in **one pass** ([Milakov and
-# Gimelshein, 2018](https://arxiv.org/abs/1805.02867)). Keep the maximum and the sum of what came so far. When a block
-# brings a larger score, the old sum is relative to the wrong maximum, and one factor puts that right:
+# This reads all scores twice: once for $m$ and once for $\ell$. But both can be found in **one pass** ([Milakov and
+# Gimelshein, 2018](https://arxiv.org/abs/1805.02867)). Keep the maximum and the sum of the scores so far. When a block
+# brings a larger score, the old sum is relative to the wrong maximum, and one factor corrects it:
 #
 # $$m' = \max(m, \max_j s_j), \qquad \ell' = \ell \, e^{m - m'} + \sum_j e^{s_j - m'}$$
 #
-# where $j$ goes through the new block alone. For the blocks `[1, 2]` and `[3]` the first gives $m = 2$ and $\ell =
-# e^{-1} + 1 = 1.3679$; with the second $m = 3$, and $\ell$ is 1.3679 times $e^{-1}$, plus 1: `1.5032`.
+# where $j$ runs over the new block only. For the blocks `[1, 2]` and `[3]` the first gives $m = 2$ and $\ell = e^{-1} +
+# 1 = 1.3679$; with the second $m = 3$, and $\ell$ is 1.3679 times $e^{-1}$, plus 1: `1.5032`.
 #
-# Blocks may have different lengths, and a score may be $-\infty$, because it is hidden. A block of such scores alone
-# changes nothing, also where it comes first. Take care: $-\infty - (-\infty)$ is NaN.
+# Blocks may have different lengths. A hidden score is $-\infty$; a block with only such scores changes nothing, even if
+# it comes first. Take care: $-\infty - (-\infty)$ is NaN.
 #
-# There is at least one block. `blocks` may be a generator: all that can be done with one is to loop over it, once.
-# Joining all blocks first, or keeping them in a list, is not one pass: then all scores are held at once.
-
+# `blocks` may be a generator, so you can loop over it only once. Do not collect the blocks: then all scores would be
+# held at once.
+#
 # **Guess first**: three blocks, `[0, 0]`, `[0]` and `[0, 0, 0]`. Say maximum and sum.
 
 # %%
@@ -100,21 +114,32 @@ guess("six_zeros", ...)
 
 # %% exercise="online_softmax" points=5
 
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - There is at least one block. If all scores are $-\infty$, the result is $-\infty$ and 0.
+# - Scores may be in the thousands, positive or negative.
+# - No intermediate tensor is as large as two blocks, and blocks are not stored.
+# - The tested gradients are those of $m + \ln \ell$, which do not depend on whether you detach the maximum.
+#
+# </details>
+
 # %%
 torch.manual_seed(3)
 row = 5 * torch.randn(64) + torch.linspace(-8, 8, 64)
-show(lambda: online_softmax(row.split(8)))
+show({"maximum and sum of 64 scores": lambda: online_softmax(row.split(8))})
 
 # %% drawing=true
 try:
     seen = range(8, 65, 8)
     states = [online_softmax(row[:end].split(8)) for end in seen]
-    figure, (left, right) = plt.subplots(1, 2, figsize=(8, 2.4))
-    left.plot(range(64), row, ".", color="0.6")
-    left.step(seen, [float(m) for m, _ in states], where="mid")
-    left.set(title="scores, and the maximum so far", xlabel="scores seen")
-    right.step(seen, [float(total) for _, total in states], where="mid")
-    right.set(title="the sum so far", xlabel="scores seen", ylim=(0, None))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8, 2.6), layout="constrained")
+    left.plot(range(1, 65), row, ".", color="0.6", label="score")
+    left.step(seen, [float(m) for m, _ in states], "o-", where="post", label="maximum")
+    left.set(title="maximum after each block of 8", xlabel="scores read")
+    left.legend(fontsize=8)
+    right.step(seen, [float(total) for _, total in states], "o-", where="post")
+    right.set(title="sum after each block of 8", xlabel="scores read", ylim=(0, None))
     plt.show()
 except NotImplementedError:
     print("A picture comes here once online_softmax is written.")
@@ -122,7 +147,7 @@ except NotImplementedError:
 # %% [markdown]
 # ## 2. States that can be merged
 #
-# Now the values. What attention to *some* of the keys gave is a **state** of three tensors for each query:
+# Now the values. Attention to *some* of the keys gives a **state** of three tensors for each query:
 #
 # | part | shape | what it is |
 # |---|---|---|
@@ -130,13 +155,13 @@ except NotImplementedError:
 # | `total` | `(..., T, 1)` | $\ell = \sum_j e^{s_j - m}$ |
 # | `output` | `(..., T, hd)` | $o = \sum_j e^{s_j - m} v_j$, **not divided by** $\ell$ yet |
 #
-# Divided, $o / \ell$ is the attention to these keys alone. Two states, for different keys, make one for all of them:
-# each is brought to the larger maximum, and then they add up. Where a query sees none of the keys, its state is
-# $(-\infty, 0, 0)$, and merging it changes nothing; two such states make a third one, without NaN.
+# Divided, $o / \ell$ is the attention to these keys only. Two states, for different keys, make one for all of them:
+# rescale each to the larger maximum, then add them. If a query sees none of the keys, its state is $(-\infty, 0, 0)$,
+# and merging it changes nothing. Two such states make a third one, without NaN.
 #
-# Merging is associative: in which order the parts come, and how they are grouped, makes no difference. So blocks can be
-# worked on side by side, on several processors or GPUs.
-
+# Merging is associative: the order and the grouping of the parts make no difference. So blocks can be computed in
+# parallel, on several processors or GPUs.
+#
 # **Guess first**: a state has $m = 1$, $\ell = 1$ and $o = [2, 4]$. It is merged with itself, as if its keys were there
 # twice. Say $\ell$ of the result.
 
@@ -146,8 +171,16 @@ guess("merged_with_itself", ...)
 # %% exercise="merge_states" points=6
 
 # %% [markdown]
-# Attention of *journey* to the first three words, to the last three, and both merged; divided, each is a context
-# vector. The last row has all six words:
+# <details><summary>What is tested</summary>
+#
+# - Maxima may be in the thousands, far apart, equal, or $-\infty$ in one state or in both.
+# - The tested gradients are those of $o / \ell$, which do not depend on the maximum taken.
+#
+# </details>
+
+# %% [markdown]
+# Attention of *journey* to the first three words, to the last three, and both merged. Divided, each is a context
+# vector; the last two must agree:
 
 
 # %%
@@ -164,10 +197,12 @@ def divided(state: tuple[torch.Tensor, ...]) -> torch.Tensor:
 
 first, second = state_of(X[:3], X[:3]), state_of(X[3:], X[3:])
 show(
-    lambda: divided(first),
-    lambda: divided(second),
-    lambda: divided(merge_states(first, second)),
-    lambda: divided(state_of(X, X)),
+    {
+        "first three words": lambda: divided(first),
+        "last three words": lambda: divided(second),
+        "both states merged": lambda: divided(merge_states(first, second)),
+        "all six words": lambda: divided(state_of(X, X)),
+    }
 )
 
 # %% [markdown] written="why_states_merge" points=3
@@ -178,29 +213,27 @@ show(
 # %% [markdown]
 # ## 3. Tiled attention
 #
-# Everything is there. `queries` and `keys` are `(..., T, hd)`, `values` are `(..., T, hv)`; they are cut into blocks
-# of `block_size` rows, of which the last one may be shorter. For a block of queries, go through the blocks of keys and
-# values: scores of this tile, scaled by $1/\sqrt{\text{hd}}$, its state, merge. At the end divide. The result is
-# exactly that of
+# Everything is there. `queries` and `keys` are `(..., T, hd)`, `values` are `(..., T, hv)`; they are cut into blocks of
+# `block_size` rows, of which the last one may be shorter. For a block of queries, loop over the blocks of keys and
+# values: compute the scores of this tile, scaled by $1/\sqrt{\text{hd}}$, then its state, then merge. At the end
+# divide. The result is exactly that of
 #
 # $$\operatorname{softmax}\!\left(\frac{Q K^\top}{\sqrt{\text{hd}}}\right) V$$
 #
-# but no tensor has more than $b \cdot h \cdot T \cdot \max(\text{block size}, \text{hd})$ numbers (hv = hd): so much
-# is a column of tiles. A loop over the blocks of keys alone, with all queries at once, stays within that too. And all
-# that is made and held at one moment is together less than $T^2 / 2$ numbers a head ($T$ is 96, the block size 5).
+# but no tensor is $T \times T$. A loop over the blocks of keys only, with all queries at once, is right too.
 #
-# With `causal=True` the future is hidden, as in unit 3: token $i$ sees the keys up to $i$. A tile that lies in the
-# future **whole** is not computed at all, and every other tile is computed once. That saves nearly half of the
+# With `causal=True` later tokens are hidden, as in unit 3: token $i$ sees the keys up to $i$. A tile that is hidden
+# **completely** is not computed at all, and every other tile is computed once. That saves nearly half of the
 # operations.
 #
 # ```
 #           keys        # computed, nothing hidden
-#  queries  / . . .     / on the diagonal: the future is hidden in it
+#  queries  / . . .     / on the diagonal: hidden in part
 #           # / . .     . skipped
 #           # # / .
 #           # # # /
 # ```
-
+#
 # **Guess first**: $T = 8$ and a block size of 2, causal. How many of the 16 tiles are computed?
 
 # %%
@@ -209,8 +242,20 @@ guess("tiles_computed", ...)
 # %% exercise="tiled_attention" points=9
 
 # %% [markdown]
-# A trick to look inside: where the values are the identity, the result *is* the weights, though no matrix of them was
-# ever made.
+# <details><summary>What is tested</summary>
+#
+# - No intermediate tensor has more than $b \cdot h \cdot T \cdot \max(\text{block size}, \text{hd})$ elements (hv =
+#   hd), the size of one column of tiles; $T$ may be rounded up to whole blocks.
+# - All tensors that your code holds at one moment have together fewer than $0.9\, T^2$ elements per head. The check
+#   uses $T = 70$ and blocks of 8.
+# - With `causal=True`, skipped tiles are counted by operations, and no $T \times T$ mask is made.
+# - $T$ need not be divisible by the block size, which may be 1 or larger than $T$.
+#
+# </details>
+
+# %% [markdown]
+# A trick to look inside: if the values are the identity matrix, the result *is* the weights. Your code, in blocks of 4,
+# never made a matrix of them.
 
 
 # %%
@@ -220,15 +265,55 @@ def weights_of(attention: Callable[..., torch.Tensor]) -> Callable[[], torch.Ten
 
 draw(
     {
-        "tiled, blocks of 4": weights_of(lambda q, k, v: tiled_attention(q, k, v, 4)),
+        "tiled": weights_of(lambda q, k, v: tiled_attention(q, k, v, 4)),
         "tiled, causal": weights_of(lambda q, k, v: tiled_attention(q, k, v, 4, True)),
     },
     words,
 )
 
 # %% [markdown]
+# ### Why it is faster, too
+#
+# Tiling saves no operations: every pair of tokens still meets. It saves **traffic**. A GPU has a large, slow memory
+# (HBM), and a small, fast one on the chip (SRAM). To be used, a number must travel from HBM to SRAM. For one head, with
+# 2 bytes an element and blocks of $B$ queries:
+#
+# | | usual attention | tiled attention |
+# |---|---|---|
+# | operations of the two products | $4\,T^2\,\text{hd}$ | $4\,T^2\,\text{hd}$ |
+# | bytes of queries and output | $4\,T\,\text{hd}$ | $4\,T\,\text{hd}$ |
+# | bytes of keys and values | $4\,T\,\text{hd}$: read once | $4\,T\,\text{hd} \cdot T / B$: read for each block |
+# | bytes of scores and weights | $8\,T^2$: each is written and read | 0: they stay in SRAM |
+# | operations per byte, if $T$ is large | $\text{hd} / 2$ | $B$ |
+#
+# For $T = 4096$, hd = 64 and $B = 128$ that is 136 MB or 35 MB. An A100 computes 312 trillion operations a second, and
+# reads 1.5 trillion bytes: 200 operations for each byte. Code with fewer operations per byte waits for memory.
+
+
+# %% drawing=true
+def per_byte(T: int, hd: int, B: int | None = None) -> float:
+    """Operations per byte of HBM traffic; without B of the usual attention."""
+    if B is None:
+        return 4 * T * T * hd / (8 * T * hd + 8 * T * T)
+    return 4 * T * T * hd / (4 * T * hd * (1 + math.ceil(T / B)))
+
+
+sizes = [16, 32, 64, 128, 256]
+figure, axes = plt.subplots(figsize=(5.5, 3), layout="constrained")
+axes.plot(sizes, [per_byte(4096, 64, B) for B in sizes], "o-", label="tiled")
+axes.axhline(per_byte(4096, 64), color="C1", label="usual")
+axes.axhline(312 / 1.5, color="0.5", linestyle="--", label="what an A100 can compute")
+axes.set(xscale="log", yscale="log", xlabel="queries in a block", ylim=(10, 400))
+axes.set(title="operations per byte of HBM traffic (T = 4096, hd = 64)")
+axes.set_xticks(sizes, sizes)
+axes.set_yticks([10, 30, 100, 300], [10, 30, 100, 300])
+axes.minorticks_off()
+axes.legend(fontsize=8)
+plt.show()
+
+# %% [markdown]
 # **A bug hunt.** Here is a `tiled_attention` that somebody else wrote. You can call it, not read it. It takes
-# `(T, hd)` three times, and here it is right, in blocks of 2 (keys 2 and 3 are keys 0 and 1 again):
+# `(T, hd)` three times. In this example, in blocks of 2, its result is right (keys 2 and 3 are keys 0 and 1 again):
 
 # %%
 wrong = buggy("tiled_attention")
@@ -236,8 +321,8 @@ wrong(X[:4], X[:2].repeat(2, 1), X[:4], 2)
 
 # %% [markdown]
 # Find an input that gives it away: `queries`, `keys` and `values` of shape `(T, hd)`, `float32` and finite, with at
-# most twelve numbers in all three **together**, on which `wrong(queries, keys, values, 2)` and the right result differ
-# by more than 0.001 somewhere. What must happen between two blocks that does not happen inside of one?
+# most twelve elements in all three **together**, for which `wrong(queries, keys, values, 2)` and the right result
+# differ by more than 0.001 somewhere. What must happen between two blocks that does not happen within one?
 #
 # The check compares `wrong` with your own `tiled_attention`, so write that first.
 
@@ -246,26 +331,24 @@ wrong(X[:4], X[:2].repeat(2, 1), X[:4], 2)
 # %% [markdown]
 # ## 4. Linear attention
 #
-# Tiling saves memory and no time: every pair of tokens still meets. *Linear* attention ([Katharopoulos and others,
+# Tiled attention still computes every score. *Linear* attention ([Katharopoulos and others,
 # 2020](https://arxiv.org/abs/2006.16236)) is **another** attention, with other weights. In place of $e^{q \cdot k}$ it
-# has $f(q) \cdot f(k)$, where $f(x) = \operatorname{elu}(x) + 1$ makes each number positive:
+# has $f(q) \cdot f(k)$, where $f(x) = \operatorname{elu}(x) + 1$ makes each element positive:
 #
 # $$o_i = \frac{\sum_j \left(f(q_i) \cdot f(k_j)\right) v_j}{\sum_j f(q_i) \cdot f(k_j)}
 # = \frac{f(q_i)^\top \sum_j f(k_j)\, v_j^\top}{f(q_i)^\top \sum_j f(k_j)}$$
 #
-# Read the right-hand side: the sums over $j$ do not know $i$. So they are computed **once**, for all queries. In
+# Read the right-hand side: the sums over $j$ do not contain $i$. So they are computed **once**, for all queries. In
 # matrices it is the order of a product: $(f(Q) f(K)^\top) V$ makes a $T \times T$ matrix, $f(Q) (f(K)^\top V)$ makes an
 # $\text{hd} \times \text{hv}$ one. There is no division by $\sqrt{\text{hd}}$.
 #
 # On paper every $f$ is positive. In `float32`, $f(x)$ is exactly 0 for $x$ below about $-17.3$, so the denominator can
-# be 0, and $0 / 0$ is NaN. Add a small number to the denominator, at most $10^{-6}$, or clamp it: then the result and
-# its gradients are finite there, too. Values are compared only where the denominator is at least 1.
+# be 0, and $0 / 0$ is NaN. Add a small number to the denominator, at most $10^{-6}$, or clamp it.
 #
 # `queries` and `keys` are `(..., T, hd)`, `values` is `(..., T, hv)`. With `causal=True` the sums go up to $i$: a
-# **state** of fixed size, to which each token adds $f(k_i)\, v_i^\top$ and $f(k_i)$. That is a recurrent network, and
-# it writes a text of any length in the same memory. No $T \times T$ tensor is made either way. Each token adds once, so
-# the operations of the causal form grow with $T$, and not with $T^2$ ($T$ is 512).
-
+# **state** of fixed size, to which each token adds $f(k_i)\, v_i^\top$ and $f(k_i)$. That is a recurrent network: it
+# writes a text of any length in the same memory, and its operations grow with $T$, not with $T^2$.
+#
 # **Guess first**: $T = 1000$ and hd = hv = 10. How many multiplications does $(f(Q) f(K)^\top) V$ take, in millions?
 
 # %%
@@ -277,29 +360,41 @@ guess("left_first", ...)
 # %% exercise="linear_attention" points=7
 
 # %% [markdown]
-# Its weights, seen by the trick with the identity, beside those of the usual attention. They are flatter: $f(q) \cdot
-# f(k)$ grows slowly where $e^{q \cdot k}$ explodes. To point at a single word is what linear attention finds hard.
+# <details><summary>What is tested</summary>
+#
+# - No $T \times T$ tensor is made, causal or not. With `causal=True` operations are counted for $T = 512$.
+# - Result and gradients are finite, even if a denominator is 0.
+# - Values are compared only where the denominator is at least 1, to five decimals.
+#
+# </details>
+
+# %% [markdown]
+# Its weights, seen by the trick with the identity matrix, next to those of the usual attention. They are flatter: $f(q)
+# \cdot f(k)$ grows linearly, $e^{q \cdot k}$ exponentially. So linear attention can hardly put all its weight on a
+# single word.
 
 # %%
 draw(
     {
         "usual": lambda: torch.softmax(3 * X @ X.T, dim=-1),
         "linear": weights_of(lambda q, k, v: linear_attention(3 * q, k, v)),
-        "causal": weights_of(lambda q, k, v: linear_attention(3 * q, k, v, True)),
+        "linear, causal": weights_of(
+            lambda q, k, v: linear_attention(3 * q, k, v, True),
+        ),
     },
     words,
 )
 
 # %% [markdown]
-# What all this saves: the largest tensor on the way, for the usual attention, for your tiled one with blocks of 16, and
-# for the linear one. The cell below looks at every tensor that is made.
+# How much memory each way takes: the size of the largest tensor that it makes, for the usual attention, for your tiled
+# one with blocks of 16, and for your linear one. The cell below records every tensor.
 
 # %% locked="largest"
 from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class Largest(TorchDispatchMode):
-    """Keeps the size of the largest tensor that is made."""
+    """Records the size of the largest tensor that is made."""
 
     numbers = 0
 
@@ -332,22 +427,37 @@ ways = {
     "tiled": lambda q, k, v: tiled_attention(q, k, v, 16),
     "linear": lambda q, k, v: linear_attention(q, k, v),
 }
-figure, axes = plt.subplots(figsize=(5, 3))
+figure, axes = plt.subplots(figsize=(5.5, 3), layout="constrained")
 for name, way in ways.items():
     try:
         axes.plot(lengths, [largest(way, T) for T in lengths], "o-", label=name)
     except Exception:
         print(f"The line of {name} attention comes once it works.")
-axes.set(xscale="log", yscale="log", xlabel="tokens")
-axes.set(title="numbers in the largest tensor")
+axes.set(xscale="log", yscale="log", xlabel="tokens", ylabel="elements")
+axes.set(title="elements of the largest tensor")
+axes.set_xticks(lengths, lengths)
+axes.minorticks_off()
 axes.legend()
 plt.show()
 
 # %% [markdown]
-# **In real models.** FlashAttention ([Dao and others, 2022](https://arxiv.org/abs/2205.14135)) is tiled attention in
-# one GPU kernel, with tiles that fit into the fast memory of a processor; `F.scaled_dot_product_attention` calls it.
-# States that merge are also how several GPUs share a long text (ring attention), and how a long cache is read in
-# pieces (flash decoding). Linear attention came back in models such as RetNet, and in the state-space models.
+# **In real models**
+#
+# | what | where | figure | source |
+# |---|---|---|---|
+# | tiled attention as one GPU kernel | GPT-2 medium's, 1024 tokens, A100 | 40.3 to 4.4 GB HBM traffic | Dao 2022, figure 2 |
+# | the same, forward and backward | GPT-2 medium's, 1024 tokens, A100 | 41.7 to 7.3 ms | Dao 2022, figure 2 |
+# | memories of a GPU | A100 | HBM 1.5 TB/s; SRAM 19 TB/s, 108 times 192 KB | Dao 2022, section 2.1 |
+# | operations in half precision | A100 | 312 trillion a second | Dao 2023 |
+# | a long text on several GPUs | ring attention | | Liu 2023 |
+# | linear attention | MiniMax-01 | 7 of 8 layers; every eighth has softmax | MiniMax 2025 |
+#
+# Dao 2022: [FlashAttention](https://arxiv.org/abs/2205.14135). Dao 2023:
+# [FlashAttention-2](https://arxiv.org/abs/2307.08691). Liu 2023: [ring attention](https://arxiv.org/abs/2310.01889).
+# MiniMax 2025: [MiniMax-01](https://arxiv.org/abs/2501.08313).
+#
+# FlashAttention computes the tiles again in the backward pass. That adds operations, and is still faster. On a GPU, and
+# in half precision, `F.scaled_dot_product_attention` can call it.
 
 # %% [markdown]
 # ## How far you are

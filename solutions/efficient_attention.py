@@ -7,12 +7,12 @@ import torch.nn.functional as F
 
 
 def online_softmax(blocks: Iterable[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Go once through the blocks of a row of scores; keep its maximum and its sum.
+    """Find the maximum and the sum of a row of scores, in one pass over its blocks.
 
-    blocks: 1-d tensors, at least one, which may differ in length; perhaps from a
-    generator, which can be looped over once. A score may be -inf.
+    blocks: 1-d tensors, at least one, which may differ in length; perhaps a
+    generator, over which you can loop only once. A score may be -inf.
     Returns two 0-d tensors: the largest score m of all blocks, and the sum of
-    exp(score - m) over all scores. Where all scores are -inf: -inf and 0.
+    exp(score - m) over all scores. If all scores are -inf: -inf and 0.
     """
     maximum, total = torch.tensor(-torch.inf), torch.tensor(0.0)
     for block in blocks:  # (B,)
@@ -27,11 +27,11 @@ def merge_states(
     a: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
     b: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Merge what attention to some keys gave with what it gave to other keys.
+    """Merge the states of attention to some keys and to other keys.
 
     A state is (maximum, total, output): the largest score m of each query, the sum
     of exp(score - m), and the sum of exp(score - m) * value, not divided yet. Their
-    shapes are (..., T, 1), (..., T, 1) and (..., T, hd). Where all scores are -inf,
+    shapes are (..., T, 1), (..., T, 1) and (..., T, hd). If all scores are -inf,
     the state is (-inf, 0, 0). Returns the state for all keys.
     """
     (maximum_a, total_a, output_a), (maximum_b, total_b, output_b) = a, b
@@ -49,13 +49,13 @@ def tiled_attention(
     block_size: int,
     causal: bool = False,
 ) -> torch.Tensor:
-    """Scaled dot-product attention without the matrix of all scores, block by block.
+    """Compute scaled dot-product attention tile by tile, without a T x T matrix.
 
     queries, keys: (..., T, hd), values: (..., T, hv). T need not be a multiple of
-    block_size. causal: hide the future, and skip the blocks that are hidden whole.
-    Makes no tensor with more numbers than the queries, or the scores of all queries
-    with one block of keys, whichever are more. Gradients flow back to all three, so
-    write into nothing in place that autograd needs. Returns (..., T, hv).
+    block_size. causal: hide later tokens, and skip tiles that are hidden completely.
+    Makes no tensor with more elements than the queries, or than the scores of all
+    queries with one block of keys. Gradients flow back to all three: modify nothing
+    in place that autograd needs. Returns (..., T, hv).
     """
     num_tokens, head_dim = queries.shape[-2:]
     outputs = []
@@ -88,13 +88,13 @@ def linear_attention(
     values: torch.Tensor,
     causal: bool = False,
 ) -> torch.Tensor:
-    """Attention with f(q) f(k) in place of exp(q k), where f(x) = elu(x) + 1.
+    """Compute attention with f(q) . f(k) in place of exp(q . k), f(x) = elu(x) + 1.
 
     queries, keys: (..., T, hd), values: (..., T, hv). The weights of a query are
-    f(q) f(k) for each key, divided by their sum. causal: hide the future.
+    f(q) . f(k) for each key, divided by their sum. causal: hide later tokens.
     In float32 f can be 0, and so can the sum: result and gradients are finite there.
-    Makes no T x T tensor. Gradients flow back to all three, so write into nothing in
-    place that autograd needs. Returns (..., T, hv).
+    Makes no T x T tensor. Gradients flow back to all three: modify nothing in place
+    that autograd needs. Returns (..., T, hv).
     """
     q = F.elu(queries) + 1.0  # (..., T, hd)
     k = F.elu(keys) + 1.0  # (..., T, hd)
@@ -116,8 +116,8 @@ def linear_attention(
 def hunt_tiled_attention() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return an input on which the wrong tiled_attention differs from the right one.
 
-    It is queries, keys and values, (T, hd) each, float32, with at most twelve
-    numbers in all three; block_size is 2.
+    Returns queries, keys and values, (T, hd) each, float32, with at most twelve
+    elements in all three; block_size is 2.
     """
     queries = torch.tensor([[1.0], [1.0], [1.0]])
     keys = torch.tensor([[0.0], [0.0], [2.0]])  # the largest score is in the last block
