@@ -445,7 +445,7 @@ plt.show()
 #
 # | what | where | figure | source |
 # |---|---|---|---|
-# | tiled attention as one GPU kernel | GPT-2 medium's, 1024 tokens, A100 | 40.3 to 4.4 GB HBM traffic | Dao 2022, figure 2 |
+# | tiled attention in one kernel | GPT-2 medium's, 1024 tokens, A100 | HBM 40.3 to 4.4 GB | Dao 2022, figure 2 |
 # | the same, forward and backward | GPT-2 medium's, 1024 tokens, A100 | 41.7 to 7.3 ms | Dao 2022, figure 2 |
 # | memories of a GPU | A100 | HBM 1.5 TB/s; SRAM 19 TB/s, 108 times 192 KB | Dao 2022, section 2.1 |
 # | operations in half precision | A100 | 312 trillion a second | Dao 2023 |
