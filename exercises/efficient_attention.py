@@ -137,7 +137,7 @@ try:
     left.plot(range(1, 65), row, ".", color="0.6", label="score")
     left.step(seen, [float(m) for m, _ in states], "o-", where="post", label="maximum")
     left.set(title="maximum after each block of 8", xlabel="scores read")
-    left.legend(fontsize=8)
+    left.legend(fontsize=8, loc="lower right")
     right.step(seen, [float(total) for _, total in states], "o-", where="post")
     right.set(title="sum after each block of 8", xlabel="scores read", ylim=(0, None))
     plt.show()

@@ -7,8 +7,8 @@ from torch import nn
 def attention_flops(b: int, T: int, d: int, h: int) -> int:
     """Count the operations of attention with h heads, over b sequences of T tokens.
 
-    All vectors have width d, and a head has d / h. Counted are matrix products alone,
-    by 2 * n * m * k for (n, m) @ (m, k): the four layers, the scores of all queries
+    All vectors have width d, and a head has d / h. Only matrix products count, with
+    2 * n * m * k for (n, m) @ (m, k): the four projections, the scores of all queries
     with all keys, and the weighted sums of the values.
     Returns an int. d is divisible by h.
     """
@@ -35,10 +35,10 @@ def kv_cache_bytes(
 
 
 class KVCache:
-    """Keeps the keys and values of all tokens so far, for attention that goes on.
+    """Keep the keys and values of all tokens so far, for attention to continue.
 
-    keys and values are tensors (..., T, hd) and (..., T, hv) with all T tokens that
-    were appended, in their order; before the first call of append both are None.
+    keys and values are tensors (..., T, hd) and (..., T, hv) with all T appended
+    tokens, in their order; before the first call of append both are None.
     """
 
     def __init__(self) -> None:
@@ -58,13 +58,13 @@ class KVCache:
 
 
 class CachedMultiHeadAttention(nn.Module):
-    """Causal self-attention with several heads, which can go on from a cache.
+    """Causal self-attention with several heads, which can continue from a cache.
 
     d_in: width of an input vector, d_out: width of all heads together,
     num_heads: how many heads.
     The layers W_query, W_key and W_value (d_in to d_out), all three without a bias,
     and out_proj (d_out to d_out), with one, are created in this order.
-    Raises ValueError where d_out is not divisible by num_heads.
+    Raises ValueError if d_out is not divisible by num_heads.
     """
 
     def __init__(self, d_in: int, d_out: int, num_heads: int) -> None:
@@ -81,9 +81,9 @@ class CachedMultiHeadAttention(nn.Module):
     def forward(self, x: torch.Tensor, cache: KVCache | None = None) -> torch.Tensor:
         """Return the context vectors of the tokens of x.
 
-        x: (b, t, d_in), the next t tokens, or all where there is no cache.
-        cache: a KVCache with the keys and values of the tokens before, to which those
-        of x are appended; each token sees the cached ones, and x up to itself.
+        x: (b, t, d_in), the next t tokens, or all if there is no cache.
+        cache: a KVCache with the keys and values of earlier tokens; those of x are
+        appended. Each token sees the cached tokens, and those of x up to itself.
         The result is (b, t, d_out). Projects the tokens of x only.
         """
         width = (self.num_heads, self.head_dim)
@@ -107,8 +107,8 @@ class CachedMultiHeadAttention(nn.Module):
 def share_heads(x: torch.Tensor, num_heads: int) -> torch.Tensor:
     """Give each head the keys, or the values, of its group.
 
-    x: (b, groups, T, hd); num_heads is a multiple of the number of groups. Heads next
-    to each other share: head i gets those of group i // (num_heads / groups).
+    x: (b, groups, T, hd); num_heads is a multiple of the number of groups.
+    Neighbouring heads share: head i gets those of group i // (num_heads / groups).
     Returns (b, num_heads, T, hd).
     For example (2, 2, 5, 6), 6 heads -> (2, 6, 5, 6).
     """
@@ -118,7 +118,7 @@ def share_heads(x: torch.Tensor, num_heads: int) -> torch.Tensor:
 def hunt_share_heads() -> torch.Tensor:
     """Return an input on which the wrong share_heads differs from the right one.
 
-    It is x, (b, groups, T, hd), float32, with at most twelve numbers; there are 4
+    Returns x, (b, groups, T, hd), float32, with at most twelve elements; there are 4
     heads.
     """
     return torch.tensor([1.0, 2.0]).reshape(1, 2, 1, 1)  # two groups for four heads: 1 1 2 2, and not 1 2 1 2
@@ -133,7 +133,7 @@ class GroupedQueryAttention(nn.Module):
     The layers W_query (d_in to d_out), W_key and W_value (d_in to num_kv_groups times
     the width of a head), all three without a bias, and out_proj (d_out to d_out), with
     one, are created in this order.
-    Raises ValueError where d_out is not divisible by num_heads, or num_heads not by
+    Raises ValueError if d_out is not divisible by num_heads, or num_heads not by
     num_kv_groups.
     """
 
