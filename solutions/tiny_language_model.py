@@ -20,11 +20,11 @@ def sinusoidal_positions(num_tokens: int, d: int) -> torch.Tensor:
 
 
 def next_token_loss(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-    """Return how surprised a model is by each next token, in the mean.
+    """Return the mean loss of a model's predictions of each next token.
 
-    logits: (b, T, V), the model's scores at each place. tokens: (b, T), int64.
-    Position t predicts token t + 1. Returns a 0-d tensor: the mean of minus the
-    natural logarithm of what softmax gives the right token, over b * (T - 1).
+    logits: (b, T, V), the model's scores at each position. tokens: (b, T), int64.
+    Position t predicts token t + 1. Returns a 0-d tensor: the mean, over all
+    b * (T - 1) predictions, of -ln(probability that softmax gives the right token).
     """
     log_probabilities = torch.log_softmax(logits[:, :-1], dim=-1)  # (b, T - 1, V)
     targets = tokens[:, 1:].unsqueeze(-1)  # (b, T - 1, 1)
@@ -32,12 +32,14 @@ def next_token_loss(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
 
 
 class TransformerBlock(nn.Module):
-    """A layer of a language model: attention, then two layers for each token.
+    """A block of a language model: attention, then an MLP for each token.
 
-    d: width of x, num_heads: how many heads share it, context_length: the most
-    tokens. The layers norm1 (LayerNorm), W_query, W_key, W_value, out_proj (d to d),
-    norm2 (LayerNorm), linear1 (d to 4d) and linear2 (4d to d), all with biases, are
-    created in this order. Raises ValueError where num_heads does not divide d.
+    d: width of x, num_heads: how many heads share it, context_length: the longest
+    sequence. A block of a language model is always causal, so forward takes no mask:
+    the block can make one mask here, for context_length tokens, and cut it to x.
+    The layers norm1 (LayerNorm), W_query, W_key, W_value, out_proj (d to d), norm2
+    (LayerNorm), linear1 (d to 4d) and linear2 (4d to d), all with biases, are created
+    in this order. Raises ValueError if num_heads does not divide d.
     """
 
     future: torch.Tensor
@@ -59,7 +61,7 @@ class TransformerBlock(nn.Module):
         self.register_buffer("future", future, persistent=False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Let each token take from those before it, then think for itself.
+        """Return x after attention to earlier tokens and the MLP.
 
         x: (b, T, d), T at most context_length. The result has the same shape.
         """
@@ -84,10 +86,10 @@ def heads_by_hand(
     num_words: int,
     num_places: int,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return W_query, W_key and W_value of a head that attends to what is asked.
+    """Return W_query, W_key and W_value of a head that attends to the named tokens.
 
-    head: "itself", "first", "previous", "average" or "same word". A token is a row
-    of num_words + num_places numbers: its word as a one-hot vector, then its place.
+    head: "itself", "first", "previous", "average" or "same word". A token is a row of
+    num_words + num_places elements: its word as a one-hot vector, then its position.
     W_query and W_key are (num_words + num_places, d_k), for a d_k of your choice;
     W_value is (num_words + num_places, num_words), and gives the token's word.
     """
@@ -107,12 +109,12 @@ def heads_by_hand(
 
 
 def sample_next(logits: torch.Tensor, temperature: float, top_k: int) -> torch.Tensor:
-    """Draw a next token for each row of logits, by chance.
+    """Draw a next token at random for each row of logits.
 
-    logits: (b, V). Drawn from are the top_k tokens with the largest logits, or all
+    logits: (b, V). Only the top_k tokens with the largest logits can be drawn, or all
     V if top_k is larger, with the probabilities softmax(logits / temperature) over
-    these. If logits tie at the k-th place, k tokens or all that tie may take part.
-    With temperature 0 it is the largest logit. Returns (b,), int64.
+    these. If logits tie at the k-th place, k tokens or all that tie can be drawn.
+    Temperature 0 gives the largest logit. Returns (b,), int64.
     """
     if temperature == 0:
         return logits.argmax(dim=-1)
@@ -145,8 +147,8 @@ def generate(
 def hunt_next_token_loss() -> tuple[torch.Tensor, torch.Tensor]:
     """Return an input on which the wrong next_token_loss differs from the right one.
 
-    It is logits (b, T, V), float32, and tokens (b, T), int64 and below V, with at
-    most twelve numbers in both together.
+    Returns logits (b, T, V), float32, and tokens (b, T), int64 and below V, with at
+    most twelve elements in both together.
     """
     logits = torch.tensor([[[0.0, 0.0], [5.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]])
     tokens = torch.tensor([[0, 1], [1, 0]])  # the last place of the first sentence expects 0, not 1
